@@ -8,6 +8,7 @@
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/cause_text.h"
 #include "analyzer/compare/compute_growth.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -62,7 +63,7 @@ bool explainedByWork(const ComputeGrowth& growth, const SideMeans& now, const st
                                          reversed ? "new" : "base", reversed ? "base" : "new",
                                          longerText(growth.work())));
     cause.kind = roles.empty() ? "more_work" : wholeStage ? "stage_imbalance" : "uneven_work";
-    cause.diagnosis = roles.empty() ? "" : wholeStage ? "RS102" : "RS304";
+    cause.diagnosis = roles.empty() ? "" : wholeStage ? diagnose::kStageImbalance.id : diagnose::kUnevenWork.id;
     cause.text = fmt::format("{} compute{} more: {}", cause.where,
                              cause.ranks.size() == 1 || cause.where.starts_with("one ") ? "s" : "",
                              amountGrowthText(growth.work(), "work"));
@@ -72,7 +73,7 @@ bool explainedByWork(const ComputeGrowth& growth, const SideMeans& now, const st
 bool explainedByContention(const ComputeGrowth& growth, ChangeCause& cause) {
     if (growth.slowedNs <= kIsWhy * growth.ns()) return false;
     cause.kind = "contention";
-    cause.diagnosis = "RS209";
+    cause.diagnosis = diagnose::kContention.id;
     cause.text = fmt::format("communication slows the compute beside it, on {}", cause.where);
     return true;
 }
@@ -89,7 +90,7 @@ ChangeCause causeOfGrowth(const ComputeGrowth& growth, const SideMeans& now, con
         return cause;
     const bool wholeHost = roles.size() > 1 && isAllOf(now, roles, &RoleSummary::host);
     cause.kind = roles.empty() ? "slower_compute" : wholeHost ? "slow_node" : "straggler";
-    cause.diagnosis = roles.empty() ? "" : wholeHost ? "RS302" : "RS301";
+    cause.diagnosis = roles.empty() ? "" : wholeHost ? diagnose::kStragglerNode.id : diagnose::kStraggler.id;
     cause.text = fmt::format("the same kernels are slower on {}: {}", cause.where, timeGrowthText(growth.time()));
     return cause;
 }
@@ -110,10 +111,10 @@ ChangeCause causeOfHeaviest(const ComputeGrowth& growth, const SideMeans& now, d
     cause = causeOfGrowth(growth, now, {}, std::move(cause), reversed);
     if (cause.kind == "more_work") {
         cause.kind = "uneven_work";
-        cause.diagnosis = "RS304";
+        cause.diagnosis = diagnose::kUnevenWork.id;
     } else if (cause.kind == "slower_compute") {
         cause.kind = "straggler";
-        cause.diagnosis = "RS301";
+        cause.diagnosis = diagnose::kStraggler.id;
     }
     return cause;
 }

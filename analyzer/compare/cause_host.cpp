@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analyzer/compare/attribution_changes.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -58,12 +59,13 @@ struct Meaning {
 };
 
 Meaning meaningOf(const std::string& cause) {
-    if (cause == "input") return {"slow_input", "RS403", "the next batch comes later"};
+    if (cause == "input") return {"slow_input", diagnose::kInput.id, "the next batch comes later"};
     if (cause == "blocking_call")
-        return {"synchronisation", "RS402", "the host waits for the device more, and leaves it idle"};
-    if (cause == "allocator") return {"allocator", "RS404", "the allocator stops the device"};
-    if (cause == "late_launch") return {"launch_bound", "RS401", "the host launches too late"};
-    return {"stalls", "RS303", "the host stands still"};
+        return {"synchronisation", diagnose::kSynchronisation.id,
+                "the host waits for the device more, and leaves it idle"};
+    if (cause == "allocator") return {"allocator", diagnose::kAllocator.id, "the allocator stops the device"};
+    if (cause == "late_launch") return {"launch_bound", diagnose::kLaunchBound.id, "the host launches too late"};
+    return {"stalls", diagnose::kTransient.id, "the host stands still"};
 }
 
 ChangeCause causeOfStall(const StallGrowth& growth, double ns, bool reversed) {
@@ -87,7 +89,7 @@ ChangeCause causeOfAllStalls(const SideMeans& base, const SideMeans& now, double
     return {"stalls",
             fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together",
                         text::durationText(wandering)),
-            "RS303",
+            diagnose::kTransient.id,
             "all ranks",
             {},
             ns,

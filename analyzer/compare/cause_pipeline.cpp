@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analyzer/compare/cause_text.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -37,7 +38,7 @@ std::optional<ChangeCause> pipelineCause(const SideMeans& base, const SideMeans&
     ChangeCause cause{"pipeline_schedule",
                       fmt::format("the pipeline runs {} instead of {}, which leaves stages idle for longer",
                                   told(now.schedule), told(base.schedule)),
-                      "RS101",
+                      diagnose::kBubble.id,
                       "",
                       {},
                       ns,

@@ -9,6 +9,7 @@
 #include "analyzer/compare/cause_pipeline.h"
 #include "analyzer/compare/cause_text.h"
 #include "analyzer/compare/message_speed.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -51,19 +52,19 @@ bool explainedByBytes(const Counterparts& both, const std::string& traffic, Chan
     if (both.bytesGrowth() < kOtherBytes) return false;
     if (both.before.dataType != both.after.dataType && !both.before.dataType.empty() && !both.after.dataType.empty()) {
         cause.kind = "full_precision";
-        cause.diagnosis = "RS210";
+        cause.diagnosis = diagnose::kFullPrecision.id;
         cause.text = fmt::format("{} in {} instead of {}: {}", traffic, both.after.dataType, both.before.dataType,
                                  amountGrowthText(both.bytesGrowth(), "bytes"));
     } else if (both.countGrowth() > kOtherCount &&
                std::abs(both.after.bytes / both.after.count / (both.before.bytes / both.before.count) - 1) <
                    kOtherCount) {
         cause.kind = "redundant_communication";
-        cause.diagnosis = "RS206";
+        cause.diagnosis = diagnose::kRedundant.id;
         cause.text = fmt::format("{} as large as before, but {:.1f} times as many a step", traffic,
                                  both.after.count / both.before.count);
     } else {
         cause.kind = "more_bytes";
-        cause.diagnosis = "RS203";
+        cause.diagnosis = diagnose::kSaturation.id;
         cause.text = fmt::format("{}: {} a step", traffic, amountGrowthText(both.bytesGrowth(), "bytes"));
     }
     return true;
@@ -74,7 +75,7 @@ bool explainedByPlace(const Counterparts& both, const std::string& traffic, Chan
     if (both.after.nodes <= both.before.nodes || both.after.transferNs < both.before.transferNs * (1 + kSlower))
         return false;
     cause.kind = "group_spans_nodes";
-    cause.diagnosis = "RS207";
+    cause.diagnosis = diagnose::kTensorParallelSpan.id;
     cause.text = fmt::format("{} spans {} nodes instead of {}", traffic, both.after.nodes, both.before.nodes);
     return true;
 }
@@ -89,7 +90,7 @@ bool explainedByWay(const MessageSpeed& speed, const std::string& traffic, Chang
     if (speed.growth() < kSlower || speed.otherWayNs < kIsWhy * speed.addedNs) return false;
     if (speed.sameWayGrowth >= std::max(kSameWaySlower, kIsWhy * speed.growth())) return false;
     cause.kind = "algorithm";
-    cause.diagnosis = "RS205";
+    cause.diagnosis = diagnose::kAlgorithm.id;
     cause.text = fmt::format("{} by {} instead of {}", traffic, wayText(speed.after), wayText(speed.before));
     return true;
 }
@@ -112,7 +113,7 @@ bool explainedByLink(const Counterparts& both, const MessageSpeed& speed, const 
                                              text::durationText(speed.otherWayNs), text::durationText(speed.addedNs)));
     const bool pipeline = both.after.use == "pipeline";
     cause.kind = pipeline ? "slower_p2p" : "slower_link";
-    cause.diagnosis = pipeline ? "RS103" : "RS208";
+    cause.diagnosis = pipeline ? diagnose::kExposedP2p.id : diagnose::kSlowLink.id;
     cause.text = fmt::format("the link is slower: {} of the same size takes {}", traffic, longerText(speed.growth()));
     return true;
 }
@@ -128,7 +129,7 @@ bool explainedByAmount(const Counterparts& both, const std::string& traffic, Cha
     if (explainedByBytes(both, traffic, cause)) return true;
     if (both.countGrowth() <= kOtherCount) return false;
     cause.kind = "smaller_buckets";
-    cause.diagnosis = "RS202";
+    cause.diagnosis = diagnose::kSmallMessages.id;
     cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: each costs its start-up", traffic,
                              both.after.count, both.before.count);
     return true;
@@ -147,7 +148,7 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
     if (b == after.end()) return cause;
     if (a == before.end() || a->second.count <= 0) {
         cause.kind = "more_bytes";
-        cause.diagnosis = "RS203";
+        cause.diagnosis = diagnose::kSaturation.id;
         cause.text = fmt::format("additional {}: {} a step and rank", traffic, text::bytesText(b->second.bytes));
         return cause;
     }
@@ -163,13 +164,13 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
     if (explainedByAmount(both, traffic, cause) || explainedBySpeed(both, speed, now, traffic, cause)) return cause;
     if (both.countGrowth() < -kOtherCount) {
         cause.kind = "larger_buckets";
-        cause.diagnosis = "RS201";
+        cause.diagnosis = diagnose::kOverlap.id;
         cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: they leave later and hide less", traffic,
                                  both.after.count, both.before.count);
         return cause;
     }
     cause.kind = "lost_overlap";
-    cause.diagnosis = "RS201";
+    cause.diagnosis = diagnose::kOverlap.id;
     cause.text = fmt::format("{} hides less behind compute: {} of it exposed instead of {} a step", traffic,
                              text::durationText(both.after.exposedTransferNs),
                              text::durationText(both.before.exposedTransferNs));

@@ -14,6 +14,7 @@
 #include "analyzer/compare/cause_pipeline.h"
 #include "analyzer/compare/cause_transfer.h"
 #include "analyzer/compare/compute_growth.h"
+#include "analyzer/diagnose/diagnoses.h"
 
 namespace rankscope::compare {
 namespace {
@@ -51,7 +52,8 @@ void refine(const std::vector<const FindingChange*>& findings, ChangeCause& caus
                            [&](const FindingChange* finding) { return finding->id == id; });
     };
     if (cause.kind == "slower_link" || cause.kind == "slower_p2p")
-        for (const char* id : {cause.kind == "slower_p2p" ? "RS103" : "RS208", "RS208", "RS204"})
+        for (const char* id : {cause.kind == "slower_p2p" ? diagnose::kExposedP2p.id : diagnose::kSlowLink.id,
+                               diagnose::kSlowLink.id, diagnose::kUnderUsedLink.id})
             if (has(id)) {
                 cause.diagnosis = id;
                 break;
@@ -68,30 +70,8 @@ void refine(const std::vector<const FindingChange*>& findings, ChangeCause& caus
 }
 
 std::string kindOf(const std::string& id) {
-    static const std::map<std::string, std::string> kKinds = {{"RS101", "pipeline_schedule"},
-                                                              {"RS102", "stage_imbalance"},
-                                                              {"RS103", "slower_p2p"},
-                                                              {"RS201", "lost_overlap"},
-                                                              {"RS202", "smaller_buckets"},
-                                                              {"RS203", "more_bytes"},
-                                                              {"RS204", "slower_network"},
-                                                              {"RS205", "algorithm"},
-                                                              {"RS206", "redundant_communication"},
-                                                              {"RS207", "group_spans_nodes"},
-                                                              {"RS208", "slower_link"},
-                                                              {"RS209", "contention"},
-                                                              {"RS210", "full_precision"},
-                                                              {"RS301", "straggler"},
-                                                              {"RS302", "slow_node"},
-                                                              {"RS303", "stalls"},
-                                                              {"RS304", "uneven_work"},
-                                                              {"RS401", "launch_bound"},
-                                                              {"RS402", "synchronisation"},
-                                                              {"RS403", "slow_input"},
-                                                              {"RS404", "allocator"},
-                                                              {"RS405", "pageable_copies"}};
-    const auto kind = kKinds.find(id);
-    return kind == kKinds.end() ? "unknown" : kind->second;
+    const diagnose::Diagnosis* diagnosis = diagnose::findDiagnosis(id);
+    return diagnosis != nullptr && *diagnosis->changeKind != '\0' ? diagnosis->changeKind : "unknown";
 }
 
 ChangeCause unknown(double ns) {
@@ -224,10 +204,11 @@ std::vector<ChangeCause> causesOfHost(const SideMeans& base, const SideMeans& no
             if (auto launches = causeOfLaunches(base, now, cause.ns, reversed)) cause = std::move(*launches);
         // Stalls that wander from rank to rank hit one of them by chance more often; what they look like there is not
         // what they are.
-        if (cause.kind != "stalls" && appeared(base, now, "RS303") && !appeared(base, now, cause.diagnosis))
+        if (cause.kind != "stalls" && appeared(base, now, diagnose::kTransient.id) &&
+            !appeared(base, now, cause.diagnosis))
             cause = {"stalls",
                      "hosts stand still now and then, one or another",
-                     "RS303",
+                     diagnose::kTransient.id,
                      "all ranks",
                      {},
                      cause.ns,
@@ -260,10 +241,17 @@ ChangeCause causeOfWaiting(const SideMeans& base, const SideMeans& now, double n
 
 /// Copies and sets that nothing hides; a finding says whether they are of the pageable kind.
 ChangeCause causeOfCopies(const std::vector<const FindingChange*>& findings, double ns) {
-    const bool pageable = std::any_of(findings.begin(), findings.end(),
-                                      [](const FindingChange* finding) { return finding->id == "RS405"; });
+    const bool pageable = std::any_of(findings.begin(), findings.end(), [](const FindingChange* finding) {
+        return finding->id == diagnose::kPageable.id;
+    });
     if (pageable)
-        return {"pageable_copies", "copies from pageable memory hold the device up", "RS405", "all ranks", {}, ns, {}};
+        return {"pageable_copies",
+                "copies from pageable memory hold the device up",
+                diagnose::kPageable.id,
+                "all ranks",
+                {},
+                ns,
+                {}};
     const ChangeCause found = fromFindings(findings, ns);
     return found.kind == "unknown"
                ? ChangeCause{"copies", "copies and sets hold the device up for longer", "", "all ranks", {}, ns, {}}

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "analyzer/compare/format_parts.h"
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::compare {
 namespace {
@@ -47,8 +47,8 @@ void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult
 }  // namespace
 
 std::string checkAllow(const std::string& word) {
-    for (const diagnose::CatalogueEntry& entry : diagnose::catalogue())
-        if (matches(word, std::string(entry.id))) return {};
+    for (const diagnose::Diagnosis* entry : diagnose::catalogue())
+        if (matches(word, entry->id)) return {};
     return fmt::format("no diagnosis is called \"{}\"; `rankscope explain` lists them", word);
 }
 

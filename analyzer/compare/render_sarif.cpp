@@ -9,7 +9,7 @@
 #include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {
@@ -44,12 +44,12 @@ class Rules {
   private:
     static Json rule(const std::string& id, const std::string& title) {
         Json rule = {{"id", text::plainText(id)}, {"name", text::plainText(title)}, {"shortDescription", text(title)}};
-        const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(id);
+        const diagnose::Diagnosis* entry = diagnose::findDiagnosis(id);
         const bool isStep = id == kStepRule;
-        rule["fullDescription"] = text(entry != nullptr ? entry->definition
+        rule["fullDescription"] = text(entry != nullptr ? std::string(entry->definition)
                                        : isStep         ? "The step of the job takes longer than in the base."
                                                         : title);
-        rule["help"] = text(entry != nullptr ? entry->fix + "\nrankscope explain " + id + " tells more."
+        rule["help"] = text(entry != nullptr ? std::string(entry->fix) + "\nrankscope explain " + id + " tells more."
                                              : "rankscope compare tells what carries the change.");
         rule["defaultConfiguration"] = {{"level", isStep ? "error" : "warning"}};
         return rule;

@@ -10,7 +10,7 @@
 #include "analyzer/compare/rank_roles.h"
 #include "analyzer/compare/traffic_summary.h"
 #include "analyzer/costs/nccl_version.h"
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
 #include "analyzer/replay/critical_transfers.h"
 #include "analyzer/report/analyze.h"

@@ -10,7 +10,8 @@
 #include <set>
 
 #include "analyzer/diagnose/critical_step.h"
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/idle_words.h"
@@ -72,12 +73,12 @@ std::map<std::string, double> certain(const job::Analysis& analysis, const std::
 }
 
 bool stallsOnHost(const std::string& id) {
-    return id.starts_with("RS4");
+    return familyOf(id) == Family::host;
 }
 
 /// Its ranks are late, and the others wait for them.
 bool holdsOthersUp(const std::string& id) {
-    return id.starts_with("RS3") || stallsOnHost(id) || id == "RS208";
+    return familyOf(id) == Family::imbalance || stallsOnHost(id) || id == kSlowLink.id;
 }
 
 Rest exposedIn(const facts::Attribution& step) {
@@ -146,8 +147,8 @@ class Accountant {
         : m_analysis(analysis), m_claims(claims), m_findings(findings), m_certain(certain(analysis, findings)) {
         for (const CommunicatorClass& where : communicatorClasses(analysis))
             for (const job::Finding& finding : findings)
-                if (finding.id == "RS203" && finding.verdict != job::Verdict::inconclusive && finding.communicator &&
-                    where.ids.count(*finding.communicator) != 0)
+                if (finding.id == kSaturation.id && finding.verdict != job::Verdict::inconclusive &&
+                    finding.communicator && where.ids.count(*finding.communicator) != 0)
                     m_saturated.insert(where.ids.begin(), where.ids.end());
         for (const job::Finding& finding : findings)
             if (finding.verdict == job::Verdict::found) addExpected(finding);
@@ -191,11 +192,12 @@ class Accountant {
             if (most == m_certain.end()) continue;
             const double claimed = std::min(ns, most->second);
             const bool own = stallsOnHost(id) && namedBy(id, rank);
-            const double over = id == "RS405" && own ? m_ledger.take(rank, left, id, claimed,
-                                                                     {Exposed::memory, Exposed::idle, Exposed::waiting})
-                                : own ? m_ledger.take(rank, left, id, claimed, {Exposed::idle, Exposed::waiting})
-                                      : m_ledger.take(rank, left, id, claimed, {Exposed::waiting, Exposed::idle});
-            if (id == "RS101") m_taken += claimed - over;
+            const double over =
+                id == kPageable.id && own
+                    ? m_ledger.take(rank, left, id, claimed, {Exposed::memory, Exposed::idle, Exposed::waiting})
+                : own ? m_ledger.take(rank, left, id, claimed, {Exposed::idle, Exposed::waiting})
+                      : m_ledger.take(rank, left, id, claimed, {Exposed::waiting, Exposed::idle});
+            if (id == kBubble.id) m_taken += claimed - over;
         }
     }
 
@@ -206,7 +208,7 @@ class Accountant {
         bool healthy = true;
         for (auto& [communicator, ns] : exposed) {
             if (m_saturated.count(communicator) != 0) {
-                m_ledger.take(rank.rank, left, "RS203", ns, {Exposed::transfer});
+                m_ledger.take(rank.rank, left, kSaturation.id, ns, {Exposed::transfer});
                 ns = 0;
                 continue;
             }
@@ -217,7 +219,7 @@ class Accountant {
                 // The repair of one link leaves what other links of the communicator take: the replay knows how much
                 // that is.
                 const double part = std::min(
-                    {ns, id == "RS208" && replayed > 0 ? replayed : std::max(claimed, replayed), most->second});
+                    {ns, id == kSlowLink.id && replayed > 0 ? replayed : std::max(claimed, replayed), most->second});
                 ns -= part - m_ledger.take(rank.rank, left, id, part, {Exposed::transfer});
             }
             const facts::CommRole role = m_analysis.layout.role(communicator);
@@ -269,7 +271,7 @@ class Accountant {
         const auto where = m_analysis.facts.communicators.find(communicator);
         return where != m_analysis.facts.communicators.end() &&
                std::any_of(where->second.ranks.begin(), where->second.ranks.end(),
-                           [this](int rank) { return namedBy("RS208", rank); });
+                           [this](int rank) { return namedBy(kSlowLink.id, rank); });
     }
 
     double savingOf(const std::string& id, int64_t communicator) const {
@@ -396,8 +398,8 @@ std::string standstillsText(const job::Analysis& analysis, const facts::RankSumm
 
 std::string Accountant::settle(const Unexplained& open) const {
     for (const job::Finding& finding : m_findings) {
-        const bool communicates = finding.id.starts_with("RS2") || finding.id == "RS103";
-        const bool stands = !finding.id.starts_with("RS2");
+        const bool communicates = familyOf(finding.id) == Family::communication || finding.id == kExposedP2p.id;
+        const bool stands = familyOf(finding.id) != Family::communication;
         if (finding.verdict == job::Verdict::inconclusive && finding.severity >= open.share / 2 &&
             (open.category == Exposed::transfer || open.category == Exposed::communication ? communicates : stands))
             return fmt::format("what {} below lacks to be certain: {}", finding.id, finding.whyInconclusive);
@@ -416,7 +418,8 @@ std::string Accountant::settle(const Unexplained& open) const {
                 return "communicators and sizes of the messages (recorded by NCCL's calls; Kineto: record_shapes or a "
                        "newer PyTorch)";
             const auto slow = std::find_if(m_findings.begin(), m_findings.end(), [&](const job::Finding& finding) {
-                return finding.id == "RS208" && std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](int rank) {
+                return finding.id == kSlowLink.id &&
+                       std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](int rank) {
                            return std::find(open.ranks.begin(), open.ranks.end(), rank) != open.ranks.end();
                        });
             });

@@ -24,6 +24,9 @@ struct GradientPlan {
     /// Compute the communication can lie under without changing when it starts (it overlaps), or with (it does not).
     double legalComputeNs(bool overlaps) const { return overlaps ? backwardEnd - firstStart : backwardNs(); }
 
+    // Gradients that first leave after this share of backward do not overlap it; with hooks they leave in its first
+    // layers.
+    static constexpr double kLateStart = 0.75;
     static constexpr double kBackwardShare =
         2.0 / 3;  // backward costs twice the forward's flop (seeds: 2 matrix products for 1)
 };

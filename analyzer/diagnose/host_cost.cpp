@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
 
@@ -205,7 +206,7 @@ void claimHostCost(const job::Analysis& analysis, const HostCost& cost, const jo
 
 double claimedByHostNs(const Claims& claims, int rank, int step) {
     double sum = 0;
-    for (const char* id : {"RS401", "RS402", "RS403", "RS404", "RS405", "RS406"})
+    for (const char* id : {kLaunchBound.id, kSynchronisation.id, kInput.id, kAllocator.id, kPageable.id, kStarved.id})
         sum += claims.explainedBy(id, rank, step);
     return sum;
 }

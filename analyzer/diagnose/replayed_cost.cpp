@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
 #include "analyzer/facts/statistics.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs101_bubble.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/pipeline_times.h"
 #include "analyzer/facts/statistics.h"
@@ -12,6 +11,12 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct BubbleThresholds {
+    double share = 0.10;  // of the step: the field's target for a pipeline bubble
+    double unexplained =
+        0.05;  // of the step beyond schedule and stage balance: noise of kernels and launch gaps stay under it
+};
 
 constexpr BubbleThresholds kThresholds;
 
@@ -162,8 +167,6 @@ void addEvidence(const job::Analysis& analysis, const PipelineTimes& times, cons
     }
 }
 
-}  // namespace
-
 void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const PipelineTimes times = pipelineTimes(analysis);
     if (times.empty() || times.shape->microBatches < 1) return;
@@ -210,5 +213,51 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
                     std::max(0.0, standstillNs(analysis, rank, step.step) - claims.explainedNs(rank, step.step)));
     findings.push_back(std::move(finding));
 }
+
+Changes enoughMicroBatches(const job::Analysis&, const job::Finding& f) {
+    const std::optional<double> count = number(f, "proposed_micro_batches");
+    return count ? Changes{fmt::format("micro-batches:count={:.0f}", *count)} : Changes();
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr BubbleThresholds t;
+    return {
+        {"share", t.share, "of the step", "the field's target for a pipeline bubble"},
+        {"unexplained", t.unexplained, "of the step", "noise of kernels and launch gaps stay under it"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kBubble{
+    .id = "RS101",
+    .title = "pipeline bubble",
+    .definition =
+        "Idle or receive-wait time of the pipeline's stages inside a step, as a share of the step, averaged over the "
+        "stages. It is compared with what the inferred schedule leaves idle by itself, (P-1)/(M V + P-1) for P stages, "
+        "M micro-batches and V virtual stages: 'too few micro-batches' when that alone is over the threshold, 'more "
+        "than the schedule explains' when playing the schedule with the stages' measured work and transfers leaves "
+        "less idle than there is. Waiting that a deeper finding explains (a slow rank, a heavy stage, a stalled host) "
+        "is not counted.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A stage that is heavier than the others makes them wait: that is stage imbalance (RS102) and is not counted "
+        "as a bubble. A stage whose device is slow is RS301, which keeps its share of the waiting. A ring of sends "
+        "whose counts fit no number of virtual stages is left out.",
+    .fix =
+        "More micro-batches per step, or interleaved virtual stages. GPipe keeps the activations of all M "
+        "micro-batches, 1F1B of at most P.",
+    .hasSettings = true,
+    .judgedByCost = false,
+    .noteByCostOnly = false,  // but for what the schedule explains
+    .changeKind = "pipeline_schedule",
+    .hint =
+        "Orange and blank on the ranks' lines is the bubble: a stage with nothing to do until its neighbour sends. "
+        "Framed are the longest waits.",
+    .detect = detectBubble,
+    .repair = enoughMicroBatches,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs102_stage_imbalance.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/pipeline_times.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/kernel_ratios.h"
 #include "analyzer/text/units.h"
+#include "analyzer/edits/what_if.h"
+#include "analyzer/replay/simulate.h"
 
 namespace rankscope::diagnose {
 namespace {
+
+struct StageImbalanceThresholds {
+    double excess = 0.04;  // of the mean stage: an embedding lookup, a loss and the noise of kernels leave up to this
+                           // much in sound jobs
+    double slower = 1.03;  // x the peers' time for the same kernels: that part is a slow device (RS301), not more work
+};
 
 constexpr StageImbalanceThresholds kThresholds;
 
@@ -62,8 +69,6 @@ Launches launchesOf(const job::Analysis& analysis, const std::vector<int>& ranks
 std::string stageList(const std::vector<size_t>& stages) {
     return fmt::format("stage{} {}", stages.size() == 1 ? "" : "s", fmt::join(stages, ", "));
 }
-
-}  // namespace
 
 void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const PipelineTimes times = pipelineTimes(analysis);
@@ -146,5 +151,60 @@ std::string missingForStageImbalance(const job::Analysis& analysis) {
                                        [](const auto& entry) { return entry.second == facts::CommRole::pipeline; });
     return pipelined ? withoutPeerRanks(analysis) : std::string();
 }
+
+/// The step after a change, ns; nothing where it cannot be made.
+std::optional<double> stepAfter(const job::Analysis& analysis, const char* change) {
+    try {
+        replay::TaskGraph graph = analysis.replay.graph;
+        edits::EditEffect effect;
+        edits::parseEdit(change)->apply(graph, analysis, effect);
+        return analysis.replay.stepNs(graph, replay::simulate(graph));
+    } catch (const edits::EditError&) {
+        return std::nullopt;
+    }
+}
+
+/// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too, and of a few heavy layers
+/// more than a finding's worth would stay behind.
+Changes movedLayers(const job::Analysis& analysis, const job::Finding&) {
+    const std::optional<double> whole = stepAfter(analysis, "layers"), parts = stepAfter(analysis, "layers:parts=yes");
+    const bool tooCoarse = !whole || (parts && *whole - *parts > CommonThresholds::kFloorShare * analysis.stepNs);
+    return {tooCoarse ? "layers:parts=yes" : "layers"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr StageImbalanceThresholds t;
+    return {
+        {"excess", t.excess, "of the mean stage",
+         "an embedding lookup, a loss and the noise of kernels leave up to this much in sound jobs"},
+        {"slower", t.slower, "x the peers' kernel time", "that part is a slow device (RS301), not more work"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kStageImbalance{
+    .id = "RS102",
+    .title = "stage imbalance",
+    .definition =
+        "Work per pipeline stage differs, and the slowest stage sets the beat: compute, copies and the communication "
+        "inside the stage, over all its tensor- and data-parallel ranks, without the optimizer. Slower devices are "
+        "taken out by comparing same kernels with the other ranks. What it costs is the schedule played with the "
+        "measured stages against the same schedule with equal ones.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A model of few, large layers cannot be cut more evenly: then the last stage's head or the first one's "
+        "embedding is what is left to split.",
+    .fix = "Move layers' worth of work from the slowest stage to the lightest; the finding says how much.",
+    .noteByCostOnly = false,  // but for what the schedule explains
+    .changeKind = "stage_imbalance",
+    .hint =
+        "The line that stays blue longest is the stage that sets the pace; orange on the others is their wait for it.",
+    .detect = detectStageImbalance,
+    .missing = missingForStageImbalance,
+    .repair = movedLayers,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs103_p2p_exposed.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/pipeline_times.h"
 #include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
@@ -13,6 +12,12 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct P2pThresholds {
+    double share = 0.05;  // of the step: sends of plain 1F1B are never quite hidden; below it the bubble matters more
+    double boundaryShare = 0.10;  // the same where it is for one boundary: that one crosses nodes by design, and a
+                                  // pipeline may stand still for a tenth (the field's target)
+};
 
 constexpr P2pThresholds kThresholds;
 
@@ -48,8 +53,6 @@ bool crossesNodes(const job::Analysis& analysis, const PipelineTimes& times) {
             return pipeline.stages.size() == times.ranks.size() && !analysis.facts.sameHost(pipeline.stages);
         });
 }
-
-}  // namespace
 
 void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const PipelineTimes times = pipelineTimes(analysis);
@@ -121,5 +124,48 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
             claims.takeTransfer("RS103", communicator, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));
 }
+
+Changes instantMessages(const job::Analysis& analysis, const job::Finding&) {
+    Changes changes;
+    for (const auto& [id, role] : analysis.layout.roles)
+        if (role == facts::CommRole::pipeline) changes.push_back(fmt::format("speed:factor=inf,communicator={}", id));
+    return changes;
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr P2pThresholds t;
+    return {
+        {"share", t.share, "of the step",
+         "sends of plain 1F1B are never quite hidden; below it the bubble matters more"},
+        {"boundary share", t.boundaryShare, "of the step",
+         "the same where one boundary has it all: that one crosses nodes by design, and a pipeline may stand still for "
+         "a tenth"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kExposedP2p{
+    .id = "RS103",
+    .title = "pipeline p2p exposed",
+    .definition =
+        "Sends and receives between stages take time in which compute stands still, on the critical path: the schedule "
+        "played with the measured message time against the same with none, and where stages differ a replay of the "
+        "whole job. Waiting for a neighbour that is not ready is no transfer and does not count.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A link that is slower than its siblings (RS208) or than it should be (RS204) makes messages long: those "
+        "findings keep that time.",
+    .fix = "Overlap p2p with compute, use larger micro-batches, place neighbouring stages close together.",
+    .noteByCostOnly = false,  // but for what the schedule explains
+    .changeKind = "slower_p2p",
+    .hint =
+        "Framed are messages between stages that take long themselves: orange with no blue beside it, while both ends "
+        "are there.",
+    .detect = detectExposedP2p,
+    .repair = instantMessages,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs201_overlap.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/late_launch.h"
@@ -18,6 +17,13 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct OverlapThresholds {
+    double bucketMebi = 25;      // bucket the saving is predicted with: the default of DDP's bucket_cap_mb
+    double lateCallShare = 0.5;  // of what overlap would save: with less than half of it late calls are not the cause
+    double overlapTarget =
+        0.8;  // share of hidden communication above which overlap is called good (the field's target)
+};
 
 constexpr OverlapThresholds kThresholds;
 
@@ -38,7 +44,7 @@ Hideable hideableGradients(const CriticalStep& step, const costs::CostFit* fit) 
     Hideable result;
     const GradientPlan plan = planOf(step);
     result.oneMessage = plan.messages == 1;
-    result.late = plan.lateness() > kThresholds.lateStart;
+    result.late = plan.lateness() > GradientPlan::kLateStart;
     if (!result.late) return result;
     const double before = facts::modelStepNs(facts::modelTasks(step.tasks), plan.computeNs);
     double alpha = 0;
@@ -216,8 +222,6 @@ std::vector<double> lateCosts(const job::Analysis& analysis, const Claims& claim
     return costs;
 }
 
-}  // namespace
-
 void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     std::set<int64_t> repaired;
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
@@ -313,5 +317,57 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
 std::string missingForPoorOverlap(const job::Analysis& analysis) {
     return withoutCommunicators(analysis);
 }
+
+Changes overlapped(const job::Analysis&, const job::Finding& f) {
+    if (number(f, "lateness_ns")) return {"launch-early"};
+    const std::optional<double> bytes = number(f, "proposed_bucket_bytes");  // a single one has nothing to overlap with
+    return {bytes ? fmt::format("buckets:mb={:g},overlap=yes", *bytes / (1024 * 1024)) : "overlap"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr OverlapThresholds t;
+    return {
+        {"late start", GradientPlan::kLateStart, "of backward",
+         "with hooks the first gradients leave in the first layers of backward; later ones did not try to overlap"},
+        {"bucket", t.bucketMebi, "MiB", "bucket the saving is predicted with: DDP's default"},
+        {"launched too late", LateLaunch::kSlackNs / 1e3, "us",
+         "from data to call, and from call to kernel: a launch takes 5 to 10 us, and events are signalled in some us"},
+        {"late call share", t.lateCallShare, "of what overlap would save",
+         "with less than half of it late calls are not the cause"},
+        {"overlap target", t.overlapTarget, "of communication hidden", "the field's target: above it overlap is good"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kOverlap{
+    .id = "RS201",
+    .title = "poor overlap",
+    .definition =
+        "Communication that is exposed although it would fit under compute it may legally overlap: gradients under the "
+        "backward pass (its last two thirds of the compute in front of them, since backward costs twice the forward's "
+        "flop), all-gathers of sharded parameters under the compute before them, reduce-scatters under the compute "
+        "behind them, updated parameters (ZeRO-1 and 2) under the next forward pass. Also communication of any size "
+        "that the host calls only well after the work has ended that its stream was told to wait for, while its kernel "
+        "starts as soon as it is called. Waiting for a late rank is not communication and does not count.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A model of one layer cannot overlap its gradients. The last bucket, the first all-gather and the last "
+        "reduce-scatter of a step cannot be hidden and are not counted. In a pipeline only the last micro-batch's "
+        "backward could hide the gradients: there it is a note.",
+    .fix =
+        "Buckets of 25 MiB and the framework's hooks (DDP), forward and backward prefetch (FSDP), overlap_comm "
+        "(DeepSpeed), an own stream for communication.",
+    .hasSettings = true,
+    .changeKind = "lost_overlap",
+    .hint =
+        "Orange is communication with no compute beside it: the GPU could have computed meanwhile. Hidden "
+        "communication would be green.",
+    .detect = detectPoorOverlap,
+    .missing = missingForPoorOverlap,
+    .repair = overlapped,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs202_small_messages.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/exposed_rows.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/host_cost.h"
@@ -23,6 +22,17 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct SmallMessageThresholds {
+    int fewestMessages = 8;      // per step in runs that could be merged: a handful of small messages is no storm
+    double gapShare = 0.5;       // messages follow each other when the gap is under this share of a message's own time:
+                                 // nothing in between needs them apart
+    double hostCallNs = 50'000;  // a host that calls one after the other takes up to this for each, with what the
+                                 // framework does around it
+    double startupsPerBucket =
+        10;  // length of a proposed bucket where no model tells a better one: start-up is a tenth of its time then
+    double alphaShare = 0.5;  // start-up share of a message's time from which it is small (bytes < n*)
+};
 
 constexpr SmallMessageThresholds kThresholds;
 constexpr double kMebi = 1024.0 * 1024.0;
@@ -168,8 +178,6 @@ bool priceByReplay(const job::Analysis& analysis, const costs::CostFit& fit, dou
     return facts::median(proposal.savings) >= CommonThresholds::kFloorShare * analysis.stepNs;
 }
 
-}  // namespace
-
 void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
     bool found = false, pricedByReplay = false;
@@ -281,5 +289,50 @@ std::string missingForSmallMessages(const job::Analysis& analysis) {
         withoutLinkPeak(analysis, {facts::CommRole::gradients, facts::CommRole::shardedParameters});
     return peak.empty() ? peak : "messages of several sizes, or a link peak";
 }
+
+Changes merged(const job::Analysis&, const job::Finding& f) {
+    const std::optional<double> bytes = number(f, "proposed_bucket_bytes");
+    return bytes ? Changes{fmt::format("buckets:mb={:g}", *bytes / (1024 * 1024))} : Changes();
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr SmallMessageThresholds t;
+    return {
+        {"fewest messages", static_cast<double>(t.fewestMessages), "per step",
+         "a handful of small messages is no storm"},
+        {"gap share", t.gapShare, "of a message's time", "with longer gaps something in between needs them apart"},
+        {"host call", t.hostCallNs / 1e3, "us",
+         "gap up to which messages that start when they are called are apart for the host's calls alone"},
+        {"alpha share", t.alphaShare, "of a message's time",
+         "from here on start-up costs more than bytes: the size is under n*"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kSmallMessages{
+    .id = "RS202",
+    .title = "small-message storm",
+    .definition =
+        "Many collectives of one communicator, op and type that follow each other, each under n* = alpha/beta: "
+        "start-up takes more of their time than bytes do, and they are exposed. alpha and beta are fitted to the run's "
+        "own collectives, or taken from the link peak where the sizes differ by less than 4x. The saving is what the "
+        "step gains when they are merged into the proposed bucket.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Calls that need each other's results cannot be merged: tensor-parallel all-reduces and all-to-alls are left "
+        "out. Small messages that hide behind compute cost nothing.",
+    .fix = "The bucket size named in the finding; gradient accumulation; fusing parameters.",
+    .hasSettings = true,
+    .changeKind = "smaller_buckets",
+    .hint =
+        "The communication lane is cut into many short messages; each pays the same start-up, whatever its size. "
+        "Framed are some of them.",
+    .detect = detectSmallMessages,
+    .missing = missingForSmallMessages,
+    .repair = merged,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs203_saturation.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/missing_input.h"
-#include "analyzer/diagnose/rs201_overlap.h"
+#include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -16,10 +15,31 @@
 namespace rankscope::diagnose {
 namespace {
 
+struct SaturationThresholds {
+    double ceilingShare =
+        0.8;  // of the time the link's peak and start-up predict: the rest is protocol overhead and sharing
+    double nominalShare = 0.65;  // the same where the peak is a rate by specification (isNominal): NCCL reaches 0.7 to
+                                 // 0.96 of it; below, RS204 speaks of the link (LinkProbeThresholds::kSlow)
+    double busyShare =
+        0.7;  // of the compute that transfer may lie under: from here on the ends of communication count, too
+    double restlessShare =
+        0.9;  // and from here on in full: a network that hardly rests is short of bandwidth, at its ends as in between
+    int fewestMessages =
+        4;  // of which the first and the last are ends: one of fewer is half of the volume, and smaller ones would hide
+    double activationShare =
+        0.5;  // of compute: from here, a third of the step, to all of it what activations take counts more and more
+    double atOnceNs =
+        10e3;  // from one message to the next of its stream: a launch gap, so that the later one stood in line
+    double begunShare = 0.2;  // of the time in which parameters come back that compute runs: forward has begun, and
+                              // waits for them one after the other
+    double largeShare =
+        0.5;  // start-up share above which messages are small: then RS202 is the question, not bandwidth
+};
+
 constexpr SaturationThresholds kThresholds;
 
 /// Gradients that leave behind backward do so by RS201's measure.
-constexpr double kLate = OverlapThresholds{}.lateStart;
+constexpr double kLate = GradientPlan::kLateStart;
 
 /// Start-up of a collective, ns: by the configured link, else by the fit; 0 where neither is known.
 double startUpNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
@@ -121,8 +141,6 @@ LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const f
     }
     return use;
 }
-
-}  // namespace
 
 void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
@@ -274,5 +292,96 @@ std::string missingForSaturation(const job::Analysis& analysis) {
     const std::string times = withoutTransferTimes(analysis);
     return times.empty() ? withoutLinkPeak(analysis, judged) : times;
 }
+
+constexpr double kHalf =
+    0.5;  // 16 bit instead of 32, every second reduction: each fix for too many bytes leaves half of them or less
+
+/// So many bytes less that the rest hides, and half of them at least: its transfers without the part that the finding
+/// says is too much.
+Changes fewerBytes(const job::Analysis& analysis, const job::Finding& f) {
+    const replay::TaskGraph& graph = analysis.replay.graph;
+    if (!f.communicator || !f.savingNsPerStep || analysis.replay.steps.empty()) return {};
+    const auto group = analysis.facts.communicators.find(*f.communicator);
+    if (group == analysis.facts.communicators.end()) return {};
+    const facts::CommRole role = analysis.layout.role(*f.communicator);
+    std::map<int64_t, double> transferNs;  // by communicator like it, of a member, all steps
+    for (const replay::Exchange& exchange : graph.exchanges) {
+        const auto other = analysis.facts.communicators.find(exchange.communicatorId);
+        if (exchange.join == replay::kNoTask || other == analysis.facts.communicators.end() ||
+            other->second.size != group->second.size || analysis.layout.role(exchange.communicatorId) != role)
+            continue;
+        if (std::find(analysis.replay.steps.begin(), analysis.replay.steps.end(), exchange.step) ==
+            analysis.replay.steps.end())
+            continue;
+        transferNs[exchange.communicatorId] +=
+            static_cast<double>(graph.durationNs[graph.membersOf(exchange).front().transfer]);
+    }
+    Changes changes;
+    for (const auto& [id, ns] : transferNs) {
+        const double tooMuch = *f.savingNsPerStep * static_cast<double>(analysis.replay.steps.size());
+        if (ns > 0)
+            changes.push_back(
+                fmt::format("bytes:factor={:.3g},communicator={}", std::clamp(1 - tooMuch / ns, 0.01, kHalf), id));
+    }
+    return changes;
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr SaturationThresholds t;
+    return {
+        {"ceiling share", t.ceilingShare, "of the time peak and start-up predict",
+         "the rest is protocol overhead and sharing"},
+        {"nominal ceiling share", t.nominalShare, "of the time peak and start-up predict",
+         "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"},
+        {"busy share", t.busyShare, "of the compute that transfer may lie under",
+         "from here on the ends count, too: the first gather and the last reduction"},
+        {"restless share", t.restlessShare, "of that compute",
+         "from here on they count in full: a network that hardly rests is short of bandwidth"},
+        {"fewest messages", static_cast<double>(t.fewestMessages), "a step",
+         "with fewer the first and the last are no ends but most of the volume, and smaller ones would hide"},
+        {"activation share", t.activationShare, "of compute",
+         "from here on activations count as volume, in full where they take as long as all compute"},
+        {"late start", GradientPlan::kLateStart, "of backward",
+         "gradients that first leave behind it do not stand in line: RS201 measures them so"},
+        {"at once", t.atOnceNs / 1e3, "us",
+         "from one message to the next of its stream: a launch gap, so the later one stood in line"},
+        {"begun share", t.begunShare, "of the time in which parameters come back",
+         "so much compute meanwhile means that forward has begun and waits for them"},
+        {"large share", t.largeShare, "start-up share", "above it messages are small: RS202 is the question"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kSaturation{
+    .id = "RS203",
+    .title = "bandwidth saturation",
+    .definition =
+        "Large messages run at the ceiling of their link, and there are more of them than the compute they may overlap "
+        "can hide: nothing is wrong but the volume. The cost is the transfer time beyond that compute and, where the "
+        "network hardly rests, its ends, which nothing can hide: the first gather and the last reduction; or what "
+        "messages of gradients stand in line for when backward is over, and parameters that come back when forward "
+        "begins: whichever is more. Where the network rests, its ends are what every job has. What overlap or merging "
+        "could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: theirs is too "
+        "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
+        "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A configured peak that is too low makes any link look saturated. Without a peak the verdict is "
+        "'inconclusive'.",
+    .fix =
+        "Fewer bytes: bf16 gradients, compression hook, gradient accumulation, HSDP, ZeRO-2 instead of 3, a larger "
+        "batch per rank.",
+    .noteByCostOnly = false,  // but for what hides
+    .changeKind = "more_bytes",
+    .hint =
+        "Framed are large messages that already run as fast as the link can: orange shrinks only when fewer bytes are "
+        "sent.",
+    .detect = detectSaturation,
+    .missing = missingForSaturation,
+    .repair = fewerBytes,
+};
 
 }  // namespace rankscope::diagnose

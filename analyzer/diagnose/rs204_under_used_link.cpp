@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs204_under_used_link.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyzer/diagnose/critical_step.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
+#include "analyzer/job/collective_speed.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -164,8 +164,6 @@ void claimBySetting(const job::Analysis& analysis, bool betweenNodes, Claims& cl
     findings.push_back(std::move(finding));
 }
 
-}  // namespace
-
 void detectUnderUsedLink(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<job::LinkProbe>& probes = analysis.linkProbes;
     const job::LinkSuspects suspects = job::findSuspects(analysis, probes);
@@ -196,5 +194,49 @@ std::string missingForUnderUsedLink(const job::Analysis& analysis) {
     const std::string times = withoutTransferTimes(analysis);
     return times.empty() ? withoutLinkPeak(analysis, {}) : times;
 }
+
+std::vector<ThresholdEntry> thresholds() {
+    return {
+        {"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
+         "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+        {"start-up share", job::CollectiveSpeedThresholds::kStartupShare, "of the expected time",
+         "above it the message is under n* and says more about latency than about the link"},
+        {"shared share", job::CollectiveSpeedThresholds::kSharedShare, "of a transfer beside another",
+         "a tenth stays within what peaks are known to"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kUnderUsedLink{
+    .id = "RS204",
+    .title = "under-used link",
+    .definition =
+        "Large collectives and messages of one link class (inside a node, or between nodes) run far under its peak in "
+        "every group that uses it. Expected is the time that peak, start-up, and the recorded algorithm and protocol "
+        "give at their slow end, so that a wrong protocol (RS205) does not count; beyond 1.5 times that, as a slow "
+        "link leaves the protocol what its format does (LL half). Only transfers beside which none of their ranks "
+        "carried another are looked at: contention is no under-used link. Recorded NCCL variables that keep it off the "
+        "fast way are named.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A configured peak that is too high makes any link look under-used. Where one member's NIC is slow and every "
+        "group contains it, this looks the same; groups without it, messages between pairs, the order in which members "
+        "leave, or the time that NCCL's proxies had data on the network make it RS208. Without a peak the best that "
+        "the job reached stands for it, beside which a whole class is never slow: then it is claimed only where a "
+        "recorded variable keeps NCCL off the fast way, and with no saving. That the machine has no faster way is not "
+        "known.",
+    .fix =
+        "The variable that the finding names; NCCL_DEBUG=INFO prints the transport in use. NCCL_IB_HCA, "
+        "NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.",
+    .cureAt = CureAt::machine,
+    .changeKind = "slower_network",
+    .hint = "Framed are large messages that run far slower than their link can: orange is longer than it had to be.",
+    .detect = detectUnderUsedLink,
+    .missing = missingForUnderUsedLink,
+    .repair = healthyLinks,
+};
 
 }  // namespace rankscope::diagnose

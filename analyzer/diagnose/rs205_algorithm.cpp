@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs205_algorithm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "analyzer/costs/link_bound.h"
 #include "analyzer/costs/link_startup.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -17,6 +16,13 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct AlgorithmThresholds {
+    double forcedRatio = 1.1;  // time against the best choice when NCCL_ALGO or NCCL_PROTO forced it: nobody has
+                               // weighed the sizes, the formulas' error decides
+    double chosenRatio =
+        1.5;  // when NCCL chose by itself: it knows the hardware better than these formulas unless they differ grossly
+};
 
 constexpr AlgorithmThresholds kThresholds;
 
@@ -252,8 +258,6 @@ void describe(const job::Analysis& analysis, const std::vector<CriticalStep>& st
     }
 }
 
-}  // namespace
-
 void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::set<store::Protocol> seen = protocolsSeen(analysis);
     std::set<int64_t> all;
@@ -313,5 +317,49 @@ std::string missingForAlgorithm(const job::Analysis& analysis) {
     }
     return asked ? "no algorithm or protocol recorded" : std::string();
 }
+
+Changes chosenAlgorithm(const job::Analysis&, const job::Finding&) {
+    return {"algorithm:algo=auto"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr AlgorithmThresholds t;
+    return {
+        {"forced", t.forcedRatio, "x the better choice", "NCCL_ALGO or NCCL_PROTO is set: nobody weighed the sizes"},
+        {"chosen", t.chosenRatio, "x the better choice",
+         "NCCL chose by itself and knows the hardware better than these formulas unless they differ grossly"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kAlgorithm{
+    .id = "RS205",
+    .title = "wrong algorithm or protocol",
+    .definition =
+        "The algorithm or protocol that the NCCL profiler plugin recorded loses to another for this operation, size "
+        "and group. Times are hops x alpha + bus bytes / (bandwidth x share): ring all-reduce 2(P-1) hops, tree 2 "
+        "ceil(log2 P); LL reaches a quarter to half of the bandwidth at 0.2 to 0.4 of the start-up, LL128 0.85 to 0.94 "
+        "at 0.3 to 0.6, a tree 0.8 to 0.92. The present choice is taken at what was measured within its range, the "
+        "other at its slow end. alpha and bandwidth come from the link peak, else from the fit, else the link carries "
+        "at least what the job reached over it, with what the protocol leaves unused.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "NVLS, CollNet and PAT have no formula here and are never judged. LL128 is proposed only where the run uses "
+        "it: elsewhere it may corrupt data. Kernel names prove nothing.",
+    .fix =
+        "Unset the variable, or the per-collective syntax (NCCL_PROTO=\"allreduce:Simple\"); a tuner plugin's table "
+        "where the setting would hurt other sizes.",
+    .hasSettings = true,
+    .changeKind = "algorithm",
+    .hint =
+        "Framed are collectives for which NCCL took a slower algorithm or protocol than there is: orange is longer "
+        "than it had to be.",
+    .detect = detectAlgorithm,
+    .missing = missingForAlgorithm,
+    .repair = chosenAlgorithm,
+};
 
 }  // namespace rankscope::diagnose

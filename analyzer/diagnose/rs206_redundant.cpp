@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs206_redundant.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/micro_steps.h"
 #include "analyzer/diagnose/missing_input.h"
@@ -63,8 +62,6 @@ void describe(const CommunicatorClass& where, const CriticalStep& step, const Gr
             "DeepSpeed: gradient_accumulation_steps instead of a loop of your own; Megatron: no_sync_func"};
 }
 
-}  // namespace
-
 void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
         if (where.role != facts::CommRole::gradients && where.role != facts::CommRole::shardedParameters &&
@@ -100,5 +97,45 @@ void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<
 std::string missingForRedundant(const job::Analysis& analysis) {
     return withoutCommunicators(analysis);
 }
+
+Changes reducedOnce(const job::Analysis&, const job::Finding& f) {
+    const std::optional<double> microSteps = number(f, "micro_steps");
+    return microSteps ? Changes{fmt::format("reduce-once:micro-steps={:.0f}", *microSteps)} : Changes();
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    return {
+        {"spacing", MicroStepThresholds::kSpacing, "of a micro-step",
+         "micro-steps do the same work: their reductions begin evenly spaced in the compute"},
+        {"pause", MicroStepThresholds::kPause, "times the usual distance",
+         "a forward pass, half of backward, lies in front of each repeat: two buckets already give 2"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kRedundant{
+    .id = "RS206",
+    .title = "redundant communication",
+    .definition =
+        "Within one optimizer step the same sequence of gradient reductions (operation, type, sizes) repeats once per "
+        "micro-step, each behind a forward and a backward pass: only the last is needed, the gradients can be added up "
+        "locally. The cost is what the step gains without the others.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Equal buckets of one backward pass repeat too, but not behind a forward pass each. ZeRO-2 and FSDP hold one "
+        "more copy of the gradients without the repeats: where memory is short they are the price. What hides behind "
+        "compute costs nothing and is a note.",
+    .fix = "no_sync() around all micro-steps but the last, or the framework's own accumulation.",
+    .hasSettings = true,
+    .changeKind = "redundant_communication",
+    .hint =
+        "Framed is communication that could be left out: the same data goes over the network more often than it must.",
+    .detect = detectRedundant,
+    .missing = missingForRedundant,
+    .repair = reducedOnce,
+};
 
 }  // namespace rankscope::diagnose

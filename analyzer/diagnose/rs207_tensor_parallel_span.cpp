@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs207_tensor_parallel_span.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
@@ -71,8 +70,6 @@ double priceNs(const job::Analysis& analysis, const CriticalStep& step, int plac
     }
     return price;
 }
-
-}  // namespace
 
 void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
@@ -164,5 +161,40 @@ std::string missingForTensorParallelSpan(const job::Analysis& analysis) {
     if (!tensorParallel) return {};
     return hosts.empty() ? std::string() : hosts;
 }
+
+Changes placedInside(const job::Analysis&, const job::Finding& f) {
+    return f.communicator ? Changes{fmt::format("place:communicator={}", *f.communicator)} : Changes();
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    return {floorEntry(), fewestStepsEntry()};
+}
+
+}  // namespace
+
+const Diagnosis kTensorParallelSpan{
+    .id = "RS207",
+    .title = "tensor parallelism across nodes",
+    .definition =
+        "A communicator with the tensor-parallel pattern (collectives of activations that compute waits for) spans "
+        "nodes. The cost is what the step gains when its messages run at the speed inside a node, less what the "
+        "data-parallel groups lose that move out in exchange.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: tell it with --links, intra and "
+        "inter equal. Where nobody told the peak, the best that the job reached inside nodes stands for it; where that "
+        "gains too little the verdict is 'inconclusive'.",
+    .fix =
+        "Order ranks so that tensor-parallel groups are neighbours on a node, or lower the degree to the ranks of a "
+        "node.",
+    .cureAt = CureAt::machine,
+    .changeKind = "group_spans_nodes",
+    .hint =
+        "Framed are the many collectives of layers that wait for the network between hosts: the blue of each layer is "
+        "cut apart by orange.",
+    .detect = detectTensorParallelSpan,
+    .missing = missingForTensorParallelSpan,
+    .repair = placedInside,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs208_slow_link.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/replayed_cost.h"
@@ -12,6 +11,8 @@
 #include "analyzer/job/link_leaving.h"
 #include "analyzer/job/network_edges.h"
 #include "analyzer/text/units.h"
+#include "analyzer/job/collective_speed.h"
+#include "analyzer/job/reached_peaks.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -147,8 +148,6 @@ std::vector<job::LinkSuspect> fromLeaving(const job::Analysis& analysis, const s
     return result;
 }
 
-}  // namespace
-
 void detectSlowLink(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<job::LinkProbe>& probes = analysis.linkProbes;
     const job::LinkSuspects suspects = job::findSuspects(analysis, probes);
@@ -167,5 +166,65 @@ std::string missingForSlowLink(const job::Analysis& analysis) {
     if (!times.empty()) return times;
     return analysis.linkProbes.empty() ? withoutLinkPeak(analysis, {}) : std::string();
 }
+
+std::vector<ThresholdEntry> thresholds() {
+    return {
+        {"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
+         "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+        {"fewest", static_cast<double>(job::CollectiveSpeedThresholds::kFewest), "large transfers per probe",
+         "one slow message is an accident"},
+        {"leaves last", job::LeavingThresholds::kVisibleNs / 1000,
+         "us after the others, and two clock bounds between hosts",
+         "device clocks of one host agree to about a microsecond"},
+        {"slow edge", job::LinkProbeThresholds::kSlow,
+         "x the time on the network of the fastest quarter of the edges for the same sizes",
+         "as above; that quarter is healthy even when one NIC of three nodes is slow"},
+        {"explained", job::NetworkEdgeThresholds::kExplained, "of what the collective is too slow by",
+         "else all edges are slow (RS204), and this one a little more"},
+        {"smallest transfer", static_cast<double>(job::NetworkEdgeThresholds::kFewestBytes) / (1 << 20),
+         "MiB on an edge", "start-up times the rate of a link: under it time on the network is latency"},
+        {"busy", job::ReachedPeakThresholds::kBusyShare,
+         "of a collective on the network at the slow edge, without a told peak",
+         "with less the others do not wait for it"},
+        {"most lead", job::ReachedPeakThresholds::kMostLead, "of a chunk's time, without a told peak",
+         "longer leads tell little of the ratio: 'at least five times'"},
+        {"persistent", job::LeavingThresholds::kPersistent, "of the large collectives agree on who leaves last",
+         "a disturbed one in four is let pass"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kSlowLink{
+    .id = "RS208",
+    .title = "slow link or NIC",
+    .definition =
+        "Large transfers that need one rank, pair or node are slower than link peak, algorithm and protocol explain, "
+        "and those that do not need it are as fast as they should be. All groups and pairs of the job are probes; the "
+        "suspect is the one that every slow probe needs and no fast one does. Where one group of all ranks is the only "
+        "probe, who leaves last tells: a ring's slowest edge is busy to the end, so its two ends leave last, and a "
+        "slow rank in the middle of three. Between nodes NCCL's proxy threads tell, through the profiler plugin: the "
+        "sender of the slow edge has its buffers on the network (SendWait) far longer for the same bytes than the "
+        "others, who wait for their GPU. That is timed on one host's clock. Where nobody told the peak, probes are "
+        "measured by the fastest of their class, and a single group by its own other edges: the senders' times on the "
+        "network, or how much of a chunk's time the others leave earlier. Such a ratio is 'at least'.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Other jobs on the same switch. The two ends of a rail between two nodes share all their traffic: both are "
+        "named. With one rank on each of two nodes nothing is left to compare with: that is RS204.",
+    .fix =
+        "Check that rank's or host's link: negotiated rate, cable, PCIe width, error counters; leave the node out and "
+        "compare.",
+    .cureAt = CureAt::machine,
+    .changeKind = "slower_link",
+    .hint =
+        "Framed are messages over the slow link: the same size takes less elsewhere. Orange is what the ranks behind "
+        "it lose.",
+    .detect = detectSlowLink,
+    .missing = missingForSlowLink,
+    .repair = healthyLinks,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs209_contention.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "analyzer/diagnose/critical_step.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/step_model.h"
 #include "analyzer/text/kernel_name.h"
@@ -14,6 +13,14 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct ContentionThresholds {
+    double slowdown =
+        1.05;  // beside communication against alone: NCCL's few multiprocessors cost a few percent on healthy devices
+    double errors = 4;  // standard errors of the ranks' mean above no slowdown
+    double everyRank =
+        0.5;  // of the median loss, on each rank within its standard error: one rank alone would be a slow device
+};
 
 constexpr ContentionThresholds kThresholds;
 
@@ -37,8 +44,6 @@ double lostIn(const facts::Contention& contention, int step) {
         if (number == step) return ns;
     return 0;
 }
-
-}  // namespace
 
 void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& findings) {
     std::vector<double> shares, reached, slowdowns;
@@ -114,5 +119,55 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
     finding.confidence = 0.75;
     findings.push_back(std::move(finding));
 }
+
+Changes noContention(const job::Analysis&, const job::Finding&) {
+    return {"no-contention"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr ContentionThresholds t;
+    return {
+        {"slowdown", t.slowdown, "x the time alone",
+         "NCCL's few multiprocessors cost a few percent on healthy devices"},
+        {"errors", t.errors, "standard errors of the ranks' mean above no slowdown",
+         "noise of single kernels is no contention"},
+        {"kernels alone", facts::Contention::kFewestAlone, "of one name, grid and block",
+         "fewer do not show whether they are equal work"},
+        {"shortest", facts::Contention::kShortestNs / 1e3, "us alone",
+         "shorter kernels are bound by latency: beside any busy device they take microseconds longer, and fewer "
+         "channels change nothing"},
+        {"range alone", facts::Contention::kAloneRange, "p90 / p10 of their times",
+         "beyond, their work depends on the data"},
+        {"every rank", t.everyRank, "of the median loss on each rank, within its standard error",
+         "one rank alone is a slow device (RS301)"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kContention{
+    .id = "RS209",
+    .title = "communication slows compute",
+    .definition =
+        "Kernels of one name, grid and block take longer beside NCCL kernels than alone, on every rank: communication "
+        "takes multiprocessors and memory bandwidth. Only kernels of equal work are compared: those that ran alone "
+        "often enough and about as long each time; one name and grid whose time alone depends on the data says "
+        "nothing. The lost share is (duration - median alone) / time beside communication, also of kernels that are "
+        "beside it for a part of their time; the cost is what the step gains without the loss.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Kernels with one name and grid whose work depends on the data, when the heavier ones happen to run beside "
+        "communication.",
+    .fix =
+        "NCCL_MAX_CTAS / fewer channels, as long as communication stays hidden; NVLS or copy engines where the "
+        "hardware has them.",
+    .hasSettings = true,
+    .changeKind = "contention",
+    .hint = "Framed are kernels that take longer while communication runs beside them (green) than alone (blue).",
+    .detect = detectContention,
+    .repair = noContention,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs210_full_precision.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
@@ -14,6 +13,11 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct FullPrecisionThresholds {
+    double computeShare = 0.3;  // of the compute in kernels with a 16-bit name: mixed precision keeps norms and the
+                                // optimizer in fp32, the products are 16 bit
+};
 
 constexpr FullPrecisionThresholds kThresholds;
 
@@ -76,8 +80,6 @@ double halvedNs(const job::Analysis& analysis, const facts::CommTask& task) {
     const double startup = std::min(1.0, fit->alphaNs / fit->timeNs(static_cast<double>(task.bytes)));
     return now * (startup + (1 - startup) / 2);
 }
-
-}  // namespace
 
 void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::string evidence = mixedPrecision(analysis);
@@ -154,5 +156,43 @@ std::string missingForFullPrecision(const job::Analysis& analysis) {
             typed = typed || task.dataType != store::DataType::unknown;
     return !typed && communicates(analysis) ? "no data types of messages" : std::string();
 }
+
+Changes sixteenBit(const job::Analysis&, const job::Finding&) {
+    return {"gradients:dtype=bf16"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr FullPrecisionThresholds t;
+    return {
+        {"compute share", t.computeShare, "of compute in 16-bit kernels",
+         "mixed precision keeps norms and the optimizer in fp32, the products are 16 bit"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kFullPrecision{
+    .id = "RS210",
+    .title = "full-precision gradients",
+    .definition =
+        "Gradients are reduced in fp32 although the model computes in 16 bit, as the type of gathered parameters or "
+        "activations, or the names of the kernels, show. The cost is what the step gains with half the bytes: what "
+        "hides behind compute costs nothing.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "fp32 sums may be wanted for accuracy over many replicas: the finding says what they cost, not that they are "
+        "wrong. TF32 models compute in fp32 and are not named.",
+    .fix = "bf16 compression hook (DDP), reduce_dtype (FSDP), communication_data_type (DeepSpeed).",
+    .hasSettings = true,
+    .changeKind = "full_precision",
+    .hint =
+        "Framed are gradient sums in full precision: half the bytes would carry them, and orange would shrink "
+        "accordingly.",
+    .detect = detectFullPrecision,
+    .missing = missingForFullPrecision,
+    .repair = sixteenBit,
+};
 
 }  // namespace rankscope::diagnose

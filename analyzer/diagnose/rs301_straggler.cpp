@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs301_straggler.h"
-
 #include <fmt/format.h>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/slow_ranks.h"
 
@@ -18,15 +17,13 @@ bool aloneOnHost(const job::Analysis& analysis, int rank) {
     return here == 1;
 }
 
-}  // namespace
-
 void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
     const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
     std::vector<SlowGroup> groups;
     std::vector<SlowCost> costs;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-        if (!isSlow(ratios[r]) || claims.culprits("RS302").count(analysis.ranks[r].rank) != 0) continue;
+        if (!isSlow(ratios[r]) || claims.culprits(kStragglerNode.id).count(analysis.ranks[r].rank) != 0) continue;
         groups.push_back(makeSlowGroup(analysis, ratios, {r}));
         costs.push_back(costOfSlowness(analysis, ratios, groups.back()));
     }
@@ -62,5 +59,51 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
 std::string missingForStraggler(const job::Analysis& analysis) {
     return withoutPeerRanks(analysis);
 }
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr StragglerThresholds t;
+    return {
+        {"ratio", t.ratio, "x the peers' kernel time", "clocks of healthy devices of one model differ by 1 to 2 %"},
+        {"errors", t.errors, "standard errors above 1", "noise of single kernels is no straggler"},
+        {"steps share", t.stepsShare, "of the steps", "rare slow steps are another diagnosis (RS303)"},
+        {"compared share", t.comparedShare, "of its compute time",
+         "with less in common there is nothing to compare with"},
+        {"slow kernels", t.slowKernels, "of its kernels, by number and by time",
+         "a slow device slows most of them; more work only those that do it (RS304)"},
+        {"part of slowness", job::kPartOfSlowness, "of the rank's excess",
+         "from here on a kernel is one of the slow ones: memory and arithmetic lose differently to a lower clock"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kStraggler{
+    .id = "RS301",
+    .title = "straggler rank",
+    .definition =
+        "One rank computes longer than its peers for the same work, and the others wait for it. Kernels of the same "
+        "name, grid and block are compared step by step: a rank's median against the median of the other ranks. Most "
+        "of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away "
+        "when its compute takes as long as its peers'; time that communication would need anyway is not counted.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Kernels with one name and grid whose work depends on the data (attention over documents, grouped experts), "
+        "where they are most of the rank's kernels; where they are few it is uneven work (RS304). A rank that only "
+        "waits is never named: its kernels are as fast as its peers'. A slow rank hidden by communication that takes "
+        "longer anyway is a note.",
+    .fix =
+        "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when "
+        "the slowness moves with it.",
+    .cureAt = CureAt::machine,
+    .changeKind = "straggler",
+    .hint =
+        "The rank to fix stays blue (it still computes) where the others are orange: they have done the same work and "
+        "wait for it. Framed are such waits.",
+    .detect = detectStraggler,
+    .missing = missingForStraggler,
+    .repair = balanced,
+};
 
 }  // namespace rankscope::diagnose

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs302_straggler_node.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/slow_ranks.h"
 
 namespace rankscope::diagnose {
 namespace {
+
+struct StragglerNodeThresholds {
+    double alike = 0.5;  // each rank of the host is at least this much as slow as their median: the host is slow, not
+                         // some of its devices
+};
 
 constexpr StragglerNodeThresholds kThresholds;
 
@@ -30,8 +34,6 @@ bool isSlowHost(const std::vector<job::KernelRatio>& ratios, const SlowGroup& gr
            std::all_of(group.members.begin(), group.members.end(),
                        [&](size_t r) { return ratios[r].ratio - 1 >= kThresholds.alike * (group.ratio - 1); });
 }
-
-}  // namespace
 
 void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const auto hosts = ranksByHost(analysis);
@@ -76,5 +78,42 @@ std::string missingForStragglerNode(const job::Analysis& analysis) {
     const std::string alone = withoutPeerRanks(analysis);
     return alone.empty() ? withoutHosts(analysis) : alone;
 }
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr StragglerThresholds slow;
+    constexpr StragglerNodeThresholds t;
+    return {
+        {"ratio", slow.ratio, "x the kernel time on other hosts",
+         "clocks of healthy devices of one model differ by 1 to 2 %"},
+        {"errors", slow.errors, "standard errors above 1", "noise of single kernels is no straggler"},
+        {"alike", t.alike, "of the host's median slowness, on each of its ranks",
+         "else some of its devices are slow (RS301), not the host"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kStragglerNode{
+    .id = "RS302",
+    .title = "straggler node",
+    .definition =
+        "All ranks of one host compute longer than ranks of other hosts for the same work, and the others wait for "
+        "them. As RS301, with only ranks of other hosts to compare with; one finding for the host in place of one for "
+        "each rank.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.",
+    .fix = "Power cap, cooling, driver and firmware of that host; drain it.",
+    .cureAt = CureAt::machine,
+    .changeKind = "slow_node",
+    .hint =
+        "The ranks of the host to fix stay blue where those of the others are orange: they have done the same work and "
+        "wait. Framed are such waits.",
+    .detect = detectStragglerNode,
+    .missing = missingForStragglerNode,
+    .repair = balanced,
+};
 
 }  // namespace rankscope::diagnose

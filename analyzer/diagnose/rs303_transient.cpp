@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs303_transient.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +7,21 @@
 #include <map>
 #include <numeric>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
 namespace {
+
+struct TransientThresholds {
+    double sigmas = 6;  // robust standard deviations (1.4826 MAD) of the rank's own step time: noise of a few hundred
+                        // steps does not reach it
+    double excessShare = 0.05;  // of the rank's typical step: shorter ones are within what steps of one job differ by
+    double rareShare =
+        1.0 / 3;  // of a rank's steps at most: what comes more often is a second mode of the job, not an accident
+    int fewestEvents = 2;  // in different steps: one slow step may be anything, and cannot be said to come back
+};
 
 constexpr TransientThresholds kThresholds;
 
@@ -200,8 +208,6 @@ void addEvidence(const job::Analysis& analysis, const std::vector<Event>& events
     }
 }
 
-}  // namespace
-
 void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     std::vector<Event> events;
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
@@ -259,5 +265,51 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
 std::string missingForTransientStall(const job::Analysis& analysis) {
     return analysis.steps.size() < 2 ? "one step only" : std::string();
 }
+
+Changes steady(const job::Analysis&, const job::Finding& f) {
+    return {fmt::format("steady:steps={},ranks={}", listText(f.steps), listText(f.ranks))};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr TransientThresholds t;
+    return {
+        {"sigmas", t.sigmas, "robust standard deviations of the rank's own steps",
+         "noise of a few hundred steps does not reach it; two modes of steps widen the deviation"},
+        {"excess share", t.excessShare, "of the rank's typical step",
+         "shorter ones are within what steps of one job differ by"},
+        {"rare share", t.rareShare, "of the rank's steps at most",
+         "what comes more often is a mode of the job, not an accident"},
+        {"fewest events", static_cast<double>(t.fewestEvents), "steps",
+         "a single slow step cannot be said to come back: a note"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kTransient{
+    .id = "RS303",
+    .title = "transient stall",
+    .definition =
+        "Some steps are much longer because one rank, not always the same, stalls in them: its host pauses (garbage "
+        "collection, checkpoint, I/O), waits for input or the allocator, or its device runs the same kernels more "
+        "slowly. A rank's step without waiting for others is compared with its own median. What it costs is spread "
+        "over all analysed steps: the mean, so that one step in fifty that takes half as long again costs 1 %, and "
+        "stays under the floor.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Steps with more kernels (evaluation, accumulation) are other work and left out; so are steps in which only "
+        "communication took longer. A stall of every step is RS4xx or RS301.",
+    .fix = "Look at what the named ranks did in the named steps; move it off the step, or do it on all ranks at once.",
+    .noteByCostOnly = false,  // but for being few
+    .changeKind = "stalls",
+    .hint =
+        "Framed is the stall: one rank stands still for once (blank, or a long call on its host lanes) and the others "
+        "wait for it (orange).",
+    .detect = detectTransientStall,
+    .missing = missingForTransientStall,
+    .repair = steady,
+};
 
 }  // namespace rankscope::diagnose

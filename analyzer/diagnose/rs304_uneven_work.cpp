@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs304_uneven_work.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/slow_ranks.h"
@@ -15,6 +14,15 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct UnevenWorkThresholds {
+    double ratio =
+        1.03;  // heaviest rank's compute against the mean of its peers: the floor, where compute is the whole step
+    double differentShare = 0.5;  // of that excess in kernels that the peers do not run in the same number and shape:
+                                  // else it is a slow device (RS301)
+    double stepsShare = 0.5;  // of the steps in which a rank is among the heaviest, to be named alone; with none, those
+                              // that take turns are named
+};
 
 constexpr UnevenWorkThresholds kThresholds;
 
@@ -243,8 +251,6 @@ void addEvidence(const job::Analysis& analysis, const Imbalance& imbalance, job:
     }
 }
 
-}  // namespace
-
 void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
     for (const std::vector<size_t>& group : peerGroups(analysis)) {
@@ -280,5 +286,49 @@ void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector
 std::string missingForUnevenWork(const job::Analysis& analysis) {
     return withoutPeerRanks(analysis);
 }
+
+Changes evenWork(const job::Analysis&, const job::Finding&) {
+    return {"balance:what=work"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr UnevenWorkThresholds t;
+    return {
+        {"ratio", t.ratio, "x the mean of the peers' compute", "the floor, where compute is the whole step"},
+        {"different share", t.differentShare, "of the excess in kernels that differ in number, shape or work",
+         "else the device is slow (RS301)"},
+        {"steps share", t.stepsShare, "of the steps in which a named rank is among the heaviest",
+         "with none, those that take turns are named"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kUnevenWork{
+    .id = "RS304",
+    .title = "uneven work",
+    .definition =
+        "Ranks that should do the same do different amounts of work: more kernels, larger grids, or a few kernels that "
+        "take longer in the same grid while most do not (sequence lengths, tokens per expert), and the others wait for "
+        "the heaviest, always the same or another in each step. Compute is compared among ranks of one role: the ranks "
+        "of a pipeline stage, or all. The saving is what the step is shorter when every peer has the mean of their "
+        "work.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Stages of a pipeline differ by design or by RS102: they are not compared. Ranks with an extra duty (logging, "
+        "evaluation) show as uneven, rightly.",
+    .fix =
+        "Bucket or pack sequences by length; for experts a load-balancing loss and a capacity factor; embedding tables "
+        "placed by their lookups.",
+    .changeKind = "uneven_work",
+    .hint =
+        "Blue is of different length from rank to rank and step to step: they are given different amounts of work, and "
+        "orange is the wait for the largest.",
+    .detect = detectUnevenWork,
+    .missing = missingForUnevenWork,
+    .repair = evenWork,
+};
 
 }  // namespace rankscope::diagnose

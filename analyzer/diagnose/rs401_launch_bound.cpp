@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs401_launch_bound.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
 namespace {
+
+struct LaunchBoundThresholds {
+    int fewestGaps = 20;        // per step: a handful of late launches is something the host does there, not its pace
+    double largestShare = 0.5;  // of the step's late time in one gap: then that gap is the matter
+    double gapsShare = 0.1;     // of the step's kernels start as soon as they are launched: part of a step can be bound
+                                // while the rest is not
+    int64_t longestGapNs = 1'000'000;  // a launch takes the host 5 to 100 us, with all that a framework does around it:
+                                       // in longer gaps it does something else
+    int64_t launchNs = 10'000;         // from a call to its kernel
+    int64_t kernelNs = 100'000;  // the kernel in front of a gap; behind a longer one the host was not late for its
+                                 // calls (5 to 50 us each)
+};
 
 constexpr LaunchBoundThresholds kThresholds;
 
@@ -82,8 +93,6 @@ void nameAllBound(const job::Analysis& analysis, HostCost& cost) {
     std::sort(cost.ranks.begin(), cost.ranks.end());
 }
 
-}  // namespace
-
 void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     HostCost cost = hostCost(analysis, [](const facts::RankSummary& rank, int step) {
         const Pace pace = paceOf(rank, step);
@@ -129,5 +138,48 @@ void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vecto
 std::string missingForLaunchBound(const job::Analysis& analysis) {
     return withoutHostCalls(analysis);
 }
+
+Changes graphs(const job::Analysis&, const job::Finding&) {
+    return {"graphs"};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr LaunchBoundThresholds t;
+    return {
+        {"fewest gaps", static_cast<double>(t.fewestGaps), "per step",
+         "a handful of late launches is something the host does there, not its pace"},
+        {"largest share", t.largestShare, "of the late time in one gap", "above it that one gap is the matter"},
+        {"gaps share", t.gapsShare, "of the step's kernels", "part of a step can be bound while the rest is not"},
+        {"longest gap", static_cast<double>(t.longestGapNs) / 1e6, "ms",
+         "in longer ones the host does something else than launch"},
+        {"launch", static_cast<double>(t.launchNs) / 1e3, "us",
+         "from a call to its kernel: gaps in which the host called communication are that storm's (RS202)"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kLaunchBound{
+    .id = "RS401",
+    .title = "launch-bound",
+    .definition =
+        "The device idles while kernels start as soon as they are launched: many short kernels, and a host that cannot "
+        "launch them as fast as they run. Counted is the time in which no kernel computes and the next one was "
+        "submitted only after the device had run dry, waiting for other ranks left out. The saving is what the step is "
+        "shorter when the launches are never late, on whichever rank then sets the pace.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "A profiler that records every call slows the host's launches: compare the step time with the unprofiled one. "
+        "Launches that are late because the host had just synchronised are RS402, because it allocates RS404.",
+    .fix = "CUDA graphs, torch.compile, fused kernels and optimizers, a larger micro-batch.",
+    .changeKind = "launch_bound",
+    .hint =
+        "Blank gaps between short kernels: the GPU waits for the host to launch the next one. Framed are such gaps.",
+    .detect = detectLaunchBound,
+    .missing = missingForLaunchBound,
+    .repair = graphs,
+};
 
 }  // namespace rankscope::diagnose

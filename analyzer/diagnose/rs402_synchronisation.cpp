@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs402_synchronisation.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
@@ -49,8 +48,6 @@ std::string placeText(const Place& place) {
     return place.range.empty() ? place.call : fmt::format("{} in range '{}'", place.call, place.range);
 }
 
-}  // namespace
-
 void detectSynchronisationStall(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     HostCost cost =
         hostCost(analysis, [](const facts::RankSummary& rank, int step) { return stallSum(rank, step, isBlocking); });
@@ -93,5 +90,38 @@ void detectSynchronisationStall(const job::Analysis& analysis, Claims& claims, s
 std::string missingForSynchronisationStall(const job::Analysis& analysis) {
     return withoutHostCalls(analysis);
 }
+
+Changes noSynchronisation(const job::Analysis&, const job::Finding& f) {
+    return {"no-stalls:cause=sync,ranks=" + listText(f.ranks)};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    return {floorEntry(), fewestStepsEntry()};
+}
+
+}  // namespace
+
+const Diagnosis kSynchronisation{
+    .id = "RS402",
+    .title = "synchronisation stall",
+    .definition =
+        "The device idles behind a call that made the host wait for it: cudaStreamSynchronize, cudaDeviceSynchronize, "
+        "cudaEventSynchronize, a copy that blocks (.item(), .cpu()). The time the host spends inside the call costs "
+        "nothing while the device works; what counts begins when the device has run dry and ends when the first "
+        "operation submitted after the call starts.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Reading the loss once per step costs a launch and stays under the floor. A wait for the next batch in front "
+        "of the step is RS403, an allocation RS404, a copy from pageable memory RS405, also when a synchronisation "
+        "emptied the queue before.",
+    .fix =
+        "Read values every so many steps, or asynchronously and a step later; do host work before the call that waits, "
+        "not behind it.",
+    .changeKind = "synchronisation",
+    .hint = "Blank behind a framed call: the host waits for the GPU, and then the GPU for the host's next launch.",
+    .detect = detectSynchronisationStall,
+    .missing = missingForSynchronisationStall,
+    .repair = noSynchronisation,
+};
 
 }  // namespace rankscope::diagnose

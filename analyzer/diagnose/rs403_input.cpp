@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs403_input.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/range_names.h"
@@ -21,8 +20,6 @@ std::string whatTheHostDoes(const std::string& range) {
     return range.empty() ? "is not in CUDA when the step begins, as one that waits for its next batch"
                          : "is in '" + range + "'";
 }
-
-}  // namespace
 
 void detectInputStall(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     HostCost cost =
@@ -88,5 +85,38 @@ void detectInputStall(const job::Analysis& analysis, Claims& claims, std::vector
 std::string missingForInputStall(const job::Analysis& analysis) {
     return withoutHostCalls(analysis);
 }
+
+Changes noInputStall(const job::Analysis&, const job::Finding& f) {
+    return {"no-stalls:cause=input,ranks=" + listText(f.ranks)};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    return {floorEntry(), fewestStepsEntry()};
+}
+
+}  // namespace
+
+const Diagnosis kInput{
+    .id = "RS403",
+    .title = "input stall",
+    .definition =
+        "The device idles while the host is inside a range or an operation that names data loading (DataLoader, "
+        "next_batch, data, input…), wherever that lies; or, where the recording does not tell what hosts did besides "
+        "calls of CUDA, at the start of the step while the host makes none. On one rank or on all: ranks that stall "
+        "are named, the others wait for them. Where some steps alone are hit, the mean over all counts.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Host work at the start of a step that is no data loading (logging, a scheduler) looks the same without "
+        "ranges: mark data loading with an NVTX range. The lower end of the saving is with workers that take cores "
+        "from the process that launches, and hand over memory that it has to map.",
+    .fix = "More workers, prefetching, pinned memory, faster storage or decoding.",
+    .changeKind = "slow_input",
+    .hint =
+        "Blank at the start of the step, with no CUDA call on the host lanes: the next batch is not there yet. Framed "
+        "are such gaps.",
+    .detect = detectInputStall,
+    .missing = missingForInputStall,
+    .repair = noInputStall,
+};
 
 }  // namespace rankscope::diagnose

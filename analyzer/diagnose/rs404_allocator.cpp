@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs404_allocator.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
@@ -20,8 +19,6 @@ bool tooFewSteps(const job::Analysis& analysis) {
 bool isAllocator(const facts::HostStall& stall) {
     return stall.cause == facts::IdleCause::allocator;
 }
-
-}  // namespace
 
 void detectAllocatorChurn(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (tooFewSteps(analysis)) return;
@@ -73,5 +70,35 @@ std::string missingForAllocatorChurn(const job::Analysis& analysis) {
     if (allocates && tooFewSteps(analysis)) return "too few whole steps: first uses allocate, too";
     return withoutHostCalls(analysis);
 }
+
+Changes noAllocator(const job::Analysis&, const job::Finding& f) {
+    return {"no-stalls:cause=allocator,ranks=" + listText(f.ranks)};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    return {floorEntry(), fewestStepsEntry()};
+}
+
+}  // namespace
+
+const Diagnosis kAllocator{
+    .id = "RS404",
+    .title = "allocator churn",
+    .definition =
+        "cudaMalloc and cudaFree in steps long after warm-up. Both take the host's time, and cudaFree waits for the "
+        "device to finish: the device idles until the host has launched again. Counted is that idleness, not the "
+        "calls.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Allocations in the first steps fill a caching allocator's pool: warm-up is left out, and under three steps "
+        "nothing is said.",
+    .fix = "expandable_segments, a larger or never released pool, a lower peak, buffers allocated once.",
+    .hasSettings = true,
+    .changeKind = "allocator",
+    .hint = "Framed are allocations and frees inside the step: each makes the GPU run dry (blank) until it is done.",
+    .detect = detectAllocatorChurn,
+    .missing = missingForAllocatorChurn,
+    .repair = noAllocator,
+};
 
 }  // namespace rankscope::diagnose

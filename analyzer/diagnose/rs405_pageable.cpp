@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs405_pageable.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyzer/costs/pinned_copies.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
@@ -46,8 +45,6 @@ Stalled excessOf(const job::Analysis& analysis, const facts::RankSummary& rank, 
     const double uncovered = std::max(0.0, static_cast<double>(use->pageable.uncoveredNs) - remaining);
     return {exposed + stallSum(rank, step, isPageable).ns, use->pageable.count, uncovered - exposed};
 }
-
-}  // namespace
 
 void detectPageableCopies(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const double seen = pinnedRate(analysis);
@@ -106,5 +103,41 @@ void detectPageableCopies(const job::Analysis& analysis, Claims& claims, std::ve
 std::string missingForPageableCopies(const job::Analysis& analysis) {
     return withoutHostCalls(analysis);
 }
+
+Changes noPageable(const job::Analysis&, const job::Finding& f) {
+    return {"no-stalls:cause=pageable,ranks=" + listText(f.ranks)};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    return {
+        {"pinned rate", costs::kUnseenPinnedGbps, "GB/s, when the run has no pinned copy to compare with",
+         "PCIe 4.0 x16, the slowest host link of devices that train today"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kPageable{
+    .id = "RS405",
+    .title = "pageable copies",
+    .definition =
+        "Copies of more than 64 KiB between device and pageable host memory. The driver stages them piece by piece "
+        "through pinned memory: they are slower, and the call returns only when they are done. Counted is their "
+        "exposed time, as far as copies from pinned memory on a stream of their own would hide under the step's "
+        "compute, and the idleness behind the calls.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Small copies (a loss value) are staged at once and not counted. Traces whose copies do not tell the kind of "
+        "memory show nothing.",
+    .fix = "pin_memory, non_blocking, a copy stream of its own.",
+    .hasSettings = true,
+    .changeKind = "pageable_copies",
+    .hint = "Framed are copies from pageable memory: slow, and the host stands still meanwhile.",
+    .detect = detectPageableCopies,
+    .missing = missingForPageableCopies,
+    .repair = noPageable,
+};
 
 }  // namespace rankscope::diagnose

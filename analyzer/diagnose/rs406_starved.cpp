@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/rs406_starved.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/host_pauses.h"
@@ -14,6 +13,15 @@
 
 namespace rankscope::diagnose {
 namespace {
+
+struct StarvedThresholds {
+    int fewestPauses = 5;  // of a rank: fewer are accidents
+    int fewestKinds = 4;   // different operations and calls that a rank stands still in: a lock, a file or a full queue
+                           // is found in one or two
+    double largestShare = 0.5;   // of a rank's paused time in one of them: then that one is the matter
+    double togetherShare = 0.5;  // of a rank's paused time in which all the others pause, too: something stops them all
+                                 // (a file system, a profiler), no core does
+};
 
 constexpr StarvedThresholds kThresholds;
 
@@ -107,8 +115,6 @@ std::string pausesText(const job::Analysis& analysis, const facts::RankSummary& 
         pauses.byName.size(), examples);
 }
 
-}  // namespace
-
 void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     std::vector<Pauses> pauses;
     for (const facts::RankSummary& rank : analysis.ranks) pauses.push_back(pausesOf(rank));
@@ -200,5 +206,52 @@ void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vecto
 std::string missingForStarvedHost(const job::Analysis& analysis) {
     return withoutHostCalls(analysis);
 }
+
+Changes noPauses(const job::Analysis&, const job::Finding& f) {
+    return {"no-stalls:cause=pauses,ranks=" + listText(f.ranks)};
+}
+
+std::vector<ThresholdEntry> thresholds() {
+    constexpr StarvedThresholds t;
+    return {
+        {"pause", facts::PauseThresholds::kFactor, "x the median of the same name",
+         "no load of the same work varies so much"},
+        {"shortest pause", static_cast<double>(facts::PauseThresholds::kShortestNs) / 1e6, "ms",
+         "shorter ones are page faults, locks and interrupts"},
+        {"usual time", static_cast<double>(facts::PauseThresholds::kLongestUsualNs) / 1e3, "us at most",
+         "what usually takes longer does real work, which may vary"},
+        {"fewest pauses", static_cast<double>(t.fewestPauses), "of a rank", "fewer are accidents"},
+        {"fewest kinds", static_cast<double>(t.fewestKinds), "different operations and calls",
+         "a lock, a file or a full queue is found in one or two"},
+        {"largest share", t.largestShare, "of a rank's paused time in one of them", "above it that one is the matter"},
+        {"together", t.togetherShare, "of a rank's paused time in which all others pause",
+         "something stops them all then: a file system, a profiler"},
+        floorEntry(),
+        fewestStepsEntry(),
+    };
+}
+
+}  // namespace
+
+const Diagnosis kStarved{
+    .id = "RS406",
+    .title = "host starved",
+    .definition =
+        "Hosts stand still inside operations and calls that usually take microseconds, different ones each time, and "
+        "not all ranks at the same time: the process does not get the cores it needs. Counted is the time in which the "
+        "device has nothing to do meanwhile, between two exchanges that of the rank that lost most.",
+    .thresholds = thresholds,
+    .falsePositives =
+        "Garbage collection of Python on some ranks looks alike: gc.freeze() tells. Calls that may wait for the device "
+        "are left out, and so are first uses.",
+    .fix = "Cores for each rank, cgroup quota, pinning, OMP_NUM_THREADS, no other processes on the host.",
+    .cureAt = CureAt::machine,
+    .hint =
+        "Blank on one rank while a call that takes microseconds goes on and on: its host has no core to run on. Framed "
+        "are such pauses.",
+    .detect = detectStarvedHost,
+    .missing = missingForStarvedHost,
+    .repair = noPauses,
+};
 
 }  // namespace rankscope::diagnose

@@ -8,11 +8,12 @@
 #include <map>
 #include <numeric>
 
-#include "analyzer/diagnose/catalogue.h"
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/edits/change_transfers.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
+#include "analyzer/diagnose/repairs.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -22,21 +23,21 @@ bool smallByEstimate(const job::Analysis& analysis, const job::Finding& finding)
     if (finding.verdict != job::Verdict::note || finding.severity >= CommonThresholds::kFloorShare) return false;
     if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || !analysis.layout.pipelines.empty())
         return false;
-    const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+    const Diagnosis* entry = findDiagnosis(finding.id);
     return entry != nullptr && entry->noteByCostOnly;
 }
 
 bool judgedByCost(const job::Finding& finding) {
-    const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+    const Diagnosis* entry = findDiagnosis(finding.id);
     return entry == nullptr || entry->judgedByCost;
 }
 
 /// Certain findings, deepest cause first: the order of the detectors.
 std::vector<job::Finding*> byDepth(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
     std::vector<job::Finding*> ordered;
-    for (const Detector& detector : detectors())
+    for (const Diagnosis* diagnosis : diagnoses())
         for (job::Finding& finding : findings)
-            if (finding.id == detector.id &&
+            if (finding.id == diagnosis->id &&
                 (finding.verdict == job::Verdict::found || smallByEstimate(analysis, finding)))
                 ordered.push_back(&finding);
     return ordered;
@@ -219,6 +220,11 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
 }
 
 }  // namespace
+
+std::vector<std::string> changesFor(const job::Analysis& analysis, const job::Finding& finding) {
+    const Diagnosis* diagnosis = findDiagnosis(finding.id);
+    return diagnosis != nullptr && diagnosis->repair != nullptr ? diagnosis->repair(analysis, finding) : Changes();
+}
 
 std::optional<Ceiling> replaySavings(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
     const replay::ReplayModel& replay = analysis.replay;

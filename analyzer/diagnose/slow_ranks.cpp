@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/step_model.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/costs/transfer_cost.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/job/finding.h"
 #include "analyzer/recommend/recommendation.h"
 #include "analyzer/recommend/step_predictor.h"
@@ -55,6 +56,10 @@ void adviseSchedule(const AdviceContext& context, Advice& advice);
 
 /// Gathering sharded parameters a layer ahead.
 void advisePrefetch(const AdviceContext& context, Advice& advice);
+
+/// Settings are written for findings of this diagnosis, beside those of areas that are judged by candidates of their
+/// own.
+bool translates(const diagnose::Diagnosis& diagnosis);
 
 /// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels,
 /// allocator, pinned memory. What is judged in `advice` already is left out.

@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
@@ -149,7 +150,8 @@ Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmC
               context.predictor.scaledTransfers(outcome.scale(Side::pessimistic)),
               context.predictor.scaledTransfers(outcome.scale(Side::optimistic)), recommendation);
     for (const job::Finding& finding : context.findings)
-        if (finding.id == "RS205" && finding.verdict == job::Verdict::found) recommendation.findings = {"RS205"};
+        if (finding.id == diagnose::kAlgorithm.id && finding.verdict == job::Verdict::found)
+            recommendation.findings = {diagnose::kAlgorithm.id};
     return recommendation;
 }
 

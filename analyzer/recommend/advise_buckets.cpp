@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/text/units.h"
@@ -35,7 +36,9 @@ std::string changeTo(int mebibytes, bool overlap) {
 /// advised where chance cannot tell it from the best: one fault has one fix.
 int proposedMebibytes(const AdviceContext& context, bool overlap) {
     for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found || finding.id != (overlap ? "RS201" : "RS202")) continue;
+        if (finding.verdict != job::Verdict::found ||
+            finding.id != (overlap ? diagnose::kOverlap.id : diagnose::kSmallMessages.id))
+            continue;
         for (const auto& [name, value] : finding.evidence.numbers)
             if (name == "proposed_bucket_bytes") return static_cast<int>(std::llround(value / (1 << 20)));
     }
@@ -125,7 +128,8 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
             "; static_graph=True needs the same parameters to be used in every step: leave it out where they vary";
     }
     for (const job::Finding& finding : context.findings)
-        if (finding.verdict == job::Verdict::found && (finding.id == "RS202" || finding.id == "RS201"))
+        if (finding.verdict == job::Verdict::found &&
+            (finding.id == diagnose::kSmallMessages.id || finding.id == diagnose::kOverlap.id))
             recommendation.findings.push_back(finding.id);
     return recommendation;
 }
@@ -138,7 +142,7 @@ bool worthIt(const AdviceContext& context, const Tried& one) {
 /// proposes, its sizes included, is better by more than chance.
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
     const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const job::Finding& one) {
-        return one.id == "RS201" && one.verdict == job::Verdict::found && one.changes.size() == 1 &&
+        return one.id == diagnose::kOverlap.id && one.verdict == job::Verdict::found && one.changes.size() == 1 &&
                (one.changes[0] == "overlap" || one.changes[0].find("overlap=yes") != std::string::npos);
     });
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;

@@ -9,7 +9,8 @@
 #include <iterator>
 #include <string>
 
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/recommend/recommend.h"
@@ -153,14 +154,20 @@ bool judged(const Advice& advice, const std::string& area) {
 }
 
 struct Translation {
-    const char* id;
+    const diagnose::Diagnosis* diagnosis;
     void (*write)(const AdviceContext&, const job::Finding&, Recommendation&);
 };
-constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", overlap},  {"RS202", buckets},
-                                         {"RS206", redundant},    {"RS209", channels}, {"RS210", precision},
-                                         {"RS404", allocator},    {"RS405", pinned}};
+constexpr Translation kTranslations[] = {{&diagnose::kBubble, microBatches},   {&diagnose::kOverlap, overlap},
+                                         {&diagnose::kSmallMessages, buckets}, {&diagnose::kRedundant, redundant},
+                                         {&diagnose::kContention, channels},   {&diagnose::kFullPrecision, precision},
+                                         {&diagnose::kAllocator, allocator},   {&diagnose::kPageable, pinned}};
 
 }  // namespace
+
+bool translates(const diagnose::Diagnosis& diagnosis) {
+    return std::any_of(std::begin(kTranslations), std::end(kTranslations),
+                       [&](const Translation& one) { return one.diagnosis == &diagnosis; });
+}
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     std::vector<Recommendation> more;
@@ -169,7 +176,7 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
             *finding.savingNsPerStep <= context.noiseNs)
             continue;
         for (const Translation& translation : kTranslations) {
-            if (finding.id != translation.id) continue;
+            if (finding.id != translation.diagnosis->id) continue;
             Recommendation recommendation;
             translation.write(context, finding, recommendation);
             if (recommendation.settings.empty() || !context.open(recommendation.area)) continue;
@@ -202,11 +209,11 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
             (finding.savingNsPerStep && *finding.savingNsPerStep <= context.noiseNs))
             continue;
         Recommendation setting;
-        setting.area = finding.id == "RS205" ? "algorithm" : "";
+        setting.area = finding.id == diagnose::kAlgorithm.id ? "algorithm" : "";
         for (const Translation& translation : kTranslations)
-            if (finding.id == translation.id) translation.write(context, finding, setting);
+            if (finding.id == translation.diagnosis->id) translation.write(context, finding, setting);
         if (finding.savingNsPerStep && (!setting.settings.empty() || judged(advice, setting.area))) continue;
-        const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(finding.id);
+        const diagnose::Diagnosis* entry = diagnose::findDiagnosis(finding.id);
         Recommendation cure;
         cure.kind =
             entry != nullptr && entry->cureAt == diagnose::CureAt::machine ? AdviceKind::repair : AdviceKind::program;

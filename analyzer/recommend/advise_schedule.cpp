@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/text/units.h"
 
@@ -50,7 +51,7 @@ bool worthIt(const AdviceContext& context, const EditedStep& step) {
 /// better, and named beside what is. 0: none does.
 int proposedMicroBatches(const AdviceContext& context) {
     for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found || finding.id != "RS101") continue;
+        if (finding.verdict != job::Verdict::found || finding.id != diagnose::kBubble.id) continue;
         for (const auto& [name, value] : finding.evidence.numbers)
             if (name == "proposed_micro_batches") return static_cast<int>(std::llround(value));
     }
@@ -97,10 +98,10 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
     if (isProposed != plans.end() && best.microBatches != proposed)
         recommendation.evidence.push_back(
-            fmt::format("RS101 names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} "
+            fmt::format("{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} "
                         "are the fewest within {} of the best",
-                        proposed, text::durationText(std::max(0.0, isProposed->step.savingNs)), best.microBatches,
-                        text::percentText(kCloseEnough)));
+                        diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->step.savingNs)),
+                        best.microBatches, text::percentText(kCloseEnough)));
     take(recommendation, best.change, best.step);
     recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
     recommendation.risk = pipeline.schedule == "gpipe"
@@ -109,7 +110,7 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
                               : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations "
                                 "of no more micro-batches than before";
     recommendation.verify = "run again with them and compare the time per token (rankscope analyze)";
-    recommendation.findings = {"RS101"};
+    recommendation.findings = {diagnose::kBubble.id};
     advice.recommendations.push_back(std::move(recommendation));
 }
 
@@ -166,7 +167,7 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
     // A finding whose fix is more than that is answered by all of it.
     for (const job::Finding& finding : context.findings)
-        if (finding.verdict == job::Verdict::found && finding.id == "RS201" && finding.savingReplayed &&
+        if (finding.verdict == job::Verdict::found && finding.id == diagnose::kOverlap.id && finding.savingReplayed &&
             !finding.changes.empty() && !finding.changes.front().starts_with("prefetch"))
             return;
     const auto step = context.predictor.edited(kAhead);
@@ -190,7 +191,8 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     recommendation.risk = "memory: the parameters of one more layer are held at a time";
     recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
     for (const job::Finding& finding : context.findings)
-        if (finding.verdict == job::Verdict::found && finding.id == "RS201") recommendation.findings = {"RS201"};
+        if (finding.verdict == job::Verdict::found && finding.id == diagnose::kOverlap.id)
+            recommendation.findings = {diagnose::kOverlap.id};
     advice.recommendations.push_back(std::move(recommendation));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/analyze.h"
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
 #include "analyzer/report/build_report.h"
 #include "analyzer/report/result_store.h"

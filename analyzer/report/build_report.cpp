@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analyzer/diagnose/accounting.h"
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/job_death.h"
 #include "analyzer/report/collective_table.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/facts/idle_words.h"
 #include "analyzer/text/units.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
@@ -243,7 +243,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
         const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const job::Finding& finding) {
-            const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(finding.id);
+            const diagnose::Diagnosis* entry = diagnose::findDiagnosis(finding.id);
             return entry != nullptr && entry->hasSettings;
         });
         if (settings) out += fmt::format("      rankscope recommend {}\n", name);

@@ -182,6 +182,17 @@ class Layering(unittest.TestCase):
                     missing.append(f"{path} includes {included}")
         self.assertEqual(missing, [])
 
+    def test_the_id_of_a_diagnosis_stands_in_its_own_file_only(self):
+        wrong = []
+        for path in sources(CODE):
+            if path.parts[0] not in ("analyzer", "gui"):
+                continue
+            for number, line in enumerate(text_of(path).splitlines(), 1):
+                for digits in re.findall(r'"RS(\d\d\d)', line.split("//")[0]):
+                    if path.parent != pathlib.Path("analyzer/diagnose") or not path.name.startswith(f"rs{digits}_"):
+                        wrong.append(f"{path}, line {number}: {line.strip()}")
+        self.assertEqual(wrong, [])
+
     def test_what_nvcc_compiles_needs_no_library(self):
         # nvcc is told of the source tree alone: where a machine keeps its libraries elsewhere, it would not find them.
         waiting, seen, wrong = [str(path) for path in sources({".cu", ".cuh"}) if path.parts[0] != "tests"], set(), []

@@ -8,7 +8,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/job/program_output.h"
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::cli {
 namespace {
@@ -65,7 +65,7 @@ ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& fil
     scenario.links = summary.at("links");
     for (const auto& fault : summary.at("faults")) scenario.faults.push_back(fault);
     for (const auto& claim : summary.value("claims", nlohmann::json::array()))
-        if (const auto id = claim.at("id").get<std::string>(); diagnose::findCatalogueEntry(id) == nullptr)
+        if (const auto id = claim.at("id").get<std::string>(); diagnose::findDiagnosis(id) == nullptr)
             throw VerbError(kExitInput,
                             fmt::format("{}: '{}' is {}, which is no diagnosis", file.string(),
                                         claim.at("key").get<std::string>(), id),

@@ -6,29 +6,43 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::cli {
 namespace {
 
 std::string listOfAll() {
     std::string text;
-    for (const auto& entry : diagnose::catalogue())
-        text += fmt::format("{}  {}{}\n", entry.id, entry.title, entry.detected ? "" : "  (not detected yet)");
+    for (const diagnose::Diagnosis* entry : diagnose::catalogue())
+        text +=
+            fmt::format("{}  {}{}\n", entry->id, entry->title, entry->detect != nullptr ? "" : "  (not detected yet)");
     return text;
 }
 
-int explain(const std::string& id, const Console& console) {
+std::string allInFull() {
+    std::string text;
+    for (const diagnose::Diagnosis* entry : diagnose::catalogue())
+        text += (text.empty() ? "" : "\n" + std::string(80, '-') + "\n\n") + diagnose::renderDiagnosis(*entry);
+    return text;
+}
+
+int explain(const std::string& id, bool all, const Console& console) {
+    if (all) {
+        if (!id.empty())
+            throw VerbError(kExitUsage, fmt::format("{} and --all are two questions", id), "ask one of them");
+        console.result(allInFull());
+        return kExitOk;
+    }
     if (id.empty()) {
         console.result(listOfAll());
         console.next("rankscope explain RS301");
         return kExitOk;
     }
-    const auto* entry = diagnose::findCatalogueEntry(id);
+    const auto* entry = diagnose::findDiagnosis(id);
     if (!entry)
         throw VerbError(kExitInput, fmt::format("there is no diagnosis {}", id),
                         "`rankscope explain` lists all of them");
-    console.result(diagnose::renderCatalogueEntry(*entry));
+    console.result(diagnose::renderDiagnosis(*entry));
     console.next("rankscope analyze NAME");
     return kExitOk;
 }
@@ -37,11 +51,14 @@ int explain(const std::string& id, const Console& console) {
 
 void addExplainVerb(CLI::App& app, Invocation& invocation) {
     auto id = std::make_shared<std::string>();
+    auto all = std::make_shared<bool>(false);
     auto* verb =
         app.add_subcommand("explain", "A diagnosis of the catalogue: definition, thresholds, false positives, fix");
     verb->add_option("ID", *id, "For example RS301; all are listed when left out");
-    verb->callback(
-        [id, &invocation] { invocation.action = [id, &invocation] { return explain(*id, invocation.console); }; });
+    verb->add_flag("--all", *all, "The whole catalogue");
+    verb->callback([id, all, &invocation] {
+        invocation.action = [id, all, &invocation] { return explain(*id, *all, invocation.console); };
+    });
 }
 
 }  // namespace rankscope::cli

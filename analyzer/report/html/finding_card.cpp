@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/report/run_text.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/shell_word.h"
@@ -43,18 +43,18 @@ std::string copyable(const std::string& text) {
 }
 
 std::string explanation(const std::string& id) {
-    const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(id);
+    const diagnose::Diagnosis* entry = diagnose::findDiagnosis(id);
     if (entry == nullptr) return {};
     std::string out = fmt::format("<details><summary>What is {}?</summary><div class=\"inside\"><p>{}</p>\n",
                                   text::markupText(entry->id), text::markupText(entry->definition));
-    if (!entry->thresholds.empty()) {
+    if (entry->thresholds != nullptr) {
         out += "<h4>Thresholds</h4><ul>";
-        for (const diagnose::ThresholdEntry& threshold : entry->thresholds)
+        for (const diagnose::ThresholdEntry& threshold : entry->thresholds())
             out += fmt::format("<li>{}: {} {} ({})</li>", text::markupText(threshold.name), threshold.value,
                                text::markupText(threshold.unit), text::markupText(threshold.reason));
         out += "</ul>\n";
     }
-    if (!entry->falsePositives.empty())
+    if (*entry->falsePositives != '\0')
         out += "<h4>What looks like it</h4><p>" + text::markupText(entry->falsePositives) + "</p>\n";
     return out + "</div></details>\n";
 }

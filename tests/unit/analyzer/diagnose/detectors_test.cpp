@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 

@@ -15,6 +15,8 @@
 
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_setting.h"
+#include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/renderers.h"
 #include "analyzer/report/analyze.h"
 #include "tests/unit/analyzer/player.h"
@@ -461,6 +463,13 @@ TEST(AlgorithmSupport, OnlyWhatTheVersionTheGroupAndTheHardwareHave) {
     EXPECT_FALSE(has(Op::allReduce, {1, 1}, {Algorithm::ring, Protocol::simple}));
     EXPECT_TRUE(recent.perFunctionSyntax());
     EXPECT_FALSE(old.perFunctionSyntax());
+}
+
+TEST(Settings, AreWrittenForWhatTheTableSaysThatASettingCures) {
+    for (const diagnose::Diagnosis* diagnosis : diagnose::diagnoses()) {
+        const bool judgedByCandidates = diagnosis == &diagnose::kAlgorithm;
+        EXPECT_EQ(diagnosis->hasSettings, translates(*diagnosis) || judgedByCandidates) << diagnosis->id;
+    }
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/text/markdown_text.h"
@@ -160,17 +160,20 @@ TEST(Imported, AnEmptyTraceIsAnEmptyReport) {
 }
 
 TEST(Catalogue, EveryDetectedDiagnosisExplainsItsThresholds) {
-    for (const char* id :
-         {"RS101", "RS201", "RS202", "RS203", "RS204", "RS205", "RS206", "RS207", "RS208", "RS209", "RS210", "RS301"}) {
-        const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(id);
-        ASSERT_NE(entry, nullptr) << id;
-        EXPECT_TRUE(entry->detected) << id;
-        EXPECT_FALSE(entry->thresholds.empty()) << id;
-        EXPECT_FALSE(entry->falsePositives.empty()) << id;
+    std::set<std::string> ids;
+    for (const diagnose::Diagnosis* entry : diagnose::diagnoses()) {
+        EXPECT_TRUE(ids.insert(entry->id).second) << entry->id;
+        EXPECT_NE(std::string(entry->title), "") << entry->id;
+        EXPECT_NE(std::string(entry->definition), "") << entry->id;
+        if (entry->detect == nullptr) continue;
+        ASSERT_NE(entry->thresholds, nullptr) << entry->id;
+        EXPECT_FALSE(entry->thresholds().empty()) << entry->id;
+        EXPECT_NE(std::string(entry->falsePositives), "") << entry->id;
+        EXPECT_NE(entry->repair, nullptr) << entry->id;
     }
-    EXPECT_NE(diagnose::renderCatalogueEntry(*diagnose::findCatalogueEntry("rs501")).find("not detected yet"),
-              std::string::npos);
-    EXPECT_EQ(diagnose::findCatalogueEntry("RS999"), nullptr);
+    EXPECT_EQ(diagnose::findDiagnosis("rs301"), diagnose::findDiagnosis("RS301"));
+    EXPECT_NE(diagnose::renderDiagnosis(*diagnose::findDiagnosis("rs501")).find("not detected yet"), std::string::npos);
+    EXPECT_EQ(diagnose::findDiagnosis("RS999"), nullptr);
 }
 
 TEST(Units, ReadLikeAPersonWritesThem) {

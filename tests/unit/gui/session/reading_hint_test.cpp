@@ -3,17 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::gui {
 namespace {
 
 TEST(ReadingHint, EveryDiagnosisOfTheCatalogueHasOneOfItsOwn) {
     std::set<std::string> hints;
-    for (const auto& entry : diagnose::catalogue()) {
-        const std::string hint = readingHint(entry.id);
-        EXPECT_FALSE(hint.empty()) << entry.id;
-        EXPECT_TRUE(hints.insert(hint).second) << entry.id;
+    for (const diagnose::Diagnosis* entry : diagnose::catalogue()) {
+        const std::string hint = readingHint(entry->id);
+        EXPECT_FALSE(hint.empty()) << entry->id;
+        EXPECT_TRUE(hints.insert(hint).second) << entry->id;
     }
     EXPECT_GE(hints.size(), 20u);
     EXPECT_EQ(readingHint("RS999"), "");

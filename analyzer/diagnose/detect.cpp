@@ -1,68 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/detect.h"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "analyzer/diagnose/catalogue.h"
-#include "analyzer/diagnose/detector.h"
-#include "analyzer/diagnose/rs101_bubble.h"
-#include "analyzer/diagnose/rs102_stage_imbalance.h"
-#include "analyzer/diagnose/rs103_p2p_exposed.h"
-#include "analyzer/diagnose/rs201_overlap.h"
-#include "analyzer/diagnose/rs202_small_messages.h"
-#include "analyzer/diagnose/rs203_saturation.h"
-#include "analyzer/diagnose/rs204_under_used_link.h"
-#include "analyzer/diagnose/rs205_algorithm.h"
-#include "analyzer/diagnose/rs206_redundant.h"
-#include "analyzer/diagnose/rs207_tensor_parallel_span.h"
-#include "analyzer/diagnose/rs208_slow_link.h"
-#include "analyzer/diagnose/rs209_contention.h"
-#include "analyzer/diagnose/rs210_full_precision.h"
-#include "analyzer/diagnose/rs301_straggler.h"
-#include "analyzer/diagnose/rs302_straggler_node.h"
-#include "analyzer/diagnose/rs303_transient.h"
-#include "analyzer/diagnose/rs304_uneven_work.h"
-#include "analyzer/diagnose/rs401_launch_bound.h"
-#include "analyzer/diagnose/rs402_synchronisation.h"
-#include "analyzer/diagnose/rs403_input.h"
-#include "analyzer/diagnose/rs404_allocator.h"
-#include "analyzer/diagnose/rs405_pageable.h"
-#include "analyzer/diagnose/rs406_starved.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
 namespace {
-
-/// Reads what every recording has, or what only some jobs have: where it is not there, there is nothing to judge.
-std::string nothingMissing(const job::Analysis&) {
-    return {};
-}
-
-constexpr std::array kDetectors{
-    Detector{"RS403", detectInputStall, missingForInputStall},
-    Detector{"RS404", detectAllocatorChurn, missingForAllocatorChurn},
-    Detector{"RS405", detectPageableCopies, missingForPageableCopies},
-    Detector{"RS406", detectStarvedHost, missingForStarvedHost},
-    Detector{"RS402", detectSynchronisationStall, missingForSynchronisationStall},
-    Detector{"RS401", detectLaunchBound, missingForLaunchBound},
-    Detector{"RS303", detectTransientStall, missingForTransientStall},
-    Detector{"RS302", detectStragglerNode, missingForStragglerNode},
-    Detector{"RS301", detectStraggler, missingForStraggler},
-    Detector{"RS304", detectUnevenWork, missingForUnevenWork},
-    Detector{"RS102", detectStageImbalance, missingForStageImbalance},
-    Detector{"RS208", detectSlowLink, missingForSlowLink},
-    Detector{"RS204", detectUnderUsedLink, missingForUnderUsedLink},
-    Detector{"RS103", detectExposedP2p, nothingMissing},
-    Detector{"RS101", detectBubble, nothingMissing},
-    Detector{"RS209", detectContention, nothingMissing},
-    Detector{"RS205", detectAlgorithm, missingForAlgorithm},
-    Detector{"RS207", detectTensorParallelSpan, missingForTensorParallelSpan},
-    Detector{"RS206", detectRedundant, missingForRedundant},
-    Detector{"RS210", detectFullPrecision, missingForFullPrecision},
-    Detector{"RS202", detectSmallMessages, missingForSmallMessages},
-    Detector{"RS201", detectPoorOverlap, missingForPoorOverlap},
-    Detector{"RS203", detectSaturation, missingForSaturation},
-};
 
 /// A loss touches a claim when it may be anywhere, or lies on a rank that the claim names or communicates with.
 bool touches(const store::Loss& loss, const job::Analysis& analysis, const job::Finding& finding) {
@@ -90,8 +36,10 @@ void tellAssumedGroup(const job::Analysis& analysis, job::Finding& finding) {
 
 /// What holds for every claim: enough steps, nothing lost where it points, a clock good enough.
 void applySharedRules(const job::Analysis& analysis, job::Finding& finding) {
-    if (const CatalogueEntry* entry = findCatalogueEntry(finding.id)) finding.title = entry->title;
-    if (finding.verdict == job::Verdict::found &&
+    const Diagnosis* diagnosis = findDiagnosis(finding.id);
+    if (diagnosis != nullptr) finding.title = diagnosis->title;
+    const bool ofSteps = diagnosis == nullptr || diagnosis->needs == Needs::steps;
+    if (ofSteps && finding.verdict == job::Verdict::found &&
         static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) {
         finding.verdict = job::Verdict::inconclusive;
         finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) +
@@ -111,11 +59,12 @@ void applySharedRules(const job::Analysis& analysis, job::Finding& finding) {
     }
 }
 
-}  // namespace
-
-std::span<const Detector> detectors() {
-    return kDetectors;
+/// Without steps nothing can be said of what they lose, and the report says why there are none.
+bool canBeAsked(const Diagnosis& diagnosis, const job::Analysis& analysis) {
+    return diagnosis.needs == Needs::events || (!analysis.steps.empty() && analysis.stepNs > 0);
 }
+
+}  // namespace
 
 std::vector<job::Finding> detect(const job::Analysis& analysis) {
     Claims claims;
@@ -124,18 +73,20 @@ std::vector<job::Finding> detect(const job::Analysis& analysis) {
 
 std::vector<NotJudged> notJudged(const job::Analysis& analysis) {
     std::vector<NotJudged> result;
-    if (analysis.steps.empty() || analysis.stepNs <= 0) return result;  // nothing is judged, and the report says why
-    for (const Detector& detector : kDetectors)
-        if (std::string needs = detector.missing(analysis); !needs.empty())
-            result.push_back({detector.id, std::move(needs)});
+    for (const Diagnosis* diagnosis : diagnoses()) {
+        if (diagnosis->missing == nullptr || !canBeAsked(*diagnosis, analysis)) continue;
+        if (std::string needs = diagnosis->missing(analysis); !needs.empty())
+            result.push_back({diagnosis->id, std::move(needs)});
+    }
     std::stable_sort(result.begin(), result.end(), [](const NotJudged& a, const NotJudged& b) { return a.id < b.id; });
     return result;
 }
 
 std::vector<job::Finding> detect(const job::Analysis& analysis, Claims& claims) {
     std::vector<job::Finding> findings;
-    if (analysis.steps.empty() || analysis.stepNs <= 0) return findings;
-    for (const Detector& detector : kDetectors) detector.detect(analysis, claims, findings);
+    for (const Diagnosis* diagnosis : diagnoses())
+        if (diagnosis->detect != nullptr && canBeAsked(*diagnosis, analysis))
+            diagnosis->detect(analysis, claims, findings);
     for (job::Finding& finding : findings) applySharedRules(analysis, finding);
     std::stable_sort(findings.begin(), findings.end(), [](const job::Finding& a, const job::Finding& b) {
         return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity);

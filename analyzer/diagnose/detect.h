@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,14 +11,6 @@
 
 namespace rankscope::diagnose {
 
-struct Detector {
-    const char* id;
-    void (*detect)(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings);
-    /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in
-    /// such a job.
-    std::string (*missing)(const job::Analysis& analysis);
-};
-
 /// What all detectors share.
 struct CommonThresholds {
     static constexpr double kFloorShare =
@@ -28,9 +19,6 @@ struct CommonThresholds {
     static constexpr int kFewestSteps =
         3;  // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
 };
-
-/// All detectors, in the order they run.
-std::span<const Detector> detectors();
 
 /// Findings by saving, notes included; `title` and the shared verdict rules are applied here.
 std::vector<job::Finding> detect(const job::Analysis& analysis);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a diagnosis is: what it says of itself, how it is found, what repairs it. One file each, rsNNN_*.cpp, holds its
+// Diagnosis; diagnoses.h names them all.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/diagnose/claims.h"
+#include "analyzer/job/analysis.h"
+#include "analyzer/job/finding.h"
+
+namespace rankscope::diagnose {
+
+struct ThresholdEntry {
+    std::string name;
+    double value = 0;
+    std::string unit;
+    std::string reason;
+};
+
+/// Where a cure is made that no setting is.
+enum class CureAt : uint8_t {
+    program,  // what the job does, and its input
+    machine,  // hardware, or which of it the ranks are on
+};
+
+/// What must be recorded for its detector to be asked.
+enum class Needs : uint8_t {
+    steps,   // the job's steps: the cost is a share of them
+    events,  // nothing but events: a job that hung in its first step can have it
+};
+
+struct Diagnosis {
+    const char* id = "";  // "RS301"
+    const char* title = "";
+    const char* definition = "";
+    std::vector<ThresholdEntry> (*thresholds)() = nullptr;
+    const char* falsePositives = "";
+    const char* fix = "";
+    CureAt cureAt = CureAt::program;
+    bool hasSettings = false;    // a setting can cure it: there may be advice on it
+    bool judgedByCost = true;    // what saves too little is a note; false: there is another measure for it
+    bool noteByCostOnly = true;  // a note is one for its small cost, so that a replay that sees a larger one makes it a
+                                 // finding; false: for other reasons, too
+    Needs needs = Needs::steps;
+    const char* changeKind = "";  // how a comparison of runs calls it when it appeared; empty: it has no word for it
+    const char* hint = "";        // what of the timeline shows it, for someone who sees it for the first time
+
+    /// Adds its findings, and claims the time that they explain. Null: catalogued, not detected yet.
+    void (*detect)(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) = nullptr;
+    /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in
+    /// such a job. Null: it reads what every recording has, or what only some jobs have.
+    std::string (*missing)(const job::Analysis& analysis) = nullptr;
+    /// The changes that the finding's fix amounts to, as `rankscope whatif --change` takes them; empty: it has none
+    /// that can be replayed.
+    std::vector<std::string> (*repair)(const job::Analysis& analysis, const job::Finding& finding) = nullptr;
+};
+
+/// The table: all of them, in the order in which their detectors run, deepest cause first.
+std::span<const Diagnosis* const> diagnoses();
+/// The same by id.
+std::span<const Diagnosis* const> catalogue();
+/// Case is ignored; nullptr when there is no such diagnosis.
+const Diagnosis* findDiagnosis(std::string_view id);
+/// What `rankscope explain ID` tells.
+std::string renderDiagnosis(const Diagnosis& diagnosis);
+
+/// "RS3" of "RS301": the family of its id.
+enum class Family : char { pipeline = '1', communication = '2', imbalance = '3', host = '4', hang = '5' };
+Family familyOf(std::string_view id);
+
+// What thresholds share.
+ThresholdEntry floorEntry();
+ThresholdEntry fewestStepsEntry();
+
+}  // namespace rankscope::diagnose

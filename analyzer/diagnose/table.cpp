@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "analyzer/diagnose/diagnoses.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+// A nanosecond belongs to the deepest cause that explains it: a host's own stalls first, then slow and heavy ranks,
+// then links, and last what would be left on healthy ones.
+constexpr std::array kTable{
+    &kInput,          &kAllocator, &kPageable,           &kStarved,     &kSynchronisation,
+    &kLaunchBound,    &kTransient, &kStragglerNode,      &kStraggler,   &kUnevenWork,
+    &kStageImbalance, &kSlowLink,  &kUnderUsedLink,      &kExposedP2p,  &kBubble,
+    &kContention,     &kAlgorithm, &kTensorParallelSpan, &kRedundant,   &kFullPrecision,
+    &kSmallMessages,  &kOverlap,   &kSaturation,         &kMissingRank, &kMismatchedCollective,
+    &kTimeoutRoot,
+};
+
+}  // namespace
+
+std::span<const Diagnosis* const> diagnoses() {
+    return kTable;
+}
+
+std::span<const Diagnosis* const> catalogue() {
+    static const auto kById = [] {
+        auto entries = kTable;
+        std::ranges::sort(entries, {}, [](const Diagnosis* one) { return std::string_view(one->id); });
+        return entries;
+    }();
+    return kById;
+}
+
+const Diagnosis* findDiagnosis(std::string_view id) {
+    std::string wanted(id);
+    std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    for (const Diagnosis* diagnosis : kTable)
+        if (diagnosis->id == wanted) return diagnosis;
+    return nullptr;
+}
+
+std::string renderDiagnosis(const Diagnosis& d) {
+    std::string out = fmt::format("{} {}\n\n{}\n", d.id, d.title, d.definition);
+    if (d.detect == nullptr)
+        return out +
+               fmt::format(
+                   "\nUsual fix: {}\n\nCatalogued, but not detected yet: a report without it says nothing about it.\n",
+                   d.fix);
+    out += "\nThresholds\n";
+    for (const ThresholdEntry& t : d.thresholds())
+        out += fmt::format("  {:<18} {:.4g} {} ({})\n", t.name, t.value, t.unit, t.reason);
+    return out + fmt::format("\nFalse positives\n  {}\n\nFix\n  {}\n", d.falsePositives, d.fix);
+}
+
+Family familyOf(std::string_view id) {
+    return id.size() > 2 ? static_cast<Family>(id[2]) : Family{};
+}
+
+ThresholdEntry floorEntry() {
+    return {"floor", CommonThresholds::kFloorShare, "share of the step",
+            "what costs less is a note: the spread from run to run of real jobs hides the gain"};
+}
+
+ThresholdEntry fewestStepsEntry() {
+    return {"fewest steps", CommonThresholds::kFewestSteps, "analysed steps",
+            "fewer cannot tell a persistent cause from an accident: inconclusive"};
+}
+
+}  // namespace rankscope::diagnose
