@@ -33,8 +33,8 @@ class Suite {
         const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\"", m_tests, m_failures);
         return fmt::format(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rankscope compare\" {}>\n  <testsuite "
-            "name=\"rankscope compare\" {} skipped=\"{}\">\n{}"
-            "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
+            "name=\"rankscope compare\" {} skipped=\"{}\">\n{}    <system-out>{}</system-out>\n  "
+            "</testsuite>\n</testsuites>\n",
             counts, counts, m_skipped, m_cases, text::markupText(output));
     }
 

@@ -8,11 +8,11 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/kernel_ratios.h"
-#include "analyzer/text/units.h"
-#include "analyzer/edits/what_if.h"
 #include "analyzer/replay/simulate.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -119,10 +119,9 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
                     text::durationText(move), text::durationText(work[slowest] - mean),
                     text::percentText(1 - mean / work[slowest]), slowest, lightest),
         "give that stage fewer layers: Megatron --num-layers-in-first-pipeline-stage / "
-        "--num-layers-in-last-pipeline-stage, DeepSpeed partition_method, "
-        "torch.distributed.pipelining split points; count embedding and output head as layers; where whole layers are "
-        "too coarse for it, "
-        "rankscope whatif NAME --change layers tells what they gain",
+        "--num-layers-in-last-pipeline-stage, DeepSpeed partition_method, torch.distributed.pipelining split points; "
+        "count embedding and output head as layers; where whole layers are too coarse for it, rankscope whatif NAME "
+        "--change layers tells what they gain",
     };
     std::string perStage;
     for (size_t s = 0; s < stages; ++s)

@@ -6,7 +6,6 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/missing_input.h"
-#include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -204,17 +203,17 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
         if (!judged) {
             if (finding.verdict == job::Verdict::note) continue;
             finding.verdict = job::Verdict::inconclusive;
-            finding.whyInconclusive = !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot "
-                                               "be compared with the link's"
-                                      : reached
-                                          ? fmt::format(
-                                                "no link peak is known, only that {} of this job reached {:.1f} GB/s: "
-                                                "if these links can do more, they are under-used (RS204), else "
-                                                "the volume is too much for them; tell the peaks: {}",
-                                                communicator.nodes > 1 ? "communication between nodes" + together
-                                                                       : "communication inside nodes",
-                                                *ceiling, costs::kTellLinks)
-                                          : std::string("no link peak is known: ") + costs::kTellLinks;
+            finding.whyInconclusive =
+                !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the "
+                         "link's"
+                : reached
+                    ? fmt::format(
+                          "no link peak is known, only that {} of this job reached {:.1f} GB/s: if these links can do "
+                          "more, they are under-used (RS204), else the volume is too much for them; tell the peaks: {}",
+                          communicator.nodes > 1 ? "communication between nodes" + together
+                                                 : "communication inside nodes",
+                          *ceiling, costs::kTellLinks)
+                    : std::string("no link peak is known: ") + costs::kTellLinks;
         }
         finding.cause =
             ceiling && !reached
@@ -234,15 +233,14 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                                         {"ceiling_bytes_per_ns", *ceiling},
                                         {"ceiling_share", facts::median(shares)}};
         }
-        finding.evidence.facts.push_back(
-            tooMuch
-                ? fmt::format("{} of transfer per step, {} of it at the ends of communication or more than the "
-                              "compute it may overlap",
-                              text::durationText(steps.front().transferNs()), text::durationText(facts::median(costs)))
-                : fmt::format("{} of transfer per step; {} of it, and of what comes back, only stand in line "
-                              "behind other messages",
-                              text::durationText(steps.front().transferNs()),
-                              text::durationText(facts::median(costs))));
+        finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of "
+                                                               "communication or more than the compute it may overlap",
+                                                               text::durationText(steps.front().transferNs()),
+                                                               text::durationText(facts::median(costs)))
+                                                 : fmt::format("{} of transfer per step; {} of it, and of what comes "
+                                                               "back, only stand in line behind other messages",
+                                                               text::durationText(steps.front().transferNs()),
+                                                               text::durationText(facts::median(costs))));
         std::vector<facts::CommTask> longest;
         for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
         std::stable_sort(longest.begin(), longest.end(), [](const facts::CommTask& a, const facts::CommTask& b) {
@@ -270,8 +268,8 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                     "HSDP (ShardingStrategy.HYBRID_SHARD): gather inside the node, reduce between nodes");
             else if (communicator.nodes <= 1 && host.empty())
                 finding.fix.push_back(
-                    "where the ranks are on several nodes, with several on each (not recorded here): "
-                    "HSDP (ShardingStrategy.HYBRID_SHARD)");
+                    "where the ranks are on several nodes, with several on each (not recorded here): HSDP "
+                    "(ShardingStrategy.HYBRID_SHARD)");
             finding.fix.push_back(
                 "ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer");
             finding.fix.push_back("gradient accumulation or a larger batch per rank: more compute for the same bytes");

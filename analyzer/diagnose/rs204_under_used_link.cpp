@@ -8,9 +8,9 @@
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/collective_speed.h"
 #include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
-#include "analyzer/job/collective_speed.h"
 
 namespace rankscope::diagnose {
 namespace {

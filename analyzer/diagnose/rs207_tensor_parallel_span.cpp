@@ -137,11 +137,10 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
                 finding.evidence.rows.push_back(
                     {"collective", task.collectiveId, steps.front().rank->rank, "compute waits for it across nodes"});
         if (where.first->size <= perNode)
-            finding.fix = {
-                fmt::format("order ranks so that tensor-parallel groups are neighbours on one node (Megatron --tp-comm "
-                            "first in the order \"tp-cp-ep-dp-pp\"; "
-                            "init_device_mesh(\"cuda\", (dp, tp)) with tp={} last)",
-                            where.first->size)};
+            finding.fix = {fmt::format(
+                "order ranks so that tensor-parallel groups are neighbours on one node (Megatron --tp-comm first in "
+                "the order \"tp-cp-ep-dp-pp\"; init_device_mesh(\"cuda\", (dp, tp)) with tp={} last)",
+                where.first->size)};
         else
             finding.fix = {fmt::format(
                 "tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism",

@@ -8,11 +8,11 @@
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/collective_speed.h"
 #include "analyzer/job/link_leaving.h"
 #include "analyzer/job/network_edges.h"
-#include "analyzer/text/units.h"
-#include "analyzer/job/collective_speed.h"
 #include "analyzer/job/reached_peaks.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
 namespace {

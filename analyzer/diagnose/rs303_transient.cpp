@@ -249,8 +249,7 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
     finding.evidence.numbers.emplace_back("mean_cost_ns_per_step", mean);
     finding.fix = {
         "look at what the named ranks did in the named steps: garbage collection (gc.disable() and gc.collect() every "
-        "so many steps, on all ranks at once), checkpoints (asynchronous), "
-        "logging and I/O",
+        "so many steps, on all ranks at once), checkpoints (asynchronous), logging and I/O",
         "pin the ranks' processes to cores of their own (numactl, taskset); keep other jobs off these hosts",
     };
     finding.confidence = std::min(0.9, 0.5 + 0.1 * static_cast<double>(finding.steps.size()));

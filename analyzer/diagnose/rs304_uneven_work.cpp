@@ -213,8 +213,8 @@ std::string moreInsideText(const job::Analysis& analysis, const job::KernelRatio
                                  ? text::readableKernelName(analysis.facts.strings[nameId])
                                  : "some kernels";
     return fmt::format(
-        "the device is as fast as its peers': most kernels take as long as theirs, but {} {:.2f}x as long in the "
-        "same grid, so that it does more",
+        "the device is as fast as its peers': most kernels take as long as theirs, but {} {:.2f}x as long in the same "
+        "grid, so that it does more",
         name, ratio.slowestRatio);
 }
 

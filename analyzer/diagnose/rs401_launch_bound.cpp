@@ -113,8 +113,7 @@ void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vecto
     }
     finding.cause = fmt::format(
         "{} launch{} kernels more slowly than the device runs them: {:.0f} of {:.0f} kernels of a step start as soon "
-        "as they are launched, and the "
-        "device idles {:.1f} us in front of each",
+        "as they are launched, and the device idles {:.1f} us in front of each",
         ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "es" : "",
         std::min(facts::median(gaps), facts::median(kernels)), facts::median(kernels), facts::median(late) / 1e3);
     finding.evidence.facts.push_back(

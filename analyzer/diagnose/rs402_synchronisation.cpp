@@ -77,8 +77,7 @@ void detectSynchronisationStall(const job::Analysis& analysis, Claims& claims, s
                  fmt::format("the device idles {:.3f} ms behind it", static_cast<double>(stall.stallNs) / 1e6)});
     finding.fix = {
         fmt::format("take {} out of the step: read values (loss, metrics, .item(), .cpu(), print of a tensor) every so "
-                    "many steps, or copy them with non_blocking=True "
-                    "into pinned memory and look at them a step later",
+                    "many steps, or copy them with non_blocking=True into pinned memory and look at them a step later",
                     placeText(places[0])),
         "where the program must wait, do the host work in front of the call: the device still has work then",
     };

@@ -37,8 +37,7 @@ void detectAllocatorChurn(const job::Analysis& analysis, Claims& claims, std::ve
     const std::string call = stalls.empty() ? "cudaFree" : nameOr(analysis, stalls[0].callNameId, "cudaFree");
     finding.cause = fmt::format(
         "{} call the device allocator {:.0f} times in every step, warm-up long over; {} waits for the device to drain, "
-        "and it idles until the host "
-        "has caught up",
+        "and it idles until the host has caught up",
         ranksText(analysis, finding.ranks), facts::median(calls), call);
     finding.evidence.facts.push_back(
         fmt::format("the device idles {:.2f} ms of a step behind allocator calls, which take {:.2f} ms of the host's "

@@ -157,8 +157,7 @@ void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vecto
     for (size_t r : starved) pausing.push_back(analysis.ranks[r].rank);
     finding.cause = fmt::format(
         "the hosts of {} stand still inside operations and calls that take microseconds, different ones each time{}: "
-        "processes that do not get the cores they need; "
-        "{} hold{} up the step",
+        "processes that do not get the cores they need; {} hold{} up the step",
         ranksText(analysis, pausing), starved.size() > 1 ? " and not all at the same time" : "",
         ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "s" : "");
     const auto describe = [&](int rank) {

@@ -10,10 +10,10 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/edits/change_transfers.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
-#include "analyzer/diagnose/repairs.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -173,8 +173,8 @@ void tellAlone(const job::Analysis& analysis, const std::vector<double>& unchang
         const double alone = edits::typicalSaving(unchanged, job.stepsNs).ns, together = repair.gained.ns;
         if (std::abs(alone - together) <= SavingThresholds::kSameCost * std::max(alone, together)) continue;
         repair.finding->evidence.facts.push_back(fmt::format(
-            "by itself the repair gains {}, as the what-if tells: it and the other repairs hide each "
-            "other's gain, and {} is its part of what all gain together",
+            "by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and "
+            "{} is its part of what all gain together",
             alone > 1'000 ? text::durationText(alone) : std::string("nothing"), text::durationText(together)));
     }
 }

@@ -15,8 +15,7 @@ class CsvTable : public ExportSink {
     explicit CsvTable(std::ostream& out) : m_out(out) {
         m_line =
             "rank,host,track,kind,name,start_ns,dur_ns,step,op,bytes,data_type,communicator,seq,algorithm,protocol,"
-            "channels,peer,wait_ns,transfer_ns,last_rank,grid_blocks,"
-            "block_threads,correlation,domain\r\n";
+            "channels,peer,wait_ns,transfer_ns,last_rank,grid_blocks,block_threads,correlation,domain\r\n";
         m_out << m_line;
     }
 

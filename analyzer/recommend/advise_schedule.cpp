@@ -98,8 +98,8 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
     if (isProposed != plans.end() && best.microBatches != proposed)
         recommendation.evidence.push_back(
-            fmt::format("{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} "
-                        "are the fewest within {} of the best",
+            fmt::format("{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are "
+                        "the fewest within {} of the best",
                         diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->step.savingNs)),
                         best.microBatches, text::percentText(kCloseEnough)));
     take(recommendation, best.change, best.step);

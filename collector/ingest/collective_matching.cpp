@@ -275,18 +275,18 @@ MatchedCollectives CollectiveMatcher::take() && {
     for (const auto& [rank, kernels] : m_kernels) {
         // A rank without any device record says so by its sources.
         if (kernels.missing == 0 || kernels.recorded == 0) continue;
-        m_matched.losses.push_back({0,
-                                    "kernel_missing",
-                                    store::Severity::warning,
-                                    rank,
-                                    "collector",
-                                    kernels.missing,
-                                    {},
-                                    {},
-                                    fmt::format("{} of {} collectives that rank {} called have no kernel in the "
-                                                "recording: when it arrived is unknown, how long its peers waited "
-                                                "is estimated",
-                                                kernels.missing, kernels.missing + kernels.recorded, rank)});
+        m_matched.losses.push_back(
+            {0,
+             "kernel_missing",
+             store::Severity::warning,
+             rank,
+             "collector",
+             kernels.missing,
+             {},
+             {},
+             fmt::format("{} of {} collectives that rank {} called have no kernel in the recording: when it arrived is "
+                         "unknown, how long its peers waited is estimated",
+                         kernels.missing, kernels.missing + kernels.recorded, rank)});
     }
     return std::move(m_matched);
 }

@@ -29,8 +29,7 @@ Extents checkExtents(Database& database, const std::string& table) {
     Extents check;
     Statement extents(database,
                       "SELECT e.rank, e.first_id, e.last_id, r.rank IS NULL FROM extent e LEFT JOIN rank r ON r.rank = "
-                      "e.rank WHERE e.table_name = ?1 AND e.last_id >= e.first_id "
-                      "ORDER BY e.first_id");
+                      "e.rank WHERE e.table_name = ?1 AND e.last_id >= e.first_id ORDER BY e.first_id");
     extents.bind(1, std::string_view(table));
     int64_t next = INT64_MIN;  // first id behind what was seen
     while (extents.step()) {

@@ -120,10 +120,9 @@ DetailRow memberRow(const Member& member, const std::optional<int64_t>& firstArr
 
 // Of the collective that the call belongs to.
 std::vector<DetailSection> collectiveSections(TraceReader& reader, const store::NcclCall& call) {
-    Statement query(
-        reader.database(),
-        "SELECT id, members, first_arrival_ns, last_arrival_ns, last_rank, transfer_ns, complete FROM collective "
-        "WHERE communicator_id = ?1 AND seq = ?2 LIMIT 1");
+    Statement query(reader.database(),
+                    "SELECT id, members, first_arrival_ns, last_arrival_ns, last_rank, transfer_ns, complete FROM "
+                    "collective WHERE communicator_id = ?1 AND seq = ?2 LIMIT 1");
     query.bind(1, *call.communicatorId).bind(2, *call.seq);
     if (!query.step()) return {};
     const int64_t id = query.integer(0), recorded = query.integer(1);
@@ -174,10 +173,10 @@ std::optional<int64_t> kernelOf(TraceReader& reader, const std::optional<int64_t
 
 // Of the message that a send or receive belongs to.
 std::vector<DetailSection> messageSections(TraceReader& reader, const store::NcclCall& call) {
-    Statement query(reader.database(),
-                    "SELECT src_rank, dst_rank, send_call_id, recv_call_id, send_arrival_ns, recv_arrival_ns, "
-                    "send_wait_ns, recv_wait_ns, transfer_ns, complete "
-                    "FROM p2p WHERE send_call_id = ?1 OR recv_call_id = ?1 LIMIT 1");
+    Statement query(
+        reader.database(),
+        "SELECT src_rank, dst_rank, send_call_id, recv_call_id, send_arrival_ns, recv_arrival_ns, send_wait_ns, "
+        "recv_wait_ns, transfer_ns, complete FROM p2p WHERE send_call_id = ?1 OR recv_call_id = ?1 LIMIT 1");
     query.bind(1, call.id);
     if (!query.step()) return {};
     const auto source = static_cast<int32_t>(query.integer(0)), target = static_cast<int32_t>(query.integer(1));
@@ -211,10 +210,9 @@ std::vector<DetailSection> messageSections(TraceReader& reader, const store::Ncc
 std::vector<DetailSection> networkSections(TraceReader& reader, const store::NcclCall& call) {
     if (!reader.hasTable("proxy_op")) return {};
     const store::IdRange ids = reader.extent<store::ProxyOp>(call.rank);
-    Statement query(
-        reader.database(),
-        "SELECT is_send, count(*), sum(bytes), max(gpu_wait_ns), max(peer_wait_ns), max(network_wait_ns) FROM proxy_op "
-        "WHERE id BETWEEN ?1 AND ?2 AND call_id = ?3 GROUP BY is_send ORDER BY is_send DESC");
+    Statement query(reader.database(),
+                    "SELECT is_send, count(*), sum(bytes), max(gpu_wait_ns), max(peer_wait_ns), max(network_wait_ns) "
+                    "FROM proxy_op WHERE id BETWEEN ?1 AND ?2 AND call_id = ?3 GROUP BY is_send ORDER BY is_send DESC");
     query.bind(1, ids.first).bind(2, ids.last).bind(3, call.id);
     DetailSection section{"Network transfers of this rank", {}};
     while (query.step())

@@ -108,8 +108,8 @@ class DetailReader {
     void addFindings() {
         Statement query(
             m_reader.database(),
-            "SELECT f.diagnosis, f.title, e.note FROM finding_evidence e JOIN finding f ON f.id = e.finding_id "
-            "WHERE e.table_name = ?1 AND e.row_id = ?2 AND (e.rank IS NULL OR e.rank = ?3) ORDER BY f.id LIMIT 8");
+            "SELECT f.diagnosis, f.title, e.note FROM finding_evidence e JOIN finding f ON f.id = e.finding_id WHERE "
+            "e.table_name = ?1 AND e.row_id = ?2 AND (e.rank IS NULL OR e.rank = ?3) ORDER BY f.id LIMIT 8");
         query.bind(1, std::string_view(tableName(m_event.table))).bind(2, m_event.rowId).bind(3, int64_t{m_event.rank});
         std::vector<DetailRow> rows;
         while (query.step()) {

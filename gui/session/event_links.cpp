@@ -113,8 +113,8 @@ class LinkFinder {
     bool followCollective(int64_t call) {
         Statement query(m_reader.database(),
                         "SELECT c.id, c.op, c.bytes, c.last_rank, c.last_arrival_ns - c.first_arrival_ns, "
-                        "c.transfer_ns, m.wait_ns, c.members FROM collective_member m "
-                        "JOIN collective c ON c.id = m.collective_id WHERE m.rank = ?1 AND m.call_id = ?2");
+                        "c.transfer_ns, m.wait_ns, c.members FROM collective_member m JOIN collective c ON c.id = "
+                        "m.collective_id WHERE m.rank = ?1 AND m.call_id = ?2");
         query.bind(1, int64_t{m_row.rank}).bind(2, call);
         if (!query.step()) return false;
         std::string sentence = fmt::format("{} of {} ranks", query.text(1), query.integer(7));
@@ -142,9 +142,8 @@ class LinkFinder {
     void followMessage(int64_t call) {
         Statement query(m_reader.database(),
                         "SELECT p.src_rank, p.dst_rank, p.bytes, p.transfer_ns, s.kernel_id, r.kernel_id, "
-                        "p.send_wait_ns, p.recv_wait_ns FROM p2p p "
-                        "LEFT JOIN nccl_call s ON s.id = p.send_call_id LEFT JOIN nccl_call r ON r.id = p.recv_call_id "
-                        "WHERE p.send_call_id = ?1 OR p.recv_call_id = ?1");
+                        "p.send_wait_ns, p.recv_wait_ns FROM p2p p LEFT JOIN nccl_call s ON s.id = p.send_call_id LEFT "
+                        "JOIN nccl_call r ON r.id = p.recv_call_id WHERE p.send_call_id = ?1 OR p.recv_call_id = ?1");
         query.bind(1, call);
         while (query.step()) {
             const auto source = static_cast<int32_t>(query.integer(0)), target = static_cast<int32_t>(query.integer(1));

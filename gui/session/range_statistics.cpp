@@ -102,8 +102,8 @@ void readIdleOfRanks(store::TraceReader& reader, TimeRange range, RangeTables& t
     std::map<std::string, size_t> places;
     for (size_t i = 0; i < tables.idle.size(); ++i) places[tables.idle[i].cause] = i;
     Statement query(reader.database(),
-                    "SELECT rank, cause, total(min(start_ns + dur_ns, ?2) - max(start_ns, ?1)) FROM idle_gap "
-                    "WHERE start_ns < ?2 AND start_ns + dur_ns > ?1 GROUP BY rank, cause ORDER BY rank LIMIT 500000");
+                    "SELECT rank, cause, total(min(start_ns + dur_ns, ?2) - max(start_ns, ?1)) FROM idle_gap WHERE "
+                    "start_ns < ?2 AND start_ns + dur_ns > ?1 GROUP BY rank, cause ORDER BY rank LIMIT 500000");
     query.bind(1, range.beginNs).bind(2, range.endNs);
     while (query.step()) {
         const auto place = places.find(std::string(query.text(1)));
@@ -133,8 +133,8 @@ std::string communicatorName(store::TraceReader& reader, int64_t id) {
 std::optional<EventLink> kernelOf(store::TraceReader& reader, int64_t collective) {
     Statement query(
         reader.database(),
-        "SELECT m.kernel_id, m.rank FROM collective_member m JOIN collective c ON c.id = m.collective_id "
-        "WHERE c.id = ?1 AND m.kernel_id IS NOT NULL ORDER BY m.rank IS NOT c.last_rank, m.arrival_ns DESC LIMIT 1");
+        "SELECT m.kernel_id, m.rank FROM collective_member m JOIN collective c ON c.id = m.collective_id WHERE c.id = "
+        "?1 AND m.kernel_id IS NOT NULL ORDER BY m.rank IS NOT c.last_rank, m.arrival_ns DESC LIMIT 1");
     query.bind(1, collective);
     if (!query.step()) return std::nullopt;
     return EventLink{EventTable::kernel, query.integer(0), static_cast<int32_t>(query.integer(1))};
@@ -142,13 +142,12 @@ std::optional<EventLink> kernelOf(store::TraceReader& reader, int64_t collective
 
 void readCollectives(store::TraceReader& reader, TimeRange range, RangeTables& tables) {
     // SQLite takes the other columns of a row with max() from the row that has it: id is that of the worst.
-    Statement query(reader.database(),
-                    "SELECT c.communicator_id, c.op, c.bytes, count(*), total(c.transfer_ns) AS transfer, "
-                    "total((SELECT total(m.wait_ns) FROM collective_member m WHERE m.collective_id = c.id)) AS wait, "
-                    "max(ifnull(c.last_arrival_ns - "
-                    "c.first_arrival_ns, 0)), c.id "
-                    "FROM collective c WHERE c.first_arrival_ns < ?2 AND c.end_ns > ?1 GROUP BY c.communicator_id, "
-                    "c.op, c.bytes ORDER BY transfer + wait DESC");
+    Statement query(
+        reader.database(),
+        "SELECT c.communicator_id, c.op, c.bytes, count(*), total(c.transfer_ns) AS transfer, total((SELECT "
+        "total(m.wait_ns) FROM collective_member m WHERE m.collective_id = c.id)) AS wait, "
+        "max(ifnull(c.last_arrival_ns - c.first_arrival_ns, 0)), c.id FROM collective c WHERE c.first_arrival_ns < ?2 "
+        "AND c.end_ns > ?1 GROUP BY c.communicator_id, c.op, c.bytes ORDER BY transfer + wait DESC");
     query.bind(1, range.beginNs).bind(2, range.endNs);
     for (; query.step(); ++tables.collectiveKinds) {
         if (tables.collectives.size() >= kMaxRangeRows) continue;

@@ -188,8 +188,7 @@ void readLinkPeaks(store::TraceReader& reader, RunInfo& info) {
 void readExtents(store::TraceReader& reader, RunInfo& info) {
     Statement query(reader.database(),
                     "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', "
-                    "'memset', 'nvtx', 'api_call', 'nccl_call') "
-                    "AND last_id >= first_id GROUP BY rank");
+                    "'memset', 'nvtx', 'api_call', 'nccl_call') AND last_id >= first_id GROUP BY rank");
     constexpr int64_t kMostEvents = 1'000'000'000'000;  // of a rank; a damaged file may claim any number
     while (query.step()) {
         const int64_t events = std::clamp<int64_t>(query.integer(1), 0, kMostEvents);

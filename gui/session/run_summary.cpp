@@ -61,8 +61,8 @@ struct Places {
 void readAttribution(store::TraceReader& reader, Places& places) {
     Statement query(reader.database(),
                     "SELECT a.rank, a.step_ns, a.compute_ns, a.exposed_wait_ns, a.exposed_transfer_ns, a.memory_ns, "
-                    "a.idle_ns, a.overlapped_comm_ns FROM attribution a "
-                    "JOIN step s ON s.rank = a.rank AND s.step = a.step WHERE s.warm_up = 0 ORDER BY a.rank");
+                    "a.idle_ns, a.overlapped_comm_ns FROM attribution a JOIN step s ON s.rank = a.rank AND s.step = "
+                    "a.step WHERE s.warm_up = 0 ORDER BY a.rank");
     while (query.step()) {
         const auto rank = static_cast<int32_t>(query.integer(0));
         places.add(rank, [&](Sums& sums) {
@@ -107,8 +107,7 @@ void readKernels(store::TraceReader& reader, const RunInfo& run, TimeRange windo
     // SQLite takes the other columns of a row with max() from the row that has it.
     Statement query(reader.database(),
                     "SELECT name_id, nccl != 0, count(*), total(dur_ns) AS ns, id, rank, max(dur_ns) FROM kernel WHERE "
-                    "start_ns >= ?1 AND start_ns < ?2 "
-                    "GROUP BY name_id, nccl != 0 ORDER BY ns DESC LIMIT 20000");
+                    "start_ns >= ?1 AND start_ns < ?2 GROUP BY name_id, nccl != 0 ORDER BY ns DESC LIMIT 20000");
     query.bind(1, window.beginNs).bind(2, window.endNs);
     const double shares = std::max(1.0, static_cast<double>(summary.steps)) *
                           std::max(1.0, static_cast<double>(run.outline.ranks.size()));

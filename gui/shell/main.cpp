@@ -71,12 +71,11 @@ int main(int argc, char** argv) {
     if (headless) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
     } else if (!hasDisplay()) {
-        return fail(kExitInput,
-                    "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME "
-                    "--screenshot FILE.png` draws a picture without "
-                    "one, `rankscope analyze NAME --format html -o FILE.html` writes a page for any browser, "
-                    "`rankscope export NAME --to perfetto -o FILE.json` "
-                    "a trace for ui.perfetto.dev");
+        return fail(
+            kExitInput,
+            "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot "
+            "FILE.png` draws a picture without one, `rankscope analyze NAME --format html -o FILE.html` writes a page "
+            "for any browser, `rankscope export NAME --to perfetto -o FILE.json` a trace for ui.perfetto.dev");
     }
     qInstallMessageHandler(onlySerious);
     QApplication application(argc, argv);

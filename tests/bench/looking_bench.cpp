@@ -145,8 +145,7 @@ void benchFrames(size_t millions) {
     });
     fmt::print(
         "{:>5} M events, 64 tracks, {}x{}: frame median {:5.2f} ms, p95 {:5.2f} ms (one thread {:5.2f}, {:5.2f}) | "
-        "pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an event, "
-        "built in {:.0f} ms{}\n",
+        "pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an event, built in {:.0f} ms{}\n",
         millions, size.width(), size.height(), frame.median, frame.p95, one.median, one.p95, walk.median, walk.p95,
         scan.median, static_cast<double>(bytes) / static_cast<double>(events), buildMs, busy == 0 ? " " : "");
 }

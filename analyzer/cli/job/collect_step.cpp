@@ -57,8 +57,7 @@ std::string summarize(const Contents& contents) {
 std::string warnOfLiveRanks(const std::vector<pid_t>& live) {
     return fmt::format(
         "{} process{} of the job still run{} (pid {}): the trace holds what they recorded until now, and tells of {} "
-        "as of processes that died; "
-        "collect again when the job has ended",
+        "as of processes that died; collect again when the job has ended",
         live.size(), live.size() == 1 ? "" : "es", live.size() == 1 ? "s" : "", fmt::join(live, ", "),
         live.size() == 1 ? "it" : "them");
 }

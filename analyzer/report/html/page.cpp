@@ -49,8 +49,7 @@ std::string renderPage(const Page& page) {
     std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
     out +=
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
-        "'none'\">\n";
+        "script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n";
     out +=
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
         "content=\"Rankscope\">\n<link rel=\"icon\" href=\"data:,\">\n";

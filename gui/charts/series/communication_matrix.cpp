@@ -14,8 +14,8 @@ using store::Op;
 
 constexpr const char* kRule =
     "Bytes each rank owes each other by the operations themselves, over the whole recording: of B bytes on P ranks an "
-    "all-reduce 2B/P, all-gather, reduce-scatter and "
-    "all-to-all B/P, sends B. NCCL's rings carry the same sum between neighbours.";
+    "all-reduce 2B/P, all-gather, reduce-scatter and all-to-all B/P, sends B. NCCL's rings carry the same sum between "
+    "neighbours.";
 
 // The largest collective of a communicator, to jump to.
 struct Largest {
@@ -72,10 +72,10 @@ class MatrixBuilder {
     // total() does not overflow as sum() would on a damaged file.
     void addCollectives() {
         std::map<int64_t, double> perPair;
-        store::Statement sums(m_reader.database(),
-                              "SELECT communicator_id, op, total(bytes) FROM collective WHERE bytes > 0 AND op IN "
-                              "('all_reduce', 'all_gather', 'reduce_scatter', 'all_to_all') "
-                              "GROUP BY communicator_id, op");
+        store::Statement sums(
+            m_reader.database(),
+            "SELECT communicator_id, op, total(bytes) FROM collective WHERE bytes > 0 AND op IN ('all_reduce', "
+            "'all_gather', 'reduce_scatter', 'all_to_all') GROUP BY communicator_id, op");
         while (sums.step()) {
             const auto found = m_job.communicators.find(sums.integer(0));
             if (found == m_job.communicators.end() || found->second.size < 2) continue;
@@ -116,12 +116,12 @@ class MatrixBuilder {
 
     // The root stands in the calls only; that of the lowest recorded member is as good as any.
     void addRooted() {
-        store::Statement sums(m_reader.database(),
-                              "SELECT c.communicator_id, c.op, n.peer, total(c.bytes) FROM collective c "
-                              "LEFT JOIN collective_member m ON m.collective_id = c.id AND m.rank = (SELECT min(rank) "
-                              "FROM collective_member WHERE collective_id = c.id) "
-                              "LEFT JOIN nccl_call n ON n.id = m.call_id WHERE c.bytes > 0 AND c.op IN ('broadcast', "
-                              "'reduce', 'gather', 'scatter') GROUP BY 1, 2, 3");
+        store::Statement sums(
+            m_reader.database(),
+            "SELECT c.communicator_id, c.op, n.peer, total(c.bytes) FROM collective c LEFT JOIN collective_member m ON "
+            "m.collective_id = c.id AND m.rank = (SELECT min(rank) FROM collective_member WHERE collective_id = c.id) "
+            "LEFT JOIN nccl_call n ON n.id = m.call_id WHERE c.bytes > 0 AND c.op IN ('broadcast', 'reduce', 'gather', "
+            "'scatter') GROUP BY 1, 2, 3");
         while (sums.step()) {
             const auto found = m_job.communicators.find(sums.integer(0));
             if (found == m_job.communicators.end() || found->second.size < 2) continue;

@@ -38,8 +38,8 @@ class RooflineBuilder {
         chart.yQuantity = Quantity::share;
         chart.note =
             "A point is a rank's step. Left of a roof's ridge the links cannot carry the step's bytes in the time the "
-            "GPU computes; far below the roof, time is lost to "
-            "something else. Solid roof: peak of the links. Dashed: mean bandwidth seen.";
+            "GPU computes; far below the roof, time is lost to something else. Solid roof: peak of the links. Dashed: "
+            "mean bandwidth seen.";
         chart.nothing = m_steps.rows.empty()    ? "No steps are known in this recording."
                         : !m_steps.isAnalyzed() ? "Compute time per step is not known yet: rankscope analyze NAME."
                                                 : "";
@@ -67,10 +67,10 @@ class RooflineBuilder {
     }
 
     void addCollectives() {
-        store::Statement rows(m_reader.database(),
-                              "SELECT communicator_id, step, op, total(bytes), total(transfer_ns), total(CASE WHEN "
-                              "transfer_ns > 0 THEN bytes END) FROM collective "
-                              "WHERE bytes > 0 AND step IS NOT NULL GROUP BY 1, 2, 3");
+        store::Statement rows(
+            m_reader.database(),
+            "SELECT communicator_id, step, op, total(bytes), total(transfer_ns), total(CASE WHEN transfer_ns > 0 THEN "
+            "bytes END) FROM collective WHERE bytes > 0 AND step IS NOT NULL GROUP BY 1, 2, 3");
         while (rows.step()) {
             const auto found = m_job.communicators.find(rows.integer(0));
             const Op op = store::fromText<Op>(rows.text(2));

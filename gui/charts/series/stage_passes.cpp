@@ -99,8 +99,8 @@ std::vector<PipelinePass> passesByMessages(store::TraceReader& reader, const Sta
     // When a message begins (a send) or ends (a receive): there the stage turns to another micro-batch.
     store::Statement messages(reader.database(),
                               "SELECT src_rank, CASE WHEN src_rank = ?1 THEN send_arrival_ns ELSE recv_end_ns END AS "
-                              "at FROM p2p WHERE (src_rank = ?1 OR dst_rank = ?1) AND at >= ?2 AND at < ?3 "
-                              "AND (src_rank IN (?4, ?5) OR dst_rank IN (?4, ?5)) ORDER BY at");
+                              "at FROM p2p WHERE (src_rank = ?1 OR dst_rank = ?1) AND at >= ?2 AND at < ?3 AND "
+                              "(src_rank IN (?4, ?5) OR dst_rank IN (?4, ?5)) ORDER BY at");
     messages.bind(1, int64_t{stage.rank})
         .bind(2, step.beginNs)
         .bind(3, step.endNs)

@@ -40,10 +40,9 @@ StepTable readStepTable(store::TraceReader& reader) {
     StepTable table;
     store::Statement query(
         reader.database(),
-        "SELECT s.rank, s.step, s.start_ns, s.dur_ns, s.warm_up, a.compute_ns, a.exposed_wait_ns FROM step s "
-        "LEFT JOIN attribution a ON a.rank = s.rank AND a.step = s.step WHERE s.rank BETWEEN 0 AND 1048575 AND s.step "
-        "BETWEEN 0 AND 1000000000 AND s.dur_ns >= 0 "
-        "ORDER BY s.rank, s.step LIMIT ?1");
+        "SELECT s.rank, s.step, s.start_ns, s.dur_ns, s.warm_up, a.compute_ns, a.exposed_wait_ns FROM step s LEFT JOIN "
+        "attribution a ON a.rank = s.rank AND a.step = s.step WHERE s.rank BETWEEN 0 AND 1048575 AND s.step BETWEEN 0 "
+        "AND 1000000000 AND s.dur_ns >= 0 ORDER BY s.rank, s.step LIMIT ?1");
     query.bind(1, StepTable::kMostRows + 1);
     while (query.step()) {
         if (static_cast<int64_t>(table.rows.size()) == StepTable::kMostRows) {

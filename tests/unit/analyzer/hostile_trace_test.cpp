@@ -64,9 +64,8 @@ void writeJob(const fs::path& file) {
     store::Database database(file.string(), store::OpenMode::readWrite);
     database.execute(
         "INSERT INTO device (id, host_id, ordinal, name, memory_bytes, multiprocessors, compute_capability) VALUES (0, "
-        "0, 0, 'H100', 80000000000, 132, 90);"
-        "UPDATE rank SET device_id = 0 WHERE rank < 2;"
-        "INSERT INTO source_status (rank, source, state, message) VALUES (1, 'cupti', 'taken', 'by another')");
+        "0, 0, 'H100', 80000000000, 132, 90);UPDATE rank SET device_id = 0 WHERE rank < 2;INSERT INTO source_status "
+        "(rank, source, state, message) VALUES (1, 'cupti', 'taken', 'by another')");
 }
 
 // What the verbs analyze, recommend, whatif, compare and export do with the file.

@@ -63,8 +63,8 @@ class ChartFixture {
 
     void message(int id, int from, int to, int64_t bytes, int64_t beginNs, int64_t endNs) {
         sql("INSERT INTO p2p (id, communicator_id, src_rank, dst_rank, seq, bytes, send_call_id, send_arrival_ns, "
-            "recv_arrival_ns, send_end_ns, recv_end_ns, transfer_ns, complete) "
-            "VALUES ({0}, 1, {1}, {2}, {0}, {3}, {0}, {4}, {4}, {5}, {5}, {6}, 1)",
+            "recv_arrival_ns, send_end_ns, recv_end_ns, transfer_ns, complete) VALUES ({0}, 1, {1}, {2}, {0}, {3}, "
+            "{0}, {4}, {4}, {5}, {5}, {6}, 1)",
             id, from, to, bytes, beginNs, endNs, endNs - beginNs);
     }
 

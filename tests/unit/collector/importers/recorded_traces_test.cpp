@@ -32,11 +32,10 @@ class RecordedTraces : public testing::Test {
 
     /// Length of the union of the kernels that fulfil `condition`.
     static int64_t unionNs(Database& trace, const std::string& condition) {
-        return trace.integer("WITH spans AS (SELECT start_ns AS s, start_ns + dur_ns AS e FROM kernel WHERE " +
-                             condition +
-                             "), reach AS (SELECT s, e, MAX(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING "
-                             "AND 1 PRECEDING) AS before FROM spans) "
-                             "SELECT SUM(MAX(0, e - MAX(s, COALESCE(before, s)))) FROM reach");
+        return trace.integer(
+            "WITH spans AS (SELECT start_ns AS s, start_ns + dur_ns AS e FROM kernel WHERE " + condition +
+            "), reach AS (SELECT s, e, MAX(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS "
+            "before FROM spans) SELECT SUM(MAX(0, e - MAX(s, COALESCE(before, s)))) FROM reach");
     }
     static double overlap(Database& trace) {
         const int64_t communication = unionNs(trace, "nccl <> 0");

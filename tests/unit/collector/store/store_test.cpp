@@ -482,10 +482,10 @@ TEST(Store, NsightViewsNameKernelsInAllThreeWays) {
     }
     EXPECT_NO_THROW(TraceReader{file});
     Database sql(file.string(), OpenMode::create);
-    Statement rows(sql,
-                   "SELECT m.value, d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds m ON m.id = "
-                   "k.mangledName JOIN StringIds d ON d.id = k.demangledName "
-                   "JOIN StringIds s ON s.id = k.shortName ORDER BY k.start");
+    Statement rows(
+        sql,
+        "SELECT m.value, d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds m ON m.id = k.mangledName "
+        "JOIN StringIds d ON d.id = k.demangledName JOIN StringIds s ON s.id = k.shortName ORDER BY k.start");
     for (const auto& name : names) {
         ASSERT_TRUE(rows.step());
         EXPECT_EQ((std::array<std::string, 3>{std::string(rows.text(0)), std::string(rows.text(1)),

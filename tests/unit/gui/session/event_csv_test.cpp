@@ -46,9 +46,8 @@ TEST(EventCsv, MarksAtTheEndsAreInIt) {
 const std::string kDeepRanges =
     "UPDATE nvtx SET id = id + 1000; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) "
     "INSERT INTO nvtx (id, rank, thread_id, start_ns, dur_ns, kind, name_id, depth) SELECT 600 + i, 0, 0, i, 4000 - 2 "
-    "* i, 1, 5, i FROM n; "
-    "UPDATE extent SET first_id = 601, last_id = 1001 WHERE table_name = 'nvtx' AND rank = 0; UPDATE extent SET "
-    "first_id = 1002, last_id = 1002 WHERE table_name = 'nvtx' AND rank = 1; ";
+    "* i, 1, 5, i FROM n; UPDATE extent SET first_id = 601, last_id = 1001 WHERE table_name = 'nvtx' AND rank = 0; "
+    "UPDATE extent SET first_id = 1002, last_id = 1002 WHERE table_name = 'nvtx' AND rank = 1; ";
 
 size_t count(const std::string& text, const std::string& part) {
     size_t found = 0;
@@ -70,11 +69,10 @@ TEST(EventCsv, EventsThatAreNestedTooDeeplyToBeDrawnAreInIt) {
 TEST(EventCsv, EventsOfStreamsBeyondThoseDrawnAreInIt) {
     const std::string csv =
         csvOf(SmallRun("UPDATE kernel SET id = id + 2000; UPDATE extent SET first_id = 2004, last_id = 2006 WHERE "
-                       "table_name = 'kernel' AND rank = 1; "
-                       "UPDATE extent SET first_id = 501, last_id = 2003 WHERE table_name = 'kernel' AND rank = 0; "
-                       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) "
-                       "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 500 + i, 0, "
-                       "100 + i, i, 10, 1, 0 FROM n"),
+                       "table_name = 'kernel' AND rank = 1; UPDATE extent SET first_id = 501, last_id = 2003 WHERE "
+                       "table_name = 'kernel' AND rank = 0; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+                       "FROM n WHERE i < 1500) INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, "
+                       "nccl) SELECT 500 + i, 0, 100 + i, i, 10, 1, 0 FROM n"),
               {{0, 1000 * kUs}, {0}, {}, {}});
     EXPECT_EQ(count(csv, ",kernel,"), 1503u);
     EXPECT_NE(csv.find("\n0,not drawn,kernel,2000,"), std::string::npos);

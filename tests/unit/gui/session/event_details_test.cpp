@@ -83,8 +83,8 @@ TEST(EventDetails, SaysWhoACollectiveWaitedFor) {
 
 TEST(EventDetails, SaysWhatAMessageWaitedFor) {
     const SmallRun file(
-        "UPDATE nccl_call SET op = CASE rank WHEN 0 THEN 'send' ELSE 'recv' END;"
-        "INSERT INTO p2p VALUES (1, 1, 0, 1, 0, 1048576, 1, 2, 400000, 450000, 600000, 600000, 50000, 0, 150000, 1);");
+        "UPDATE nccl_call SET op = CASE rank WHEN 0 THEN 'send' ELSE 'recv' END;INSERT INTO p2p VALUES (1, 1, 0, 1, 0, "
+        "1048576, 1, 2, 400000, 450000, 600000, 600000, 50000, 0, 150000, 1);");
     const EventDetails details = detailsOf(file, kLateReduce);
     EXPECT_EQ(value(details, "Message", "sender"), "rank 0, waited 50.0 us");
     EXPECT_EQ(value(details, "Message", "arrival skew"), "50.0 us (50 000 ns), the receiver came last");
@@ -94,8 +94,7 @@ TEST(EventDetails, SaysWhatAMessageWaitedFor) {
 TEST(EventDetails, NamesTheFindingsItIsEvidenceOf) {
     const SmallRun file(
         "INSERT INTO finding VALUES (1, 'RS301', 'slow rank', 'found', 0.2, NULL, NULL, NULL, '{}'); INSERT INTO "
-        "finding_evidence VALUES (1, "
-        "'kernel', 6, 1, 'arrives last');");
+        "finding_evidence VALUES (1, 'kernel', 6, 1, 'arrives last');");
     EXPECT_EQ(value(detailsOf(file, kLateReduce), "Evidence of", "RS301"), "slow rank: arrives last");
     EXPECT_EQ(find(detailsOf(file, {EventTable::kernel, 5, 1}), "Evidence of", "RS301"), nullptr);
 }
@@ -128,17 +127,12 @@ TEST(EventDetails, WhatDoesNotExistIsSaid) {
 
 TEST(EventDetails, HostileRowsAreShownAsTheyAre) {
     const SmallRun file(
-        "PRAGMA ignore_check_constraints = 1;"
-        "UPDATE kernel SET name_id = 987654, stream_id = 55, start_ns = 9223372036854775807, dur_ns = "
-        "9223372036854775807 WHERE id = 6;"
-        "UPDATE nccl_call SET thread_id = NULL, communicator_id = 12, bytes = NULL, algorithm = 'magic', seq = "
-        "-9223372036854775807, kernel_id = 6;"
-        "UPDATE collective SET communicator_id = 12, seq = -9223372036854775807, first_arrival_ns = "
-        "-9223372036854775807, last_arrival_ns = "
-        "9223372036854775807, last_rank = NULL;"
-        "UPDATE collective_member SET arrival_ns = NULL, kernel_id = -1; UPDATE nvtx SET dur_ns = NULL, name_id = -1; "
-        "UPDATE memcpy SET kind = NULL "
-        "WHERE 0;",
+        "PRAGMA ignore_check_constraints = 1;UPDATE kernel SET name_id = 987654, stream_id = 55, start_ns = "
+        "9223372036854775807, dur_ns = 9223372036854775807 WHERE id = 6;UPDATE nccl_call SET thread_id = NULL, "
+        "communicator_id = 12, bytes = NULL, algorithm = 'magic', seq = -9223372036854775807, kernel_id = 6;UPDATE "
+        "collective SET communicator_id = 12, seq = -9223372036854775807, first_arrival_ns = -9223372036854775807, "
+        "last_arrival_ns = 9223372036854775807, last_rank = NULL;UPDATE collective_member SET arrival_ns = NULL, "
+        "kernel_id = -1; UPDATE nvtx SET dur_ns = NULL, name_id = -1; UPDATE memcpy SET kind = NULL WHERE 0;",
         std::string("\x01\x02 name \xe2\x80\xae with marks"));
     const EventDetails details = detailsOf(file, kLateReduce);
     EXPECT_EQ(details.title, "string #987654, which does not exist");

@@ -159,9 +159,8 @@ TEST(EventSearch, KeepsTheFirstOnesInTheOrderAskedForAndCountsAll) {
 TEST(EventSearch, IdsThatNameNothingDoNoHarm) {
     const SmallRun file(
         "UPDATE kernel SET name_id = 123456789; UPDATE nvtx SET name_id = -7; UPDATE memcpy SET kind = 77; UPDATE "
-        "nccl_call SET op = 'nonsense'; "
-        "UPDATE step SET step = 2147483647;"
-        "UPDATE kernel SET stream_id = -3 WHERE id = 2; UPDATE kernel SET dur_ns = -5 WHERE id = 1;",
+        "nccl_call SET op = 'nonsense'; UPDATE step SET step = 2147483647;UPDATE kernel SET stream_id = -3 WHERE id = "
+        "2; UPDATE kernel SET dur_ns = -5 WHERE id = 1;",
         std::string(100'000, 'n'));
     const auto run = file.info();
     const auto tracks = file.tracks(*run);

@@ -55,11 +55,9 @@ TEST(RangeStatistics, KernelsThatNoLaneHasRoomForCount) {
     // Ten kernels of rank 0 at once on one stream, of which lanes show four.
     const SmallRun file(
         "UPDATE kernel SET id = id + 100; UPDATE extent SET first_id = 104, last_id = 106 WHERE table_name = 'kernel' "
-        "AND rank = 1; "
-        "UPDATE extent SET first_id = 91, last_id = 103 WHERE table_name = 'kernel' AND rank = 0; WITH RECURSIVE n(i) "
-        "AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) "
-        "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 90 + i, 0, 1, i, 1000, 5, 0 "
-        "FROM n");
+        "AND rank = 1; UPDATE extent SET first_id = 91, last_id = 103 WHERE table_name = 'kernel' AND rank = 0; WITH "
+        "RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) INSERT INTO kernel (id, rank, "
+        "stream_id, start_ns, dur_ns, name_id, nccl) SELECT 90 + i, 0, 1, i, 1000, 5, 0 FROM n");
     const RangeActivity activity = activityOf(file, {0, 20 * kUs});
     ASSERT_EQ(activity.kernels.size(), 1u);
     EXPECT_EQ(activity.kernels[0].count, 10u);
@@ -77,8 +75,7 @@ TEST(RangeStatistics, AnEmptyRangeIsIdle) {
 TEST(RangeStatistics, IdleByCauseIsCutAtTheEnds) {
     const SmallRun file(
         "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'late_launch'), (3, "
-        "1, 0, 600000, 400000, "
-        "'blocking_call');");
+        "1, 0, 600000, 400000, 'blocking_call');");
     const RangeTables tables = tablesOf(file, {50 * kUs, 700 * kUs});
     ASSERT_EQ(tables.idle.size(), 2u);
     EXPECT_EQ(causeText(tables.idle[0].cause), "blocking call");
@@ -142,12 +139,9 @@ TEST(RangeStatistics, CancelEndsIt) {
 TEST(RangeStatistics, HostileTablesDoNoHarm) {
     const SmallRun file(
         "INSERT INTO idle_gap VALUES (1, 0, 0, 9223372036854775807, 9223372036854775807, 'x'), (2, 0, 0, "
-        "-9223372036854775807, 9223372036854775807, "
-        "'a_b');"
-        "UPDATE collective SET op = 'nonsense', bytes = NULL, transfer_ns = 9223372036854775807, communicator_id = 99; "
-        "UPDATE collective_member SET "
-        "wait_ns = 9223372036854775807, kernel_id = NULL;"
-        "UPDATE kernel SET name_id = 5555555;");
+        "-9223372036854775807, 9223372036854775807, 'a_b');UPDATE collective SET op = 'nonsense', bytes = NULL, "
+        "transfer_ns = 9223372036854775807, communicator_id = 99; UPDATE collective_member SET wait_ns = "
+        "9223372036854775807, kernel_id = NULL;UPDATE kernel SET name_id = 5555555;");
     const RangeTables tables = tablesOf(file, {0, 1000 * kUs});
     ASSERT_EQ(tables.collectives.size(), 1u);
     EXPECT_FALSE(tables.collectives[0].worst);

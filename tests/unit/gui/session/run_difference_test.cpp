@@ -114,11 +114,10 @@ TEST(RunDifference, ARunWithoutAnalysisOrStepsIsSaid) {
 }
 
 TEST(RunDifference, HostileRowsDoNoHarm) {
-    const SmallRun hostile(
-        analysed(400) +
-        "UPDATE attribution SET step_ns = 9223372036854775807, compute_ns = -9223372036854775807; UPDATE kernel SET "
-        "dur_ns = 9223372036854775807;"
-        "UPDATE step SET dur_ns = 9223372036854775807; UPDATE idle_gap SET dur_ns = 9223372036854775807;");
+    const SmallRun hostile(analysed(400) +
+                           "UPDATE attribution SET step_ns = 9223372036854775807, compute_ns = -9223372036854775807; "
+                           "UPDATE kernel SET dur_ns = 9223372036854775807;UPDATE step SET dur_ns = "
+                           "9223372036854775807; UPDATE idle_gap SET dur_ns = 9223372036854775807;");
     EXPECT_FALSE(differenceText(compare(SmallRun(analysed(400)), hostile)).empty());
 }
 

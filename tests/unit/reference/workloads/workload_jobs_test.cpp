@@ -244,12 +244,10 @@ TEST(WorkloadJobs, RunsUnderMpirun) {
     output.clear();
     const int status = runShell(
         "env -u RANKSCOPE_VGPU_JOB OMPI_MCA_odls_base_num_threads=0 OMPI_ALLOW_RUN_AS_ROOT=1 "
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-        "RANKSCOPE_SCENARIO=" +
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RANKSCOPE_SCENARIO=" +
             scenario +
             " LD_LIBRARY_PATH=" RANKSCOPE_VGPU_FOLDER
-            ":$LD_LIBRARY_PATH "
-            "timeout 60 mpirun --oversubscribe -n 3 " RANKSCOPE_WORKLOAD_PATH " " +
+            ":$LD_LIBRARY_PATH timeout 60 mpirun --oversubscribe -n 3 " RANKSCOPE_WORKLOAD_PATH " " +
             scenario,
         output);
     EXPECT_EQ(status, 0) << output;

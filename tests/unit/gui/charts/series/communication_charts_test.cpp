@@ -195,8 +195,8 @@ TEST(CommunicationCharts, SurviveNonsense) {
     for (const char* value : {"9223372036854775807", "-9223372036854775807", "'text'", "NULL"})
         job.sql(
             "INSERT INTO p2p (communicator_id, src_rank, dst_rank, seq, bytes, send_arrival_ns, send_end_ns, "
-            "transfer_ns, complete) VALUES (1, 0, 1, 0, {0}, {0}, {0}, {0}, 1), "
-            "(1, 5000000000, 1, 0, 1, 1, 1, 1, 1), (1, -1, 2, 0, 1, 1, 1, 1, 1), (1, 1, 1, 0, 1, 1, 1, 1, 1)",
+            "transfer_ns, complete) VALUES (1, 0, 1, 0, {0}, {0}, {0}, {0}, 1), (1, 5000000000, 1, 0, 1, 1, 1, 1, 1), "
+            "(1, -1, 2, 0, 1, 1, 1, 1, 1), (1, 1, 1, 0, 1, 1, 1, 1, 1)",
             value);
     job.step(0, 0, INT64_MAX - 5, INT64_MAX, 5);
     job.step(1, 0, INT64_MIN + 5, 100, INT64_MAX);
