@@ -41,8 +41,8 @@ struct LinkPeaks {
     std::vector<std::string> warnings;        // sources that contradict each other or cannot be read
     std::vector<std::string> unknownDevices;  // names that no row of the device table has, where that table was asked
 
-    /// Highest bus bandwidth a collective of this communicator can reach: inside a node intra; over nodes min(intra, k
-    /// * inter), k = fewest members on a node, since NCCL's rings use every NIC.
+    /// Highest bus bandwidth a collective of this communicator can reach: inside a node intra; over nodes
+    /// min(intra, k * inter), k = fewest members on a node, since NCCL's rings use every NIC.
     std::optional<double> busCeiling(const facts::Communicator& communicator) const;
     /// True where that ceiling is a lower bound: the best that this job reached.
     bool atLeast(const facts::Communicator& communicator) const;

@@ -299,7 +299,7 @@ class Accountant {
         m_lostTo;  // by finding and victim: what it loses to the ranks that the finding names, ns per step
     std::set<int64_t> m_saturated;  // communicators whose volume a finding or note calls too much
     double m_bubble = 0;            // of the schedule, share of the step
-    double m_taken = 0;             // by RS101 in the step at hand, ns
+    double m_taken = 0;             // by the bubble in the step at hand, ns
     Ledger m_ledger;
 };
 
@@ -424,8 +424,8 @@ std::string Accountant::settle(const Unexplained& open) const {
                        });
             });
             if (slow != m_findings.end())
-                return fmt::format("the repair of the link that RS208 names ({}): these messages may go over it, too",
-                                   text::ranksText(slow->ranks));
+                return fmt::format("the repair of the link that {} names ({}): these messages may go over it, too",
+                                   slow->id, text::ranksText(slow->ranks));
             const std::string peak = withoutLinkPeak(m_analysis, {});
             return peak.empty() ? "what these messages carry, and whether compute needs them where they are: no "
                                   "diagnosis knows this pattern"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time that a diagnosis has taken for itself, so that a shallower one does not count it again. Detectors run deepest
-// cause first (registry.cpp). Two ledgers: waiting, by (rank, step), and communication, by communicator. All amounts
+// cause first (table.cpp). Two ledgers: waiting, by (rank, step), and communication, by communicator. All amounts
 // are ns.
 #pragma once
 

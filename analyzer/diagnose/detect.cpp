@@ -35,8 +35,7 @@ void tellAssumedGroup(const job::Analysis& analysis, job::Finding& finding) {
 }
 
 /// What holds for every claim: enough steps, nothing lost where it points, a clock good enough.
-void applySharedRules(const job::Analysis& analysis, job::Finding& finding) {
-    const Diagnosis* diagnosis = findDiagnosis(finding.id);
+void applySharedRules(const Diagnosis* diagnosis, const job::Analysis& analysis, job::Finding& finding) {
     if (diagnosis != nullptr) finding.title = diagnosis->title;
     const bool ofSteps = diagnosis == nullptr || diagnosis->needs == Needs::steps;
     if (ofSteps && finding.verdict == job::Verdict::found &&
@@ -83,11 +82,19 @@ std::vector<NotJudged> notJudged(const job::Analysis& analysis) {
 }
 
 std::vector<job::Finding> detect(const job::Analysis& analysis, Claims& claims) {
+    return detectThose(diagnoses(), analysis, claims);
+}
+
+std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, const job::Analysis& analysis,
+                                      Claims& claims) {
     std::vector<job::Finding> findings;
-    for (const Diagnosis* diagnosis : diagnoses())
+    for (const Diagnosis* diagnosis : table)
         if (diagnosis->detect != nullptr && canBeAsked(*diagnosis, analysis))
             diagnosis->detect(analysis, claims, findings);
-    for (job::Finding& finding : findings) applySharedRules(analysis, finding);
+    for (job::Finding& finding : findings) {
+        const auto diagnosis = std::ranges::find_if(table, [&](const Diagnosis* one) { return finding.id == one->id; });
+        applySharedRules(diagnosis == table.end() ? nullptr : *diagnosis, analysis, finding);
+    }
     std::stable_sort(findings.begin(), findings.end(), [](const job::Finding& a, const job::Finding& b) {
         return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity);
     });

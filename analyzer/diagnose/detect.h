@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "analyzer/job/finding.h"
 
 namespace rankscope::diagnose {
+
+struct Diagnosis;
 
 /// What all detectors share.
 struct CommonThresholds {
@@ -22,6 +25,9 @@ struct CommonThresholds {
 
 /// Findings by saving, notes included; `title` and the shared verdict rules are applied here.
 std::vector<job::Finding> detect(const job::Analysis& analysis);
+/// Those of one table of diagnoses, as diagnoses() is one.
+std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, const job::Analysis& analysis,
+                                      Claims& claims);
 /// The same; `claims` tells afterwards which of them explains what time.
 std::vector<job::Finding> detect(const job::Analysis& analysis, Claims& claims);
 

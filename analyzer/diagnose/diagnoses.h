@@ -2,9 +2,7 @@
 // Every diagnosis by name, for those who mean one of them.
 #pragma once
 
-#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/diagnose/repairs.h"
 
 namespace rankscope::diagnose {
 

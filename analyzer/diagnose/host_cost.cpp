@@ -206,8 +206,8 @@ void claimHostCost(const job::Analysis& analysis, const HostCost& cost, const jo
 
 double claimedByHostNs(const Claims& claims, int rank, int step) {
     double sum = 0;
-    for (const char* id : {kLaunchBound.id, kSynchronisation.id, kInput.id, kAllocator.id, kPageable.id, kStarved.id})
-        sum += claims.explainedBy(id, rank, step);
+    for (const Diagnosis* diagnosis : diagnoses())
+        if (familyOf(diagnosis->id) == Family::host) sum += claims.explainedBy(diagnosis->id, rank, step);
     return sum;
 }
 

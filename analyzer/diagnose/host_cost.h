@@ -69,7 +69,7 @@ void addGapRows(const facts::RankSummary& rank, facts::IdleCause cause, job::Fin
 /// Books what a finding explains: the stalling ranks' own standstill, the others' waiting.
 void claimHostCost(const job::Analysis& analysis, const HostCost& cost, const job::Finding& finding, Claims& claims);
 
-/// What RS401 to RS406 have charged the host of a rank with in a step.
+/// What the diagnoses of hosts have charged the host of a rank with in a step.
 double claimedByHostNs(const Claims& claims, int rank, int step);
 
 /// "rank 3", "ranks 0-3, 6", "all ranks".

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/edits/what_if.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/kernel_ratios.h"

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"

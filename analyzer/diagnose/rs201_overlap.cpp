@@ -5,11 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/late_launch.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/step_model.h"

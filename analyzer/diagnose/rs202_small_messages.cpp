@@ -8,11 +8,13 @@
 
 #include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/exposed_rows.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"

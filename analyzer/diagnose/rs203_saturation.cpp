@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"

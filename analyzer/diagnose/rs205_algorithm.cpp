@@ -7,8 +7,10 @@
 
 #include "analyzer/costs/link_bound.h"
 #include "analyzer/costs/link_startup.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"

@@ -5,9 +5,11 @@
 
 #include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "analyzer/diagnose/critical_step.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/step_model.h"
 #include "analyzer/text/kernel_name.h"

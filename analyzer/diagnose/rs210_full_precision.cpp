@@ -5,9 +5,11 @@
 #include <array>
 #include <cctype>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 

@@ -3,6 +3,7 @@
 
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 
 namespace rankscope::diagnose {

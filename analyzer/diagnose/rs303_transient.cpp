@@ -7,8 +7,10 @@
 #include <map>
 #include <numeric>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/kernel_ratios.h"

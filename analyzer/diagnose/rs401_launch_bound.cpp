@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {

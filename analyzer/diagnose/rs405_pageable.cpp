@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 
 namespace rankscope::diagnose {

@@ -128,7 +128,7 @@ void ReduceOnce::apply(replay::TaskGraph& graph, const job::Analysis& analysis, 
         throw EditError(fmt::format("no reductions of gradients come in {} equal sequences a step, each behind a "
                                     "forward and a backward pass of its own",
                                     m_microSteps),
-                        "rankscope analyze (RS206) tells how often they repeat");
+                        "rankscope analyze tells how often they repeat");
     removeEdges(graph, [&](replay::TaskId to, const replay::Edge& edge) {
         return gone[to] && edge.kind == static_cast<uint32_t>(replay::WaitKind::peer);
     });

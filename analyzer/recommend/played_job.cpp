@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
@@ -98,18 +97,18 @@ void PlayedJob::addOutlooks(const JobChange& change, const edits::ChangedJob& jo
 }
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
-    return with(change, -std::numeric_limits<double>::infinity());
+    return with(change, std::nullopt);
 }
 
-std::optional<PlayedJob> PlayedJob::with(const JobChange& change, double leastNs) const {
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change, std::optional<double> leastNs) const {
     auto job = changed(change, edits::Outlook::expected);
     if (!job) return std::nullopt;
     PlayedJob next = *this;
     if (change.transfers) next.m_transfers = change.transfers;
     auto steps = play(*job, next.m_transfers);
     if (!steps) return std::nullopt;
-    if (job->effect.open && edits::typicalSaving(m_steps.expected, steps->expected).ns > leastNs)
-        addOutlooks(change, *job, next.m_transfers, *steps);
+    const bool tooLittle = leastNs && edits::typicalSaving(m_steps.expected, steps->expected).ns <= *leastNs;
+    if (job->effect.open && !tooLittle) addOutlooks(change, *job, next.m_transfers, *steps);
     next.m_steps = std::move(*steps);
     next.m_edits.insert(next.m_edits.end(), change.edits.begin(), change.edits.end());
     next.m_job = std::make_shared<const edits::ChangedJob>(std::move(*job));

@@ -44,8 +44,8 @@ class PlayedJob {
     std::optional<std::vector<double>> playExpected(const edits::ChangedJob& job,
                                                     const TransferChange& transfers) const;
     std::vector<double> stepsWith(const edits::ChangedJob& job, const TransferScale& scale) const;
-    /// Its outlooks are played only where it gains more than `leastNs`.
-    std::optional<PlayedJob> with(const JobChange& change, double leastNs) const;
+    /// Its outlooks are left out where it gains no more than `leastNs`.
+    std::optional<PlayedJob> with(const JobChange& change, std::optional<double> leastNs) const;
     /// Plays `change` on top of all so far with every outlook.
     void addOutlooks(const JobChange& change, const edits::ChangedJob& job, const TransferChange& transfers,
                      edits::StepSides& steps) const;

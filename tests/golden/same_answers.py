@@ -5,7 +5,7 @@
     tests/golden/same_answers.py OLD/bin/rankscope NEW/bin/rankscope [--runs DIR] [--recommend all|few|none] [--only WORD]
 
 Both read the same traces: those of traces/, and every built-in scenario with its repaired twin, which OLD records into DIR once.
-What differs is named, with the first line of each; the exit status is 1 then.
+What differs is named, with the first line of each; the exit status is 1 then. Other formats, `explain` and `export` are not asked for.
 """
 
 import argparse
@@ -26,11 +26,15 @@ def answer(program, words, folder):
     return result.returncode, result.stdout, result.stderr
 
 
+CHANGES = ("network", "speed:factor=2,links=inter", "buckets:mb=25", "overlap", "no-stalls", "layers", "micro-batches:count=16", "prefetch:depth=2")
+
+
 def questions(name, folder, recommend):
     yield ["analyze", name, "--format", "json"]
     yield ["analyze", name]
     yield ["whatif", name, "--list"]
-    yield ["whatif", name, "--change", "transfers:x0.5", "--format", "json"]
+    for change in CHANGES:
+        yield ["whatif", name, "--change", change, "--format", "json"]
     if recommend:
         yield ["recommend", name, "--format", "json"]
     if (folder / "fixed").exists() and name == "faulty":
@@ -38,7 +42,7 @@ def questions(name, folder, recommend):
 
 
 def differences(program, other, run, recommend):
-    """What the two programs say differently of a run, from a copy of it each, since analyze keeps its results in the trace."""
+    """How many questions were asked, which the first program answered, and what the two say differently of a run, from a copy of it each, since analyze keeps its results in the trace."""
     told = []
     with tempfile.TemporaryDirectory() as scratch:
         answers = []
@@ -52,8 +56,10 @@ def differences(program, other, run, recommend):
             if one != two:
                 lines = [(a, b) for x, y in zip(one[1:], two[1:]) for a, b in zip(x.splitlines(), y.splitlines()) if a != b]
                 told.append(f"{run.name}: {' '.join(words)}: exit {one[0]} and {two[0]}, first difference {lines[:1]}")
-        asked = len(answers[0])
-    return asked, told
+        answered = [" ".join(words[:1] + words[2:]) for words, one in answers[0] if one[0] == 0]
+        if not answered:
+            told.append(f"{run.name}: nothing was answered")
+    return len(answers[0]), answered, told
 
 
 def unpacked(program, archive, runs):
@@ -70,24 +76,30 @@ def main():
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
     parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("same-answers-runs"), help="where the scenarios' runs are, or will be kept")
-    parser.add_argument("--recommend", choices=("all", "few", "none"), default="few")
+    parser.add_argument("--recommend", choices=("all", "few", "none"), default="all")
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     old, new = options.old.resolve(), options.new.resolve()
     if not options.runs.exists():
-        subprocess.run([old, "reference", "score", "--keep", options.runs], check=True, stdout=subprocess.DEVNULL)
+        unfinished = options.runs.with_name(options.runs.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        subprocess.run([old, "reference", "score", "--keep", unfinished], check=True, stdout=subprocess.DEVNULL)
+        unfinished.rename(options.runs)
     traces = [unpacked(old, archive, options.runs) for archive in sorted((ROOT / "traces").glob("*/run.tar.xz"))]
     scenarios = [path for path in sorted(options.runs.iterdir()) if (path / "fixed").exists() or path not in traces]
     stride = {"all": 1, "few": max(1, len(scenarios) // RECOMMENDED), "none": len(scenarios) + 1}[options.recommend]
     advised = set(traces) | {path for i, path in enumerate(scenarios) if i % stride == 0 and options.recommend != "none"}
     chosen = [path for path in traces + scenarios if options.only in path.name]
-    asked, told = 0, []
+    asked, answered, told = 0, set(), []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for count, found in pool.map(lambda run: differences(old, new, run, run in advised), chosen):
+        for count, kinds, found in pool.map(lambda run: differences(old, new, run, run in advised), chosen):
             asked += count
+            answered.update(kinds)
             told += found
-    print("\n".join(told + [f"{asked} answers about {len(chosen)} runs: {len(told)} differ"]))
+    # Both refusing alike is the same answer, too; a question that nobody answers compares nothing.
+    told += [f"no run answers: whatif --change {change}" for change in CHANGES if f"whatif --change {change} --format json" not in answered]
+    print("\n".join(told + [f"{asked} answers about {len(chosen)} runs: {len(told)} complaints"]))
     return 1 if told or not asked else 0
 
 

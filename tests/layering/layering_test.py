@@ -23,14 +23,12 @@ def gui(*names):
 
 STORE = "collector/store"
 BELOW_DIAGNOSE = [STORE, *analyzer("text", "facts", "costs", "replay", "job", "edits")]
-# What the program asks of the rooms.
-QUESTIONS = [STORE, *analyzer("text", "facts", "costs", "edits", "diagnose", "report", "recommend", "compare", "export")]
 IMPORT = ["collector/importers/import.h", "collector/importers/import_error.h"]
 CAPTURE, RECORD, SESSION = "injector/capture_format", "injector/record", "injector/session"
 # What every source of the injector may know, wherever it stands.
 INJECTOR = [f"injector/{name}.h" for name in ("config", "export", "glibc_compat", "loaded_libraries", "process_identity", "real_symbol", "text")]
 
-# For each folder with sources the folders and files that these may include, beside its own. From the ground up: what is allowed stands further up.
+# For each folder with sources the folders and files that these may include, beside its own; room by room, from the ground up.
 ALLOWED = {
     "injector/capture_format": [],
     "injector/record": [CAPTURE],
@@ -59,16 +57,16 @@ ALLOWED = {
     "analyzer/recommend": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
     "analyzer/export": [STORE, *analyzer("text", "facts")],
-    "analyzer/cli/console": QUESTIONS,
-    "analyzer/cli/job": [*analyzer("cli/console"), *QUESTIONS, "collector/collect.h"],
-    "analyzer/cli/tune": [*analyzer("cli/console", "cli/job"), *QUESTIONS],
-    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job"), *QUESTIONS, "injector/machine"],
-    "analyzer/cli/verbs": [*analyzer("cli/console", "cli/job", "cli/tune", "cli/doctor"), *QUESTIONS, *IMPORT, "reference/score/score.h",
+    "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
+    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h"],
+    "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "report", "recommend")],
+    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine"],
+    "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],
     "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],
     "gui/timeline": [],
     "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts")],
-    "gui/session": [STORE, *gui("timeline", "charts/series"), *analyzer("text", "report", "diagnose")],
+    "gui/session": [STORE, *gui("timeline", "charts/series"), *analyzer("text", "diagnose")],
     "gui/view": [*gui("timeline", "session"), *analyzer("report")],
     "gui/findings": gui("timeline", "session", "view"),
     "gui/run": [STORE, *gui("timeline", "session", "view")],
@@ -108,6 +106,10 @@ def forbidden_include(path, included):
     if str(pathlib.PurePath(included).parent) == folder:
         return False
     return not any(included == allowed or str(pathlib.PurePath(included).parent) == allowed for allowed in ALLOWED.get(folder, []))
+
+
+# Help and error texts with an id as an example.
+EXAMPLES = {"analyzer/compare/gate.cpp", "gui/shell/command_line.cpp", *(f"analyzer/cli/verbs/verb_{name}.cpp" for name in ("compare", "explain", "view"))}
 
 
 def circles(edges):
@@ -174,6 +176,14 @@ class Layering(unittest.TestCase):
                     edges.setdefault(folder, {}).setdefault(other, f"{path} includes {included}")
         self.assertEqual(circles(edges), [])
 
+    def test_a_circle_is_told(self):
+        self.assertEqual(circles({"a": {"b": ""}, "b": {"c": ""}, "d": {"a": "", "c": ""}}), [])
+        self.assertEqual(circles({"a": {"b": ""}, "b": {"c": ""}, "c": {"a": "", "d": ""}}), [["a", "b", "c"]])
+
+    def test_headers_are_included_by_their_path_from_the_root(self):
+        hidden = re.compile(r'^\s*#\s*include\s*(?:"\.|<(?:' + "|".join(ROOMS) + ")/)", re.MULTILINE)
+        self.assertEqual([str(path) for path in sources(CODE) if hidden.search(text_of(path))], [])
+
     def test_included_project_headers_exist(self):
         missing = []
         for path in sources(CODE):
@@ -183,13 +193,20 @@ class Layering(unittest.TestCase):
         self.assertEqual(missing, [])
 
     def test_the_id_of_a_diagnosis_stands_in_its_own_file_only(self):
+        # Texts of one diagnosis may name others, and help texts give an example.
         wrong = []
         for path in sources(CODE):
             if path.parts[0] not in ("analyzer", "gui"):
                 continue
+            own = re.match(r"rs(\d\d\d)_", path.name) if path.parent == pathlib.Path("analyzer/diagnose") else None
             for number, line in enumerate(text_of(path).splitlines(), 1):
-                for digits in re.findall(r'"RS(\d\d\d)', line.split("//")[0]):
-                    if path.parent != pathlib.Path("analyzer/diagnose") or not path.name.startswith(f"rs{digits}_"):
+                for literal in re.findall(r'"((?:\\.|[^"\\])*)"', re.sub(r"(^|\s)//.*", "", line)):
+                    for digits in re.findall(r"\bRS(\d\d\d)\b", literal):
+                        whole = literal == f"RS{digits}"
+                        if own and (own.group(1) == digits or not whole):
+                            continue
+                        if not whole and str(path) in EXAMPLES:
+                            continue
                         wrong.append(f"{path}, line {number}: {line.strip()}")
         self.assertEqual(wrong, [])
 
