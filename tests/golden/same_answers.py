@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the answers of two builds, byte by byte, for changes that must not change any: moves, renames, layout.
 
-    tests/golden/same_answers.py OLD/bin/rankscope NEW/bin/rankscope [--runs DIR] [--recommend all|few|none] [--only WORD]
+    tests/golden/same_answers.py OLD/bin/rankscope NEW/bin/rankscope [--runs DIR]
+        [--recommend all|few|none] [--only WORD]
 
-Both read the same traces: those of traces/, and every built-in scenario with its repaired twin, which OLD records into DIR once.
-What differs is named, with the first line of each; the exit status is 1 then. Other formats, `explain` and `export` are not asked for.
+Both read the same traces: those of traces/, and every built-in scenario with its repaired twin, which OLD records into
+DIR once.
+What differs is named, with the first line of each; the exit status is 1 then. Other formats, `explain` and `export` are
+not asked for.
 """
 
 import argparse
@@ -26,7 +29,8 @@ def answer(program, words, folder):
     return result.returncode, result.stdout, result.stderr
 
 
-CHANGES = ("network", "speed:factor=2,links=inter", "buckets:mb=25", "overlap", "no-stalls", "layers", "micro-batches:count=16", "prefetch:depth=2")
+CHANGES = ("network", "speed:factor=2,links=inter", "buckets:mb=25", "overlap", "no-stalls", "layers",
+           "micro-batches:count=16", "prefetch:depth=2")
 
 
 def questions(name, folder, recommend):
@@ -42,7 +46,9 @@ def questions(name, folder, recommend):
 
 
 def differences(program, other, run, recommend):
-    """How many questions were asked, which the first program answered, and what the two say differently of a run, from a copy of it each, since analyze keeps its results in the trace."""
+    """How many questions were asked, which the first program answered, and what the two say differently of a run.
+
+    Each gets a copy of it, since analyze keeps its results in the trace."""
     told = []
     with tempfile.TemporaryDirectory() as scratch:
         answers = []
@@ -50,11 +56,13 @@ def differences(program, other, run, recommend):
             folder = pathlib.Path(scratch) / "side"
             shutil.copytree(run, folder, ignore=shutil.ignore_patterns("capture"))
             names = [name for name in ("faulty", "fixed") if (folder / name).exists()]
-            answers.append([(words, answer(side, words, folder)) for name in names for words in questions(name, folder, recommend)])
+            asked = [words for name in names for words in questions(name, folder, recommend)]
+            answers.append([(words, answer(side, words, folder)) for words in asked])
             shutil.rmtree(folder)
         for (words, one), (_, two) in zip(*answers):
             if one != two:
-                lines = [(a, b) for x, y in zip(one[1:], two[1:]) for a, b in zip(x.splitlines(), y.splitlines()) if a != b]
+                pairs = [pair for x, y in zip(one[1:], two[1:]) for pair in zip(x.splitlines(), y.splitlines())]
+                lines = [pair for pair in pairs if pair[0] != pair[1]]
                 told.append(f"{run.name}: {' '.join(words)}: exit {one[0]} and {two[0]}, first difference {lines[:1]}")
         answered = [" ".join(words[:1] + words[2:]) for words, one in answers[0] if one[0] == 0]
         if not answered:
@@ -75,7 +83,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
-    parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("same-answers-runs"), help="where the scenarios' runs are, or will be kept")
+    parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("same-answers-runs"),
+                        help="where the scenarios' runs are, or will be kept")
     parser.add_argument("--recommend", choices=("all", "few", "none"), default="all")
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -89,7 +98,8 @@ def main():
     traces = [unpacked(old, archive, options.runs) for archive in sorted((ROOT / "traces").glob("*/run.tar.xz"))]
     scenarios = [path for path in sorted(options.runs.iterdir()) if (path / "fixed").exists() or path not in traces]
     stride = {"all": 1, "few": max(1, len(scenarios) // RECOMMENDED), "none": len(scenarios) + 1}[options.recommend]
-    advised = set(traces) | {path for i, path in enumerate(scenarios) if i % stride == 0 and options.recommend != "none"}
+    few = scenarios[::stride] if options.recommend != "none" else []
+    advised = {*traces, *few}
     chosen = [path for path in traces + scenarios if options.only in path.name]
     asked, answered, told = 0, set(), []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -99,7 +109,8 @@ def main():
             told += found
     # Both refusing alike is the same answer, too; a question that nobody answers compares nothing.
     if not options.only:
-        told += [f"no run answers: whatif --change {change}" for change in CHANGES if f"whatif --change {change} --format json" not in answered]
+        told += [f"no run answers: whatif --change {change}" for change in CHANGES
+                 if f"whatif --change {change} --format json" not in answered]
     print("\n".join(told + [f"{asked} answers about {len(chosen)} runs: {len(told)} complaints"]))
     return 1 if told or not asked else 0
 

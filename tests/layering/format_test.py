@@ -30,9 +30,11 @@ def formatter():
 
 def unformatted(files):
     """Those of the files that clang-format would change, with the first place in each."""
-    result = subprocess.run([formatter(), "--dry-run", "--style=file", *map(str, files)], capture_output=True, text=True, cwd=ROOT)
+    result = subprocess.run([formatter(), "--dry-run", "--style=file", *map(str, files)], capture_output=True, text=True,
+                            cwd=ROOT)
     places = {}
-    for path, line in re.findall(r"^(.+?):(\d+):\d+: warning: code should be clang-formatted", result.stderr, re.MULTILINE):
+    changed = re.compile(r"^(.+?):(\d+):\d+: warning: code should be clang-formatted", re.MULTILINE)
+    for path, line in changed.findall(result.stderr):
         places.setdefault(path, line)
     if result.returncode != 0:
         raise AssertionError(result.stderr)
@@ -41,7 +43,8 @@ def unformatted(files):
 
 class Format(unittest.TestCase):
     def test_sources_are_formatted(self):
-        sources = [path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / room).rglob("*")) if path.suffix in CODE]
+        paths = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*"))]
+        sources = [path.relative_to(ROOT) for path in paths if path.suffix in CODE]
         self.assertGreater(len(sources), 1000)
         self.assertEqual(unformatted(sources), [], "format them with: " + COMMAND)
 
