@@ -20,14 +20,14 @@ constexpr std::array<std::pair<const char*, Op>, 8> kOps{{{"allreduce", Op::allR
                                                           {"alltoall", Op::allToAll},
                                                           {"gather", Op::gather},
                                                           {"scatter", Op::scatter}}};
-constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithms{{{"tree", Algorithm::tree},
-                                                                        {"ring", Algorithm::ring},
-                                                                        {"collnetdirect", Algorithm::collnetDirect},
-                                                                        {"collnetchain", Algorithm::collnetChain},
-                                                                        {"nvls", Algorithm::nvls},
-                                                                        {"nvlstree", Algorithm::nvlsTree},
-                                                                        {"pat", Algorithm::pat}}};
-constexpr std::array<std::pair<const char*, Protocol>, 3> kProtocols{
+constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithmNames{{{"tree", Algorithm::tree},
+                                                                            {"ring", Algorithm::ring},
+                                                                            {"collnetdirect", Algorithm::collnetDirect},
+                                                                            {"collnetchain", Algorithm::collnetChain},
+                                                                            {"nvls", Algorithm::nvls},
+                                                                            {"nvlstree", Algorithm::nvlsTree},
+                                                                            {"pat", Algorithm::pat}}};
+constexpr std::array<std::pair<const char*, Protocol>, 3> kProtocolNames{
     {{"ll", Protocol::ll}, {"ll128", Protocol::ll128}, {"simple", Protocol::simple}}};
 
 std::string folded(std::string_view name) {
@@ -59,13 +59,13 @@ Op opOfName(std::string_view name) {
     return valueOf(kOps, name);
 }
 Algorithm algorithmOfName(std::string_view name) {
-    return valueOf(kAlgorithms, name);
+    return valueOf(kAlgorithmNames, name);
 }
 Protocol protocolOfName(std::string_view name) {
-    return valueOf(kProtocols, name);
+    return valueOf(kProtocolNames, name);
 }
 std::string ncclName(Algorithm algorithm) {
-    return nameOf(kAlgorithms, algorithm);
+    return nameOf(kAlgorithmNames, algorithm);
 }
 
 std::string tunerName(Algorithm algorithm) {
@@ -82,7 +82,7 @@ std::string tunerName(Algorithm algorithm) {
 }
 
 std::string ncclName(Protocol protocol) {
-    return nameOf(kProtocols, protocol);
+    return nameOf(kProtocolNames, protocol);
 }
 
 std::string ncclName(Op op) {

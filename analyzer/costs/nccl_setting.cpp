@@ -21,11 +21,11 @@ void append(std::string& value, store::Op op, const std::set<Choice>& choices) {
 
 constexpr store::Op kFunctions[] = {store::Op::broadcast, store::Op::reduce, store::Op::allGather,
                                     store::Op::reduceScatter, store::Op::allReduce};
-constexpr store::Algorithm kAlgorithms[] = {
+constexpr store::Algorithm kEveryAlgorithm[] = {
     store::Algorithm::tree,         store::Algorithm::ring, store::Algorithm::collnetDirect,
     store::Algorithm::collnetChain, store::Algorithm::nvls, store::Algorithm::nvlsTree,
     store::Algorithm::pat};
-constexpr store::Protocol kProtocols[] = {store::Protocol::ll, store::Protocol::ll128, store::Protocol::simple};
+constexpr store::Protocol kEveryProtocol[] = {store::Protocol::ll, store::Protocol::ll128, store::Protocol::simple};
 
 std::vector<std::string> split(const std::string& text, char at) {
     std::vector<std::string> parts(1);
@@ -59,9 +59,9 @@ void readLists(const std::string& value, const Choice (&all)[N], Named named, Ta
 
 NcclSetting NcclSetting::parse(const std::string& algo, const std::string& proto) {
     NcclSetting setting;
-    readLists(algo, kAlgorithms, algorithmOfName,
+    readLists(algo, kEveryAlgorithm, algorithmOfName,
               [&](store::Op op, const auto& choices) { setting.rules[op].algorithms = choices; });
-    readLists(proto, kProtocols, protocolOfName,
+    readLists(proto, kEveryProtocol, protocolOfName,
               [&](store::Op op, const auto& choices) { setting.rules[op].protocols = choices; });
     return setting;
 }

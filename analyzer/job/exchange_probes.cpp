@@ -15,7 +15,7 @@
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kRows = 2;  // evidence rows per probe
+constexpr size_t kExchangeRows = 2;  // evidence rows per probe
 
 /// Bytes of a rank's kernel of messages, out and in, by class of links.
 struct Load {
@@ -137,7 +137,7 @@ class Reader {
         if (m_communicator.nodes > 1 && static_cast<double>(m_analysis.facts.clock.boundNs) > 0.1 * expected.ns) return;
         result.slowness.push_back(ns / expected.ns);
         result.rates.push_back(static_cast<double>(bytes) / ns);
-        if (result.rows.size() < kRows)
+        if (result.rows.size() < kExchangeRows)
             result.rows.push_back({"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
                                    fmt::format("all-to-all of up to {} a rank took {}",
                                                text::bytesText(static_cast<double>(bytes)), text::durationText(ns))});

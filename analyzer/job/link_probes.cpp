@@ -17,7 +17,7 @@
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kRows = 2;  // evidence rows per probe
+constexpr size_t kProbeRows = 2;  // evidence rows per probe
 
 const char* peakName(bool atLeast) {
     return atLeast ? "the best that this job reached" : "the link's peak";
@@ -42,7 +42,7 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.busBytesPerNs = facts::median(rates);
         probe.atLeast = analysis.peaks.atLeast(communicator);
         probe.peakBytesPerNs = costs::linkModel(analysis.peaks, communicator, large.front().collective->op)->bytesPerNs;
-        for (size_t i = 0; i < std::min(kRows, large.size()); ++i)
+        for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
                 {"collective", large[i].collective->id, communicator.ranks.front(),
                  fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(large[i].collective->op),
@@ -80,7 +80,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         samples.peak = link->bytesPerNs;
         samples.betweenNodes = !inside;
         samples.atLeast = reached;
-        if (samples.rows.size() < kRows)
+        if (samples.rows.size() < kProbeRows)
             samples.rows.push_back(
                 {"p2p", message.id, message.srcRank,
                  fmt::format("{} took {:.1f} times what {} gives", text::bytesText(static_cast<double>(*message.bytes)),

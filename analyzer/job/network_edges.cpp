@@ -16,9 +16,7 @@
 namespace rankscope::job {
 namespace {
 
-using Thresholds = NetworkEdgeThresholds;
-
-constexpr size_t kRows = 2;  // evidence rows per edge
+constexpr size_t kEdgeRows = 2;  // evidence rows per edge
 
 struct Edge {
     std::map<int, std::vector<const facts::NetworkSend*>> ofClass;  // by power of two of the size
@@ -36,7 +34,7 @@ Edges collectEdges(const Analysis& analysis) {
     for (const facts::RankSummary& rank : analysis.ranks) {
         for (const facts::NetworkSend& send : rank.networkSends) {
             const auto at = analysis.facts.communicators.find(send.communicatorId);
-            if (send.bytes < Thresholds::kFewestBytes || send.networkNs <= 0 ||
+            if (send.bytes < NetworkEdgeThresholds::kFewestBytes || send.networkNs <= 0 ||
                 at == analysis.facts.communicators.end())
                 continue;
             const std::vector<int>& members = at->second.ranks;
@@ -68,7 +66,8 @@ std::map<int, double> siblingRates(const Edges& edges) {
     for (auto& [size, values] : rates) {
         if (values.size() < 2) continue;
         std::sort(values.begin(), values.end(), std::greater<>());
-        result[size] = values[static_cast<size_t>(static_cast<double>(values.size() - 1) * Thresholds::kFastShare)];
+        result[size] =
+            values[static_cast<size_t>(static_cast<double>(values.size() - 1) * NetworkEdgeThresholds::kFastShare)];
     }
     return result;
 }
@@ -131,12 +130,13 @@ void explainCollectives(const Analysis& analysis, std::vector<const LinkProbe*>&
     for (const LinkProbe* edge : edges) ends.insert(edge->ranks.begin(), edge->ranks.end());
     for (const LinkProbe* probe : open) {
         const auto touched = std::count_if(ends.begin(), ends.end(), [&](int rank) { return probe->touches(rank); });
-        if (probe->betweenNodes && touched > 1 && slowness - 1 >= Thresholds::kExplained * (probe->slowness - 1))
+        if (probe->betweenNodes && touched > 1 &&
+            slowness - 1 >= NetworkEdgeThresholds::kExplained * (probe->slowness - 1))
             suspect.explains.push_back(probe);
     }
     for (const LinkProbe* probe : suspect.explains) std::erase(open, probe);
     for (const LinkProbe* edge : edges) {
-        if (suspect.facts.size() < kRows) suspect.facts.push_back(edgeText(*edge));
+        if (suspect.facts.size() < kEdgeRows) suspect.facts.push_back(edgeText(*edge));
         suspect.rows.insert(suspect.rows.end(), edge->rows.begin(), edge->rows.end());
     }
     suspect.network = placeText(analysis, suspect, slowness);
@@ -160,7 +160,7 @@ std::vector<LinkProbe> networkEdges(const Analysis& analysis) {
             networkNs += classBytes / medianRate(sends);
             expectedNs += classBytes / sibling->second;
             probe.samples += sends.size();
-            for (size_t i = 0; i < sends.size() && probe.rows.size() < kRows; ++i)
+            for (size_t i = 0; i < sends.size() && probe.rows.size() < kEdgeRows; ++i)
                 probe.rows.push_back(
                     {"proxy_op", sends[i]->rowId, ends.first,
                      fmt::format("{} to rank {} at {:.1f} GB/s", text::bytesText(static_cast<double>(sends[i]->bytes)),

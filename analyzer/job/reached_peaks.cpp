@@ -17,7 +17,6 @@
 namespace rankscope::job {
 namespace {
 
-using Thresholds = ReachedPeakThresholds;
 using store::Algorithm;
 
 /// Bytes per ns that a port and a network card carried at least; 0: nothing was seen there.
@@ -62,10 +61,12 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
             continue;
         const facts::Communicator& communicator = at->second;
         const double timeNs = facts::median(samples);
-        if (static_cast<double>(analysis.clockBoundNs(communicator.ranks)) > Thresholds::kClockShare * timeNs) continue;
+        if (static_cast<double>(analysis.clockBoundNs(communicator.ranks)) >
+            ReachedPeakThresholds::kClockShare * timeNs)
+            continue;
         const costs::AlgorithmChoice choice{algorithm, protocol};
         const double startNs = costs::hopsOf(op, communicator.size, algorithm).low * costs::startupShare(protocol).low *
-                               Thresholds::kLeastAlphaNs;
+                               ReachedPeakThresholds::kLeastAlphaNs;
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
         const double rate = portBytes(op, algorithm, communicator.size, static_cast<double>(size)) /
                             (timeNs - startNs) / costs::bandwidthShare(choice).high;
@@ -84,9 +85,11 @@ void addMessages(const Analysis& analysis, Reached& reached) {
     for (const auto& [who, samples] : times) {
         const auto& [from, to, size] = who;
         const double timeNs = facts::median(samples);
-        if (samples.size() < CollectiveSpeedThresholds::kFewest || timeNs < 2 * Thresholds::kLeastAlphaNs) continue;
-        if (static_cast<double>(analysis.clockBoundNs({from, to})) > Thresholds::kClockShare * timeNs) continue;
-        const double rate = static_cast<double>(size) / (timeNs - Thresholds::kLeastAlphaNs);
+        if (samples.size() < CollectiveSpeedThresholds::kFewest || timeNs < 2 * ReachedPeakThresholds::kLeastAlphaNs)
+            continue;
+        if (static_cast<double>(analysis.clockBoundNs({from, to})) > ReachedPeakThresholds::kClockShare * timeNs)
+            continue;
+        const double rate = static_cast<double>(size) / (timeNs - ReachedPeakThresholds::kLeastAlphaNs);
         double& there = analysis.facts.sameHost({from, to}) ? reached.port : reached.card;
         there = std::max(there, rate);
     }
@@ -119,7 +122,7 @@ void addSiblingsOfSlowEdges(const Analysis& analysis, Reached& reached) {
                 return std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) !=
                        communicator.ranks.end();
             });
-            if (!uses || card < Thresholds::kBusyShare * edge.busBytesPerNs) continue;
+            if (!uses || card < ReachedPeakThresholds::kBusyShare * edge.busBytesPerNs) continue;
             reached.card = std::max(reached.card, card * edge.slowness);
             if (communicator.smallestNode > 1)
                 reached.port = std::max(reached.port, card * edge.slowness * communicator.smallestNode);
@@ -131,7 +134,7 @@ void addSiblingsOfSlowEdges(const Analysis& analysis, Reached& reached) {
 void addSiblingsOfLastToLeave(const Analysis& analysis, Reached& reached) {
     for (const auto& [id, communicator] : analysis.facts.communicators) {
         if (communicator.nodes > 1) continue;
-        const std::optional<double> slowness = slowestEdge(analysis, communicator, Thresholds::kMostLead);
+        const std::optional<double> slowness = slowestEdge(analysis, communicator, ReachedPeakThresholds::kMostLead);
         if (!slowness || *slowness < LinkProbeThresholds::kSlow) continue;
         std::vector<double> rates;
         for (const LargeCollective& c : largeCollectives(analysis, communicator, sharedCollectives(analysis)))

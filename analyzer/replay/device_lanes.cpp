@@ -6,7 +6,7 @@
 namespace rankscope::replay {
 namespace {
 
-constexpr int64_t kClockNs =
+constexpr int64_t kDeviceClockNs =
     2'000;  // two stamps of one device that far apart may be of one moment: CUPTI rounds and converts them
 constexpr int64_t kRightAwayNs =
     10'000;  // work that begins that soon behind other work may have waited for it: a launch or an event takes as long
@@ -129,7 +129,7 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
     placed.before = stream.placed.empty() ? kNothing : stream.placed.back();
     placed.firstWait = static_cast<uint32_t>(m_waits.size());
     for (TaskId task : stream.pending) {
-        if (endNs(task) > piece.startNs + kClockNs) {
+        if (endNs(task) > piece.startNs + kDeviceClockNs) {
             ++m_result.counts.contradicted;
             continue;
         }
@@ -224,7 +224,7 @@ void DeviceLanes::orderGraph(size_t firstPlaced) {
         const Placed* awaited = nullptr;
         for (const auto& [stream, others] : nodes) {
             if (stream == piece.stream) continue;
-            const Placed* other = lastEndedBy(others, piece.startNs + kClockNs);
+            const Placed* other = lastEndedBy(others, piece.startNs + kDeviceClockNs);
             if (other != nullptr && (awaited == nullptr || pieceOf(*other).endNs > pieceOf(*awaited).endNs))
                 awaited = other;
         }
@@ -317,7 +317,7 @@ void DeviceLanes::inferWaits() {
         if (piece.startNs - boundNs < kRightAwayNs) continue;
         for (const auto& [id, stream] : m_streams) {
             if (id == piece.stream) continue;
-            const Placed* other = lastEndedBy(stream.placed, piece.startNs + kClockNs);
+            const Placed* other = lastEndedBy(stream.placed, piece.startNs + kDeviceClockNs);
             if (other == nullptr || pieceOf(*other).endNs < std::max(boundNs, piece.startNs - kRightAwayNs) ||
                 other->launchNs > placed.launchNs)
                 continue;

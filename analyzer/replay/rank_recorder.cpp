@@ -12,9 +12,9 @@
 namespace rankscope::replay {
 namespace {
 
-constexpr int64_t kClockNs = 2'000;  // two stamps of one machine that far apart may be of one moment
-constexpr int64_t kLongNs = 20'000;  // a call that usually returns at once took long: over this ...
-constexpr double kLongFactor = 5;    // ... and this many times its usual duration
+constexpr int64_t kHostClockNs = 2'000;  // two stamps of one machine that far apart may be of one moment
+constexpr int64_t kLongNs = 20'000;      // a call that usually returns at once took long: over this ...
+constexpr double kLongFactor = 5;        // ... and this many times its usual duration
 constexpr double kMostUnlaunched =
     0.02;  // share of the device time without launch rows, from which the host's part is unknown
 
@@ -132,7 +132,7 @@ void RankRecorder::takeCall(const facts::HostCall& call) {
 
 bool RankRecorder::seemsToWait(const facts::HostCall& call) const {
     const int64_t busyUntilNs = m_device.busyUntilNs();
-    if (busyUntilNs <= call.startNs || busyUntilNs > call.endNs + kClockNs) return false;
+    if (busyUntilNs <= call.startNs || busyUntilNs > call.endNs + kHostClockNs) return false;
     if (call.allocates()) return true;
     const auto usual = m_usualNs.find(call.nameId);
     const int64_t durationNs = call.endNs - call.startNs;
@@ -143,7 +143,7 @@ bool RankRecorder::seemsToWait(const facts::HostCall& call) const {
 // The launch queue was full: the call returned when work that had been put on it long before was done.
 TaskId RankRecorder::roomMaker(const facts::HostCall& call, int32_t stream) {
     const auto usual = m_usualNs.find(call.nameId);
-    if (usual == m_usualNs.end() || call.endNs - call.startNs <= usual->second + kClockNs) return kNoTask;
+    if (usual == m_usualNs.end() || call.endNs - call.startNs <= usual->second + kHostClockNs) return kNoTask;
     const TaskId done = m_device.roomMaker(stream, call.startNs, call.endNs);
     return done != kNoTask && m_device.endNs(done) > call.startNs ? done : kNoTask;
 }
@@ -185,7 +185,7 @@ void RankRecorder::waitForDevice(const facts::HostCall& call, uint32_t lane, std
     int64_t doneNs = call.startNs;
     std::erase_if(tasks, [&](TaskId task) {
         const int64_t endNs = m_device.endNs(task);
-        if (endNs > call.endNs + kClockNs) {
+        if (endNs > call.endNs + kHostClockNs) {
             ++m_result.counts.contradicted;
             return true;
         }

@@ -11,20 +11,15 @@
 
 #include "gui/session/short_name.h"
 #include "gui/timeline/time_axis.h"
+#include "gui/view/qt_text.h"
 
 namespace rankscope::gui {
 namespace {
 
-constexpr int kKindRole = Qt::UserRole, kIndexRole = Qt::UserRole + 1;
+constexpr int kKindRole = Qt::UserRole, kEntryRole = Qt::UserRole + 1;
 enum Kind : int { nothing, findingLine, kernelLine };
 enum ColumnOf : int { what, inA, inB, changeColumn };
 
-QString shown(const std::string& text) {
-    return QString::fromStdString(text);
-}
-QString duration(int64_t ns) {
-    return shown(durationText(ns));
-}
 QString change(int64_t ns) {
     return ns == 0 ? QString("0") : (ns > 0 ? QString("+") : QString()) + duration(ns);
 }
@@ -160,7 +155,7 @@ void DifferencesPanel::addFindings() {
             line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
         line->setToolTip(what, "<p>" + shown(finding.diagnosis + " " + finding.title).toHtmlEscaped() + "</p>");
         line->setData(0, kKindRole, int{findingLine});
-        line->setData(0, kIndexRole, static_cast<qulonglong>(i));
+        line->setData(0, kEntryRole, static_cast<qulonglong>(i));
     }
     head->setExpanded(true);
 }
@@ -181,7 +176,7 @@ void DifferencesPanel::addKernels() {
         QTreeWidgetItem* line = head->child(static_cast<int>(i));
         line->setText(what, shown(names[i]));
         line->setData(0, kKindRole, int{kernelLine});
-        line->setData(0, kIndexRole, static_cast<qulonglong>(i));
+        line->setData(0, kEntryRole, static_cast<qulonglong>(i));
         const QString times =
             QString("%1 times a step in A, %2 in B").arg(kernel.aCount, 0, 'g', 4).arg(kernel.bCount, 0, 'g', 4);
         line->setToolTip(what, QString("<p>%1</p><p>%2%3</p>")
@@ -192,7 +187,7 @@ void DifferencesPanel::addKernels() {
 }
 
 void DifferencesPanel::goTo(const QTreeWidgetItem* item) {
-    const auto index = static_cast<size_t>(item->data(0, kIndexRole).toULongLong());
+    const auto index = static_cast<size_t>(item->data(0, kEntryRole).toULongLong());
     if (item->data(0, kKindRole).toInt() == findingLine && index < m_difference.findings.size()) {
         const FindingChange& finding = m_difference.findings[index];
         // Both sides, and B last: what it shows stays in view.

@@ -10,7 +10,7 @@
 namespace rankscope::gui {
 namespace {
 
-QString html(const std::string& text) {
+QString captionHtml(const std::string& text) {
     return QString::fromStdString(displayText(text, 400)).toHtmlEscaped();
 }
 
@@ -42,12 +42,12 @@ void CaptionBar::fill() {
     setVisible(finding != nullptr);
     if (!finding) return;
     const std::string hint = readingHint(finding->diagnosis);
-    m_text->setText(
-        QString("<b>%1 %2, %3 % of the step%4.</b> %5%6")
-            .arg(html(finding->diagnosis), html(finding->title))
-            .arg(100 * finding->severity, 0, 'f', 1)
-            .arg(finding->verdict == "inconclusive" ? QString(" (inconclusive)") : QString())
-            .arg(html(finding->cause), hint.empty() ? QString() : "<br><i>What to look at:</i> " + html(hint)));
+    m_text->setText(QString("<b>%1 %2, %3 % of the step%4.</b> %5%6")
+                        .arg(captionHtml(finding->diagnosis), captionHtml(finding->title))
+                        .arg(100 * finding->severity, 0, 'f', 1)
+                        .arg(finding->verdict == "inconclusive" ? QString(" (inconclusive)") : QString())
+                        .arg(captionHtml(finding->cause),
+                             hint.empty() ? QString() : "<br><i>What to look at:</i> " + captionHtml(hint)));
 }
 
 }  // namespace rankscope::gui

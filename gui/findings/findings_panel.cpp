@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/session/column_text.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -16,11 +17,11 @@ namespace {
 
 constexpr size_t kLongText = 4000;
 
-QString shown(const std::string& text) {
+QString wholeText(const std::string& text) {
     return QString::fromStdString(displayText(text, kLongText));
 }
-QString html(const std::string& text) {
-    return shown(text).toHtmlEscaped();
+QString wholeHtml(const std::string& text) {
+    return wholeText(text).toHtmlEscaped();
 }
 
 QString percent(double share) {
@@ -28,29 +29,21 @@ QString percent(double share) {
 }
 
 // "rank 3", "ranks 0-7, 12"
-QString ranksText(const std::vector<int32_t>& ranks) {
-    QString text;
-    for (size_t i = 0; i < ranks.size();) {
-        size_t last = i;
-        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-        if (!text.isEmpty()) text += ", ";
-        text += last == i ? QString::number(ranks[i]) : QString("%1-%2").arg(ranks[i]).arg(ranks[last]);
-        i = last + 1;
-    }
-    return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+QString rankNames(const std::vector<int32_t>& ranks) {
+    return (ranks.size() == 1 ? "rank " : "ranks ") + wholeText(ranksText(ranks));
 }
 
 // The report's own verdict; of a run that an older version analysed, what its findings tell.
 QString headText(const RunInfo& run, size_t certain) {
     if (!run.analyzed) return "This run is not analysed yet: rankscope analyze NAME";
     const bool open = std::ranges::count(run.findings, "inconclusive", &FindingInfo::verdict) > 0;
-    QString text = !run.verdict.empty() ? shown(run.verdict)
+    QString text = !run.verdict.empty() ? wholeText(run.verdict)
                    : certain > 0
                        ? QString("%1 finding%2, the costliest first.").arg(certain).arg(certain == 1 ? "" : "s")
                    : open ? QString("No certain finding: what follows is inconclusive, and says what would settle it.")
                           : QString("No finding was stored with this run.");
     if (certain > 0) text += " Click a finding to see its evidence.";
-    for (const std::string& line : run.notJudged) text += "\nNot judged: " + shown(line);
+    for (const std::string& line : run.notJudged) text += "\nNot judged: " + wholeText(line);
     return text;
 }
 
@@ -66,18 +59,19 @@ QString savingText(const FindingInfo& finding) {
 
 QString listOf(const std::vector<std::string>& texts) {
     QString list = "<ul>";
-    for (const std::string& text : texts) list += "<li>" + html(text) + "</li>";
+    for (const std::string& text : texts) list += "<li>" + wholeHtml(text) + "</li>";
     return list + "</ul>";
 }
 
 }  // namespace
 
 QString findingText(const FindingInfo& finding) {
-    QString text = QString("%1 %2, %3\n").arg(shown(finding.diagnosis), shown(finding.title), costText(finding));
-    if (!finding.ranks.empty()) text += "where: " + ranksText(finding.ranks) + "\n";
-    text += "why: " + shown(finding.cause) + "\n";
-    for (const std::string& fact : finding.facts) text += "shown: " + shown(fact) + "\n";
-    for (const std::string& fix : finding.fixes) text += "fix: " + shown(fix) + "\n";
+    QString text =
+        QString("%1 %2, %3\n").arg(wholeText(finding.diagnosis), wholeText(finding.title), costText(finding));
+    if (!finding.ranks.empty()) text += "where: " + rankNames(finding.ranks) + "\n";
+    text += "why: " + wholeText(finding.cause) + "\n";
+    for (const std::string& fact : finding.facts) text += "shown: " + wholeText(fact) + "\n";
+    for (const std::string& fix : finding.fixes) text += "fix: " + wholeText(fix) + "\n";
     return text + "saves: " + savingText(finding) + "\n";
 }
 
@@ -142,11 +136,11 @@ void FindingsPanel::fill() {
     for (size_t i = 0; i < run.findings.size(); ++i) {
         const FindingInfo& finding = run.findings[i];
         certain += finding.verdict == "found";
-        const QString title = shown(finding.diagnosis) + " " + shown(finding.title);
+        const QString title = wholeText(finding.diagnosis) + " " + wholeText(finding.title);
         auto* item = new QTreeWidgetItem(
             m_list, {percent(finding.severity),
-                     finding.verdict == "found" ? title : title + " (" + shown(finding.verdict) + ")",
-                     finding.ranks.empty() ? QString() : ranksText(finding.ranks)});
+                     finding.verdict == "found" ? title : title + " (" + wholeText(finding.verdict) + ")",
+                     finding.ranks.empty() ? QString() : rankNames(finding.ranks)});
         item->setData(0, Qt::UserRole, static_cast<qulonglong>(i));
         item->setTextAlignment(0, Qt::AlignRight | Qt::AlignVCenter);
         if (finding.verdict != "found")
@@ -159,17 +153,17 @@ void FindingsPanel::fill() {
 }
 
 void FindingsPanel::showFinding(const FindingInfo& finding) {
-    QString text = QString("<h3>%1 %2</h3>").arg(html(finding.diagnosis), html(finding.title));
+    QString text = QString("<h3>%1 %2</h3>").arg(wholeHtml(finding.diagnosis), wholeHtml(finding.title));
     text += QString("<p><b>%1</b>").arg(costText(finding));
-    if (!finding.ranks.empty()) text += ", " + ranksText(finding.ranks);
-    text += "</p><p>" + html(finding.cause) + "</p>";
-    if (!finding.whyInconclusive.empty()) text += "<p>Inconclusive: " + html(finding.whyInconclusive) + "</p>";
+    if (!finding.ranks.empty()) text += ", " + rankNames(finding.ranks);
+    text += "</p><p>" + wholeHtml(finding.cause) + "</p>";
+    if (!finding.whyInconclusive.empty()) text += "<p>Inconclusive: " + wholeHtml(finding.whyInconclusive) + "</p>";
     if (!finding.facts.empty()) text += "<b>Shown by</b>" + listOf(finding.facts);
     if (!finding.evidence.empty()) {
         text += "<b>Marked in the timeline</b><ul>";
         for (const EvidenceLink& link : finding.evidence)
             text += QString("<li>%1%2</li>")
-                        .arg(link.rank >= 0 ? QString("rank %1: ").arg(link.rank) : QString(), html(link.note));
+                        .arg(link.rank >= 0 ? QString("rank %1: ").arg(link.rank) : QString(), wholeHtml(link.note));
         text += "</ul>";
     }
     if (!finding.fixes.empty()) text += "<b>Fix</b>" + listOf(finding.fixes);
@@ -182,7 +176,7 @@ void FindingsPanel::copyText(bool fixOnly) const {
     QString text = findingText(*finding);
     if (fixOnly) {
         text.clear();
-        for (const std::string& fix : finding->fixes) text += shown(fix) + "\n";
+        for (const std::string& fix : finding->fixes) text += wholeText(fix) + "\n";
     }
     QApplication::clipboard()->setText(text);
 }

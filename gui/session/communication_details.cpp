@@ -12,7 +12,7 @@ namespace {
 using store::Statement;
 using store::TraceReader;
 
-constexpr size_t kMaxMembers = 64;  // lines; the summary above them speaks of all
+constexpr size_t kMaxLines = 64;  // lines; the summary above them speaks of all
 
 struct Member {
     store::CollectiveMember row;
@@ -157,10 +157,10 @@ std::vector<DetailSection> collectiveSections(TraceReader& reader, const store::
         return a.row.arrivalNs.value_or(INT64_MIN) > b.row.arrivalNs.value_or(INT64_MIN);
     });
     DetailSection list{"Members, the last to arrive first", {}};
-    for (size_t i = 0; i < members.size() && i < kMaxMembers; ++i) list.rows.push_back(memberRow(members[i], first));
-    if (members.size() > kMaxMembers)
+    for (size_t i = 0; i < members.size() && i < kMaxLines; ++i) list.rows.push_back(memberRow(members[i], first));
+    if (members.size() > kMaxLines)
         list.rows.push_back(
-            {"more", fmt::format("{} further members arrived earlier", members.size() - kMaxMembers), {}});
+            {"more", fmt::format("{} further members arrived earlier", members.size() - kMaxLines), {}});
     std::vector<DetailSection> sections{std::move(summary)};
     if (!list.rows.empty()) sections.push_back(std::move(list));
     return sections;

@@ -7,14 +7,12 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
+#include "gui/view/qt_text.h"
+
 namespace rankscope::gui {
 namespace {
 
 constexpr int kSectionRole = Qt::UserRole, kRowRole = Qt::UserRole + 1;
-
-QString shown(const std::string& text) {
-    return QString::fromStdString(text);
-}
 
 // A C++ name may break into lines where a person would break it.
 QString breakable(QString name) {

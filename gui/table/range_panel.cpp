@@ -14,6 +14,7 @@
 #include "gui/session/column_text.h"
 #include "gui/session/short_name.h"
 #include "gui/timeline/time_axis.h"
+#include "gui/view/qt_text.h"
 
 namespace rankscope::gui {
 namespace {
@@ -45,12 +46,6 @@ struct Cell {
     QString tip = {};               // where the text is not all there is to say
 };
 
-QString shown(const std::string& text) {
-    return QString::fromStdString(text);
-}
-QString duration(int64_t ns) {
-    return shown(durationText(ns));
-}
 QString percent(int64_t ns, double whole) {
     return whole > 0 ? QString("%1 %").arg(100 * static_cast<double>(ns) / whole, 0, 'f', 1) : QString();
 }

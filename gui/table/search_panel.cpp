@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMsBetweenSearches = 400;  // while ranks arrive
 
-QString number(size_t value) {
+QString grouped(size_t value) {
     return QString::fromStdString(groupedNumber(static_cast<int64_t>(value)));
 }
 
@@ -239,18 +239,19 @@ void SearchPanel::markHits(const SearchResult& result) {
 }
 
 QString SearchPanel::countText(const SearchResult& result) const {
-    QString text = QString("%1 %2").arg(number(result.found), result.found == 1 ? "event" : "events");
+    QString text = QString("%1 %2").arg(grouped(result.found), result.found == 1 ? "event" : "events");
     if (result.found > 0) text += ", " + QString::fromStdString(durationText(result.foundNs)) + " together";
     if (result.found > result.hits.size())
         text += QString("; listed are the first %1 by %2%3: narrow the search to see others")
-                    .arg(number(result.hits.size()), nameOf(m_request.order),
+                    .arg(grouped(result.hits.size()), nameOf(m_request.order),
                          m_request.descending ? ", the largest first" : "");
     const size_t ranks = m_model.run()->outline.ranks.size();
     if (m_ranksSearched < ranks) text += QString("; %1 of %2 ranks are loaded").arg(m_ranksSearched).arg(ranks);
     size_t leftOut = 0;
     for (const auto& [rank, tracks] : m_model.lanes().loaded()) leftOut += tracks->leftOut();
     if (leftOut > 0)
-        text += QString("; %1 events are nested too deeply to be shown or found; a .csv has them").arg(number(leftOut));
+        text +=
+            QString("; %1 events are nested too deeply to be shown or found; a .csv has them").arg(grouped(leftOut));
     if (m_within->isChecked() && !m_model.timeSelection())
         text += "; no time is selected, so all of the run is searched";
     return text;

@@ -14,13 +14,13 @@
 namespace rankscope::gui {
 namespace {
 
-QString shown(const std::string& text) {
+QString shortText(const std::string& text) {
     return QString::fromStdString(displayText(text));
 }
 
 QString stateText(const LaneTree& lanes, int32_t rank) {
     const std::string& trouble = lanes.trouble(rank);
-    if (!trouble.empty()) return " (" + shown(trouble) + ")";
+    if (!trouble.empty()) return " (" + shortText(trouble) + ")";
     return lanes.tracks(rank) ? QString() : QString(" (loading)");
 }
 
@@ -41,7 +41,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
         painter.setPen(colour(m_palette->text));
         painter.drawText(
             QRect(0, top, width(), height() - top), Qt::AlignCenter,
-            QString("No lane matches '%1': empty the filter to see all ranks.").arg(shown(lanes.choices().filter)));
+            QString("No lane matches '%1': empty the filter to see all ranks.").arg(shortText(lanes.choices().filter)));
     }
     if (!lanes.pinnedRows().empty()) {
         const int pinned = top - kRulerHeight - 3;
@@ -103,7 +103,7 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         const bool host = row.kind == RowKind::host, summary = row.kind == RowKind::summary;
         painter.fillRect(0, y, m_labelWidth, row.height, colour(host ? m_palette->header : m_palette->background));
         const int indent = host ? 4 : summary ? 14 : 34;
-        QString text = shown(row.label);
+        QString text = shortText(row.label);
         if (host || summary) text = (row.expanded ? QStringLiteral("\u25be ") : QStringLiteral("\u25b8 ")) + text;
         if (summary) text += stateText(m_model.lanes(), row.rank);
         painter.setPen(colour(host || summary ? m_palette->text : m_palette->dimText));

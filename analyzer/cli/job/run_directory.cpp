@@ -15,6 +15,7 @@
 #include "analyzer/cli/console/file_lock.h"
 #include "analyzer/cli/job/live_ranks.h"
 #include "analyzer/cli/job/process_start.h"
+#include "analyzer/cli/job/run_name.h"
 #include "analyzer/text/output_file.h"
 
 namespace rankscope::cli {
@@ -33,12 +34,6 @@ struct Member {
     uint64_t startTime = 0;  // see processStart
     bool done = false;
 };
-
-std::string hostName() {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
-    return name;
-}
 
 std::vector<Member> parseMembers(const std::string& text) {
     std::vector<Member> members;

@@ -18,12 +18,6 @@
 namespace rankscope::cli {
 namespace {
 
-std::string hostName() {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
-    return name;
-}
-
 std::string currentTime() {
     const std::time_t now = std::time(nullptr);
     std::tm local{};
@@ -64,6 +58,12 @@ std::string timeOfJob(const std::string& pattern, const LaunchedRank& launched) 
 }
 
 }  // namespace
+
+std::string hostName() {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    return name;
+}
 
 std::filesystem::path expandRunName(const std::string& pattern, const LaunchedRank* launched) {
     if (pattern.empty())

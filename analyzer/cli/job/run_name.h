@@ -10,6 +10,9 @@ namespace rankscope::cli {
 
 inline constexpr const char* kDefaultRunName = "rankscope-%t";
 
+// Of this machine, as the kernel knows it.
+std::string hostName();
+
 // Expands %h (host), %t (start of the job, YYYYmmdd-HHMMSS), %q{VAR} and %% in the name given with -o. With the
 // launcher outside, %t is the same for all ranks of the job that see the same folder: the first rank there writes it
 // into a small file named after the job. Throws VerbError for an unknown %-sequence or an unset variable.
