@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kSeedsOfADraw = 100;  // more than a table asks for: two draws have no scenario in common
+
 /// Numbers that depend on what is chosen and for whom, on nothing else.
 class Dice {
   public:
@@ -133,18 +135,19 @@ Scenario planted(const json& table, const json& fault, int level, int seed) {
 
 }  // namespace
 
-std::vector<Scenario> generate(const std::string& text, const std::string& origin) {
+std::vector<Scenario> generate(const std::string& text, const std::string& origin, int draw) {
     try {
         const json table = json::parse(text);
+        const int firstSeed = draw * kSeedsOfADraw;
         std::vector<Scenario> scenarios;
         for (const auto& [name, entry] : table.at("jobs").items())
-            for (int seed = 0; seed < table.at("healthy_seeds").get<int>(); ++seed)
+            for (int seed = firstSeed; seed < firstSeed + table.at("healthy_seeds").get<int>(); ++seed)
                 scenarios.push_back(
                     finished(sizedJob(table, name, Dice(name, seed)), fmt::format("full-none-{}-{}", name, seed)));
         for (const json& fault : table.at("faults"))
             for (int level = 0; level < static_cast<int>(fault.at("strengths").size()); ++level)
-                for (int seed = 0; seed < fault.value("seeds", table.at("fault_seeds").get<int>()); ++seed)
-                    scenarios.push_back(planted(table, fault, level, seed));
+                for (int i = 0; i < fault.value("seeds", table.at("fault_seeds").get<int>()); ++i)
+                    scenarios.push_back(planted(table, fault, level, firstSeed + i));
         return scenarios;
     } catch (const json::exception& error) {
         throw ScenarioFileError(fmt::format("{}: {}", origin, error.what()));

@@ -27,11 +27,9 @@ std::string failureOf(const CommandEnd& end, const char* what, int timeoutS) {
                                 : fmt::format("{} failed: {}", what, end.messages);
 }
 
-/// Runs and analyzes one twin. Throws ScenarioFileError.
-RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, const RunSettings& settings,
-                  const std::atomic<bool>& stop) {
-    const fs::path run = folder / (fixed ? "fixed" : "faulty");
-    const fs::path report = folder / (fixed ? "fixed.json" : "faulty.json");
+/// Records the run into the folder `run`. Throws ScenarioFileError.
+void record(const Scenario& scenario, const fs::path& folder, const fs::path& run, bool fixed,
+            const RunSettings& settings, const std::atomic<bool>& stop) {
     std::vector<std::string> words = {settings.tool, "-q",      "reference",    "run", folder / "scenario.json",
                                       "--force",     "--links", settings.links, "-o",  run};
     if (fixed) words.push_back("--fixed");
@@ -40,6 +38,14 @@ RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, 
     if (ran.status != 0 && (ran.timedOut || !mayFail))
         throw ScenarioFileError(aboutOriginal(failureOf(ran, fixed ? "the repaired run" : "the run", settings.timeoutS),
                                               folder / "scenario.json", scenario.origin));
+}
+
+/// Runs and analyzes one twin. Throws ScenarioFileError.
+RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, const RunSettings& settings,
+                  const std::atomic<bool>& stop) {
+    const fs::path run = folder / (fixed ? "fixed" : "faulty");
+    const fs::path report = folder / (fixed ? "fixed.json" : "faulty.json");
+    if (!settings.again || !fs::exists(run / "trace.db")) record(scenario, folder, run, fixed, settings, stop);
     const CommandEnd analyzed = runCommand({settings.tool, "-q", "analyze", run, "--format", "json", "-o", report},
                                            folder / "analyze.log", settings.timeoutS, stop);
     if (analyzed.status != 0) throw ScenarioFileError(failureOf(analyzed, "the analysis", settings.timeoutS));

@@ -16,6 +16,7 @@ struct RunSettings {
     int timeoutS = 300;
     bool runFixed = true;
     bool keep = false;           ///< leave the runs and reports in `folder`
+    bool again = false;          ///< a run that lies in `folder` from before is analyzed, not run again
     std::string links = "told";  ///< for `rankscope reference run --links`
 };
 

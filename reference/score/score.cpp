@@ -53,7 +53,8 @@ bool isWanted(const std::string& name, const std::vector<std::string>& only) {
 std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
     std::vector<Scenario> scenarios = readFolder(options.scenarios.empty() ? options.builtIns : options.scenarios);
     if (options.scenarios.empty() && options.suite == "full")
-        for (Scenario& scenario : readGenerated(options.fullSuite)) scenarios.push_back(std::move(scenario));
+        for (Scenario& scenario : readGenerated(options.fullSuite, options.draw))
+            scenarios.push_back(std::move(scenario));
     std::erase_if(scenarios, [&](const Scenario& scenario) { return !isWanted(scenario.name, options.only); });
     if (scenarios.empty()) throw ScoreError("there is no scenario to run");
     return scenarios;
@@ -71,7 +72,8 @@ Scoreboard runScore(const ScoreOptions& options,
     board.links = options.links;
     board.scenarios.resize(scenarios.size());
     runAll(scenarios,
-           {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.links},
+           {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.again,
+            options.links},
            jobs, board.scenarios, done);
     if (stopRequested) throw ScoreError("interrupted");
     board.tally = addUp(board.scenarios);

@@ -25,6 +25,8 @@ struct ScoreOptions {
     std::vector<std::string>
         only;  ///< names that are or contain one of these, or match one as a shell pattern; empty: all
     std::filesystem::path keep;     ///< keep runs and reports here; empty: in a temporary folder, removed at the end
+    bool again = false;             ///< analyze the runs that `keep` holds from before; what is missing there is run
+    int draw = 0;                   ///< suite full: which draw of the generated scenarios (generator.h)
     unsigned jobs = 0;              ///< scenarios at a time; 0: one per core
     int timeoutS = 300;             ///< for each run and each analysis; what takes longer is ended and counts as failed
     bool runFixed = true;           ///< run the repaired twins too

@@ -47,9 +47,9 @@ std::vector<Scenario> readFolder(const fs::path& folder) {
     return scenarios;
 }
 
-std::vector<Scenario> readGenerated(const fs::path& table) {
+std::vector<Scenario> readGenerated(const fs::path& table, int draw) {
     try {
-        return generate(readText(table), table.string());
+        return generate(readText(table), table.string(), draw);
     } catch (const ScenarioFileError& error) {
         throw ScoreError(error.what());
     }

@@ -62,14 +62,17 @@ void giveResult(const std::string& text, const std::string& file, const Console&
 void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
     const bool isCompare = options.score.suite == "compare";
     const std::vector<const char*> foreign =
-        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links"}
-                  : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs", "--seed"};
+        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links", "--again"}
+                  : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs"};
     for (const char* name : foreign)
         if (verb.count(name) > 0)
             throw VerbError(kExitUsage, fmt::format("{} is {} suite compare", name, isCompare ? "not for" : "only for"),
                             isCompare ? "what it requires is fixed, and exit status 1 tells; --only names its parts: "
                                         "same, slower-5, bimodal or a planted cause"
                                       : "rankscope reference score --suite compare");
+    if (verb.count("--seed") > 0 && options.score.suite == "core")
+        throw VerbError(kExitUsage, "--seed is for the suites that draw their scenarios",
+                        "rankscope reference score --suite full --seed 7");
     if (isCompare && options.format == "md")
         throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
 }
@@ -117,6 +120,7 @@ int run(ScoreVerbOptions options, const Console& console) {
     options.score.scenarios = options.scenarios;
     options.score.keep = options.keep;
     options.score.runFixed = !options.noFixed;
+    options.score.draw = options.compare.seed;
     if (options.list) {
         std::string names;
         for (const score::Scenario& scenario : score::scenariosOf(options.score)) names += scenario.name + "\n";
@@ -168,7 +172,11 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--timeout", options->score.timeoutS, "Seconds after which a run is ended and counts as failed")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    verb->add_option("--keep", options->keep, "Keep scenarios, runs and reports in this folder")->type_name("DIR");
+    auto* keep =
+        verb->add_option("--keep", options->keep, "Keep scenarios, runs and reports in this folder")->type_name("DIR");
+    verb->add_flag("--again", options->score.again,
+                   "Analyze the runs that --keep left there before, instead of running their scenarios once more")
+        ->needs(keep);
     verb->add_option("--pool", options->compare.pool, "Suite compare: runs of a pool")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
@@ -182,7 +190,7 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")
+    verb->add_option("--seed", options->compare.seed, "Suites compare and full: other runs and other draws")
         ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
         ->capture_default_str();
     verb->add_option("--links", options->score.links,

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "reference/score/generator.h"
 #include "reference/score/run_report.h"
@@ -174,6 +175,13 @@ TEST(Generator, MakesTheSameScenariosEachTime) {
     const auto first = generate(kTable, "table"), second = generate(kTable, "table");
     ASSERT_EQ(first.size(), 2u + 2u * 3u + 3u);
     for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].json, second[i].json);
+}
+
+TEST(Generator, AnotherDrawHasOtherScenarios) {
+    std::set<std::string> names;
+    for (int draw : {0, 1, 7})
+        for (const Scenario& scenario : generate(kTable, "table", draw))
+            EXPECT_TRUE(names.insert(scenario.name).second) << scenario.name;
 }
 
 TEST(Generator, StrengthsOfOneSeedDifferInNothingElse) {
