@@ -10,36 +10,13 @@
 #include <set>
 
 #include "analyzer/edits/edit_arguments.h"
-#include "analyzer/edits/gradient_curve.h"
 #include "analyzer/edits/parameter_uses.h"
 #include "analyzer/edits/resend.h"
-#include "analyzer/edits/transfer_prices.h"
+#include "analyzer/edits/trial_graph.h"
 #include "analyzer/facts/communicator_name.h"
 
 namespace rankscope::edits {
 namespace {
-
-/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that
-/// takes longest, and each member's share of that: with a slow edge the others may leave a ring earlier.
-struct Strain {
-    double factor = 1;
-    std::vector<double> shares;  // by member
-};
-
-Strain strainOf(const GradientRound& round, const replay::TaskGraph& graph, const TransferPrices& prices) {
-    double longest = 0, priced = 0;
-    std::vector<double> sums(round.members.size(), 0);
-    for (size_t b = 0; b < round.bytes.size(); ++b) {
-        longest += TransferPrices::longestNs(graph, graph.exchanges[round.exchanges[b]]);
-        if (const auto price = prices.ns(round.communicator, round.op, round.bytes[b])) priced += price->expected;
-        for (size_t m = 0; m < sums.size(); ++m)
-            sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
-    }
-    Strain strain;
-    if (priced > 0 && longest > 0) strain.factor = longest / priced;
-    for (double sum : sums) strain.shares.push_back(longest > 0 ? sum / longest : 1);
-    return strain;
-}
 
 constexpr double kMostBuckets =
     1e4;  // of a round: smaller ones than any framework makes, and a graph that no memory holds
@@ -68,24 +45,17 @@ bool isPresentCap(const GradientRound& round, double cap) {
 
 class Rebucket {
   public:
-    Rebucket(const replay::TaskGraph& graph, const job::Analysis& analysis, std::optional<double> mebibytes,
-             bool overlap, Outlook outlook)
-        : m_graph(graph),
-          m_analysis(analysis),
-          m_index(graph),
-          m_prices(graph, analysis),
+    Rebucket(const TrialGraph& of, std::optional<double> mebibytes, bool overlap, Outlook outlook)
+        : m_graph(of.graph()),
+          m_analysis(of.analysis()),
+          m_traffic(of.gradients()),
           m_mebibytes(mebibytes),
           m_overlap(overlap),
           m_outlook(outlook),
-          m_resend(graph, analysis, m_index),
-          m_rounds(gradientRounds(graph, analysis, m_index)) {}
+          m_resend(m_graph, m_analysis, m_traffic.index()) {}
 
     replay::TaskGraph run() {
-        // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the
-        // gradients comes first.
-        std::stable_partition(m_rounds.begin(), m_rounds.end(),
-                              [](const GradientRound& round) { return round.op != store::Op::allGather; });
-        for (const GradientRound& round : m_rounds) resend(round);
+        for (size_t i = 0; i < m_traffic.rounds().size(); ++i) resend(i);
         if (m_sent + m_kept == 0)
             throw EditError(
                 m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass",
@@ -111,19 +81,19 @@ class Rebucket {
     }
 
   private:
-    void resend(const GradientRound& round) {
+    void resend(size_t number) {
+        const GradientRound& round = m_traffic.rounds()[number];
         const bool gathers = round.op == store::Op::allGather;
         if (!m_mebibytes && gathers) return awaitWhereUsed(round);
         const bool moves = m_mebibytes || round.late();
-        std::vector<std::optional<GradientCurve>> curves;
-        for (const RoundMember& member : round.members) {
-            curves.push_back(GradientCurve::of(m_graph, m_index.compute(member.rank), round, member));
-            if (moves && !curves.back() && (!gathers || member.ready.back() < 0))
+        const std::vector<std::optional<GradientCurve>>& curves = m_traffic.curves(number);
+        for (size_t m = 0; m < round.members.size(); ++m) {
+            const RoundMember& member = round.members[m];
+            if (moves && !curves[m] && (!gathers || member.ready.back() < 0))
                 throw EditError(
                     fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank),
                     "when gradients are ready is unknown");
-            if (!gathers && curves.back())
-                m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
+            if (!gathers && curves[m]) m_curves[{round.communicator, member.rank}].emplace(round.step, &*curves[m]);
         }
         if (!moves) return;
         const double sentBytes = std::accumulate(round.bytes.begin(), round.bytes.end(), 0.0);
@@ -163,19 +133,18 @@ class Rebucket {
         }
         for (const RoundMember& member : round.members)
             if (gathers) buckets.uses.push_back(usesOf(round, member, buckets.ends));
-        priceBuckets(round, buckets);
+        priceBuckets(round, m_traffic.strain(number), buckets);
         m_resend.add(round, buckets);
         for (size_t m = 0; gathers && m < round.members.size(); ++m)
             m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
         ++m_sent;
     }
 
-    void priceBuckets(const GradientRound& round, NewBuckets& buckets) {
-        const Strain strain = strainOf(round, m_graph, m_prices);
+    void priceBuckets(const GradientRound& round, const Strain& strain, NewBuckets& buckets) {
         buckets.transferNs.assign(round.members.size(), {});
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
-            const std::optional<costs::Estimate> price = m_prices.ns(round.communicator, round.op, bytes);
+            const std::optional<costs::Estimate> price = m_traffic.prices().ns(round.communicator, round.op, bytes);
             if (!price)
                 throw EditError(
                     fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
@@ -187,7 +156,7 @@ class Rebucket {
                                                             : price->expected;
             for (size_t m = 0; m < round.members.size(); ++m)
                 buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
-            const double deviation = ns * m_prices.scatter(round.communicator, round.op);
+            const double deviation = ns * m_traffic.prices().scatter(round.communicator, round.op);
             m_variance[{round.communicator, round.step}] += deviation * deviation;
         }
     }
@@ -224,28 +193,26 @@ class Rebucket {
     /// unless smaller pieces can be awaited later.
     std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member,
                                 const std::vector<double>& ends) const {
-        const ComputeLane& compute = m_index.compute(member.rank);
+        const ComputeLane& compute = m_traffic.index().compute(member.rank);
         const FirstUse use = firstUse(m_graph, compute, member.transfers);
         if (use.ofAll ? !m_overlap : ends.size() <= member.transfers.size()) return {};
         const int64_t first = use.kernel;
         const auto curves = m_curves.find({round.communicator, member.rank});
         if (first < 0 || curves == m_curves.end()) return {};
         const auto curve = curves->second.find(m_graph.info[compute.kernels[static_cast<size_t>(first)]].step);
-        if (curve == curves->second.end() || curve->second.first() <= first) return {};
-        return parameterUses(compute, first, ends, curve->second);
+        if (curve == curves->second.end() || curve->second->first() <= first) return {};
+        return parameterUses(compute, first, ends, *curve->second);
     }
 
     const replay::TaskGraph& m_graph;
     const job::Analysis& m_analysis;
-    LaunchIndex m_index;
-    TransferPrices m_prices;
+    const GradientTraffic& m_traffic;
     std::optional<double> m_mebibytes;
     bool m_overlap;
     Outlook m_outlook;
     Resend m_resend;
-    std::vector<GradientRound> m_rounds;
     std::map<std::pair<int64_t, int>, std::vector<double>> m_plans;  // by communicator and step
-    std::map<std::pair<int64_t, int>, std::map<int, GradientCurve>>
+    std::map<std::pair<int64_t, int>, std::map<int, const GradientCurve*>>
         m_curves;  // by communicator and rank, by step: of the first backward pass
     std::map<std::pair<int64_t, int>, double> m_variance;  // of the new transfers, by communicator and step, ns^2
     int m_sent = 0, m_kept = 0;                            // rounds
@@ -255,11 +222,16 @@ class Rebucket {
 }  // namespace
 
 void Buckets::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    Rebucket rebucket(graph, analysis, m_mebibytes, m_overlap, effect.outlook);
-    graph = rebucket.run();
+    graph = applied(TrialGraph(graph, analysis), effect);
+}
+
+replay::TaskGraph Buckets::applied(const TrialGraph& of, EditEffect& effect) const {
+    Rebucket rebucket(of, m_mebibytes, m_overlap, effect.outlook);
+    replay::TaskGraph graph = rebucket.run();
     effect.open = effect.open || rebucket.open();
     effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
     effect.assume("gradients are ready as the kernels between two present buckets make them");
+    return graph;
 }
 
 std::unique_ptr<Edit> parseBuckets(EditArguments& arguments) {

@@ -15,6 +15,7 @@ class Buckets : public Edit {
     /// that are sent when backward is over leave as soon as their gradients are there.
     Buckets(std::optional<double> mebibytes, bool overlap) : m_mebibytes(mebibytes), m_overlap(overlap) {}
     void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const override;
+    replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const override;
 
   private:
     std::optional<double> m_mebibytes;

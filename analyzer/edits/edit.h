@@ -63,6 +63,8 @@ struct EditEffect {
     void assume(std::string sentence);
 };
 
+class TrialGraph;
+
 /// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the
 /// job as it then is (present()). Edits know the trace only by `analysis`; the graph has no recorded times.
 class Edit {
@@ -71,6 +73,8 @@ class Edit {
     /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and
     /// leaves the graph in any state.
     virtual void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const = 0;
+    /// The same of a graph that stays. Edits override it that need no copy of it, or read what others have read of it.
+    virtual replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;
 };
 
 /// The analysis of a job whose layout edits have changed. It has no replay.

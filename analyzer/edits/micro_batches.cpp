@@ -5,6 +5,7 @@
 
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/pipeline_rebuild.h"
+#include "analyzer/edits/trial_graph.h"
 
 namespace rankscope::edits {
 namespace {
@@ -14,7 +15,12 @@ constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
 }  // namespace
 
 void PipelineOrder::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const PipelineParts parts(graph, analysis);
+    graph = applied(TrialGraph(graph, analysis), effect);
+}
+
+replay::TaskGraph PipelineOrder::applied(const TrialGraph& of, EditEffect& effect) const {
+    const replay::TaskGraph& graph = of.graph();
+    const PipelineParts& parts = of.pipeline();
     const PipelineShape before = parts.shape();
     PipelineShape shape = before;
     shape.microBatches = m_to.microBatches.value_or(before.microBatches);
@@ -30,7 +36,7 @@ void PipelineOrder::apply(replay::TaskGraph& graph, const job::Analysis& analysi
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
     if (factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
-    graph = rebuildPipeline(graph, analysis, parts, shape);
+    replay::TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape);
     effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;
@@ -40,6 +46,7 @@ void PipelineOrder::apply(replay::TaskGraph& graph, const job::Analysis& analysi
         effect.assume("micro-batches keep their size: a step works on more or fewer tokens");
     if (shape.virtualStages > before.virtualStages)
         effect.assume("memory for the activations of interleaved stages is there");
+    return rebuilt;
 }
 
 std::unique_ptr<Edit> parseMicroBatches(EditArguments& arguments) {

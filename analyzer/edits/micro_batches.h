@@ -19,6 +19,7 @@ class PipelineOrder : public Edit {
     };
     explicit PipelineOrder(To to) : m_to(std::move(to)) {}
     void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const override;
+    replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const override;
 
   private:
     To m_to;

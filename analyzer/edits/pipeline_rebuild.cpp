@@ -29,7 +29,7 @@ struct Instance {
 struct PlayedGroup {
     int rank = 0;
     replay::TaskId transfer = replay::kNoTask;
-    GroupMessages messages;
+    const GroupMessages* messages = nullptr;  // groups of a rank that are alike share them
     int64_t besideSumsNs = 0;
 };
 
@@ -66,7 +66,6 @@ class Rebuild {
         for (const auto& [rank, stage] : m_parts.stages()) {
             m_rank = rank;
             m_costs = groupCosts(m_graph, recorded, collectives, m_parts, rank, m_alphaNs);
-            m_prices.clear();
             m_deviceLanes.clear();
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
@@ -89,7 +88,7 @@ class Rebuild {
         const CollectiveTimes collectives(graph, played);
         for (const PlayedGroup& group : m_groups) {
             const replay::TaskId transfer = numbers[group.transfer];
-            if (besideSums(collectives, played, m_parts, group.rank, transfer, group.messages))
+            if (besideSums(collectives, played, m_parts, group.rank, transfer, *group.messages))
                 graph.durationNs[transfer] = group.besideSumsNs;
         }
     }
@@ -228,13 +227,14 @@ class Rebuild {
             info.step = step;
             return info;
         };
-        const auto [price, isNew] = m_prices.try_emplace(messages);
-        if (isNew) price->second = {m_costs.times.aloneNs(messages), m_costs.times.besideSumsNs(messages)};
+        const auto [price, isNew] = m_prices[m_rank].try_emplace(std::move(messages));
+        const GroupMessages& known = price->first;
+        if (isNew) price->second = {m_costs.times.aloneNs(known), m_costs.times.besideSumsNs(known)};
         const auto [aloneNs, besideSumsNs] = price->second;
         const replay::TaskId call = m_draft.addTask(inStep(m_costs.call), m_costs.callNs, m_costs.leadNs);
         const replay::TaskId arrival = m_draft.addTask(inStep(m_costs.arrival), 0, m_costs.gapNs);
         const replay::TaskId transfer = m_draft.addTask(inStep(m_costs.transfer), aloneNs);
-        m_groups.push_back({m_rank, transfer, std::move(messages), besideSumsNs});
+        m_groups.push_back({m_rank, transfer, &known, besideSumsNs});
         m_draft.addEdge(arrival, call, replay::WaitKind::launch, m_costs.launchDelayNs, m_costs.afterStart);
         m_costs.awaited.insert(m_computeLane);
         for (uint32_t lane : m_costs.awaited)
@@ -267,6 +267,7 @@ class Rebuild {
                 m_draft.addEdge(member.transfer, exchange.join, replay::WaitKind::peer);
             }
         }
+        m_joined = {};  // the graph is made without it: with many micro-batches it takes as much memory
     }
 
     void joinMessages() {
@@ -285,6 +286,7 @@ class Rebuild {
             m_draft.addEdge(pair.sender.transfer, pair.receiver.arrival, replay::WaitKind::peer);
             m_draft.addEdge(pair.receiver.transfer, pair.sender.arrival, replay::WaitKind::peer);
         }
+        m_messages = {};  // as m_joined
     }
 
     const replay::TaskGraph& m_graph;
@@ -303,8 +305,8 @@ class Rebuild {
     std::map<replay::TaskId, replay::StepMark> m_marks;        // by call that begins or ends a step
     std::set<int64_t> m_gradients;
     double m_alphaNs;  // start-up of a message
-    std::map<GroupMessages, std::pair<int64_t, int64_t>>
-        m_prices;  // of the rank's groups: alone, beside sums of gradients
+    std::map<int, std::map<GroupMessages, std::pair<int64_t, int64_t>>>
+        m_prices;  // by rank, of its groups: alone, beside sums of gradients
     std::vector<PlayedGroup> m_groups;
     std::map<std::pair<uint32_t, Instance>, Joined> m_joined;
     std::map<std::tuple<int, int, bool, int, int>, Message>

@@ -28,14 +28,16 @@ StepSides sidesOf(std::vector<double> stepsNs) {
 }
 
 void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
-                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
-    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides,
+                 const std::function<bool(const StepSides&)>& enough) {
+    for (Outlook outlook : kOutlooks) {
         try {
             sides.outlooks[outlook] = stepsWith(outlook);
         } catch (const EditError&) {
             sides.outlooks.erase(outlook);
             sides.unplayable = true;
         }
+        if (enough && enough(sides)) return;
     }
     sides.chanceNs = chanceNs(unchanged, effect);
 }

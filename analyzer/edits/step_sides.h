@@ -24,10 +24,15 @@ struct StepSides {
 /// Every side as expected.
 StepSides sidesOf(std::vector<double> stepsNs);
 
+/// Those that addOutlooks() plays, the one that is most likely to lose first.
+inline constexpr Outlook kOutlooks[] = {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine};
+
 /// Plays the job with each outlook: `stepsWith` makes its steps, or throws EditError where it cannot. `unchanged`:
-/// steps as recorded; `effect`: of all changes, as expected.
+/// steps as recorded; `effect`: of all changes, as expected. Those behind one after which they are `enough` are left
+/// out.
 void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
-                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);
+                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides,
+                 const std::function<bool(const StepSides&)>& enough = {});
 
 /// The same of the host's part of it: the dear outlook is the pessimistic end.
 void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);

@@ -17,10 +17,10 @@ namespace {
 constexpr double kRunErrors =
     2;  // standard errors of the mean step by which a run may differ from what is expected of it
 
-std::vector<double> stepsNs(const job::Analysis& analysis, const replay::TaskGraph& graph, const EditEffect& effect) {
-    std::vector<double> steps = analysis.replay.stepsNs(graph, replay::simulate(graph));
-    for (double& ns : steps) ns /= effect.tokens;
-    return steps;
+void setSteps(ChangedJob& job, const job::Analysis& analysis) {
+    job.stepsNs = analysis.replay.stepsNs(job.graph, replay::simulate(job.graph));
+    for (double& ns : job.stepsNs) ns /= job.effect.tokens;
+    if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
 
 double mean(const std::vector<double>& values) {
@@ -109,8 +109,26 @@ void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis) {
         edit.apply(job.graph, present(analysis, job.effect), job.effect);
     else
         edit.apply(job.graph, analysis, job.effect);
-    job.stepsNs = stepsNs(analysis, job.graph, job.effect);
-    if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
+    setSteps(job, analysis);
+}
+
+TrialJob::TrialJob(const job::Analysis& analysis)
+    : m_analysis(analysis),
+      m_job{{}, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)},
+      m_trial(analysis.replay.graph, analysis) {}
+
+TrialJob::TrialJob(ChangedJob job, const job::Analysis& analysis)
+    : m_analysis(analysis),
+      m_job(std::move(job)),
+      m_present(m_job.effect.changesLayout() ? std::optional(present(analysis, m_job.effect)) : std::nullopt),
+      m_trial(m_job.graph, m_present ? *m_present : analysis) {}
+
+ChangedJob TrialJob::with(const Edit& edit, Outlook outlook) const {
+    ChangedJob job{{}, m_job.effect, {}};
+    job.effect.outlook = outlook;
+    job.graph = edit.applied(m_trial, job.effect);
+    setSteps(job, m_analysis);
+    return job;
 }
 
 std::string listEdits(const job::Analysis& analysis) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/trial_graph.h"
 #include "analyzer/replay/critical_path.h"
 
 namespace rankscope::edits {
@@ -52,6 +53,28 @@ ChangedJob unchangedJob(const job::Analysis& analysis);
 
 /// Adds a change to those made so far. Throws EditError and leaves `job` in any state.
 void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis);
+
+/// A job that many changes are tried on and that stays as it is.
+class TrialJob {
+  public:
+    /// Unchanged: without a copy of its graph. `analysis` must outlive it.
+    explicit TrialJob(const job::Analysis& analysis);
+    TrialJob(ChangedJob job, const job::Analysis& analysis);
+    TrialJob(const TrialJob&) = delete;
+    TrialJob& operator=(const TrialJob&) = delete;
+
+    const replay::TaskGraph& graph() const { return m_trial.graph(); }
+    const EditEffect& effect() const { return m_job.effect; }
+    const std::vector<double>& stepsNs() const { return m_job.stepsNs; }
+    /// What change() makes of it, taken with `outlook`. Throws EditError.
+    ChangedJob with(const Edit& edit, Outlook outlook) const;
+
+  private:
+    const job::Analysis& m_analysis;
+    ChangedJob m_job;                        // unchanged: without the graph
+    std::optional<job::Analysis> m_present;  // none: the layout is the recorded one
+    TrialGraph m_trial;
+};
 
 /// By how much the mean step of `after` is faster than that of `before`, ChangedJob::stepsNs.
 ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph that many changes are tried on and that stays as it is: what they ask of it is read once, by any thread.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "analyzer/edits/gradient_curve.h"
+#include "analyzer/edits/pipeline_parts.h"
+#include "analyzer/edits/transfer_prices.h"
+
+namespace rankscope::edits {
+
+/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that
+/// takes longest, and each member's share of that: with a slow edge the others may leave a ring earlier.
+struct Strain {
+    double factor = 1;
+    std::vector<double> shares;  // by member
+};
+
+/// The gradients of a job as they are sent.
+class GradientTraffic {
+  public:
+    /// Both must outlive it. Throws EditError where members of a reduction are missing.
+    GradientTraffic(const replay::TaskGraph& graph, const job::Analysis& analysis);
+
+    const LaunchIndex& index() const { return m_index; }
+    const TransferPrices& prices() const { return m_prices; }
+    /// Gathers of ZeRO's parameters are the last ones.
+    const std::vector<GradientRound>& rounds() const { return m_rounds; }
+    const Strain& strain(size_t round) const { return m_strains[round]; }
+    /// By member; none where nothing shows where its backward pass begins.
+    const std::vector<std::optional<GradientCurve>>& curves(size_t round) const;
+
+  private:
+    const replay::TaskGraph& m_graph;
+    LaunchIndex m_index;
+    TransferPrices m_prices;
+    std::vector<GradientRound> m_rounds;
+    std::vector<Strain> m_strains;                                            // by round
+    mutable std::mutex m_reading;                                             // of m_curves
+    mutable std::vector<std::vector<std::optional<GradientCurve>>> m_curves;  // by round; empty: not read yet
+};
+
+class TrialGraph {
+  public:
+    /// Both must outlive it.
+    TrialGraph(const replay::TaskGraph& graph, const job::Analysis& analysis) : m_graph(graph), m_analysis(analysis) {}
+
+    const replay::TaskGraph& graph() const { return m_graph; }
+    const job::Analysis& analysis() const { return m_analysis; }
+    /// Both throw EditError where the job has none.
+    const GradientTraffic& gradients() const;
+    const PipelineParts& pipeline() const;
+
+  private:
+    const replay::TaskGraph& m_graph;
+    const job::Analysis& m_analysis;
+    mutable std::mutex m_reading;                        // of what follows
+    mutable std::optional<GradientTraffic> m_gradients;  // none: not asked for yet
+    mutable std::optional<PipelineParts> m_pipeline;
+};
+
+}  // namespace rankscope::edits
