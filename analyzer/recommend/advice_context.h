@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -69,7 +70,9 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice);
 std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice);
 
 /// Asks all advisers, again for what is left after each setting that is accepted, and fills recommendations,
-/// alternatives, what is kept and what all gain together.
-void composeAdvice(const AdviceContext& context, Advice& advice);
+/// alternatives, what is kept and what all gain together. `tell` is called with what it is at, and the number of that
+/// stage (AdviceProgress).
+void composeAdvice(const AdviceContext& context, const std::function<void(const char* what, int stage)>& tell,
+                   Advice& advice);
 
 }  // namespace rankscope::recommend

@@ -30,11 +30,8 @@ double savedNs(const AdviceContext& context, const Outcome& outcome, Side side) 
     return outcome.changed.empty() ? 0 : facts::median(context.predictor.scaledTransfers(outcome.scale(side)));
 }
 
-std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandidates& candidates,
-                              const costs::NcclSetting& setting) {
-    auto outcome = candidates.with(setting);
-    if (!outcome) return std::nullopt;
-    Proposal proposal{setting, std::move(*outcome)};
+Proposal judge(const AdviceContext& context, const costs::NcclSetting& setting, Outcome outcome) {
+    Proposal proposal{setting, std::move(outcome)};
     proposal.expectedNs = savedNs(context, proposal.outcome, Side::expected);
     proposal.pessimisticNs = savedNs(context, proposal.outcome, Side::pessimistic);
     return proposal;
@@ -59,10 +56,11 @@ Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates
         for (const costs::FunctionRule& rule : candidates.rulesFor(op)) {
             costs::NcclSetting setting = before.setting;
             setting.rules[op] = rule;
-            const auto proposal = judge(context, candidates, setting);
+            auto outcome = candidates.with(setting);
             // The shorter of two rules that do the same comes first.
-            if (proposal && proposal->pessimisticNs > best.pessimisticNs + 0.001 * context.analysis.stepNs)
-                best = *proposal;
+            if (outcome &&
+                savedNs(context, *outcome, Side::pessimistic) > best.pessimisticNs + 0.001 * context.analysis.stepNs)
+                best = judge(context, setting, std::move(*outcome));
         }
     }
     return best;
@@ -270,7 +268,8 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     if (present.any()) {
         // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected
         // gain decides.
-        const auto free = judge(context, candidates, {});
+        auto outcome = candidates.with({});
+        const auto free = outcome ? std::optional(judge(context, {}, std::move(*outcome))) : std::nullopt;
         if (free && gainsIfFree(context, candidates, *free)) {
             base = *free;
             advice.recommendations.push_back(unsetting(context, candidates, base));

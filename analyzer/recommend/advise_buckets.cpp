@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -25,7 +26,7 @@ constexpr int kDefaultMebibytes = 25;  // DistributedDataParallel's bucket_cap_m
 
 struct Tried {
     int mebibytes = 0;
-    EditedStep step;
+    double savingNs = 0;
 };
 
 std::string changeTo(int mebibytes, bool overlap) {
@@ -48,59 +49,70 @@ int proposedMebibytes(const AdviceContext& context, bool overlap) {
 std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
     std::set<int> sizes(kSizes.begin(), kSizes.end());
     if (const int proposed = proposedMebibytes(context, overlap); proposed > 0) sizes.insert(proposed);
+    std::vector<std::string> changes;
+    for (int size : sizes) changes.push_back(changeTo(size, overlap));
+    if (!context.predictor.expected({changes.front()}).front()) return {};  // no buckets in this job
     std::vector<Tried> tried;
-    for (int size : sizes) {
-        if (auto step = context.predictor.edited(changeTo(size, overlap)))
-            tried.push_back({size, std::move(*step)});
-        else if (tried.empty())
-            return {};  // no buckets in this job
+    auto size = sizes.begin();
+    for (const std::optional<double>& savingNs : context.predictor.expected(changes)) {
+        if (savingNs) tried.push_back({*size, *savingNs});
+        ++size;
     }
     return tried;
 }
 
 /// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last
 /// microsecond is no advice. Of sizes that chance cannot tell from it the one next to `preferred`. Where sizes gain
-/// whatever the trace leaves open the best of these.
-size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred) {
+/// whatever the trace leaves open the best of these; what it leaves open is asked of no more sizes than need be.
+size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred,
+              const std::function<bool(int mebibytes)>& surelyGains) {
     const auto score = [&](size_t i) {
-        const double before = tried[i > 0 ? i - 1 : i].step.savingNs,
-                     after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
-        return tried[i].step.savingNs / 2 + before / 4 + after / 4;
+        const double before = tried[i > 0 ? i - 1 : i].savingNs,
+                     after = tried[std::min(i + 1, tried.size() - 1)].savingNs;
+        return tried[i].savingNs / 2 + before / 4 + after / 4;
     };
-    const bool any = std::any_of(tried.begin(), tried.end(), [&](const Tried& one) {
-        return one.step.surelyGains() && one.step.savingNs > noiseNs;
-    });
-    const auto isCandidate = [&](size_t i) {
-        return !any || (tried[i].step.surelyGains() && tried[i].step.savingNs > noiseNs);
-    };
-    double highest = -std::numeric_limits<double>::max();
-    for (size_t i = 0; i < tried.size(); ++i)
-        if (isCandidate(i)) highest = std::max(highest, score(i));
     const auto distance = [&](size_t i) {
         return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / preferred));
     };
-    size_t best = tried.size();
-    for (size_t i = 0; i < tried.size(); ++i)
-        if (isCandidate(i) && score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best)))
-            best = i;
-    return best;
+    const auto isSure = [&](size_t i) { return tried[i].savingNs > noiseNs && surelyGains(tried[i].mebibytes); };
+    std::vector<size_t> sizes(tried.size());
+    std::iota(sizes.begin(), sizes.end(), size_t{0});
+    std::stable_sort(sizes.begin(), sizes.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
+    const auto sure = std::find_if(sizes.begin(), sizes.end(), isSure);
+    const bool any = sure != sizes.end();
+    const double highest = score(any ? *sure : sizes.front());
+    std::erase_if(sizes, [&](size_t i) { return score(i) < highest - noiseNs; });
+    std::sort(sizes.begin(), sizes.end(),
+              [&](size_t a, size_t b) { return distance(a) != distance(b) ? distance(a) < distance(b) : a < b; });
+    return any ? *std::find_if(sizes.begin(), sizes.end(), isSure) : sizes.front();
 }
 
 const Tried& advised(const AdviceContext& context, const std::vector<Tried>& tried, bool overlap) {
     const int proposed = proposedMebibytes(context, overlap);
-    return tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes)];
+    const auto surelyGains = [&](int mebibytes) {
+        const auto step = context.predictor.edited(changeTo(mebibytes, overlap));
+        return step && step->surelyGains();
+    };
+    return tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes, surelyGains)];
+}
+
+/// Of a size that is worth it.
+std::optional<EditedStep> worthOf(const AdviceContext& context, const Tried& one, bool overlap) {
+    if (one.savingNs <= context.noiseNs) return std::nullopt;
+    auto step = context.predictor.edited(changeTo(one.mebibytes, overlap));
+    if (step && !step->surelyGains()) step.reset();
+    return step;
 }
 
 std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
     std::vector<std::string> parts;
     for (const Tried& one : tried)
-        parts.push_back(
-            fmt::format("{} MiB {:+.1f} %", one.mebibytes, -100 * one.step.savingNs / context.analysis.stepNs));
+        parts.push_back(fmt::format("{} MiB {:+.1f} %", one.mebibytes, -100 * one.savingNs / context.analysis.stepNs));
     return fmt::format("step time by size: {}", fmt::join(parts, ", "));
 }
 
 Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best,
-                        bool overlap) {
+                        const EditedStep& step, bool overlap) {
     Recommendation recommendation;
     recommendation.area = overlap ? "overlap" : "buckets";
     recommendation.title =
@@ -112,13 +124,13 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     setBuckets(best.mebibytes, held, sent, recommendation);
     recommendation.change.edits = {changeTo(best.mebibytes, overlap)};
     recommendation.evidence = {sweepText(context, tried)};
-    recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());
-    if (best.step.mayDoNothing)
+    recommendation.evidence.insert(recommendation.evidence.end(), step.assumed.begin(), step.assumed.end());
+    if (step.mayDoNothing)
         recommendation.evidence.push_back("nothing changes should each present bucket be a single tensor");
     recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
-    recommendation.savingNs = best.step.savingNs;
-    recommendation.savingLowNs = best.step.lowNs;
-    recommendation.savingHighNs = best.step.highNs;
+    recommendation.savingNs = step.savingNs;
+    recommendation.savingLowNs = step.lowNs;
+    recommendation.savingHighNs = step.highNs;
     recommendation.risk = "memory: gradients of one bucket more";
     recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
     if (overlap) {
@@ -134,10 +146,6 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     return recommendation;
 }
 
-bool worthIt(const AdviceContext& context, const Tried& one) {
-    return one.step.savingNs > context.noiseNs && one.step.surelyGains();
-}
-
 /// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding
 /// proposes, its sizes included, is better by more than chance.
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
@@ -149,10 +157,10 @@ std::optional<Recommendation> overlapped(const AdviceContext& context) {
     const std::vector<Tried> tried = tryAll(context, true);
     if (tried.empty()) return std::nullopt;
     const Tried& best = advised(context, tried, true);
-    const auto proposed = context.predictor.edited(finding->changes[0]);
-    if (!worthIt(context, best) || (proposed && proposed->savingNs > best.step.savingNs + context.noiseNs))
-        return std::nullopt;
-    return adviceOf(context, tried, best, true);
+    const auto step = worthOf(context, best, true);
+    const auto proposed = step ? context.predictor.expected({finding->changes[0]}).front() : std::nullopt;
+    if (!step || (proposed && *proposed > best.savingNs + context.noiseNs)) return std::nullopt;
+    return adviceOf(context, tried, best, *step, true);
 }
 
 }  // namespace
@@ -172,15 +180,15 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
     const std::vector<Tried> tried = tryAll(context, false);
     if (tried.empty()) return;
     const Tried& best = advised(context, tried, false);
-    if (worthIt(context, best))
-        advice.recommendations.push_back(adviceOf(context, tried, best, false));
+    if (const auto step = worthOf(context, best, false))
+        advice.recommendations.push_back(adviceOf(context, tried, best, *step, false));
     else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
         advice.kept.push_back(
             {"buckets",
              fmt::format(
                  "keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance",
                  tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
-                 text::durationText(std::max(0.0, best.step.savingNs)))});
+                 text::durationText(std::max(0.0, best.savingNs)))});
 }
 
 }  // namespace rankscope::recommend

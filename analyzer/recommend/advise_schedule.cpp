@@ -15,7 +15,7 @@ namespace rankscope::recommend {
 namespace {
 
 /// More micro-batches always shrink the bubble: the fewest are proposed whose step is this close to that of the most
-/// that were tried.
+/// that are tried. Where the most gain no more than that, fewer need not be played.
 constexpr double kCloseEnough = 0.03;
 
 constexpr const char* kAhead = "prefetch:depth=1";
@@ -63,32 +63,34 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     std::set<int> counts;
     for (int factor : {2, 3, 4, 6, 8}) counts.insert(factor * pipeline.microBatches);
     if (proposed > pipeline.microBatches) counts.insert(proposed);
+    const auto keep = [&](double mostNs) {
+        advice.kept.push_back(
+            {"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most",
+                                          pipeline.microBatches, text::durationText(std::max(0.0, mostNs)))});
+    };
+    const auto most = tryPlan(context, *counts.rbegin(), pipeline.virtualStages, pipeline.virtualStages);
+    if (most && most->step.savingNs <= kCloseEnough * context.analysis.stepNs) return keep(most->step.savingNs);
     std::vector<Plan> plans;
     for (int count : counts)
         if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages))
             plans.push_back(std::move(*plan));
     if (plans.empty()) return;
-    double most = 0;
+    double mostNs = 0;
     std::vector<std::string> shown;
     for (const Plan& plan : plans) {
-        most = std::max(most, plan.step.savingNs);
+        mostNs = std::max(mostNs, plan.step.savingNs);
         shown.push_back(
             fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
     }
     const auto isProposed =
         std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
-    const double closeNs = most - kCloseEnough * (context.analysis.stepNs - most);
+    const double closeNs = mostNs - kCloseEnough * (context.analysis.stepNs - mostNs);
     const Plan& best =
         isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
             ? *isProposed
             : *std::find_if(plans.begin(), plans.end(),
                             [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
-    if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
-        advice.kept.push_back(
-            {"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most",
-                                          pipeline.microBatches, text::durationText(std::max(0.0, most)))});
-        return;
-    }
+    if (!worthIt(context, best.step) || mostNs <= kCloseEnough * context.analysis.stepNs) return keep(mostNs);
     Recommendation recommendation;
     recommendation.area = "micro_batches";
     recommendation.title =

@@ -193,7 +193,7 @@ TransferChange transferChangeOf(const AdviceContext& context, const Settings& se
     const bool tabled = !settings.tuner.empty();
     const costs::NcclSetting setting = costs::NcclSetting::parse(valueOf(algo), valueOf(proto));
     const auto recorded = std::make_shared<const AlgorithmCandidates>(context, messagesOf(context.analysis));
-    return [recorded, setting, tabled](const MessageList& messages) -> std::optional<TransferScales> {
+    const auto scales = [recorded, setting, tabled](const MessageList& messages) -> std::optional<TransferScales> {
         const AlgorithmCandidates candidates = recorded->of(messages);
         auto outcome = tabled ? std::optional(candidates.eachAtItsBest()) : candidates.with(setting);
         if (!outcome) return std::nullopt;
@@ -204,6 +204,7 @@ TransferChange transferChangeOf(const AdviceContext& context, const Settings& se
         return TransferScales{side(Outcome::Side::expected), side(Outcome::Side::pessimistic),
                               side(Outcome::Side::optimistic)};
     };
+    return {tabled ? "tuner table" : "NCCL_ALGO=" + valueOf(algo) + " NCCL_PROTO=" + valueOf(proto), scales};
 }
 
 }  // namespace rankscope::recommend

@@ -10,6 +10,7 @@
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {
@@ -43,7 +44,7 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
     advisePrefetch(context, advice);
     adviseFromFindings(context, advice);
     for (Recommendation& r : advice.recommendations) {
-        if (const auto change = transferChangeOf(recorded, r.settings)) r.change.transfers = change;
+        if (auto change = transferChangeOf(recorded, r.settings)) r.change.transfers = std::move(change);
         if (!context.predictor.after || r.change.empty()) continue;
         const auto played = context.predictor.after(r.change);
         if (played) setSaving(played->gained, r);
@@ -126,6 +127,10 @@ void take(const AdviceContext& recorded, const Recommendation& first, Accepted& 
 
 constexpr size_t kStarts = 2;  // settings of the program that are tried as the first one
 
+using Tell = std::function<void(const char* what, int stage)>;
+constexpr int kAlone = 2, kFirstWay = 3, kTogether = AdviceProgress::kStages - 1;  // stages
+static_assert(kFirstWay + kStarts + 1 == kTogether);
+
 /// NCCL's variables, which need no change to the program, and what gains most by itself.
 std::vector<const Recommendation*> startsOf(const Advice& alone) {
     std::vector<const Recommendation*> starts;
@@ -146,11 +151,13 @@ struct Way {
 /// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin
 /// with the first few. Of ways that chance cannot tell from the best the one with the fewest settings, and of these the
 /// first.
-void takeAll(const AdviceContext& recorded, const Advice& alone, Accepted& accepted, Advice& now) {
+void takeAll(const AdviceContext& recorded, const Advice& alone, const Tell& tell, Accepted& accepted, Advice& now) {
     accepted.contexts.push_back(recorded);
     if (!recorded.predictor.after) return;
     std::list<Way> ways;
+    int stage = kFirstWay;
     for (const Recommendation* first : startsOf(alone)) {
+        tell("settings on top of each other", stage++);
         Way way{{}, alone};
         take(recorded, *first, way.accepted, way.then);
         if (!way.accepted.settings.empty()) ways.push_back(std::move(way));
@@ -276,13 +283,15 @@ void finish(double errorNs, Advice& advice) {
 
 }  // namespace
 
-void composeAdvice(const AdviceContext& recorded, Advice& advice) {
+void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advice) {
     Accepted accepted;
+    tell("each setting by itself", kAlone);
     Advice alone = ask(recorded, recorded);
     for (Recommendation& r : alone.recommendations)
         r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(savingOf(r)) : std::nullopt;
     Advice now = alone;
-    takeAll(recorded, alone, accepted, now);
+    takeAll(recorded, alone, tell, accepted, now);
+    tell("all settings together", kTogether);
 
     std::vector<Recommendation> settings, trials, others;
     for (Recommendation& r : now.recommendations) {

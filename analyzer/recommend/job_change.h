@@ -36,7 +36,12 @@ struct MessageList;
 
 /// What another choice of NCCL's makes of a job's collectives. It is asked anew for the messages of a job that has
 /// changed otherwise: other buckets have other sizes. Nothing where NCCL would be left without a choice.
-using TransferChange = std::function<std::optional<TransferScales>(const MessageList&)>;
+struct TransferChange {
+    std::string name;  // of the choice: the same for the same one
+    std::function<std::optional<TransferScales>(const MessageList&)> of;
+
+    explicit operator bool() const { return static_cast<bool>(of); }
+};
 
 struct JobChange {
     std::vector<std::string> edits;  // as `rankscope whatif --change` spells them, one after the other

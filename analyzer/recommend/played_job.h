@@ -2,14 +2,12 @@
 // A job with the changes made so far, played; the replay's side of StepPredictor.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "analyzer/edits/step_sides.h"
-#include "analyzer/recommend/message_list.h"
+#include "analyzer/recommend/job_player.h"
 #include "analyzer/recommend/step_predictor.h"
 
 namespace rankscope::recommend {
@@ -17,44 +15,37 @@ namespace rankscope::recommend {
 /// As a predictor tells it (gainOf of edits/step_sides.h).
 EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after);
 
-/// Copies are cheap: they share the graph.
+/// Copies are cheap: they hold no graph.
 class PlayedJob {
   public:
     /// As recorded. `analysis` must outlive it and all that are made of it. Gains up to `noiseNs` a step are chance.
-    PlayedJob(const job::Analysis& analysis, double noiseNs);
+    PlayedJob(const job::Analysis& analysis, double noiseNs, Playing playing);
 
     /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
     std::optional<PlayedJob> with(const JobChange& change) const;
-    /// What a change gains, the job itself staying as it is. A gain that is no more than chance has no interval.
+    /// What a change gains, the job itself staying as it is. A gain that is no more than chance has no interval, and
+    /// that of one that may lose is played no further than that is known.
     std::optional<EditedStep> gainBy(const std::string& edit) const;
+    /// The same of several changes, each by itself, without the intervals, which take five times as long.
+    std::vector<std::optional<double>> expectedGains(const std::vector<std::string>& changes) const;
     /// Saved by step, ns, with every transfer scaled.
     std::vector<double> savedBy(const TransferScale& scale) const;
 
     const edits::StepSides& steps() const { return m_steps; }
     MessageList messages() const;
-    std::optional<facts::Pipeline> pipeline() const { return m_job ? m_job->effect.pipeline : std::nullopt; }
+    std::optional<facts::Pipeline> pipeline() const { return m_effect.pipeline; }
 
   private:
-    const replay::TaskGraph& graph() const { return m_job ? m_job->graph : m_analysis->replay.graph; }
-    /// All changes so far and one more. Nothing where it cannot be made.
-    std::optional<edits::ChangedJob> changed(const JobChange& change, edits::Outlook outlook) const;
-    /// Nothing where NCCL would be left without a choice.
-    std::optional<edits::StepSides> play(const edits::ChangedJob& job, const TransferChange& transfers) const;
-    /// The same as expected only.
-    std::optional<std::vector<double>> playExpected(const edits::ChangedJob& job,
-                                                    const TransferChange& transfers) const;
-    std::vector<double> stepsWith(const edits::ChangedJob& job, const TransferScale& scale) const;
-    /// Its outlooks are left out where it gains no more than `leastNs`.
-    std::optional<PlayedJob> with(const JobChange& change, std::optional<double> leastNs) const;
-    /// Plays `change` on top of all so far with every outlook.
-    void addOutlooks(const JobChange& change, const edits::ChangedJob& job, const TransferChange& transfers,
-                     edits::StepSides& steps) const;
+    /// As a candidate its outlooks are played as far as gainBy() says.
+    enum class Depth { candidate, whole };
+    std::optional<PlayedJob> with(const JobChange& change, Depth depth) const;
 
     const job::Analysis* m_analysis;
     double m_noiseNs = 0;
-    std::shared_ptr<const edits::ChangedJob> m_job;  // none: as recorded
-    std::vector<std::string> m_edits;                // that made it
-    TransferChange m_transfers;
+    std::shared_ptr<JobPlayer> m_player;  // of all jobs that are made of one: each knows what the others have played
+    JobState m_state;
+    bool m_recorded = true;  // no change was made, not even an empty one
+    edits::EditEffect m_effect;
     edits::StepSides m_steps;
 };
 

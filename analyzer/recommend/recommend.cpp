@@ -113,10 +113,14 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
                                             diagnose::CommonThresholds::kFewestSteps));
         return advice;
     }
+    const auto tell = [&](const char* what, int stage) {
+        if (options.progress) options.progress({what, stage, 0});
+    };
+    tell("what findings cost", 1);
     std::vector<job::Finding> findings = diagnose::detect(analysis);
     diagnose::replaySavings(analysis, findings);
     const costs::TransferCost cost(analysis.peaks, analysis.facts, evidence);
-    composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName},
+    composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, tell,
                   advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations)
@@ -125,10 +129,24 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
 }
 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
+    AdviceProgress now{"the trace", 0, 0};
+    const auto tell = [&] {
+        if (options.progress) options.progress(now);
+    };
+    tell();
     const job::Analysis analysis =
         job::readAnalysis(store::TraceReader::databasePath(trace), {options.workers, options.links, {}});
-    const std::optional<StepPredictor> replayed = replayPredictor(analysis, noiseOf(analysis));
-    Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
+    const Playing playing{options.workers, [&] {
+                              ++now.played;
+                              tell();
+                          }};
+    const std::optional<StepPredictor> replayed = replayPredictor(analysis, noiseOf(analysis), playing);
+    RecommendOptions told = options;
+    told.progress = [&](const AdviceProgress& stage) {
+        now = {stage.what, stage.stage, now.played};
+        tell();
+    };
+    Advice advice = adviseOn(analysis, told, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)
         advice.limits.push_back(fmt::format(
             "{}{}",

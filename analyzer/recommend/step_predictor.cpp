@@ -39,6 +39,7 @@ StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, con
     predictor.pipeline = job.pipeline();
     predictor.scaledTransfers = [job](const TransferScale& scale) { return job.savedBy(scale); };
     predictor.edited = [job](const std::string& edit) { return job.gainBy(edit); };
+    predictor.expected = [job](const std::vector<std::string>& changes) { return job.expectedGains(changes); };
     predictor.messages = [job] { return job.messages(); };
     predictor.after = [like, unchanged, job](const JobChange& change) -> std::optional<StepPredictor> {
         const auto next = job.with(change);
@@ -50,14 +51,14 @@ StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, con
 
 }  // namespace
 
-std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs) {
+std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs, Playing playing) {
     const replay::ReplayModel& model = analysis.replay;
     if (!model.available() || model.error() > kLargestReplayError) return std::nullopt;
     StepPredictor predictor;
     predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
     predictor.replayed = true;
     predictor.errorNs = model.error() * model.measuredStepNs;
-    const PlayedJob unchanged(analysis, noiseNs);
+    const PlayedJob unchanged(analysis, noiseNs, std::move(playing));
     return judgeOf(predictor, unchanged, unchanged, unchanged);
 }
 

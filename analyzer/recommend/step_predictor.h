@@ -26,6 +26,12 @@ struct EditedStep {
     bool surelyGains() const { return lowNs > 0 || (mayDoNothing && lowNs >= 0); }
 };
 
+/// How jobs are played.
+struct Playing {
+    unsigned workers = 1;          // threads; 0: one per core
+    std::function<void()> played;  // called with each job that is, by one thread at a time; may be empty
+};
+
 struct StepPredictor {
     std::string name;       // "replay of the whole step, 0.4 % off"
     bool replayed = false;  // of the whole step, all ranks; else a first estimate: good enough to try, not to claim
@@ -35,6 +41,8 @@ struct StepPredictor {
     /// Of a change as `rankscope whatif` spells it; nothing where it cannot be made to this job. Empty without a
     /// replay.
     std::function<std::optional<EditedStep>(const std::string& change)> edited;
+    /// The savings alone of several changes, each by itself: they are found much faster than how sure they are.
+    std::function<std::vector<std::optional<double>>(const std::vector<std::string>& changes)> expected;
 
     /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot
     /// be made. Empty without a replay.
@@ -47,7 +55,7 @@ struct StepPredictor {
 
 /// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or
 /// with one that is too far off. What a change gains up to `noiseNs` a step is chance, and told without an interval.
-std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs);
+std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs, Playing playing);
 
 /// Without a task graph: the exposed part of each busy period of the network on the rank that waits least
 /// (diagnose/faster_network.h). What gets slower counts in full beyond the pause behind it.

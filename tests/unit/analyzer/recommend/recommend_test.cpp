@@ -30,6 +30,8 @@ using store::Protocol;
 
 constexpr const char* kLinks = "intra:gbps=100,alpha_us=5;inter:gbps=100,alpha_us=5";
 
+using Edited = std::function<std::optional<EditedStep>(const std::string&)>;
+
 /// Data parallelism over 8 ranks of one node: 8 layers, a reduction behind each, all of it exposed at the end of the
 /// step.
 struct Reductions {
@@ -41,11 +43,24 @@ struct Reductions {
     bool fromShell = true;
     int steps = 6;
     bool replayed = true;
-    std::function<std::optional<EditedStep>(const std::string&)> edited;
+    Edited edited;
     std::function<StepPredictor(const StepPredictor&)> judge;  // made of the one of busy periods
 
     double transferNs() const { return 70e3 + bytes * 1.75 / (100 * share); }
 };
+
+/// What a judge says of changes to the job, with and without an interval.
+void setEdited(const Edited& edited, StepPredictor& judge) {
+    judge.edited = edited;
+    judge.expected = [edited](const std::vector<std::string>& changes) {
+        std::vector<std::optional<double>> savings;
+        for (const std::string& change : changes) {
+            const auto step = edited(change);
+            savings.push_back(step ? std::optional(step->savingNs) : std::nullopt);
+        }
+        return savings;
+    };
+}
 
 Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
     test::Player player(8, 8, kLinks);
@@ -65,7 +80,7 @@ Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
     // A step on paper has no host calls to replay; one rank's busy periods tell the same of it.
     StepPredictor judge = busyPeriodPredictor(analysis);
     judge.replayed = job.replayed;
-    judge.edited = job.edited;
+    if (job.edited) setEdited(job.edited, judge);
     return adviseOn(analysis, options, job.judge ? job.judge(judge) : judge);
 }
 
@@ -223,6 +238,34 @@ TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
     EXPECT_EQ(settings[0].settings.ddp.at("bucket_cap_mb"), "150");
 }
 
+TEST(Recommend, OfSizesThatGainMoreThanChanceTheBestSureOneIsAdvised) {
+    Reductions job;
+    job.edited = [](const std::string& change) {
+        auto step = bestAtFifty(change);
+        if (change == "buckets:mb=50" || change == "buckets:mb=35" || change == "buckets:mb=25") step->lowNs = -1e5;
+        return step;
+    };
+    const std::vector<Recommendation> settings = settingsOf(adviceOn(job));
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].settings.ddp.at("bucket_cap_mb"), "75");
+}
+
+TEST(Recommend, HowSureASizeIsIsAskedOfThoseAloneThatMayBeAdvised) {
+    Reductions job;
+    std::set<std::string> asked;
+    job.judge = [&](const StepPredictor& like) {
+        StepPredictor judge = like;
+        setEdited(bestAtFifty, judge);
+        judge.edited = [&](const std::string& change) {
+            asked.insert(change);
+            return bestAtFifty(change);
+        };
+        return judge;
+    };
+    ASSERT_EQ(settingsOf(adviceOn(job)).size(), 1u);
+    EXPECT_EQ(asked, std::set<std::string>{"buckets:mb=50"});
+}
+
 TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
     Reductions job;
     job.edited = [](const std::string& change) {
@@ -250,13 +293,14 @@ StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::s
     StepPredictor judge = like;
     judge.replayed = true;
     judge.total = {savedNs(made), savedNs(made) - 1e5, savedNs(made) + 1e5, {}};
-    judge.edited = [=](const std::string& change) -> std::optional<EditedStep> {
+    const auto edited = [=](const std::string& change) -> std::optional<EditedStep> {
         if (!change.starts_with("buckets")) return std::nullopt;
         std::set<std::string> then = made;
         then.insert("buckets");
         const double gain = savedNs(then) - savedNs(made);
         return EditedStep{gain, gain - 1e5, gain + 1e5, {}};
     };
+    setEdited(edited, judge);
     judge.after = [=](const JobChange& change) -> std::optional<StepPredictor> {
         std::set<std::string> then = made;
         if (change.transfers) then.insert("algorithm");

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/recommend/job_player.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+namespace rankscope::recommend {
+namespace {
+
+/// Jobs that are changed at a time, counted in recorded ones: each takes a draft and a graph until it is played, and
+/// the analysis has held two of each when it told what its findings cost.
+constexpr size_t kAtOnce = 2;
+
+std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& then) {
+    first.insert(first.end(), then.begin(), then.end());
+    return first;
+}
+
+}  // namespace
+
+JobPlayer::JobPlayer(const job::Analysis& analysis, Playing playing)
+    : m_analysis(analysis), m_playing(std::move(playing)) {
+    if (m_playing.workers == 0) m_playing.workers = std::max(1u, std::thread::hardware_concurrency());
+    m_recorded.job = std::make_unique<edits::TrialJob>(analysis);
+}
+
+edits::ChangedJob JobPlayer::make(const Held& base, const std::vector<std::string>& edits,
+                                  edits::Outlook outlook) const {
+    edits::ChangedJob job = base.job->with(*edits::parseEdit(edits.front()), outlook);
+    for (size_t i = 1; i < edits.size(); ++i) edits::change(job, *edits::parseEdit(edits[i]), m_analysis);
+    if (m_playing.played) {
+        const std::lock_guard lock(m_telling);
+        m_playing.played();
+    }
+    return job;
+}
+
+JobPlayer::Held& JobPlayer::hold(const std::vector<std::string>& edits) {
+    if (edits.empty()) return m_recorded;
+    if (m_changed.job && m_changed.edits == edits) return m_changed;
+    const size_t known = m_changed.edits.size();
+    const bool further = m_changed.job && known < edits.size() &&
+                         std::equal(m_changed.edits.begin(), m_changed.edits.end(), edits.begin());
+    if (!further) m_changed = {};
+    edits::ChangedJob job =
+        make(further ? m_changed : m_recorded,
+             {edits.begin() + static_cast<std::ptrdiff_t>(further ? known : 0), edits.end()}, edits::Outlook::expected);
+    m_changed = {};
+    m_changed = {edits, std::make_unique<edits::TrialJob>(std::move(job), m_analysis), nullptr, std::nullopt};
+    return m_changed;
+}
+
+std::optional<JobPlayer::Played> JobPlayer::sidesOf(const replay::TaskGraph& graph, const edits::EditEffect& effect,
+                                                    std::vector<double> stepsNs,
+                                                    const TransferChange& transfers) const {
+    if (!transfers) return Played{edits::sidesOf(std::move(stepsNs)), effect};
+    const auto scales = transfers.of(messagesOf(m_analysis, graph));
+    if (!scales) return std::nullopt;
+    ScaledTransfers scaled(m_analysis, graph);
+    const auto stepsWith = [&](const TransferScale& scale) {
+        std::vector<double> steps = scaled.stepsNs(scale);
+        for (double& ns : steps) ns /= effect.tokens;
+        return steps;
+    };
+    return Played{{stepsWith(scales->expected), stepsWith(scales->pessimistic), stepsWith(scales->optimistic)}, effect};
+}
+
+std::optional<JobPlayer::Played> JobPlayer::playOn(const Held& base, const std::vector<std::string>& edits,
+                                                   const TransferChange& transfers) const {
+    try {
+        if (edits.empty()) return sidesOf(base.job->graph(), base.job->effect(), base.job->stepsNs(), transfers);
+        edits::ChangedJob job = make(base, edits, edits::Outlook::expected);
+        return sidesOf(job.graph, job.effect, std::move(job.stepsNs), transfers);
+    } catch (const edits::EditError&) {
+        return std::nullopt;  // not for this job
+    }
+}
+
+const JobPlayer::Played* JobPlayer::play(const std::vector<std::string>& base, const std::vector<std::string>& edits,
+                                         const TransferChange& transfers) {
+    const auto [at, isNew] =
+        m_asExpected.try_emplace(Key(joined(base, edits), transfers.name, edits::Outlook::expected));
+    std::optional<Played>& played = at->second;
+    if (isNew) try {
+            played = playOn(hold(base), edits, transfers);
+        } catch (const edits::EditError&) {
+            // The base is not for this job: nothing.
+        }
+    return played ? &*played : nullptr;
+}
+
+void JobPlayer::prepare(const std::vector<std::string>& base, const std::vector<std::string>& edits,
+                        const TransferChange& transfers) {
+    std::vector<std::pair<const std::string*, std::optional<Played>*>> open;
+    for (const std::string& edit : edits) {
+        const auto [at, isNew] =
+            m_asExpected.try_emplace(Key(joined(base, {edit}), transfers.name, edits::Outlook::expected));
+        if (isNew) open.emplace_back(&edit, &at->second);
+    }
+    if (open.empty()) return;
+    const Held* held = nullptr;
+    try {
+        held = &hold(base);
+    } catch (const edits::EditError&) {
+        return;  // none of them is for this job
+    }
+    eachAtOnce(open.size(), held->job->graph().size(),
+               [&](size_t i) { *open[i].second = playOn(*held, {*open[i].first}, transfers); });
+}
+
+void JobPlayer::prepare(const JobState& state, const std::vector<edits::Outlook>& outlooks) {
+    std::vector<std::pair<edits::Outlook, std::optional<std::vector<double>>*>> open;
+    for (edits::Outlook outlook : outlooks) {
+        const auto [at, isNew] = m_outlooks.try_emplace(Key(state.edits, state.transfers.name, outlook));
+        if (isNew) open.emplace_back(outlook, &at->second);
+    }
+    eachAtOnce(open.size(), m_recorded.job->graph().size(),
+               [&](size_t i) { *open[i].second = playOn(state, open[i].first); });
+}
+
+void JobPlayer::eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const {
+    const size_t fit = kAtOnce * m_recorded.job->graph().size() / std::max<size_t>(1, tasks);
+    const size_t workers = std::clamp<size_t>(fit, 1, std::max<size_t>(1, std::min<size_t>(m_playing.workers, count)));
+    std::atomic<size_t> next{0};
+    std::vector<std::exception_ptr> failures(workers);
+    const auto work = [&](size_t worker) {
+        try {
+            for (size_t i = next++; i < count; i = next++) play(i);
+        } catch (...) {
+            failures[worker] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (size_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+        work(0);
+    }
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
+}
+
+std::optional<std::vector<double>> JobPlayer::playOn(const JobState& state, edits::Outlook outlook) const {
+    try {
+        edits::ChangedJob job = make(m_recorded, state.edits, outlook);
+        if (!state.transfers) return std::move(job.stepsNs);
+        auto played = sidesOf(job.graph, job.effect, std::move(job.stepsNs), state.transfers);
+        if (played) return std::move(played->sides.expected);
+    } catch (const edits::EditError&) {
+        // This outlook cannot be played: nothing.
+    }
+    return std::nullopt;
+}
+
+const std::vector<double>* JobPlayer::play(const JobState& state, edits::Outlook outlook) {
+    prepare(state, {outlook});
+    const auto& steps = m_outlooks.at(Key(state.edits, state.transfers.name, outlook));
+    return steps ? &*steps : nullptr;
+}
+
+MessageList JobPlayer::messages(const std::vector<std::string>& edits) {
+    Held& held = hold(edits);
+    if (!held.messages) held.messages = messagesOf(m_analysis, held.job->graph());
+    return *held.messages;
+}
+
+const std::vector<double>& JobPlayer::stepsNs(const std::vector<std::string>& edits, const TransferScale& scale) {
+    Held& held = hold(edits);
+    if (!held.transfers) held.transfers = std::make_unique<ScaledTransfers>(m_analysis, held.job->graph());
+    return held.transfers->stepsNs(scale);
+}
+
+}  // namespace rankscope::recommend

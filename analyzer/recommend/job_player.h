@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays a job with changes, and each set of changes once.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/edits/step_sides.h"
+#include "analyzer/recommend/job_change.h"
+#include "analyzer/recommend/message_list.h"
+#include "analyzer/recommend/scaled_transfers.h"
+#include "analyzer/recommend/step_predictor.h"
+
+namespace rankscope::recommend {
+
+/// Changes of a job: edits as `rankscope whatif --change` spells them, one after the other, and another choice of
+/// NCCL's for the transfers that they leave.
+struct JobState {
+    std::vector<std::string> edits;
+    TransferChange transfers;  // empty: as they are
+};
+
+/// Keeps the graph of one changed job beside the recorded one: a graph is most of the memory, and what is played of
+/// changes is asked for again more often than their graph. Called by one thread at a time.
+class JobPlayer {
+  public:
+    /// `analysis` must outlive it.
+    JobPlayer(const job::Analysis& analysis, Playing playing);
+
+    struct Played {
+        edits::StepSides sides;  // without outlooks
+        edits::EditEffect effect;
+    };
+    /// The changes of `base` and then `edits`, with `transfers`. Nothing where they cannot be made, or NCCL would be
+    /// left without a choice. Many changes to one base are what it is fast with.
+    const Played* play(const std::vector<std::string>& base, const std::vector<std::string>& edits,
+                       const TransferChange& transfers);
+    /// Each of `edits` by itself with play(), so that it then is known: several at a time.
+    void prepare(const std::vector<std::string>& base, const std::vector<std::string>& edits,
+                 const TransferChange& transfers);
+    /// The same taken with another outlook.
+    const std::vector<double>* play(const JobState& state, edits::Outlook outlook);
+    void prepare(const JobState& state, const std::vector<edits::Outlook>& outlooks);
+
+    /// Of a job whose edits can be made: its collectives, and its steps with all of them scaled.
+    MessageList messages(const std::vector<std::string>& edits);
+    const std::vector<double>& stepsNs(const std::vector<std::string>& edits, const TransferScale& scale);
+
+  private:
+    using Key = std::tuple<std::vector<std::string>, std::string, edits::Outlook>;
+
+    struct Held {
+        std::vector<std::string> edits;
+        std::unique_ptr<edits::TrialJob> job;
+        std::unique_ptr<ScaledTransfers> transfers;  // none: not asked for yet
+        std::optional<MessageList> messages;
+    };
+    /// As expected. Throws EditError.
+    Held& hold(const std::vector<std::string>& edits);
+    /// Throws EditError.
+    edits::ChangedJob make(const Held& base, const std::vector<std::string>& edits, edits::Outlook outlook) const;
+    /// Nothing where they cannot be made. Any thread.
+    std::optional<Played> playOn(const Held& base, const std::vector<std::string>& edits,
+                                 const TransferChange& transfers) const;
+    std::optional<std::vector<double>> playOn(const JobState& state, edits::Outlook outlook) const;
+    /// Calls `play` with each number under `count`, from as many threads as memory has room for jobs of so many
+    /// `tasks`.
+    void eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const;
+    std::optional<Played> sidesOf(const replay::TaskGraph& graph, const edits::EditEffect& effect,
+                                  std::vector<double> stepsNs, const TransferChange& transfers) const;
+
+    const job::Analysis& m_analysis;
+    Playing m_playing;
+    mutable std::mutex m_telling;  // of m_playing.played
+    Held m_recorded, m_changed;    // m_changed: the one that was needed last; none yet: without a job
+    std::map<Key, std::optional<Played>> m_asExpected;
+    std::map<Key, std::optional<std::vector<double>>> m_outlooks;
+};
+
+}  // namespace rankscope::recommend
