@@ -11,7 +11,7 @@ Usage: ./bootstrap.sh demo | test | build | bench
   demo    build, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
   build   leave the tools in build/bin/
-  bench   build and run the benchmarks: what recording, collecting, importing and analysing cost, each beside its yardstick
+  bench   build and run the benchmarks: what recording, collecting, importing, analysing and advising cost, each beside its yardstick
 
 Installs missing packages of packages.txt with apt-get (as root or through sudo). Where CUDA 13 with CUPTI, NVTX and NCCL is not installed,
 its compiler and headers are fetched from PyPI into build/cuda; no GPU is needed.
@@ -231,6 +231,8 @@ bench() {
     for program in recording collecting importing; do run_benchmark "$program"; done
     build/bin/rankscope -q reference run 3d-none-sixteen --force -o build/bench-run
     for program in analysing replay; do run_benchmark "$program" build/bench-run; done
+    build/bin/rankscope -q reference run zero1-none-sixteen --force -o build/bench-buckets
+    run_benchmark advising build/bench-run build/bench-buckets
 }
 
 case "${1:-}" in

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analyzer/recommend/recommend.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/reader.h"
@@ -69,22 +68,15 @@ void analysing(benchmark::State& state) {
     count(state);
 }
 
-void recommending(benchmark::State& state) {
-    for (auto _ : state) benchmark::DoNotOptimize(recommend::recommend(g_run));
-    count(state);
-}
-
 BENCHMARK(yardstick)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(analysing)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(recommending)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
 void printTable(const bench::MedianReporter& reporter) {
     const auto rate = [&](const std::string& name) { return reporter.median(name, "items_per_second") / 1e6; };
     const auto rateOfWork = [&](const std::string& name) {
         return rate(name) * reporter.median(name, "seconds") / reporter.median(name, "cpu_seconds");
     };
-    const double steps = rate("yardstick"), one = rate("analysing/1"), two = rate("analysing/2"),
-                 advice = rate("recommending");
+    const double steps = rate("yardstick"), one = rate("analysing/1"), two = rate("analysing/2");
     if (steps <= 0 || one <= 0 || two <= 0) return;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -97,9 +89,6 @@ void printTable(const bench::MedianReporter& reporter) {
     fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n",
                rateOfWork("analysing/2"), rateOfWork("yardstick"), rateOfWork("analysing/2") / rateOfWork("yardstick"));
     fmt::print("| two workers against one | {:.2f} | {:.2f} | {:.2f} | |\n", two, one, two / one);
-    if (advice > 0)
-        fmt::print("| trace.db to advice, against trace.db to report | {:.2f} | {:.2f} | {:.2f} | |\n", advice, two,
-                   advice / two);
     fmt::print("| resident at most, bytes an event of all ranks | {:.1f} | | | |\n",
                static_cast<double>(usage.ru_maxrss) * 1024 / static_cast<double>(eventCount()));
 }
