@@ -8,6 +8,14 @@
 namespace rankscope::replay {
 namespace {
 
+/// By new number what `from` has by draft id. It takes `from`, so that a draft and its graph are not both held whole.
+template <typename Value>
+std::vector<Value> inOrder(const std::vector<TaskId>& order, std::vector<Value> from) {
+    std::vector<Value> values(order.size());
+    for (size_t i = 0; i < order.size(); ++i) values[i] = from[order[i]];
+    return values;
+}
+
 /// Who waits for whom, the other way round: targets of each task's edges and the next task of its lane.
 struct Successors {
     std::vector<uint32_t> first;  // by task, and one more
@@ -163,6 +171,7 @@ uint32_t GraphDraft::addExchange(const Exchange& exchange, std::span<const Excha
 
 std::optional<TaskGraph> GraphDraft::seal(std::vector<TaskId>* numbers) && {
     const size_t tasks = m_durationNs.size();
+    m_next = std::vector<TaskId>();
     Successors next;
     next.first.assign(tasks + 1, 0);
     next.waitsFor.assign(tasks, 0);
@@ -202,18 +211,12 @@ std::optional<TaskGraph> GraphDraft::seal(std::vector<TaskId>* numbers) && {
     const auto numbered = [&](TaskId task) { return task == kNoTask ? kNoTask : number[task]; };
 
     TaskGraph graph;
-    graph.durationNs.resize(tasks);
-    graph.leadNs.resize(tasks);
-    graph.before.resize(tasks);
-    graph.info.resize(tasks);
+    graph.durationNs = inOrder(order, std::move(m_durationNs));
+    graph.leadNs = inOrder(order, std::move(m_leadNs));
+    graph.before = inOrder(order, std::move(m_before));
+    for (TaskId& before : graph.before) before = numbered(before);
+    graph.info = inOrder(order, std::move(m_info));
     graph.firstEdge.assign(tasks + 1, 0);
-    for (size_t i = 0; i < tasks; ++i) {
-        const TaskId from = order[i];
-        graph.durationNs[i] = m_durationNs[from];
-        graph.leadNs[i] = m_leadNs[from];
-        graph.before[i] = numbered(m_before[from]);
-        graph.info[i] = m_info[from];
-    }
     for (const DraftEdge& e : m_edges) ++graph.firstEdge[number[e.to] + 1];
     for (size_t i = 0; i < tasks; ++i) graph.firstEdge[i + 1] += graph.firstEdge[i];
     graph.edges.resize(m_edges.size());
