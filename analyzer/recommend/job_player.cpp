@@ -21,7 +21,7 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
 }  // namespace
 
 JobPlayer::JobPlayer(const job::Analysis& analysis, Playing playing)
-    : m_analysis(analysis), m_playing(std::move(playing)) {
+    : m_analysis(analysis), m_playing(std::move(playing)), m_messages(messagesOf(analysis)) {
     if (m_playing.workers == 0) m_playing.workers = std::max(1u, std::thread::hardware_concurrency());
     m_recorded.job = std::make_unique<edits::TrialJob>(analysis);
 }
@@ -56,7 +56,7 @@ std::optional<JobPlayer::Played> JobPlayer::sidesOf(const replay::TaskGraph& gra
                                                     std::vector<double> stepsNs,
                                                     const TransferChange& transfers) const {
     if (!transfers) return Played{edits::sidesOf(std::move(stepsNs)), effect};
-    const auto scales = transfers.of(messagesOf(m_analysis, graph));
+    const auto scales = transfers.of(messagesOf(m_analysis, m_messages, graph));
     if (!scales) return std::nullopt;
     ScaledTransfers scaled(m_analysis, graph);
     const auto stepsWith = [&](const TransferScale& scale) {
@@ -161,7 +161,7 @@ const std::vector<double>* JobPlayer::play(const JobState& state, edits::Outlook
 
 MessageList JobPlayer::messages(const std::vector<std::string>& edits) {
     Held& held = hold(edits);
-    if (!held.messages) held.messages = messagesOf(m_analysis, held.job->graph());
+    if (!held.messages) held.messages = messagesOf(m_analysis, m_messages, held.job->graph());
     return *held.messages;
 }
 

@@ -48,6 +48,8 @@ class JobPlayer {
     const std::vector<double>* play(const JobState& state, edits::Outlook outlook);
     void prepare(const JobState& state, const std::vector<edits::Outlook>& outlooks);
 
+    /// As recorded.
+    const MessageList& messages() const { return m_messages; }
     /// Of a job whose edits can be made: its collectives, and its steps with all of them scaled.
     MessageList messages(const std::vector<std::string>& edits);
     const std::vector<double>& stepsNs(const std::vector<std::string>& edits, const TransferScale& scale);
@@ -77,6 +79,7 @@ class JobPlayer {
 
     const job::Analysis& m_analysis;
     Playing m_playing;
+    MessageList m_messages;        // as recorded
     mutable std::mutex m_telling;  // of m_playing.played
     Held m_recorded, m_changed;    // m_changed: the one that was needed last; none yet: without a job
     std::map<Key, std::optional<Played>> m_asExpected;

@@ -66,10 +66,10 @@ MessageList messagesOf(const job::Analysis& analysis) {
     return listOf(analysis, all);
 }
 
-MessageList messagesOf(const job::Analysis& analysis, const replay::TaskGraph& graph) {
+MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorded, const replay::TaskGraph& graph) {
     // New messages lie beside others as much as those that they are made of do, taken by communicator and operation.
     std::map<std::pair<int64_t, store::Op>, std::pair<double, double>> shared;  // sum of parts, number
-    for (const MessageGroup& group : messagesOf(analysis).groups) {
+    for (const MessageGroup& group : recorded.groups) {
         auto& sums = shared[{group.key.communicatorId, group.key.op}];
         sums.first += group.message.sharedPart * group.count;
         sums.second += group.count;

@@ -28,7 +28,7 @@ struct MessageList {
 /// Collectives NCCL chooses an algorithm for, whose transfer is known.
 MessageList messagesOf(const job::Analysis& analysis);
 
-/// The same of a job that has changed: `graph` with all its messages, an analysis as it was recorded.
-MessageList messagesOf(const job::Analysis& analysis, const replay::TaskGraph& graph);
+/// The same of a job that has changed: `graph` with all its messages; an analysis and its messages as recorded.
+MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorded, const replay::TaskGraph& graph);
 
 }  // namespace rankscope::recommend

@@ -81,7 +81,7 @@ std::vector<double> PlayedJob::savedBy(const TransferScale& scale) const {
 }
 
 MessageList PlayedJob::messages() const {
-    return m_recorded ? messagesOf(*m_analysis) : m_player->messages(m_state.edits);
+    return m_recorded ? m_player->messages() : m_player->messages(m_state.edits);
 }
 
 }  // namespace rankscope::recommend
