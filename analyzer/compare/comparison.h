@@ -11,18 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/facts/statistics.h"
 #include "analyzer/report/step_overview.h"
 
 namespace rankscope::compare {
 
 inline constexpr double kConfidence = 0.95;   // of every interval and every claim
 inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
-
-/// Ends of an interval of confidence kConfidence.
-struct ConfidenceInterval {
-    double low = 0;
-    double high = 0;
-};
 
 /// One run as it went into the comparison.
 struct ComparedRun {
@@ -61,10 +56,11 @@ std::string_view toText(
 /// The number the gate decides on.
 struct StepTimeChange {
     StepVerdict verdict = StepVerdict::incomparable;
-    std::string reason;                          // one sentence for a reader: the verdict with its numbers
-    std::optional<double> baseNs, newNs;         // geometric mean over the runs of their typical step
-    std::optional<double> ratio;                 // new / base
-    std::optional<ConfidenceInterval> interval;  // of the ratio; empty: noise between runs is not known
+    std::string reason;                   // one sentence for a reader: the verdict with its numbers
+    std::optional<double> baseNs, newNs;  // geometric mean over the runs of their typical step
+    std::optional<double> ratio;          // new / base
+    std::optional<facts::Estimate>
+        interval;  // of the ratio, of confidence kConfidence; empty: noise between runs is not known
     std::optional<double>
         smallestVisible;               // share: a slow-down of this size is found in kFindingPower of such comparisons
     std::optional<double> pValue;      // two-sided t test on the runs
@@ -96,11 +92,11 @@ struct MetricChange {
     std::string name;  // "exposed communication": unique
     std::string unit;  // "ns" | "share" | "bytes/s" | "steps/s" | "count" | "bytes"
     bool higherIsBetter = false;
-    std::optional<double> base, now;             // means over the runs
-    std::optional<double> delta;                 // now - base
-    std::optional<ConfidenceInterval> interval;  // of delta, not corrected
-    std::optional<double> pValue;                // corrected
-    std::string test;                            // "t" | "rank" | "" (not tested: why, in `refused` or too few runs)
+    std::optional<double> base, now;          // means over the runs
+    std::optional<double> delta;              // now - base
+    std::optional<facts::Estimate> interval;  // of delta, of confidence kConfidence, not corrected
+    std::optional<double> pValue;             // corrected
+    std::string test;                         // "t" | "rank" | "" (not tested: why, in `refused` or too few runs)
     bool significant = false;
     std::string refused;  // why it is not compared; empty: it is
 };

@@ -17,7 +17,7 @@ Json orNull(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
 }
 
-Json intervalJson(const std::optional<ConfidenceInterval>& interval) {
+Json intervalJson(const std::optional<facts::Estimate>& interval) {
     return interval ? Json::array({interval->low, interval->high}) : Json(nullptr);
 }
 

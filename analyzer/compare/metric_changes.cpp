@@ -58,8 +58,8 @@ void compare(const Samples& samples, double scale, MetricChange& change, double&
     change.delta = *change.now - *change.base;
     const DifferenceNoise noise = noiseOf(sideOf(samples.base), sideOf(samples.now), kNoiseFloor * scale);
     if (noise.degrees < 1 || noise.error <= 0) return;
-    const double half = facts::studentTwoSided(kConfidence, noise.degrees) * noise.error;
-    change.interval = ConfidenceInterval{*change.delta - half, *change.delta + half};
+    change.interval =
+        facts::Estimate::around(*change.delta, facts::studentTwoSided(kConfidence, noise.degrees) * noise.error);
     change.test = "t";
     p = facts::studentOutside(std::abs(*change.delta) / noise.error, noise.degrees);
 }

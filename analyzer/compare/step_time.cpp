@@ -96,7 +96,7 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
         return;
     }
     const double half = facts::studentTwoSided(kConfidence, noise.degrees) * noise.error;
-    change.interval = ConfidenceInterval{std::exp(difference - half), std::exp(difference + half)};
+    change.interval = facts::Estimate{std::exp(difference - half), std::exp(difference), std::exp(difference + half)};
     change.pValue = facts::studentOutside(std::abs(difference) / noise.error, noise.degrees);
     change.betweenRuns = noise.betweenRuns;
     change.smallestVisible = smallestVisible(sides, noise, options.threshold);

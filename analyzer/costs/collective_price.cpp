@@ -15,12 +15,12 @@ namespace {
 /// lines.
 constexpr double kLineError = 0.05;
 
-Estimate hull(const Estimate& a, const Estimate& b) {
+facts::Estimate hull(const facts::Estimate& a, const facts::Estimate& b) {
     return {std::min(a.low, b.low), a.expected, std::max(a.high, b.high)};
 }
 
 /// Further from what was measured a line is known less well.
-Estimate widened(Estimate estimate, double bytes, double measuredBytes) {
+facts::Estimate widened(facts::Estimate estimate, double bytes, double measuredBytes) {
     const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(CostFit::kSmallestRange));
     estimate.low /= 1 + kLineError * away;
     estimate.high *= 1 + kLineError * away;
@@ -86,11 +86,11 @@ const CollectivePrice::Sizes* CollectivePrice::sizesOf(AlgorithmChoice choice) c
 
 /// By the formulas, and by the intercept of the line through the ends of what was seen: the value where the sizes
 /// differ enough, and no more than it where they do not.
-Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
+facts::Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
     const Range hops = hopsOfStartup(choice);
-    const Estimate& alpha = m_state->alphaNs;
-    Estimate start{hops.low * (any ? alpha.low : alpha.expected), middleOf(hops) * alpha.expected,
-                   hops.high * (any ? alpha.high : alpha.expected)};
+    const facts::Estimate& alpha = m_state->alphaNs;
+    facts::Estimate start{hops.low * (any ? alpha.low : alpha.expected), middleOf(hops) * alpha.expected,
+                          hops.high * (any ? alpha.high : alpha.expected)};
     const Sizes* sizes = sizesOf(choice);
     if (sizes == nullptr || sizes->size() < 2) return start;
     const auto& [smallBytes, small] = *sizes->begin();
@@ -108,7 +108,7 @@ Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
 }
 
 /// Per byte a choice does not get slower with larger messages, and a larger message takes no less than a smaller one.
-Estimate CollectivePrice::concave(Estimate price, const Sizes& sizes, double bytes) const {
+facts::Estimate CollectivePrice::concave(facts::Estimate price, const Sizes& sizes, double bytes) const {
     for (const auto& [size, sample] : sizes) {
         const double least = sample.ns - kErrors * sample.errorNs, most = sample.ns + kErrors * sample.errorNs;
         price.low = std::max(price.low, std::min(price.expected, least * std::min(1.0, bytes / size)));
@@ -117,7 +117,7 @@ Estimate CollectivePrice::concave(Estimate price, const Sizes& sizes, double byt
     return price;
 }
 
-Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const {
+facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const {
     const auto above = sizes.lower_bound(bytes);
     const auto& [measuredBytes, sample] = nearestOf(sizes, bytes);
     if (above != sizes.end() && above != sizes.begin()) {
@@ -137,18 +137,18 @@ Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes, doubl
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
         return start + (ns - start) * bytes / size;
     };
-    const Estimate start = startup(choice, true);
+    const facts::Estimate start = startup(choice, true);
     const double ends[] = {timeNs(start.low, -kErrors), timeNs(start.high, -kErrors), timeNs(start.low, kErrors),
                            timeNs(start.high, kErrors)};
-    const Estimate price{*std::min_element(std::begin(ends), std::end(ends)), timeNs(start.expected, 0),
-                         *std::max_element(std::begin(ends), std::end(ends))};
+    const facts::Estimate price{*std::min_element(std::begin(ends), std::end(ends)), timeNs(start.expected, 0),
+                                *std::max_element(std::begin(ends), std::end(ends))};
     return concave(widened(price, bytes, measuredBytes), sizes, bytes);
 }
 
-Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
+facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
     const Range hops = hopsOfStartup(choice), share = bandwidthOf(choice);
     const double busBytes = bytes * facts::busFactor(m_op, m_ranks);
-    const Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
+    const facts::Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const auto time = [&](double alphaNs, double bytesPerNs) {
         return Range{hops.low * alphaNs + busBytes / (share.high * bytesPerNs),
                      hops.high * alphaNs + busBytes / (share.low * bytesPerNs)};
@@ -159,7 +159,7 @@ Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
             std::max(slowLink.high, slowStart.high) * (1 + kLineError)};
 }
 
-Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
+facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
     const Sizes* sizes = sizesOf(choice);
     return sizes != nullptr ? seen(choice, *sizes, bytes) : unseen(choice, bytes);
 }
@@ -182,7 +182,7 @@ std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<Algorith
 
 /// Without a stated link: the line through the sizes around. NCCL takes the cheapest of several lines, which is
 /// concave: between proportional to bytes and constant.
-std::optional<Estimate> CollectivePrice::betweenSizes(double bytes) const {
+std::optional<facts::Estimate> CollectivePrice::betweenSizes(double bytes) const {
     const auto& [smallest, small] = *m_sizes.begin();
     const auto& [largest, large] = *m_sizes.rbegin();
     const auto above = m_sizes.lower_bound(bytes);
@@ -190,14 +190,15 @@ std::optional<Estimate> CollectivePrice::betweenSizes(double bytes) const {
         const auto& [lowBytes, low] = *std::prev(above);
         const auto& [highBytes, high] = *above;
         const double line = low.ns + (high.ns - low.ns) * (bytes - lowBytes) / (highBytes - lowBytes);
-        return Estimate{std::min(line, std::max(low.ns, high.ns * bytes / highBytes)), line,
-                        std::max(line, std::min(high.ns, low.ns * bytes / lowBytes))};
+        return facts::Estimate{std::min(line, std::max(low.ns, high.ns * bytes / highBytes)), line,
+                               std::max(line, std::min(high.ns, low.ns * bytes / lowBytes))};
     }
     if (largest < CostFit::kSmallestRange * smallest) return std::nullopt;
     const double slope = std::max(0.0, (large.ns - small.ns) / (largest - smallest));
     const double startNs = std::clamp(small.ns - slope * smallest, 0.0, small.ns);
     const double line = startNs + slope * bytes;
-    if (bytes < smallest) return Estimate{std::min(line, small.ns * bytes / smallest), line, std::max(line, small.ns)};
+    if (bytes < smallest)
+        return facts::Estimate{std::min(line, small.ns * bytes / smallest), line, std::max(line, small.ns)};
     return concave(
         widened({std::min(line, large.ns), std::max(line, large.ns), std::max(line, large.ns * bytes / largest)}, bytes,
                 largest),
@@ -210,12 +211,12 @@ bool CollectivePrice::explained() const {
     return m_free && rate && m_state->alphaNs.expected <= m_state->link.alphaNs * (1 + kLineError);
 }
 
-std::optional<Estimate> CollectivePrice::ns(double bytes) const {
+std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
     if (m_sizes.empty() || bytes <= 0) return std::nullopt;
     if (const auto same = m_sizes.find(bytes); same != m_sizes.end()) {
         const SizedPrice& price = same->second;
-        return Estimate{std::max(0.0, price.ns - kErrors * price.errorNs), price.ns,
-                        price.ns + kErrors * price.errorNs};
+        return facts::Estimate{std::max(0.0, price.ns - kErrors * price.errorNs), price.ns,
+                               price.ns + kErrors * price.errorNs};
     }
     if (!m_state) return betweenSizes(bytes);
     std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);
@@ -226,11 +227,11 @@ std::optional<Estimate> CollectivePrice::ns(double bytes) const {
     });
     double atMost = chosenBy(*first).high;
     for (AlgorithmChoice choice : choices) atMost = std::min(atMost, chosenBy(choice).high);
-    Estimate price = with(*first, bytes);
+    facts::Estimate price = with(*first, bytes);
     double cheapestHigh = price.high;
     for (AlgorithmChoice choice : choices) {
         if (chosenBy(choice).low > atMost) continue;
-        const Estimate other = with(choice, bytes);
+        const facts::Estimate other = with(choice, bytes);
         price = hull(price, other);
         cheapestHigh = std::min(cheapestHigh, other.high);
     }

@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::costs {
-
-/// An estimate and what else the evidence allows.
-struct Estimate {
-    double low = 0;
-    double expected = 0;
-    double high = 0;
-};
 
 /// Times of one size, of the member that takes longest.
 struct SizedPrice {
@@ -30,8 +24,8 @@ struct SizedPrice {
 /// far as `low` and `high` may be laid to the start-up as well.
 struct LinkState {
     LinkModel link;
-    Estimate alphaNs;     // per hop, of Simple
-    Estimate bytesPerNs;  // bus bandwidth of a choice that reaches all of it
+    facts::Estimate alphaNs;     // per hop, of Simple
+    facts::Estimate bytesPerNs;  // bus bandwidth of a choice that reaches all of it
 };
 
 /// What NCCL may choose from.
@@ -52,7 +46,7 @@ class CollectivePrice {
     /// NCCL chooses by the links as they were stated to be, within the rules, and consistently with what it was seen to
     /// choose; seen choices that this cannot explain were forced, and then there are no others. nullopt: sizes too
     /// alike and no links.
-    std::optional<Estimate> ns(double bytes) const;
+    std::optional<facts::Estimate> ns(double bytes) const;
 
     /// As ns() takes it.
     std::optional<LinkState> state() const { return m_state; }
@@ -70,16 +64,16 @@ class CollectivePrice {
     bool explained() const;
     Range healthyNs(AlgorithmChoice choice, double bytes) const;
     /// `any`: whatever the evidence allows; else as far as the formulas leave it open at the expected hop.
-    Estimate startup(AlgorithmChoice choice, bool any) const;
+    facts::Estimate startup(AlgorithmChoice choice, bool any) const;
     Range startupHops(AlgorithmChoice choice) const;
     const Sizes* sizesOf(AlgorithmChoice choice) const;  // nullptr: never seen
-    Estimate concave(Estimate price, const Sizes& sizes, double bytes) const;
-    Estimate seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const;
-    Estimate unseen(AlgorithmChoice choice, double bytes) const;
-    Estimate with(AlgorithmChoice choice, double bytes) const;
+    facts::Estimate concave(facts::Estimate price, const Sizes& sizes, double bytes) const;
+    facts::Estimate seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const;
+    facts::Estimate unseen(AlgorithmChoice choice, double bytes) const;
+    facts::Estimate with(AlgorithmChoice choice, double bytes) const;
     bool fits(AlgorithmChoice choice, double bytes) const;
     std::vector<AlgorithmChoice> fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const;
-    std::optional<Estimate> betweenSizes(double bytes) const;
+    std::optional<facts::Estimate> betweenSizes(double bytes) const;
 
     store::Op m_op;
     int m_ranks;

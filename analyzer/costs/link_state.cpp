@@ -45,7 +45,7 @@ void CollectivePrice::readState() {
     std::optional<Range> rate;
     for (const auto& [choice, sizes] : m_lines) {
         const auto& [bytes, largest] = *sizes.rbegin();
-        const Estimate start = startup(choice, false);
+        const facts::Estimate start = startup(choice, false);
         if (!isModelled(m_op, choice) || start.high > kMostlyStartup * largest.ns)
             continue;  // tells nothing of the rate
         const Range share = bandwidthShare(choice);
@@ -67,14 +67,14 @@ void CollectivePrice::readState() {
 /// The share of the bandwidth that a protocol reaches here, and its share of the start-up, where its messages are large
 /// or small enough to tell.
 void CollectivePrice::readShares() {
-    const Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
+    const facts::Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const double least = rate.expected >= rate.high ? rate.expected : rate.low;
     for (const auto& [choice, sizes] : m_lines) {
         if (!isModelled(m_op, choice)) continue;
         const Range bandwidth = bandwidthShare(choice), hops = startupHops(choice);
         const auto& [largeBytes, large] = *sizes.rbegin();
         const auto& [smallBytes, small] = *sizes.begin();
-        const Estimate start = startup(choice, false);
+        const facts::Estimate start = startup(choice, false);
         const auto share = [&, busBytes = largeBytes * facts::busFactor(m_op, m_ranks), ns = large.ns](
                                double startNs, double bytesPerNs) {
             return busBytes / std::max(ns - startNs, (1 - kMostlyStartup) * ns) / bytesPerNs;
@@ -128,7 +128,7 @@ void CollectivePrice::readStartup() {
     for (const auto& [bytes, sample] : m_sizes)
         slowest =
             std::min(slowest, bytes * facts::busFactor(m_op, m_ranks) / sample.ns / bandwidthShare(sample.choice).high);
-    Estimate& alpha = m_state->alphaNs;
+    facts::Estimate& alpha = m_state->alphaNs;
     for (const auto& [bytes, sample] : m_sizes) {
         if (!isModelled(m_op, sample.choice)) continue;
         const double busNs = bytes * facts::busFactor(m_op, m_ranks), ns = sample.ns + kErrors * sample.errorNs;

@@ -22,6 +22,8 @@ struct AlgorithmChoice {
 struct Range {
     double low = 0;
     double high = 0;
+    /// The value at a place: 0 at the low end, 1 at the high end.
+    double at(double place) const { return low + place * (high - low); }
 };
 
 /// A communicator's link as the formulas need it.

@@ -56,17 +56,17 @@ const ProtocolStartup::Known* ProtocolStartup::known(GroupShape shape, Protocol 
     return at == m_known.end() || at->second.doubt > kOtherAlgorithm ? nullptr : &at->second;
 }
 
-RangePlace ProtocolStartup::of(GroupShape shape, Protocol protocol) const {
+facts::Estimate ProtocolStartup::of(GroupShape shape, Protocol protocol) const {
     const auto around = [](const Known& known, double below, double shift, double above) {
         const double slack = known.doubt / 2;
-        return RangePlace{clamped(known.place - below - slack), clamped(known.place + shift),
-                          clamped(known.place + above + slack)};
+        return facts::Estimate{clamped(known.place - below - slack), clamped(known.place + shift),
+                               clamped(known.place + above + slack)};
     };
     if (const Known* same = known(shape, protocol)) return around(*same, kOtherAlgorithm, 0, kOtherAlgorithm);
     const bool ll = protocol == Protocol::ll;
     if (const Known* other = known(shape, ll ? Protocol::ll128 : Protocol::ll))
         return ll ? around(*other, kAbove, -kBetween, kBelow) : around(*other, kBelow, kBetween, kAbove);
-    return {};
+    return {0, 0.5, 1};
 }
 
 }  // namespace rankscope::costs

@@ -7,15 +7,9 @@
 #include <optional>
 
 #include "analyzer/costs/cost_evidence.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::costs {
-
-struct RangePlace {
-    double low = 0;
-    double expected = 0.5;
-    double high = 1;
-    double in(const Range& range, double place) const { return range.low + place * (range.high - range.low); }
-};
 
 class ProtocolStartup {
   public:
@@ -24,7 +18,7 @@ class ProtocolStartup {
 
     /// Of a protocol on groups of a shape: known within half of the range from the same protocol with another
     /// algorithm; within what NCCL's own table has of LL against LL128 from the other one; else anywhere.
-    RangePlace of(GroupShape shape, store::Protocol protocol) const;
+    facts::Estimate of(GroupShape shape, store::Protocol protocol) const;
 
   private:
     /// Where the place lies that a measured time speaks for.

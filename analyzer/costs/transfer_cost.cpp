@@ -30,7 +30,7 @@ constexpr double kSameProtocol = 0.25;
 }  // namespace
 
 std::optional<CostEstimate> TransferCost::of(const Message& message, AlgorithmChoice choice) const {
-    if (choice == message.present) return CostEstimate{1, 1, 1, Basis::measuredHere};
+    if (choice == message.present) return CostEstimate{{1, 1, 1}, Basis::measuredHere};
     if (auto here = compared(message, choice, EvidenceFrom::trace)) return here;
     if (auto sweep = compared(message, choice, EvidenceFrom::ncclTests)) return sweep;
     return modelled(message, choice);
@@ -45,7 +45,7 @@ std::optional<CostEstimate> TransferCost::compared(const Message& message, Algor
     if (!nowNs || !thenNs) return std::nullopt;
     const double scale = thenNs->ns / nowNs->ns;
     const double error = std::hypot(nowNs->error, thenNs->error);
-    return CostEstimate{scale, scale / (1 + error), scale * (1 + error),
+    return CostEstimate{{scale / (1 + error), scale, scale * (1 + error)},
                         from == EvidenceFrom::trace ? Basis::measuredHere : Basis::sweep};
 }
 
@@ -68,19 +68,19 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     return LinkModel{small.alphaNs / perStart, perByte / large.betaNsPerByte};
 }
 
-TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, const Message& message, double explainedNs,
-                                                      AlgorithmChoice choice) const {
+facts::Estimate TransferCost::modelledNs(const LinkModel& link, const Message& message, double explainedNs,
+                                         AlgorithmChoice choice) const {
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm),
                 startup = startupShare(choice.protocol), bandwidth = bandwidthShare(choice);
-    const RangePlace start = m_startup.of(message.shape, choice.protocol);
-    RangePlace rate{0, 0.5, 1};
+    const facts::Estimate start = m_startup.of(message.shape, choice.protocol);
+    facts::Estimate rate{0, 0.5, 1};
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
         const Range reached = bandwidthShare(present);
         const double startNs = middle(hopsOf(message.op, message.shape.ranks, present.algorithm)) * link.alphaNs *
-                               start.in(startup, start.expected);
+                               startup.at(start.expected);
         const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;
         const double place = reached.high > reached.low
                                  ? std::clamp((share - reached.low) / (reached.high - reached.low), 0.0, 1.0)
@@ -88,10 +88,10 @@ TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, con
         rate = {std::max(0.0, place - kSameProtocol), place, std::min(1.0, place + kSameProtocol)};
     }
     const auto timeNs = [&](double hopCount, double startPlace, double ratePlace) {
-        return hopCount * link.alphaNs * start.in(startup, startPlace) + busNs / rate.in(bandwidth, ratePlace);
+        return hopCount * link.alphaNs * startup.at(startPlace) + busNs / bandwidth.at(ratePlace);
     };
-    return {timeNs(middle(hops), start.expected, rate.expected),
-            timeNs(hops.low, start.low, rate.high) / (1 + kFormulaError),
+    return {timeNs(hops.low, start.low, rate.high) / (1 + kFormulaError),
+            timeNs(middle(hops), start.expected, rate.expected),
             timeNs(hops.high, start.high, rate.low) * (1 + kFormulaError)};
 }
 
@@ -116,12 +116,11 @@ std::optional<CostEstimate> TransferCost::modelled(const Message& message, Algor
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
-    const ModelledTime then = modelledTime(*link, message, expected, choice);
-    CostEstimate estimate{then.expectedNs / expected, then.lowNs / explained, then.highNs / fastest, Basis::model};
+    const facts::Estimate then = modelledNs(*link, message, expected, choice);
+    facts::Estimate scale{then.low / explained, then.expected / expected, then.high / fastest};
     if (linkBound > 0)
-        estimate.scaleHigh =
-            std::max(estimate.scaleHigh, modelledTime(*link, message, linkBound, choice).highNs / linkBound);
-    return estimate;
+        scale.high = std::max(scale.high, modelledNs(*link, message, linkBound, choice).high / linkBound);
+    return CostEstimate{scale, Basis::model};
 }
 
 std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message,
@@ -132,17 +131,17 @@ std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& messag
     for (AlgorithmChoice choice : allowed) {
         const auto cost = of(message, choice);
         if (!cost) continue;
-        low = best ? std::min(low, cost->scaleLow) : cost->scaleLow;
-        high = best ? std::min(high, cost->scaleHigh) : cost->scaleHigh;
-        if (!best || cost->scale < best->cost.scale) best = Chosen{choice, *cost};
+        low = best ? std::min(low, cost->scale.low) : cost->scale.low;
+        high = best ? std::min(high, cost->scale.high) : cost->scale.high;
+        if (!best || cost->scale.expected < best->cost.scale.expected) best = Chosen{choice, *cost};
     }
     for (AlgorithmChoice choice : mayHave) {
         const auto cost = best ? of(message, choice) : std::nullopt;
         if (!cost) continue;
-        low = std::min(low, cost->scaleLow);
-        if (cost->scale < best->cost.scale) best = Chosen{choice, *cost};
+        low = std::min(low, cost->scale.low);
+        if (cost->scale.expected < best->cost.scale.expected) best = Chosen{choice, *cost};
     }
-    if (best) best->cost.scaleLow = low, best->cost.scaleHigh = std::max(high, best->cost.scale);
+    if (best) best->cost.scale = {low, best->cost.scale.expected, std::max(high, best->cost.scale.expected)};
     return best;
 }
 

@@ -19,9 +19,7 @@ enum class Basis : uint8_t {
 
 /// Factors on the recorded transfer time, so that what disturbs the job's links stays in.
 struct CostEstimate {
-    double scale = 1;
-    double scaleLow = 1;
-    double scaleHigh = 1;
+    facts::Estimate scale{1, 1, 1};
     Basis basis = Basis::model;
 };
 
@@ -65,11 +63,8 @@ class TransferCost {
 
   private:
     std::optional<CostEstimate> compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const;
-    struct ModelledTime {
-        double expectedNs = 0, lowNs = 0, highNs = 0;
-    };
-    ModelledTime modelledTime(const LinkModel& link, const Message& message, double explainedNs,
-                              AlgorithmChoice choice) const;
+    facts::Estimate modelledNs(const LinkModel& link, const Message& message, double explainedNs,
+                               AlgorithmChoice choice) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
     const LinkPeaks& m_peaks;

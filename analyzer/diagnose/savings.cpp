@@ -74,18 +74,18 @@ bool waitsAreHidden(const job::Analysis& analysis) {
     return static_cast<double>(idleNs) < SavingThresholds::kBusyIdle * static_cast<double>(stepNs);
 }
 
-void setSaving(job::Finding& finding, const edits::ReplayedSaving& saving) {
-    finding.savingNsPerStep = std::max(0.0, saving.ns);
-    finding.savingLowNs = std::max(0.0, saving.lowNs);
-    finding.savingHighNs = std::max(0.0, saving.highNs);
+void setSaving(job::Finding& finding, const facts::Estimate& saving) {
+    finding.savingNsPerStep = std::max(0.0, saving.expected);
+    finding.savingLowNs = std::max(0.0, saving.low);
+    finding.savingHighNs = std::max(0.0, saving.high);
     finding.savingReplayed = true;
 }
 
 /// A repair that was made in the job, in the order of depth.
 struct Repair {
     job::Finding* finding = nullptr;
-    edits::ReplayedSaving gained;  // beyond the repairs before it
-    bool small = false;            // less than a finding must cost
+    facts::Estimate gained;  // beyond the repairs before it
+    bool small = false;      // less than a finding must cost
 };
 
 double meanOf(const std::vector<double>& values) {
@@ -133,15 +133,14 @@ void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
         const bool alike = other.finding->id == hidden.finding->id;
         const bool partnerAlike = partner != nullptr && partner->finding->id == hidden.finding->id;
         if (partner == nullptr || (alike && !partnerAlike) ||
-            (alike == partnerAlike && other.gained.ns > partner->gained.ns))
+            (alike == partnerAlike && other.gained.expected > partner->gained.expected))
             partner = &other;
     }
     if (partner == nullptr) return;
     const double share = estimateNs(*hidden.finding) / (estimateNs(*hidden.finding) + estimateNs(*partner->finding));
-    const edits::ReplayedSaving all = partner->gained;
-    const edits::ReplayedSaving own = hidden.gained;
-    hidden.gained = {all.ns * share + own.ns, all.lowNs * share + own.lowNs, all.highNs * share + own.highNs};
-    partner->gained = {all.ns * (1 - share), all.lowNs * (1 - share), all.highNs * (1 - share)};
+    const facts::Estimate all = partner->gained;
+    hidden.gained = all * share + hidden.gained;
+    partner->gained = all * (1 - share);
     hidden.small = false;
 }
 
@@ -157,7 +156,7 @@ bool sameQuantity(const job::Finding& finding, double stepNs, double replayedSha
 }
 
 /// The job gains less by its repair than a finding must cost, whatever the detector estimated.
-void makeNote(job::Finding& finding, const edits::ReplayedSaving& saving, double share) {
+void makeNote(job::Finding& finding, const facts::Estimate& saving, double share) {
     finding.verdict = job::Verdict::note;
     finding.severity = std::max(0.0, share);
     setSaving(finding, saving);
@@ -170,7 +169,7 @@ void tellAlone(const job::Analysis& analysis, const std::vector<double>& unchang
     for (const Repair& repair : repairs) {
         edits::ChangedJob job = edits::unchangedJob(analysis);
         if (!changeAll(job, repair.finding->changes, analysis)) continue;
-        const double alone = edits::typicalSaving(unchanged, job.stepsNs).ns, together = repair.gained.ns;
+        const double alone = edits::typicalSaving(unchanged, job.stepsNs).expected, together = repair.gained.expected;
         if (std::abs(alone - together) <= SavingThresholds::kSameCost * std::max(alone, together)) continue;
         repair.finding->evidence.facts.push_back(fmt::format(
             "by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and "
@@ -185,14 +184,14 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
                              const std::vector<double>& all, std::vector<Repair>& repairs) {
     const double stepNs = reportedStepNs(analysis, unchanged);
     const auto shareOf = [&](const Repair& repair) {
-        return repair.gained.ns / (repair.finding->meanStepNs > 0 ? repair.finding->meanStepNs : stepNs);
+        return repair.gained.expected / (repair.finding->meanStepNs > 0 ? repair.finding->meanStepNs : stepNs);
     };
     bool demoted = false;
     for (Repair& repair : repairs) {
         if (!repair.small) continue;
         const bool others =
             std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
-        if (others && edits::typicalSaving(stepsWithout(analysis, repairs, repair.finding), all).ns >=
+        if (others && edits::typicalSaving(stepsWithout(analysis, repairs, repair.finding), all).expected >=
                           CommonThresholds::kFloorShare * stepNs)
             shareWithPartner(repair, repairs);
         demoted = demoted || repair.small;
@@ -214,8 +213,9 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
     if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
     const std::vector<double> repaired = demoted ? stepsWithout(analysis, repairs, nullptr) : all;
-    ceiling.saving = edits::typicalSaving(unchanged, repaired);
-    ceiling.share = ceiling.saving.ns / (edits::gainedByRareSteps(unchanged, repaired) ? meanOf(unchanged) : stepNs);
+    ceiling.savingNs = edits::typicalSaving(unchanged, repaired);
+    ceiling.share =
+        ceiling.savingNs.expected / (edits::gainedByRareSteps(unchanged, repaired) ? meanOf(unchanged) : stepNs);
     return ceiling;
 }
 
@@ -246,19 +246,19 @@ std::optional<Ceiling> replaySavings(const job::Analysis& analysis, std::vector<
             finding->changes.clear();
             continue;
         }
-        edits::ReplayedSaving gained = edits::typicalSaving(before.expected, next.stepsNs);
-        const double share = gained.ns / (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
+        facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
+        const double share = gained.expected / (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
         const bool belowFloor = share < CommonThresholds::kFloorShare;
         if (belowFloor && waitsHidden) continue;
-        const bool small = gained.ns <= 0 || (belowFloor && judgedByCost(*finding));
-        if (small && (finding->verdict != job::Verdict::found || gained.ns < 0)) {
+        const bool small = gained.expected <= 0 || (belowFloor && judgedByCost(*finding));
+        if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
             makeNote(*finding, gained, share);
             continue;
         }
         job = std::move(next);
         changes.insert(changes.end(), finding->changes.begin(), finding->changes.end());
         edits::StepSides after = sidesWith(analysis, changes, *job, unchanged);
-        gained = edits::gainOf(before, after).saving;
+        gained = edits::gainOf(before, after).savingNs;
         repairs.push_back({finding, gained, small});
         before = std::move(after);
     }

@@ -22,7 +22,7 @@ struct SavingThresholds {
 
 /// What all certain findings together save.
 struct Ceiling {
-    edits::ReplayedSaving saving;
+    facts::Estimate savingNs;
     double share = 0;     // of the typical replayed step; where rare steps alone gain, of the mean one
     size_t findings = 0;  // whose repair was replayed
 };

@@ -106,7 +106,7 @@ void Algorithm::apply(replay::TaskGraph& graph, const job::Analysis& analysis, E
         for (const replay::ExchangeMember& member : graph.membersOf(exchange))
             if (member.transfer != replay::kNoTask)
                 graph.durationNs[member.transfer] =
-                    scaledNs(graph.durationNs[member.transfer], estimate->scale / undone->scale);
+                    scaledNs(graph.durationNs[member.transfer], estimate->scale.expected / undone->scale.expected);
         exchange.algorithm = choice.algorithm;
         exchange.protocol = choice.protocol;
     }

@@ -144,7 +144,7 @@ class Rebucket {
         buckets.transferNs.assign(round.members.size(), {});
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
-            const std::optional<costs::Estimate> price = m_traffic.prices().ns(round.communicator, round.op, bytes);
+            const std::optional<facts::Estimate> price = m_traffic.prices().ns(round.communicator, round.op, bytes);
             if (!price)
                 throw EditError(
                     fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",

@@ -9,13 +9,13 @@
 namespace rankscope::edits {
 namespace {
 
-void widen(ReplayedSaving& gain, const std::vector<double>& before, const std::vector<double>& after) {
-    const ReplayedSaving typical = typicalSaving(before, after);
+void widen(facts::Estimate& gain, const std::vector<double>& before, const std::vector<double>& after) {
+    const facts::Estimate typical = typicalSaving(before, after);
     double mean = 0;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) mean += before[i] - after[i];
     mean /= static_cast<double>(std::max<size_t>(1, std::min(before.size(), after.size())));
-    gain.lowNs = std::min({gain.lowNs, typical.lowNs, mean});
-    gain.highNs = std::max({gain.highNs, typical.highNs, mean});
+    gain.low = std::min({gain.low, typical.low, mean});
+    gain.high = std::max({gain.high, typical.high, mean});
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, S
 
 SideGain gainOf(const StepSides& before, const StepSides& after) {
     SideGain gain{typicalSaving(before.expected, after.expected), false};
-    ReplayedSaving& saving = gain.saving;
+    facts::Estimate& saving = gain.savingNs;
     widen(saving, before.expected, after.expected);
     widen(saving, before.pessimistic, after.pessimistic);
     widen(saving, before.optimistic, after.optimistic);
@@ -66,11 +66,10 @@ SideGain gainOf(const StepSides& before, const StepSides& after) {
     }
     const double chance = std::sqrt(
         std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
-    saving.lowNs -= chance;
-    saving.highNs += chance;
+    saving = saving.widened(chance);
     if (gain.mayDoNothing || after.unplayable) {
-        saving.lowNs = std::min(saving.lowNs, 0.0);
-        saving.highNs = std::max(saving.highNs, 0.0);
+        saving.low = std::min(saving.low, 0.0);
+        saving.high = std::max(saving.high, 0.0);
     }
     gain.mayDoNothing = gain.mayDoNothing && !after.unplayable;
     return gain;
@@ -79,17 +78,14 @@ SideGain gainOf(const StepSides& before, const StepSides& after) {
 bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after) {
     std::vector<double> differences;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
-    return facts::median(std::move(differences)) < kRecurringGain * saving(before, after).ns;
+    return facts::median(std::move(differences)) < kRecurringGain * saving(before, after).expected;
 }
 
-ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
+facts::Estimate typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
     if (gainedByRareSteps(before, after)) return meanSaving(before, after);
-    ReplayedSaving result = saving(before, after);
-    const double shift = facts::median(before) - facts::median(after) - result.ns;
-    result.ns += shift;
-    result.lowNs += shift;
-    result.highNs += shift;
-    return result;
+    const facts::Estimate result = saving(before, after);
+    const double shift = facts::median(before) - facts::median(after) - result.expected;
+    return result + facts::Estimate::around(shift, 0);
 }
 
 }  // namespace rankscope::edits

@@ -38,7 +38,7 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
 void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);
 
 struct SideGain {
-    ReplayedSaving saving;
+    facts::Estimate savingNs;
     bool mayDoNothing = false;  // for all that is known the job stays as it is
 };
 
@@ -56,6 +56,6 @@ bool gainedByRareSteps(const std::vector<double>& before, const std::vector<doub
 /// By how much a typical step of `after` is faster: the difference of the medians, as reports give the step by its
 /// median. Where rare steps alone gain, that of the means: a typical step shows nothing of it. Step times in ns, by
 /// step.
-ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after);
+facts::Estimate typicalSaving(const std::vector<double>& before, const std::vector<double>& after);
 
 }  // namespace rankscope::edits

@@ -102,7 +102,7 @@ double TransferPrices::scatter(int64_t communicator, store::Op op) const {
     return known == m_scatter.end() ? 0 : known->second;
 }
 
-std::optional<costs::Estimate> TransferPrices::ns(int64_t communicator, store::Op op, double bytes) const {
+std::optional<facts::Estimate> TransferPrices::ns(int64_t communicator, store::Op op, double bytes) const {
     const auto known = m_prices.find({communicator, op});
     return known == m_prices.end() ? std::nullopt : known->second.ns(bytes);
 }

@@ -19,7 +19,7 @@ class TransferPrices {
     TransferPrices(const replay::TaskGraph& graph, const job::Analysis& analysis);
 
     /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
-    std::optional<costs::Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
+    std::optional<facts::Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
 
     /// Standard deviation of a transfer from what such a one takes, as a share of it.
     double scatter(int64_t communicator, store::Op op) const;

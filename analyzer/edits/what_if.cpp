@@ -143,23 +143,18 @@ std::string listEdits(const job::Analysis& analysis) {
     return possible + (others.empty() ? "" : "\nNot for this run\n" + others);
 }
 
-ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after) {
-    ReplayedSaving result;
-    result.ns = mean(before) - mean(after);
+facts::Estimate saving(const std::vector<double>& before, const std::vector<double>& after) {
     std::vector<double> differences;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
     // What a typical step gains varies by the quartiles, the mean over rare events by its standard error.
-    const double spread = std::max(facts::quartileHalfWidth(differences), meanError(differences));
-    result.lowNs = result.ns - spread;
-    result.highNs = result.ns + spread;
-    return result;
+    return facts::Estimate::around(mean(before) - mean(after),
+                                   std::max(facts::quartileHalfWidth(differences), meanError(differences)));
 }
 
-ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after) {
+facts::Estimate meanSaving(const std::vector<double>& before, const std::vector<double>& after) {
     std::vector<double> differences;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
-    const double ns = mean(before) - mean(after), error = meanError(differences);
-    return {ns, ns - error, ns + error};
+    return facts::Estimate::around(mean(before) - mean(after), meanError(differences));
 }
 
 double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) {
@@ -182,7 +177,7 @@ Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
     if (predicted.job.effect.hostMaySlow) addSlowHost(stepsWith, after);
     if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, stepsWith, after);
     const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
-    predicted.saving = gain.saving;
+    predicted.savingNs = gain.savingNs;
     predicted.mayDoNothing = gain.mayDoNothing;
     return predicted;
 }
@@ -201,7 +196,7 @@ WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<E
     result.typicalStepNs = rare || analysis.stepNs <= 0 ? replay.measuredStepNs : analysis.stepNs;
     result.tokens = after.effect.tokens;
     result.replicas = after.effect.replicas;
-    result.saving = predicted.saving;
+    result.savingNs = predicted.savingNs;
     const replay::Schedule schedule = replay::simulate(after.graph);
     result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
     result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);

@@ -4,17 +4,10 @@
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/trial_graph.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/replay/critical_path.h"
 
 namespace rankscope::edits {
-
-/// A difference of two replays, ns per step at equal tokens, and an interval by the steps' variation and by what the
-/// trace leaves open of the change.
-struct ReplayedSaving {
-    double ns = 0;
-    double lowNs = 0;
-    double highNs = 0;
-};
 
 /// The graph of a job after changes.
 struct ChangedJob {
@@ -42,7 +35,7 @@ struct WhatIf {
     double tokens = 1;  // tokens of a changed step / tokens of a step as recorded, on as many ranks
     double replicas =
         1;  // ranks, and with them tokens of a step, as a multiple of those recorded: not counted in `saving`
-    ReplayedSaving saving;
+    facts::Estimate savingNs;
     std::vector<RankTimes> before, after;  // by rank
     std::vector<replay::PathShare> pathBefore, pathAfter;
     std::vector<std::string> assumed;
@@ -77,11 +70,11 @@ class TrialJob {
 };
 
 /// By how much the mean step of `after` is faster than that of `before`, ChangedJob::stepsNs.
-ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);
+facts::Estimate saving(const std::vector<double>& before, const std::vector<double>& after);
 
 /// The same of what hits some steps only: steps differ widely in what they gain, their mean is known to its standard
 /// error.
-ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after);
+facts::Estimate meanSaving(const std::vector<double>& before, const std::vector<double>& after);
 
 /// The changes that this run can be asked for, with their syntax and help, and why it cannot be asked for the others.
 std::string listEdits(const job::Analysis& analysis);
@@ -89,7 +82,7 @@ std::string listEdits(const job::Analysis& analysis);
 /// The unchanged job's steps, and all changes to it one after the other. Throws EditError.
 struct Predicted {
     ChangedJob job;
-    ReplayedSaving saving;
+    facts::Estimate savingNs;
     bool mayDoNothing = false;  // for all that is known the job stays as it is
 };
 Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,

@@ -6,6 +6,22 @@
 
 namespace rankscope::facts {
 
+/// A value and how far it may be off. The unit is that of the variable's name.
+struct Estimate {
+    double low = 0;
+    double expected = 0;
+    double high = 0;
+
+    /// With an error on either side.
+    static Estimate around(double value, double error) { return {value - error, value, value + error}; }
+    Estimate widened(double error) const { return {low - error, expected, high + error}; }
+    Estimate operator+(const Estimate& other) const {
+        return {low + other.low, expected + other.expected, high + other.high};
+    }
+    /// By a factor that is not negative.
+    Estimate operator*(double factor) const { return {low * factor, expected * factor, high * factor}; }
+};
+
 double median(std::vector<double> values);
 
 /// Standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right for normal

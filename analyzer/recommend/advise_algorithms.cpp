@@ -102,16 +102,17 @@ std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const
                                         shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s",
                                         choiceText(group.message.present), choiceText(at->second.choice))];
         line.count += group.count;
-        line.gainNs += std::abs(1 - at->second.cost.scale) * group.totalNs;
+        line.gainNs += std::abs(1 - at->second.cost.scale.expected) * group.totalNs;
         if (line.count == group.count) line.nowNs = group.message.presentNs, line.cost = at->second.cost;
     }
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [what, line] : byWhat)
         lines.emplace_back(
-            line.gainNs, fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what,
-                                     text::durationText(line.nowNs), text::durationText(line.nowNs * line.cost.scale),
-                                     text::durationText(line.nowNs * line.cost.scaleLow),
-                                     text::durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
+            line.gainNs,
+            fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what, text::durationText(line.nowNs),
+                        text::durationText(line.nowNs * line.cost.scale.expected),
+                        text::durationText(line.nowNs * line.cost.scale.low),
+                        text::durationText(line.nowNs * line.cost.scale.high), basisText(line.cost.basis)));
     std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> texts;
     for (const auto& [gain, text] : lines)
@@ -127,7 +128,7 @@ std::string riskOf(const AlgorithmCandidates& candidates, const Outcome& outcome
     for (const MessageGroup& group : candidates.groups()) {
         const auto at = outcome.changed.find(group.key);
         if (at != outcome.changed.end())
-            slower += std::max(0.0, at->second.cost.scale - 1) * group.totalNs / std::max(1, steps);
+            slower += std::max(0.0, at->second.cost.scale.expected - 1) * group.totalNs / std::max(1, steps);
     }
     if (slower < 1'000)
         return "none of this job's collectives gets slower; sizes and groups it does not use were not judged";

@@ -129,8 +129,6 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
         recommendation.evidence.push_back("nothing changes should each present bucket be a single tensor");
     recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
     recommendation.savingNs = step.savingNs;
-    recommendation.savingLowNs = step.lowNs;
-    recommendation.savingHighNs = step.highNs;
     recommendation.risk = "memory: gradients of one bucket more";
     recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
     if (overlap) {

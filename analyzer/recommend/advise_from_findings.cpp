@@ -190,9 +190,7 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
                 recommendation.change.edits = finding.changes;
             else
                 recommendation.certainty = Certainty::tryAndMeasure;
-            recommendation.savingNs = *finding.savingNsPerStep;
-            recommendation.savingLowNs = finding.savingLowNs;
-            recommendation.savingHighNs = finding.savingHighNs;
+            recommendation.savingNs = {finding.savingLowNs, *finding.savingNsPerStep, finding.savingHighNs};
             recommendation.verify =
                 fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
             more.push_back(std::move(recommendation));
@@ -225,9 +223,7 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
         cure.evidence = finding.evidence.facts;
         cure.savingKnown = finding.savingNsPerStep.has_value();
         cure.meanStepNs = finding.meanStepNs;
-        cure.savingNs = finding.savingNsPerStep.value_or(0);
-        cure.savingLowNs = finding.savingLowNs;
-        cure.savingHighNs = finding.savingHighNs;
+        cure.savingNs = {finding.savingLowNs, finding.savingNsPerStep.value_or(0), finding.savingHighNs};
         const std::string run = text::shellWord(context.runName);
         if (finding.savingReplayed) {
             cure.change.edits = finding.changes;

@@ -38,13 +38,11 @@ std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int 
 void take(Recommendation& recommendation, const std::string& change, const EditedStep& step) {
     recommendation.change.edits = {change};
     recommendation.savingNs = step.savingNs;
-    recommendation.savingLowNs = step.lowNs;
-    recommendation.savingHighNs = step.highNs;
     recommendation.evidence.insert(recommendation.evidence.end(), step.assumed.begin(), step.assumed.end());
 }
 
 bool worthIt(const AdviceContext& context, const EditedStep& step) {
-    return step.savingNs > context.noiseNs && step.lowNs > 0;
+    return step.savingNs.expected > context.noiseNs && step.savingNs.low > 0;
 }
 
 /// What the finding proposes, the fewest that bring the bubble under its threshold: it is taken where nothing is much
@@ -69,7 +67,8 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
                                           pipeline.microBatches, text::durationText(std::max(0.0, mostNs)))});
     };
     const auto most = tryPlan(context, *counts.rbegin(), pipeline.virtualStages, pipeline.virtualStages);
-    if (most && most->step.savingNs <= kCloseEnough * context.analysis.stepNs) return keep(most->step.savingNs);
+    if (most && most->step.savingNs.expected <= kCloseEnough * context.analysis.stepNs)
+        return keep(most->step.savingNs.expected);
     std::vector<Plan> plans;
     for (int count : counts)
         if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages))
@@ -78,18 +77,18 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     double mostNs = 0;
     std::vector<std::string> shown;
     for (const Plan& plan : plans) {
-        mostNs = std::max(mostNs, plan.step.savingNs);
-        shown.push_back(
-            fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
+        mostNs = std::max(mostNs, plan.step.savingNs.expected);
+        shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches,
+                                    -100 * plan.step.savingNs.expected / context.analysis.stepNs));
     }
     const auto isProposed =
         std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
     const double closeNs = mostNs - kCloseEnough * (context.analysis.stepNs - mostNs);
     const Plan& best =
-        isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
+        isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs.expected >= closeNs
             ? *isProposed
             : *std::find_if(plans.begin(), plans.end(),
-                            [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
+                            [&](const Plan& plan) { return plan.step.savingNs.expected >= closeNs; });
     if (!worthIt(context, best.step) || mostNs <= kCloseEnough * context.analysis.stepNs) return keep(mostNs);
     Recommendation recommendation;
     recommendation.area = "micro_batches";
@@ -99,11 +98,11 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     recommendation.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
     recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
     if (isProposed != plans.end() && best.microBatches != proposed)
-        recommendation.evidence.push_back(
-            fmt::format("{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are "
-                        "the fewest within {} of the best",
-                        diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->step.savingNs)),
-                        best.microBatches, text::percentText(kCloseEnough)));
+        recommendation.evidence.push_back(fmt::format(
+            "{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are "
+            "the fewest within {} of the best",
+            diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->step.savingNs.expected)),
+            best.microBatches, text::percentText(kCloseEnough)));
     take(recommendation, best.change, best.step);
     recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
     recommendation.risk = pipeline.schedule == "gpipe"
@@ -122,18 +121,19 @@ void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pi
         if (auto plan =
                 tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages))
             plans.push_back(std::move(*plan));
-    const auto best = std::max_element(plans.begin(), plans.end(),
-                                       [](const Plan& a, const Plan& b) { return a.step.savingNs < b.step.savingNs; });
+    const auto best = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+        return a.step.savingNs.expected < b.step.savingNs.expected;
+    });
     if (best == plans.end()) {
         advice.kept.push_back(
             {"virtual_stages", fmt::format("keep {}: the stages cannot be cut into more, or not with {} micro-batches",
                                            pipeline.virtualStages, pipeline.microBatches)});
         return;
     }
-    if (!worthIt(context, best->step) || best->step.savingNs <= kCloseEnough * context.analysis.stepNs) {
+    if (!worthIt(context, best->step) || best->step.savingNs.expected <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back(
             {"virtual_stages", fmt::format("keep {}: more of them gain {} a step at most", pipeline.virtualStages,
-                                           text::durationText(std::max(0.0, best->step.savingNs)))});
+                                           text::durationText(std::max(0.0, best->step.savingNs.expected)))});
         return;
     }
     Recommendation recommendation;
@@ -177,7 +177,7 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!worthIt(context, *step)) {
         advice.kept.push_back(
             {"prefetch", fmt::format("keep it: gathering one layer ahead gains {} a step, which is no more than chance",
-                                     text::durationText(std::max(0.0, step->savingNs)))});
+                                     text::durationText(std::max(0.0, step->savingNs.expected)))});
         return;
     }
     Recommendation recommendation;

@@ -18,9 +18,7 @@ void add(TunerAdvice& row, const MessageGroup& group, const costs::CostEstimate&
     const double now = group.count * group.message.presentNs;
     row.perStep += group.count;
     row.nowNs += now;
-    row.expectedNs += now * cost.scale;
-    row.thenNs.low += now * cost.scaleLow;
-    row.thenNs.high += now * cost.scaleHigh;
+    row.thenNs = row.thenNs + cost.scale * now;
 }
 
 /// By a row of larger messages with the same choice.
@@ -28,9 +26,7 @@ void extend(TunerAdvice& row, const TunerAdvice& next) {
     row.maxBytes = next.maxBytes;
     row.perStep += next.perStep;
     row.nowNs += next.nowNs;
-    row.expectedNs += next.expectedNs;
-    row.thenNs.low += next.thenNs.low;
-    row.thenNs.high += next.thenNs.high;
+    row.thenNs = row.thenNs + next.thenNs;
 }
 
 }  // namespace
@@ -40,7 +36,9 @@ TransferScale Outcome::scale(Side side) const {
         const auto at = changed.find(key);
         if (at == changed.end()) return 1.0;
         const costs::CostEstimate& cost = at->second.cost;
-        return side == Side::expected ? cost.scale : side == Side::pessimistic ? cost.scaleHigh : cost.scaleLow;
+        return side == Side::expected      ? cost.scale.expected
+               : side == Side::pessimistic ? cost.scale.high
+                                           : cost.scale.low;
     };
 }
 
@@ -79,7 +77,7 @@ bool AlgorithmCandidates::passedOver(store::Protocol protocol) const {
         const costs::AlgorithmChoice instead{group.message.present.algorithm, protocol};
         if (!m_present.rules.ruleOf(group.key.op).allows(instead)) return false;
         const auto cost = m_context.cost.of(group.message, instead);
-        return cost && cost->scaleHigh < 1;
+        return cost && cost->scale.high < 1;
     });
 }
 
@@ -153,7 +151,7 @@ Outcome AlgorithmCandidates::eachAtItsBest() const {
         std::optional<costs::TransferCost::Chosen> best;
         for (costs::AlgorithmChoice choice : supported(group)) {
             const auto cost = m_context.cost.of(group.message, choice);
-            if (cost && cost->scaleHigh < (best ? best->cost.scaleHigh : 1))
+            if (cost && cost->scale.high < (best ? best->cost.scale.high : 1))
                 best = costs::TransferCost::Chosen{choice, *cost};
         }
         if (best) put(outcome, group, *best);

@@ -16,20 +16,6 @@
 namespace rankscope::recommend {
 namespace {
 
-Gain gainOf(const EditedStep& step) {
-    return {step.savingNs, step.lowNs, step.highNs};
-}
-
-Gain savingOf(const Recommendation& r) {
-    return {r.savingNs, r.savingLowNs, r.savingHighNs};
-}
-
-void setSaving(const EditedStep& step, Recommendation& r) {
-    r.savingNs = step.savingNs;
-    r.savingLowNs = step.lowNs;
-    r.savingHighNs = step.highNs;
-}
-
 /// Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
 bool isSure(const Recommendation& r, const EditedStep& gained) {
     return r.area == "algorithm" || gained.surelyGains();
@@ -47,12 +33,14 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
         if (auto change = transferChangeOf(recorded, r.settings)) r.change.transfers = std::move(change);
         if (!context.predictor.after || r.change.empty()) continue;
         const auto played = context.predictor.after(r.change);
-        if (played) setSaving(played->gained, r);
+        if (played) r.savingNs = played->gained.savingNs;
         if (!played || !isSure(r, played->gained)) r.certainty = Certainty::tryAndMeasure;
     }
-    std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.savingNs <= context.noiseNs; });
-    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(),
-                     [](const Recommendation& a, const Recommendation& b) { return a.savingNs > b.savingNs; });
+    std::erase_if(advice.recommendations,
+                  [&](const Recommendation& r) { return r.savingNs.expected <= context.noiseNs; });
+    std::stable_sort(
+        advice.recommendations.begin(), advice.recommendations.end(),
+        [](const Recommendation& a, const Recommendation& b) { return a.savingNs.expected > b.savingNs.expected; });
     return advice;
 }
 
@@ -92,9 +80,9 @@ struct Accepted {
     /// Where the replay can make it on top of the others, and it still gains more than chance.
     bool take(Recommendation r) {
         auto played = now().predictor.after(r.change);
-        if (!played || played->gained.savingNs <= now().noiseNs) return false;
+        if (!played || played->gained.savingNs.expected <= now().noiseNs) return false;
         if (!isSure(r, played->gained)) return false;
-        setSaving(played->gained, r);
+        r.savingNs = played->gained.savingNs;
         judges.push_back(std::move(*played));
         AdviceContext next{now().analysis, now().findings, now().evidence, now().cost,   judges.back(),
                            now().nccl,     now().noiseNs,  now().runName,  now().settled};
@@ -145,7 +133,7 @@ std::vector<const Recommendation*> startsOf(const Advice& alone) {
 struct Way {
     Accepted accepted;
     Advice then;  // what the advisers say of the job with all of them
-    double savingNs() const { return accepted.now().predictor.total.savingNs; }
+    double savingNs() const { return accepted.now().predictor.total.savingNs.expected; }
 };
 
 /// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin
@@ -188,7 +176,7 @@ bool holdsArea(const List& list, const std::string& area) {
 /// What each gains on the job as it was recorded.
 void setAlone(const AdviceContext& recorded, Recommendation& r) {
     if (!recorded.predictor.after || r.change.empty()) return;
-    if (const auto played = recorded.predictor.after(r.change)) r.alone = gainOf(played->gained);
+    if (const auto played = recorded.predictor.after(r.change)) r.alone = played->gained.savingNs;
 }
 
 /// Rows are for the sizes of the job as the other settings leave it.
@@ -203,14 +191,15 @@ void tabulateAgain(const AdviceContext& recorded, const Accepted& accepted, Reco
 void rank(std::vector<Recommendation> settings, std::vector<Recommendation> cures, std::vector<Recommendation> trials,
           Advice& advice) {
     const auto larger = [](const Recommendation& a, const Recommendation& b) {
-        return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs;
+        return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs.expected > b.savingNs.expected;
     };
     std::stable_sort(cures.begin(), cures.end(), larger);
     std::stable_sort(trials.begin(), trials.end(), larger);
     std::vector<Recommendation>& all = advice.recommendations;
     auto cure = cures.begin();
     for (Recommendation& setting : settings) {
-        while (cure != cures.end() && cure->savingNs > setting.savingNs) all.push_back(std::move(*cure++));
+        while (cure != cures.end() && cure->savingNs.expected > setting.savingNs.expected)
+            all.push_back(std::move(*cure++));
         all.push_back(std::move(setting));
     }
     all.insert(all.end(), std::make_move_iterator(cure), std::make_move_iterator(cures.end()));
@@ -242,7 +231,7 @@ std::optional<Together> playedTogether(const AdviceContext& recorded, const Acce
     Together together;
     together.noiseNs = recorded.noiseNs;
     together.settings = static_cast<int>(accepted.settings.size());
-    together.gain = gainOf(accepted.now().predictor.total);
+    together.gain = accepted.now().predictor.total.savingNs;
     JobChange cured;
     for (const Recommendation& cure : cures) {
         if (cure.change.empty()) continue;
@@ -251,34 +240,28 @@ std::optional<Together> playedTogether(const AdviceContext& recorded, const Acce
     }
     if (together.cures == 0) return together;
     auto judge = recorded.predictor.after(cured);
-    if (judge) together.cured = gainOf(judge->total);
+    if (judge) together.cured = judge->total.savingNs;
     if (together.cures == 1)  // the same question as the finding's own
         for (const Recommendation& cure : cures)
-            if (!cure.change.empty()) together.cured = savingOf(cure);
+            if (!cure.change.empty()) together.cured = cure.savingNs;
     for (const Recommendation& setting : accepted.settings)
         if (judge) judge = judge->after(setting.change);
-    if (judge) together.both = gainOf(judge->total);
+    if (judge) together.both = judge->total.savingNs;
     return together;
-}
-
-void widen(Gain& gain, double errorNs) {
-    gain.lowNs -= errorNs;
-    gain.highNs += errorNs;
 }
 
 /// Gains are known no better than the replay knows the step as it is; changes refer to what does not outlive this.
 void finish(double errorNs, Advice& advice) {
     for (auto* list : {&advice.recommendations, &advice.alternatives})
         for (Recommendation& r : *list) {
-            r.savingLowNs -= errorNs;
-            r.savingHighNs += errorNs;
-            if (r.alone) widen(*r.alone, errorNs);
+            r.savingNs = r.savingNs.widened(errorNs);
+            if (r.alone) r.alone = r.alone->widened(errorNs);
             r.change = {};
         }
     if (!advice.together) return;
-    widen(advice.together->gain, errorNs);
-    if (advice.together->cured) widen(*advice.together->cured, errorNs);
-    if (advice.together->both) widen(*advice.together->both, errorNs);
+    advice.together->gain = advice.together->gain.widened(errorNs);
+    for (std::optional<facts::Estimate>* played : {&advice.together->cured, &advice.together->both})
+        if (*played) *played = (*played)->widened(errorNs);
 }
 
 }  // namespace
@@ -288,7 +271,7 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
     tell("each setting by itself", kAlone);
     Advice alone = ask(recorded, recorded);
     for (Recommendation& r : alone.recommendations)
-        r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(savingOf(r)) : std::nullopt;
+        r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(r.savingNs) : std::nullopt;
     Advice now = alone;
     takeAll(recorded, alone, tell, accepted, now);
     tell("all settings together", kTogether);

@@ -7,7 +7,7 @@ namespace rankscope::recommend {
 
 EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after) {
     const edits::SideGain gain = edits::gainOf(before, after);
-    return {gain.saving.ns, gain.saving.lowNs, gain.saving.highNs, {}, gain.mayDoNothing};
+    return {gain.savingNs, {}, gain.mayDoNothing};
 }
 
 PlayedJob::PlayedJob(const job::Analysis& analysis, double noiseNs, Playing playing)
@@ -30,11 +30,11 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     if (played == nullptr) return std::nullopt;
     next.m_steps = played->sides;
     next.m_effect = played->effect;
-    const auto mayLose = [&](const edits::StepSides& sides) { return edits::gainOf(m_steps, sides).saving.lowNs < 0; };
+    const auto mayLose = [&](const edits::StepSides& sides) { return edits::gainOf(m_steps, sides).savingNs.low < 0; };
     const bool candidate = depth == Depth::candidate;
     if (!next.m_effect.open ||
-        (candidate &&
-         (mayLose(next.m_steps) || edits::typicalSaving(m_steps.expected, next.m_steps.expected).ns <= m_noiseNs)))
+        (candidate && (mayLose(next.m_steps) ||
+                       edits::typicalSaving(m_steps.expected, next.m_steps.expected).expected <= m_noiseNs)))
         return next;
     const auto stepsWith = [&](edits::Outlook outlook) {
         // What is no more than a candidate is often given up after the first outlook.
@@ -67,7 +67,7 @@ std::vector<std::optional<double>> PlayedJob::expectedGains(const std::vector<st
         const JobPlayer::Played* played = m_player->play(m_state.edits, {edit}, m_state.transfers);
         gains.push_back(played == nullptr
                             ? std::nullopt
-                            : std::optional(edits::typicalSaving(m_steps.expected, played->sides.expected).ns));
+                            : std::optional(edits::typicalSaving(m_steps.expected, played->sides.expected).expected));
     }
     return gains;
 }

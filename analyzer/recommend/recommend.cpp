@@ -42,11 +42,11 @@ double mean(const std::vector<double>& values) {
 
 void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic,
                const std::vector<double>& optimistic, Recommendation& recommendation) {
-    recommendation.savingNs = facts::median(expected);
-    recommendation.savingLowNs = std::min({recommendation.savingNs, facts::median(pessimistic), mean(pessimistic)}) -
-                                 facts::quartileHalfWidth(pessimistic);
-    recommendation.savingHighNs = std::max({recommendation.savingNs, facts::median(optimistic), mean(optimistic)}) +
-                                  facts::quartileHalfWidth(optimistic);
+    const double typical = facts::median(expected);
+    recommendation.savingNs = {
+        std::min({typical, facts::median(pessimistic), mean(pessimistic)}) - facts::quartileHalfWidth(pessimistic),
+        typical,
+        std::max({typical, facts::median(optimistic), mean(optimistic)}) + facts::quartileHalfWidth(optimistic)};
 }
 
 std::vector<std::string> Advice::whyNothingJudged() const {

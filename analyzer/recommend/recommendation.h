@@ -9,6 +9,7 @@
 
 #include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_version.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/job_change.h"
 
 namespace rankscope::recommend {
@@ -24,13 +25,6 @@ enum class AdviceKind : uint8_t {
     program,  // nor this: what the program does, its model, its input
 };
 
-/// Saved per step, ns, at equal tokens.
-struct Gain {
-    double ns = 0;
-    double lowNs = 0;
-    double highNs = 0;
-};
-
 /// One line of a tuner table: forces a choice where collective, size and group match.
 struct TunerAdvice {
     store::Op op = store::Op::unknown;
@@ -41,8 +35,7 @@ struct TunerAdvice {
     // What the row changes, of all communicators together.
     double perStep = 0;  // collectives, mean
     double nowNs = 0;    // their transfers in a step
-    costs::Range thenNs;
-    double expectedNs = 0;
+    facts::Estimate thenNs = {};
 };
 
 /// What to change, in each of the languages it can be said in; empty where it cannot.
@@ -75,15 +68,13 @@ struct Recommendation {
     std::vector<std::string> steps;  // of what is no setting: what to do
     std::vector<std::string> notes;  // where the settings belong: who sets a variable now
     std::vector<std::string> evidence;
-    std::string basis;        // where the prediction comes from
-    double savingNs = 0;      // per step, at equal tokens, on top of onTopOf
-    bool savingKnown = true;  // false: something is to be repaired, and nothing tells what that gains
-    double meanStepNs = 0;    // what the saving is a share of where rare steps alone gain; 0: the typical step
-    double savingLowNs = 0;
-    double savingHighNs = 0;
-    std::vector<int> onTopOf;   // numbers: with these made before it
-    std::optional<Gain> alone;  // on the job as it was recorded
-    int alternativeTo = 0;      // number of what sets the same thing otherwise; 0: none
+    std::string basis;         // where the prediction comes from
+    facts::Estimate savingNs;  // per step, at equal tokens, on top of onTopOf
+    bool savingKnown = true;   // false: something is to be repaired, and nothing tells what that gains
+    double meanStepNs = 0;     // what the saving is a share of where rare steps alone gain; 0: the typical step
+    std::vector<int> onTopOf;  // numbers: with these made before it
+    std::optional<facts::Estimate> alone;  // on the job as it was recorded
+    int alternativeTo = 0;                 // number of what sets the same thing otherwise; 0: none
     std::string risk;
     std::string verify;
     JobChange change;  // what the replay makes of it; empty: it cannot be played
@@ -91,11 +82,11 @@ struct Recommendation {
 
 /// Played together, never added.
 struct Together {
-    int settings = 0;           // recommended ones
-    Gain gain;                  // of these
-    int cures = 0;              // of what no setting cures, and can be played
-    std::optional<Gain> cured;  // of these
-    std::optional<Gain> both;
+    int settings = 0;                      // recommended ones
+    facts::Estimate gain;                  // of these
+    int cures = 0;                         // of what no setting cures, and can be played
+    std::optional<facts::Estimate> cured;  // of these
+    std::optional<facts::Estimate> both;
     double noiseNs = 0;  // what gains less beside the others gains nothing
 };
 

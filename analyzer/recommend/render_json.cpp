@@ -39,8 +39,8 @@ Json settingsJson(const Settings& settings) {
             {"job", settings.launcher}};
 }
 
-Json gainJson(const Gain& gain) {
-    return {{"predicted_saving_ns", whole(gain.ns)}, {"interval_ns", {whole(gain.lowNs), whole(gain.highNs)}}};
+Json gainJson(const facts::Estimate& gain) {
+    return {{"predicted_saving_ns", whole(gain.expected)}, {"interval_ns", {whole(gain.low), whole(gain.high)}}};
 }
 
 const char* kindName(AdviceKind kind) {
@@ -72,8 +72,8 @@ Json recommendationJson(const Recommendation& r) {
                  {"certainty", r.certainty == Certainty::recommended ? "recommended" : "try"},
                  {"findings", r.findings}};
     json.update(settingsJson(r.settings));
-    json["predicted_saving_ns"] = r.savingKnown ? Json(whole(r.savingNs)) : Json(nullptr);
-    json["interval_ns"] = r.savingKnown ? Json{whole(r.savingLowNs), whole(r.savingHighNs)} : Json(nullptr);
+    json["predicted_saving_ns"] = r.savingKnown ? Json(whole(r.savingNs.expected)) : Json(nullptr);
+    json["interval_ns"] = r.savingKnown ? Json{whole(r.savingNs.low), whole(r.savingNs.high)} : Json(nullptr);
     json["on_top_of"] = r.onTopOf;
     json["alone"] = r.alone ? gainJson(*r.alone) : Json(nullptr);
     if (r.alternativeTo > 0) json["alternative_to"] = r.alternativeTo;

@@ -26,17 +26,16 @@ std::string head(const Advice& advice, const char* what) {
                        advice.nccl ? advice.nccl->text() : "of unknown version");
 }
 
-std::string gainText(const Gain& gain) {
-    return fmt::format("{} a step shorter ({} to {})", text::durationText(gain.ns),
-                       text::durationText(std::max(0.0, gain.lowNs)), text::durationText(gain.highNs));
+std::string gainText(const facts::Estimate& gain) {
+    return fmt::format("{} a step shorter ({} to {})", text::durationText(gain.expected),
+                       text::durationText(std::max(0.0, gain.low)), text::durationText(gain.high));
 }
 
 /// A file is taken by itself: so what it gains without the others is told first.
 std::string gain(const Recommendation& r) {
-    const Gain added{r.savingNs, r.savingLowNs, r.savingHighNs};
-    if (r.onTopOf.empty() || !r.alone) return fmt::format("# {}: {}\n", oneLine(r.title), gainText(added));
+    if (r.onTopOf.empty() || !r.alone) return fmt::format("# {}: {}\n", oneLine(r.title), gainText(r.savingNs));
     return fmt::format("# {}: by itself {}; on top of {} {}\n", oneLine(r.title), gainText(*r.alone),
-                       fmt::join(r.onTopOf, ", "), gainText(added));
+                       fmt::join(r.onTopOf, ", "), gainText(r.savingNs));
 }
 
 /// What a file without a setting says, in one line.
@@ -128,7 +127,7 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
         out +=
             fmt::format("# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n",
                         row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
-                        text::durationText(row.nowNs), text::durationText(row.expectedNs),
+                        text::durationText(row.nowNs), text::durationText(row.thenNs.expected),
                         text::durationText(row.thenNs.low), text::durationText(row.thenNs.high));
         out += fmt::format("{},{},{},{},{},-1,{},{}\n", costs::ncclName(row.op), row.minBytes, row.maxBytes,
                            costs::tunerName(row.choice.algorithm), costs::ncclName(row.choice.protocol),

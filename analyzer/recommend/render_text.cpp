@@ -46,12 +46,12 @@ std::vector<std::string> settingLines(const Settings& settings) {
     return lines;
 }
 
-std::string intervalText(const Gain& gain, double stepNs) {
+std::string intervalText(const facts::Estimate& gain, double stepNs) {
     const auto end = [](double ns) {
         return ns > 0 ? text::durationText(ns) : ns < -1'000 ? "-" + text::durationText(-ns) : std::string("nothing");
     };
-    return fmt::format("{} per step ({}; {} to {})", end(gain.ns),
-                       stepNs > 0 ? text::percentText(gain.ns / stepNs) : "?", end(gain.lowNs), end(gain.highNs));
+    return fmt::format("{} per step ({}; {} to {})", end(gain.expected),
+                       stepNs > 0 ? text::percentText(gain.expected / stepNs) : "?", end(gain.low), end(gain.high));
 }
 
 std::string numbersText(const std::vector<int>& numbers) {
@@ -71,7 +71,7 @@ std::vector<int> curesOf(const Advice& advice) {
 std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
     if (!r.savingKnown) return {"unknown"};
     if (r.meanStepNs > 0) stepNs = r.meanStepNs;
-    const Gain gain{r.savingNs, r.savingLowNs, r.savingHighNs};
+    const facts::Estimate& gain = r.savingNs;
     if (r.onTopOf.empty()) return {intervalText(gain, stepNs)};
     std::vector<std::string> lines = {
         fmt::format("{}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};
@@ -94,7 +94,7 @@ std::string togetherText(const Together& together, const std::vector<int>& cures
     if (together.settings == 0 || !together.both) return out;
     out += fmt::format("Cured, and with the settings: about {} shorter\n", intervalText(*together.both, stepNs));
     out += "The settings are judged with that still there";
-    out += together.both->ns - together.cured->ns > together.noiseNs
+    out += together.both->expected - together.cured->expected > together.noiseNs
                ? ": once it is cured, run again and ask again\n"
                : ", and gain nothing once it is cured: cure it first, run again and ask again\n";
     return out;

@@ -8,22 +8,21 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/recommend/job_change.h"
 
 namespace rankscope::recommend {
 
-/// What a change saves, ns per step at equal tokens: the typical step, and an interval from the steps' variation and
-/// what the estimates of transfers leave open.
+/// What a change saves, per step at equal tokens: the typical step, and an interval from the steps' variation and what
+/// the estimates of transfers leave open.
 struct EditedStep {
-    double savingNs = 0;
-    double lowNs = 0;
-    double highNs = 0;
+    facts::Estimate savingNs;
     std::vector<std::string> assumed;
     bool mayDoNothing = false;  // for all that is known the job stays as it is
 
     /// Whatever is left open; or it may change nothing, but does no harm.
-    bool surelyGains() const { return lowNs > 0 || (mayDoNothing && lowNs >= 0); }
+    bool surelyGains() const { return savingNs.low > 0 || (mayDoNothing && savingNs.low >= 0); }
 };
 
 /// How jobs are played.

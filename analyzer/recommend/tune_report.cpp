@@ -20,9 +20,9 @@ std::string signedDuration(double ns) {
 
 /// "3.1 ms (1.2 %), 2.9 ms to 3.3 ms"
 std::string gainText(const TuneGain& gain, double stepNs) {
-    return fmt::format("{} ({}{}), {} to {}", signedDuration(gain.gainNs), gain.gainNs < 0 ? "-" : "",
-                       text::percentText(std::abs(gain.gainNs) / stepNs), signedDuration(gain.lowNs),
-                       signedDuration(gain.highNs));
+    return fmt::format("{} ({}{}), {} to {}", signedDuration(gain.gainNs.expected), gain.gainNs.expected < 0 ? "-" : "",
+                       text::percentText(std::abs(gain.gainNs.expected) / stepNs), signedDuration(gain.gainNs.low),
+                       signedDuration(gain.gainNs.high));
 }
 
 std::string verdictText(const MeasuredCandidate& measured) {
@@ -39,8 +39,8 @@ std::string verdictText(const MeasuredCandidate& measured) {
             break;
     }
     if (measured.changedNothing) return "no difference: NCCL chose as by default";
-    return measured.gain && measured.gain->lowNs > 0 ? "too little to be worth a setting"
-                                                     : "no difference beyond noise";
+    return measured.gain && measured.gain->gainNs.low > 0 ? "too little to be worth a setting"
+                                                          : "no difference beyond noise";
 }
 
 std::string predictionText(const MeasuredCandidate& measured) {
@@ -50,7 +50,7 @@ std::string predictionText(const MeasuredCandidate& measured) {
     if (const auto& interval = measured.candidate.predictedIntervalNs)
         text += fmt::format(" ({} to {})", signedDuration(interval->first), signedDuration(interval->second));
     if (!measured.gain) return text;
-    const double error = measured.gain->gainNs - *predicted;
+    const double error = measured.gain->gainNs.expected - *predicted;
     return text + fmt::format(", measured {} {}", text::durationText(std::abs(error)), error < 0 ? "less" : "more");
 }
 
@@ -88,18 +88,20 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
     json["failure"] = measured.failure.empty() ? Json(nullptr) : Json(measured.failure);
     json["nccl_chose_as_by_default"] = measured.changedNothing;
     json["rounds"] = measured.gain ? measured.gain->rounds : 0;
-    json["gain_ns"] = measured.gain ? Json(std::llround(measured.gain->gainNs)) : Json(nullptr);
+    json["gain_ns"] = measured.gain ? Json(std::llround(measured.gain->gainNs.expected)) : Json(nullptr);
     json["gain_interval_ns"] =
-        measured.gain ? Json({std::llround(measured.gain->lowNs), std::llround(measured.gain->highNs)}) : Json(nullptr);
-    json["gain_share"] = measured.gain && stepNs > 0 ? Json(measured.gain->gainNs / stepNs) : Json(nullptr);
+        measured.gain ? Json({std::llround(measured.gain->gainNs.low), std::llround(measured.gain->gainNs.high)})
+                      : Json(nullptr);
+    json["gain_share"] = measured.gain && stepNs > 0 ? Json(measured.gain->gainNs.expected / stepNs) : Json(nullptr);
     json["predicted_saving_ns"] =
         candidate.predictedSavingNs ? Json(std::llround(*candidate.predictedSavingNs)) : Json(nullptr);
     const auto& interval = candidate.predictedIntervalNs;
     json["predicted_interval_ns"] =
         interval ? Json({std::llround(interval->first), std::llround(interval->second)}) : Json(nullptr);
     const bool comparable = candidate.predictedSavingNs && measured.gain && stepNs > 0;
-    json["prediction_error_share"] = comparable ? Json((measured.gain->gainNs - *candidate.predictedSavingNs) / stepNs)
-                                                : Json(nullptr);  // of the default's step
+    json["prediction_error_share"] =
+        comparable ? Json((measured.gain->gainNs.expected - *candidate.predictedSavingNs) / stepNs)
+                   : Json(nullptr);  // of the default's step
     json["runs"] = runsJson(measured.runs);
     return json;
 }

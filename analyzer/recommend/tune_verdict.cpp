@@ -35,10 +35,11 @@ TuneVerdict verdictOf(const MeasuredCandidate& measured, double stepNs, const Tu
     if (!measured.gain) return TuneVerdict::tooFewRounds;
     constexpr double kLeastLossShare =
         0.0005;  // what is told as -0.0 % is no loss, however well runs repeat each other
-    if (measured.gain->highNs < 0 && measured.gain->gainNs <= -kLeastLossShare * stepNs) return TuneVerdict::slower;
-    const bool beyondNoise = measured.gain->lowNs > 0;
-    return beyondNoise && measured.gain->gainNs >= rules.minGainShare * stepNs ? TuneVerdict::helps
-                                                                               : TuneVerdict::noDifference;
+    if (measured.gain->gainNs.high < 0 && measured.gain->gainNs.expected <= -kLeastLossShare * stepNs)
+        return TuneVerdict::slower;
+    const bool beyondNoise = measured.gain->gainNs.low > 0;
+    return beyondNoise && measured.gain->gainNs.expected >= rules.minGainShare * stepNs ? TuneVerdict::helps
+                                                                                        : TuneVerdict::noDifference;
 }
 
 }  // namespace
@@ -67,11 +68,8 @@ std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const s
     if (gains.size() < 2) return std::nullopt;
     TuneGain gain;
     gain.rounds = static_cast<int>(gains.size());
-    gain.gainNs = meanOf(gains);
-    const double half =
-        facts::studentTwoSided(confidence, gain.rounds - 1) * deviationOf(gains) / std::sqrt(gain.rounds);
-    gain.lowNs = gain.gainNs - half;
-    gain.highNs = gain.gainNs + half;
+    gain.gainNs = facts::Estimate::around(meanOf(gains), facts::studentTwoSided(confidence, gain.rounds - 1) *
+                                                             deviationOf(gains) / std::sqrt(gain.rounds));
     return gain;
 }
 
@@ -91,7 +89,8 @@ void judge(TuneResult& result) {
         measured.gain = pairedGain(result.standard, measured.runs, confidence);
         measured.verdict = verdictOf(measured, result.stepNs, result.rules);
         if (measured.verdict != TuneVerdict::helps) continue;
-        if (!result.winner || measured.gain->gainNs > result.candidates[*result.winner].gain->gainNs) result.winner = i;
+        if (!result.winner || measured.gain->gainNs.expected > result.candidates[*result.winner].gain->gainNs.expected)
+            result.winner = i;
     }
 }
 

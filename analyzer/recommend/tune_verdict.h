@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/tune_candidate.h"
 
 namespace rankscope::recommend {
@@ -28,8 +29,7 @@ std::string_view toText(TuneVerdict verdict);
 /// Gain per step of a candidate over the default, > 0 is faster.
 struct TuneGain {
     int rounds = 0;  ///< in which both ran
-    double gainNs = 0;
-    double lowNs = 0, highNs = 0;
+    facts::Estimate gainNs;
 };
 
 struct MeasuredCandidate {

@@ -33,9 +33,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     const std::optional<diagnose::Ceiling> ceiling = diagnose::replaySavings(analysis, findings);
     Report report = buildReport(analysis, claims, std::move(findings));
     report.overview = std::move(overview);
-    if (ceiling)
-        report.replay.ceiling = {ceiling->saving.ns, ceiling->saving.lowNs, ceiling->saving.highNs, ceiling->share,
-                                 ceiling->findings};
+    if (ceiling) report.replay.ceiling = {ceiling->savingNs, ceiling->share, ceiling->findings};
 
     if (options.storeResults) {
         try {

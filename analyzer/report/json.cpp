@@ -121,8 +121,8 @@ Json replayJson(const ReplaySection& replay) {
     for (const auto& [rank, ns] : replay.criticalRanksNs) ranks.push_back({{"rank", rank}, {"ns", whole(ns)}});
     Json ceiling = nullptr;
     if (const std::optional<CeilingSection>& all = replay.ceiling)
-        ceiling = {{"saving_ns_per_step", whole(all->savingNs)},
-                   {"saving_interval_ns", Json::array({whole(all->lowNs), whole(all->highNs)})},
+        ceiling = {{"saving_ns_per_step", whole(all->savingNs.expected)},
+                   {"saving_interval_ns", Json::array({whole(all->savingNs.low), whole(all->savingNs.high)})},
                    {"share", all->share},
                    {"findings", all->findings}};
     return {{"predicted_step_ns", nanoseconds(replay.predictedStepNs)},

@@ -53,8 +53,8 @@ std::string ceilingText(const CeilingSection& ceiling, size_t found) {
             ? "All of these together save"
             : fmt::format("{} of them, those that can be replayed, together save", ceiling.findings);
     return fmt::format("{} {} of each step ({}; {} to {}), replayed at once.", which,
-                       text::durationText(ceiling.savingNs), text::percentText(ceiling.share),
-                       text::durationText(ceiling.lowNs), text::durationText(ceiling.highNs));
+                       text::durationText(ceiling.savingNs.expected), text::percentText(ceiling.share),
+                       text::durationText(ceiling.savingNs.low), text::durationText(ceiling.savingNs.high));
 }
 
 }  // namespace rankscope::report

@@ -12,6 +12,7 @@
 #include "analyzer/diagnose/account.h"
 #include "analyzer/diagnose/not_judged.h"
 #include "analyzer/facts/attribution.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/job/delays.h"
 #include "analyzer/job/finding.h"
 #include "analyzer/report/step_overview.h"
@@ -102,11 +103,9 @@ struct CollectiveRow {
 
 /// What all certain findings together save, replayed at once: less than their sum where they share time.
 struct CeilingSection {
-    double savingNs = 0;  // per step
-    double lowNs = 0;
-    double highNs = 0;
-    double share = 0;     // of the replayed step
-    size_t findings = 0;  // that could be replayed
+    facts::Estimate savingNs;  // per step
+    double share = 0;          // of the replayed step
+    size_t findings = 0;       // that could be replayed
 };
 
 struct ReplaySection {

@@ -60,17 +60,17 @@ std::string renderWhatIfText(const edits::WhatIf& r, const std::vector<std::stri
     out += fmt::format("step measured    {} (the replay is {:.2f} % off)\n", text::durationText(r.typicalStepNs),
                        100 * r.replayError);
     out += fmt::format(
-        "step changed     {}{}\n", text::durationText(r.typicalStepNs - r.saving.ns),
+        "step changed     {}{}\n", text::durationText(r.typicalStepNs - r.savingNs.expected),
         r.tokens == 1 ? ""
                       : fmt::format(" for the tokens of a step as recorded ({:.3g} times as many in one)", r.tokens));
-    const double share = r.typicalStepNs > 0 ? r.saving.ns / r.typicalStepNs : 0;
-    if (r.saving.ns >= 0)
-        out += fmt::format("saves            {} per step ({}; {} to {})\n", text::durationText(r.saving.ns),
-                           text::percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
+    const double share = r.typicalStepNs > 0 ? r.savingNs.expected / r.typicalStepNs : 0;
+    if (r.savingNs.expected >= 0)
+        out += fmt::format("saves            {} per step ({}; {} to {})\n", text::durationText(r.savingNs.expected),
+                           text::percentText(share), signedDuration(r.savingNs.low), signedDuration(r.savingNs.high));
     else
         out +=
-            fmt::format("costs            {} more per step ({}; {} to {})\n", text::durationText(-r.saving.ns),
-                        text::percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
+            fmt::format("costs            {} more per step ({}; {} to {})\n", text::durationText(-r.savingNs.expected),
+                        text::percentText(-share), signedDuration(-r.savingNs.high), signedDuration(-r.savingNs.low));
     if (r.replicas != 1)
         out += fmt::format(
             "throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens "
@@ -116,9 +116,9 @@ std::string renderWhatIfJson(const edits::WhatIf& r, const std::vector<std::stri
                        {"typical_step_ns", whole(r.typicalStepNs)},
                        {"tokens_factor", r.tokens},
                        {"replicas_factor", r.replicas},
-                       {"saving_ns_per_step", whole(r.saving.ns)},
-                       {"saving_share", r.typicalStepNs > 0 ? r.saving.ns / r.typicalStepNs : 0},
-                       {"saving_interval_ns", {whole(r.saving.lowNs), whole(r.saving.highNs)}},
+                       {"saving_ns_per_step", whole(r.savingNs.expected)},
+                       {"saving_share", r.typicalStepNs > 0 ? r.savingNs.expected / r.typicalStepNs : 0},
+                       {"saving_interval_ns", {whole(r.savingNs.low), whole(r.savingNs.high)}},
                        {"ranks", ranks},
                        {"critical_path", {{"before", pathJson(r.pathBefore)}, {"after", pathJson(r.pathAfter)}}},
                        {"assumed", r.assumed}};

@@ -53,8 +53,9 @@ std::string tiles(const Report& r) {
                     r.run.steps > 0 ? fmt::format("median of {}, {} warm-up left out", r.run.steps, r.run.warmUpSteps)
                                     : "the whole recording as one");
     if (r.replay.ceiling)
-        out += tile("Repairs save", text::percentText(r.replay.ceiling->share),
-                    fmt::format("{} of each step, replayed at once", text::durationText(r.replay.ceiling->savingNs)));
+        out += tile(
+            "Repairs save", text::percentText(r.replay.ceiling->share),
+            fmt::format("{} of each step, replayed at once", text::durationText(r.replay.ceiling->savingNs.expected)));
     if (r.efficiency.parallel)
         out += tile("Parallel efficiency", text::percentText(*r.efficiency.parallel),
                     "compute of the mean rank in the step");

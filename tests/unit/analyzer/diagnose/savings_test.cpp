@@ -27,7 +27,7 @@ TEST(Savings, AFindingSavesWhatItsChangesSave) {
     EXPECT_EQ(*findings[0].savingNsPerStep, 50);
     EXPECT_EQ(findings[0].savingLowNs, 50);
     ASSERT_TRUE(ceiling);
-    EXPECT_EQ(ceiling->saving.ns, 50);
+    EXPECT_EQ(ceiling->savingNs.expected, 50);
     EXPECT_NEAR(ceiling->share, 50 / 201.0, 1e-9);
 }
 
@@ -38,9 +38,9 @@ TEST(Savings, AFindingsSavingIsThatOfItsOwnWhatIf) {
     std::vector<std::unique_ptr<edits::Edit>> edits;
     for (const std::string& text : findings[0].changes) edits.push_back(edits::parseEdit(text));
     const edits::WhatIf asked = edits::whatIf(analysis, edits);
-    EXPECT_EQ(asked.saving.ns, *findings[0].savingNsPerStep);
-    EXPECT_EQ(asked.saving.lowNs, findings[0].savingLowNs);
-    EXPECT_EQ(asked.saving.highNs, findings[0].savingHighNs);
+    EXPECT_EQ(asked.savingNs.expected, *findings[0].savingNsPerStep);
+    EXPECT_EQ(asked.savingNs.low, findings[0].savingLowNs);
+    EXPECT_EQ(asked.savingNs.high, findings[0].savingHighNs);
 }
 
 TEST(Savings, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
@@ -56,7 +56,7 @@ TEST(Savings, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
     const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
     ASSERT_TRUE(ceiling);
     EXPECT_EQ(ceiling->findings, 2u);
-    EXPECT_EQ(ceiling->saving.ns, 106);
+    EXPECT_EQ(ceiling->savingNs.expected, 106);
     EXPECT_EQ(findings[0].id, "RS402");  // by saving
     EXPECT_EQ(*findings[0].savingNsPerStep, 56);
     EXPECT_EQ(*findings[1].savingNsPerStep, 50);
@@ -135,11 +135,11 @@ TEST(Savings, ABadReplayPricesNothing) {
 
 TEST(Savings, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
     const std::vector<double> before{100, 150, 150, 152, 150, 150}, after{100, 100, 100, 100, 100, 100};
-    EXPECT_DOUBLE_EQ(edits::typicalSaving(before, after).ns, 50);  // the first step had no fault
-    EXPECT_LE(edits::typicalSaving(before, after).lowNs, 50);
-    EXPECT_GE(edits::typicalSaving(before, after).highNs, 50);
+    EXPECT_DOUBLE_EQ(edits::typicalSaving(before, after).expected, 50);  // the first step had no fault
+    EXPECT_LE(edits::typicalSaving(before, after).low, 50);
+    EXPECT_GE(edits::typicalSaving(before, after).high, 50);
     const std::vector<double> rare{100, 100, 160, 100, 100, 100};
-    EXPECT_DOUBLE_EQ(edits::typicalSaving(rare, after).ns, 10);
+    EXPECT_DOUBLE_EQ(edits::typicalSaving(rare, after).expected, 10);
 }
 
 TEST(Savings, TransferEfficiencyIsTheIdealNetworksStep) {

@@ -56,7 +56,7 @@ void setEdited(const Edited& edited, StepPredictor& judge) {
         std::vector<std::optional<double>> savings;
         for (const std::string& change : changes) {
             const auto step = edited(change);
-            savings.push_back(step ? std::optional(step->savingNs) : std::nullopt);
+            savings.push_back(step ? std::optional(step->savingNs.expected) : std::nullopt);
         }
         return savings;
     };
@@ -122,9 +122,9 @@ TEST(Recommend, AForcedSlowProtocolIsToBeUnset) {
     EXPECT_EQ(first.settings.environment,
               (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", std::nullopt}}));
     const double truth = adviceOn(forcedLl()).stepNs - adviceOn({}).stepNs;
-    EXPECT_NEAR(first.savingNs, truth, 0.03 * advice.stepNs);
-    EXPECT_LE(first.savingLowNs, first.savingNs);
-    EXPECT_GE(first.savingHighNs, first.savingNs);
+    EXPECT_NEAR(first.savingNs.expected, truth, 0.03 * advice.stepNs);
+    EXPECT_LE(first.savingNs.low, first.savingNs.expected);
+    EXPECT_GE(first.savingNs.high, first.savingNs.expected);
 }
 
 TEST(Recommend, WhatTheJobSetsItselfIsEmptiedForIt) {
@@ -148,9 +148,9 @@ TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
     ASSERT_FALSE(advice.recommendations.empty());
     const Recommendation& first = advice.recommendations[0];
     const double simple = advice.stepNs - adviceOn({}).stepNs;
-    EXPECT_LE(first.savingLowNs, simple);
-    EXPECT_GE(first.savingHighNs, simple);
-    EXPECT_GT(first.savingHighNs, first.savingLowNs + 0.02 * first.savingNs);
+    EXPECT_LE(first.savingNs.low, simple);
+    EXPECT_GE(first.savingNs.high, simple);
+    EXPECT_GT(first.savingNs.high, first.savingNs.low + 0.02 * first.savingNs.expected);
 }
 
 TEST(Recommend, ALinkThatMayBeSlowerThanStatedIsInTheInterval) {
@@ -161,7 +161,7 @@ TEST(Recommend, ALinkThatMayBeSlowerThanStatedIsInTheInterval) {
     slowLink.share = 0.6;
     const Advice advice = adviceOn(job);
     ASSERT_FALSE(advice.recommendations.empty());
-    EXPECT_LE(advice.recommendations[0].savingLowNs, advice.stepNs - adviceOn(slowLink).stepNs);
+    EXPECT_LE(advice.recommendations[0].savingNs.low, advice.stepNs - adviceOn(slowLink).stepNs);
 }
 
 TEST(Recommend, NothingBetterMeansKeepTheDefault) {
@@ -242,7 +242,8 @@ TEST(Recommend, OfSizesThatGainMoreThanChanceTheBestSureOneIsAdvised) {
     Reductions job;
     job.edited = [](const std::string& change) {
         auto step = bestAtFifty(change);
-        if (change == "buckets:mb=50" || change == "buckets:mb=35" || change == "buckets:mb=25") step->lowNs = -1e5;
+        if (change == "buckets:mb=50" || change == "buckets:mb=35" || change == "buckets:mb=25")
+            step->savingNs.low = -1e5;
         return step;
     };
     const std::vector<Recommendation> settings = settingsOf(adviceOn(job));
@@ -309,7 +310,7 @@ StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::s
         for (const std::string& edit : change.edits) then.insert(edit.substr(0, edit.find(':')));
         StepPredictor next = composed(like, savings, then);
         const double gain = savedNs(then) - savedNs(made);
-        next.gained = {gain, gain - 1e5, gain + 1e5, {}};
+        next.gained = {facts::Estimate::around(gain, 1e5), {}};
         return next;
     };
     return judge;
@@ -331,15 +332,15 @@ TEST(Recommend, ASettingCountsOnTopOfThoseBeforeIt) {
     ASSERT_EQ(settings.size(), 2u);
     EXPECT_EQ(settings[0].area, "algorithm");
     EXPECT_TRUE(settings[0].onTopOf.empty());
-    EXPECT_DOUBLE_EQ(settings[0].savingNs, 3e7);
+    EXPECT_DOUBLE_EQ(settings[0].savingNs.expected, 3e7);
     EXPECT_EQ(settings[1].area, "buckets");
     EXPECT_EQ(settings[1].onTopOf, std::vector<int>{settings[0].number});
-    EXPECT_DOUBLE_EQ(settings[1].savingNs, 5e6);
+    EXPECT_DOUBLE_EQ(settings[1].savingNs.expected, 5e6);
     ASSERT_TRUE(settings[1].alone);
-    EXPECT_DOUBLE_EQ(settings[1].alone->ns, 1.5e7);
+    EXPECT_DOUBLE_EQ(settings[1].alone->expected, 1.5e7);
     ASSERT_TRUE(advice.together);
     EXPECT_EQ(advice.together->settings, 2);
-    EXPECT_DOUBLE_EQ(advice.together->gain.ns, 3.5e7);
+    EXPECT_DOUBLE_EQ(advice.together->gain.expected, 3.5e7);
     EXPECT_TRUE(advice.alternatives.empty());
     const auto json = nlohmann::json::parse(renderAdviceJson(advice));
     EXPECT_EQ(json["together"]["predicted_saving_ns"], 35'000'000);
@@ -356,7 +357,7 @@ TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
     ASSERT_EQ(advice.alternatives.size(), 1u);
     EXPECT_EQ(advice.alternatives[0].area, "algorithm");
     EXPECT_EQ(advice.alternatives[0].alternativeTo, settings[0].number);
-    EXPECT_DOUBLE_EQ(advice.alternatives[0].savingNs, 1.5e7);
+    EXPECT_DOUBLE_EQ(advice.alternatives[0].savingNs.expected, 1.5e7);
     // The files hold what is accepted.
     const std::string environment = renderAdviceEnvironment(advice);
     EXPECT_EQ(environment.find("\nunset"), std::string::npos) << environment;
@@ -387,7 +388,7 @@ TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
     ASSERT_NE(cure, advice.recommendations.end());
     EXPECT_EQ(cure->findings, std::vector<std::string>{"RS301"});
     EXPECT_EQ(cure->ranks, std::vector<int>{2});
-    EXPECT_NEAR(cure->savingNs, 1e7, 1e6);
+    EXPECT_NEAR(cure->savingNs.expected, 1e7, 1e6);
     EXPECT_FALSE(cure->steps.empty());
     EXPECT_TRUE(cure->settings.empty());
     const std::string text = renderAdviceText(advice, false);

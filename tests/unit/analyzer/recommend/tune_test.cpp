@@ -53,15 +53,15 @@ TEST(TuneVerdict, AGainBeyondItsNoiseWins) {
     EXPECT_EQ(result.candidates[0].verdict, TuneVerdict::helps);
     EXPECT_EQ(result.candidates[1].verdict, TuneVerdict::helps);
     EXPECT_EQ(result.winner, std::optional<size_t>(1));
-    EXPECT_DOUBLE_EQ(result.candidates[1].gain->gainNs, 20e6);
+    EXPECT_DOUBLE_EQ(result.candidates[1].gain->gainNs.expected, 20e6);
     EXPECT_EQ(result.candidates[1].gain->rounds, 5);
     EXPECT_DOUBLE_EQ(result.stepNs, 100e6);
 }
 
 TEST(TuneVerdict, AGainInsideItsNoiseKeepsTheDefault) {
     const TuneResult result = measured({100, 110, 95, 105, 99}, {{99, 98, 104, 96, 103}});
-    EXPECT_GT(result.candidates[0].gain->gainNs, 0);
-    EXPECT_LT(result.candidates[0].gain->lowNs, 0);
+    EXPECT_GT(result.candidates[0].gain->gainNs.expected, 0);
+    EXPECT_LT(result.candidates[0].gain->gainNs.low, 0);
     EXPECT_EQ(result.candidates[0].verdict, TuneVerdict::noDifference);
     EXPECT_FALSE(result.winner);
 }
@@ -70,7 +70,7 @@ TEST(TuneVerdict, WhatDriftsFromRoundToRoundHitsBothAlike) {
     // Every round is 10 ms slower than the one before, more than what is gained.
     const TuneResult result = measured({100, 110, 120, 130, 140}, {{97, 107.1, 116.9, 127, 137}});
     EXPECT_EQ(result.candidates[0].verdict, TuneVerdict::helps);
-    EXPECT_NEAR(result.candidates[0].gain->gainNs, 3e6, 1);
+    EXPECT_NEAR(result.candidates[0].gain->gainNs.expected, 3e6, 1);
 }
 
 TEST(TuneVerdict, AGainTooSmallToMatterKeepsTheDefault) {
@@ -107,7 +107,7 @@ TEST(TuneVerdict, OnlyRoundsInWhichBothRanAreCompared) {
     const auto gain = pairedGain(runs({100, 200, 300}), runs({190, 290, 390}, 2), 0.95);
     ASSERT_TRUE(gain);
     EXPECT_EQ(gain->rounds, 2);
-    EXPECT_DOUBLE_EQ(gain->gainNs, 10e6);
+    EXPECT_DOUBLE_EQ(gain->gainNs.expected, 10e6);
     EXPECT_FALSE(pairedGain(runs({100, 200}), runs({190, 290}, 2), 0.95));
 }
 
