@@ -93,7 +93,7 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
         CostFit fit;
         fit.communicatorId = who.first;
         fit.op = who.second;
-        fit.ceiling = peaks.busCeiling(communicator->second);
+        fit.ceiling = peaks.busCeiling(communicator->second, who.second);
         fit.smallestBytes = timesBySize.begin()->first;
         fit.largestBytes = timesBySize.rbegin()->first;
         for (const auto& [bytes, times] : timesBySize) fit.samples += static_cast<int>(times.size());

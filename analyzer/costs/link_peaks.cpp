@@ -86,17 +86,19 @@ struct Ceiling {
     PeakKind kind = PeakKind::told;
 };
 
-/// What limits a communicator's bus bandwidth: between nodes the cards of its smallest node, or the port that feeds
-/// them.
-std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const facts::Communicator& communicator) {
+/// What limits the bus bandwidth: between nodes the cards, or the port that feeds them.
+std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const facts::Communicator& communicator,
+                                 store::Op op = store::Op::unknown) {
     const auto &intra = peaks.intra, &inter = peaks.inter;
     if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, intra->kind}) : std::nullopt;
     if (!inter) return std::nullopt;
-    const double cards = communicator.smallestNode * inter->bytesPerNs;
-    // What a port is known to carry at least is no limit to a card whose rate is known.
-    const bool limitsToo = intra && (intra->kind != PeakKind::atLeast || inter->kind == PeakKind::atLeast);
-    return limitsToo && intra->bytesPerNs < cards ? Ceiling{intra->bytesPerNs, intra->kind}
-                                                  : Ceiling{cards, inter->kind};
+    const double cards = cardsPerRank(communicator, op) * inter->bytesPerNs;
+    if (!intra || (intra->kind == PeakKind::atLeast && inter->kind != PeakKind::atLeast))
+        return Ceiling{cards, inter->kind};
+    // A port carries at least what one card does, which it feeds.
+    const double port =
+        intra->kind == PeakKind::atLeast ? std::max(intra->bytesPerNs, inter->bytesPerNs) : intra->bytesPerNs;
+    return port < cards ? Ceiling{port, intra->kind} : Ceiling{cards, inter->kind};
 }
 
 }  // namespace
@@ -121,8 +123,23 @@ const char* toText(PeakKind kind) {
     return "unknown";
 }
 
-std::optional<double> LinkPeaks::busCeiling(const facts::Communicator& communicator) const {
-    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+double cardsPerRank(const facts::Communicator& communicator, store::Op op) {
+    if (store::isP2p(op)) return 1;
+    if (op != store::Op::allToAll) return std::max(1, communicator.smallestNode);
+    return static_cast<double>(std::max(1, communicator.size - 1)) /
+           std::max(1, communicator.size - communicator.smallestNode);
+}
+
+facts::Communicator pairOfRanks(bool betweenNodes) {
+    facts::Communicator pair;
+    pair.size = 2;
+    pair.nodes = betweenNodes ? 2 : 1;
+    pair.smallestNode = betweenNodes ? 1 : 2;
+    return pair;
+}
+
+std::optional<double> LinkPeaks::busCeiling(const facts::Communicator& communicator, store::Op op) const {
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator, op);
     return ceiling ? std::optional(ceiling->bytesPerNs) : std::nullopt;
 }
 

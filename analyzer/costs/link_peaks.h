@@ -41,9 +41,10 @@ struct LinkPeaks {
     std::vector<std::string> warnings;        // sources that contradict each other or cannot be read
     std::vector<std::string> unknownDevices;  // names that no row of the device table has, where that table was asked
 
-    /// Highest bus bandwidth a collective of this communicator can reach: inside a node intra; over nodes
-    /// min(intra, k * inter), k = fewest members on a node, since NCCL's rings use every NIC.
-    std::optional<double> busCeiling(const facts::Communicator& communicator) const;
+    /// Highest bus bandwidth that an operation of this communicator can reach: inside a node intra; over nodes
+    /// min(intra, k * inter), k = cardsPerRank(). What a port carries at least is no limit to a card whose rate is
+    /// known.
+    std::optional<double> busCeiling(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
     /// True where that ceiling is a lower bound: the best that this job reached.
     bool atLeast(const facts::Communicator& communicator) const;
     /// How that ceiling is known: the kind of the class that sets it; told where there is none.
@@ -51,6 +52,14 @@ struct LinkPeaks {
     /// Slowest start-up per hop of the links it uses, 0 when unknown.
     double alphaPerHop(const facts::Communicator& communicator) const;
 };
+
+/// Network cards whose rates add up to the bus bandwidth of an operation over nodes. NCCL's rings use every card of a
+/// node, so that the node with the fewest members counts; a message has its sender's; in an all-to-all of P ranks the
+/// P - k of P parts that leave a node with k members go through each sender's own.
+double cardsPerRank(const facts::Communicator& communicator, store::Op op);
+
+/// Two ranks that send each other messages.
+facts::Communicator pairOfRanks(bool betweenNodes);
 
 /// What a user of an analysis says of the links, beside what the trace holds.
 struct LinkSources {

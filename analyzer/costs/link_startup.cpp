@@ -14,4 +14,8 @@ std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Co
     return link;
 }
 
+std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op) {
+    return peaks.atLeast(communicator) ? linkWithStartup(peaks, communicator, op) : linkModel(peaks, communicator, op);
+}
+
 }  // namespace rankscope::costs

@@ -47,16 +47,8 @@ Range hopsOf(Op op, int ranks, Algorithm algorithm) {
 }
 
 std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communicator& communicator, Op op) {
-    std::optional<double> ceiling = peaks.busCeiling(communicator);
-    if (!ceiling) return std::nullopt;
-    if (op == Op::allToAll && communicator.nodes > 1 && peaks.inter) {
-        const double leaving = std::max(1, communicator.size - communicator.smallestNode);
-        ceiling = peaks.inter->bytesPerNs * (communicator.size - 1) / leaving;
-        // What a port is known to carry at least is no limit to a card whose rate is known.
-        if (peaks.intra && (peaks.intra->kind != PeakKind::atLeast || peaks.inter->kind == PeakKind::atLeast))
-            ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
-    }
-    return LinkModel{peaks.alphaPerHop(communicator), *ceiling};
+    const std::optional<double> ceiling = peaks.busCeiling(communicator, op);
+    return ceiling ? std::optional(LinkModel{peaks.alphaPerHop(communicator), *ceiling}) : std::nullopt;
 }
 
 bool isModelled(Op op, AlgorithmChoice choice) {

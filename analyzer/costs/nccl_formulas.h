@@ -32,8 +32,7 @@ struct LinkModel {
     double bytesPerNs = 0;  // highest bus bandwidth
 };
 
-/// From configured peaks; nothing without a bandwidth. Rings use every NIC of a node for each member's bytes, an
-/// all-to-all sends each member's through its own: P - k of P parts leave a node with k members.
+/// From link peaks; nothing without a bandwidth.
 std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
 
 /// True for the combinations these formulas know: ring and tree (all-reduce only) with LL, LL128 and Simple, PAT

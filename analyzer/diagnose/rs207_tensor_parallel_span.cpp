@@ -29,17 +29,18 @@ int ranksPerNode(const job::Analysis& analysis) {
 /// The same message inside one node; nothing when its link is not known.
 std::optional<double> insideNs(const job::Analysis& analysis, const facts::Communicator& communicator,
                                const facts::CommTask& task) {
-    if (!analysis.peaks.intra || task.bytes <= 0) return std::nullopt;
-    const costs::LinkClass& intra = *analysis.peaks.intra;
-    const costs::LinkModel link{intra.alphaNs > 0 ? intra.alphaNs : costs::unknownAlphaNs(false), intra.bytesPerNs};
+    facts::Communicator inside = communicator;
+    inside.nodes = 1;
+    const std::optional<costs::LinkModel> link = costs::linkWithStartup(analysis.peaks, inside, task.op);
+    if (!link || task.bytes <= 0) return std::nullopt;
     // NCCL would choose anew: the fastest of the choices it uses in this job, at the slow end of what each may cost.
-    double best = collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes),
+    double best = collectiveNs(*link, task.op, communicator.size, static_cast<double>(task.bytes),
                                {store::Algorithm::ring, store::Protocol::simple})
                       .high;
     for (costs::AlgorithmChoice choice : costs::algorithmChoices(task.op))
         if (choice.protocol != store::Protocol::ll128)
             best = std::min(
-                best, collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), choice).high);
+                best, collectiveNs(*link, task.op, communicator.size, static_cast<double>(task.bytes), choice).high);
     return best;
 }
 

@@ -50,25 +50,23 @@ bool spansNodes(const replay::TaskGraph& graph, const job::Analysis& analysis, c
 
 namespace {
 
+/// Whose links carry an exchange: of a message those between two ranks. Nothing where that is not known.
+std::optional<facts::Communicator> groupOf(const replay::TaskGraph& graph, const job::Analysis& analysis,
+                                           const replay::Exchange& exchange) {
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    if (communicator == analysis.facts.communicators.end()) return std::nullopt;
+    return exchange.message() ? costs::pairOfRanks(spansNodes(graph, analysis, exchange)) : communicator->second;
+}
+
 /// Start-up of an exchange by the links, the usual one where they tell none; negative: no link is known. Left open it
 /// would be all that the peak does not explain, also of a slow link.
 double configuredStartUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis,
                            const replay::Exchange& exchange) {
-    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
-    if (communicator == analysis.facts.communicators.end()) return -1;
-    if (exchange.message()) {
-        const std::optional<costs::LinkClass>& link =
-            spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
-        return !link               ? -1
-               : link->alphaNs > 0 ? link->alphaNs
-                                   : costs::unknownAlphaNs(spansNodes(graph, analysis, exchange));
-    }
+    const std::optional<facts::Communicator> group = groupOf(graph, analysis, exchange);
     const std::optional<costs::LinkModel> link =
-        costs::linkWithStartup(analysis.peaks, communicator->second, exchange.op);
+        group ? costs::linkWithStartup(analysis.peaks, *group, exchange.op) : std::nullopt;
     if (!link) return -1;
-    return costs::collectiveNs(*link, exchange.op, communicator->second.size, 0,
-                               {exchange.algorithm, exchange.protocol})
-        .high;
+    return costs::collectiveNs(*link, exchange.op, group->size, 0, {exchange.algorithm, exchange.protocol}).high;
 }
 
 }  // namespace
@@ -83,19 +81,13 @@ double startUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, 
 }
 
 double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange) {
-    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
-    if (communicator == analysis.facts.communicators.end() || exchange.bytes <= 0) return -1;
-    const auto bytes = static_cast<double>(exchange.bytes);
-    if (exchange.message()) {
-        const std::optional<costs::LinkClass>& link =
-            spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
-        return link && link->bytesPerNs > 0 ? link->alphaNs + bytes / link->bytesPerNs : -1;
-    }
-    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator->second, exchange.op);
-    return link ? costs::collectiveNs(*link, exchange.op, communicator->second.size, bytes,
-                                      {exchange.algorithm, exchange.protocol})
-                      .low
-                : -1;
+    const std::optional<facts::Communicator> group = groupOf(graph, analysis, exchange);
+    const std::optional<costs::LinkModel> link =
+        group && exchange.bytes > 0 ? costs::linkModel(analysis.peaks, *group, exchange.op) : std::nullopt;
+    if (!link) return -1;
+    return costs::collectiveNs(*link, exchange.op, group->size, static_cast<double>(exchange.bytes),
+                               {exchange.algorithm, exchange.protocol})
+        .low;
 }
 
 std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task) {

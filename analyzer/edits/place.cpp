@@ -141,8 +141,8 @@ class Links {
 };
 
 double messageNs(const costs::LinkPeaks& peaks, bool across, double bytes) {
-    const std::optional<costs::LinkClass>& link = across ? peaks.inter : peaks.intra;
-    if (!link || link->bytesPerNs <= 0)
+    const std::optional<costs::LinkModel> link = costs::linkModel(peaks, costs::pairOfRanks(across), store::Op::send);
+    if (!link)
         throw EditError("what other links give a message is unknown",
                         "tell them: --links \"intra:gbps=…;inter:gbps=…\"");
     return link->alphaNs + bytes / link->bytesPerNs;

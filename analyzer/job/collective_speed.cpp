@@ -36,7 +36,6 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
                                               const std::set<int64_t>& shared) {
     std::vector<LargeCollective> result;
     if (communicator.size < 2) return result;
-    const bool reached = analysis.peaks.atLeast(communicator);
     for (const store::Collective& collective : analysis.facts.collectives) {
         if (collective.communicatorId != communicator.id || !collective.step || !collective.transferNs ||
             *collective.transferNs <= 0)
@@ -45,11 +44,7 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
             shared.count(collective.id) != 0)
             continue;
         if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
-        // What the job reached holds for other sizes with the start-up that they are known to have: none would make
-        // small messages look slow.
-        const std::optional<costs::LinkModel> link =
-            reached ? costs::linkWithStartup(analysis.peaks, communicator, collective.op)
-                    : costs::linkModel(analysis.peaks, communicator, collective.op);
+        const std::optional<costs::LinkModel> link = costs::linkToCompare(analysis.peaks, communicator, collective.op);
         if (!link) continue;
         const auto bytes = static_cast<double>(*collective.bytes);
         double expected = costs::collectiveNs(*link, collective.op, communicator.size, bytes,

@@ -48,13 +48,11 @@ std::optional<AtPeak> atPeak(const costs::LinkPeaks& peaks, const Load& load) {
     AtPeak result;
     for (const bool across : {false, true}) {
         if (load.busiest(across) == 0) continue;
-        const std::optional<costs::LinkClass>& link = across ? peaks.inter : peaks.intra;
-        if (!link || link->bytesPerNs <= 0) return std::nullopt;
-        const double alpha = link->kind == costs::PeakKind::atLeast && link->alphaNs <= 0
-                                 ? costs::unknownAlphaNs(across)
-                                 : link->alphaNs;
-        const double ns = alpha + static_cast<double>(load.busiest(across)) / link->bytesPerNs;
-        if (ns > result.ns) result = {alpha, ns};
+        const std::optional<costs::LinkModel> link =
+            costs::linkToCompare(peaks, costs::pairOfRanks(across), store::Op::send);
+        if (!link) return std::nullopt;
+        const double ns = link->alphaNs + static_cast<double>(load.busiest(across)) / link->bytesPerNs;
+        if (ns > result.ns) result = {link->alphaNs, ns};
     }
     return result;
 }

@@ -65,12 +65,11 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
     for (const auto& [row, transferNs] : undisturbedMessages(analysis)) {
         const store::P2p& message = *row;
         const bool inside = analysis.facts.sameHost({message.srcRank, message.dstRank});
-        const std::optional<costs::LinkClass>& link = inside ? analysis.peaks.intra : analysis.peaks.inter;
+        const facts::Communicator pair = costs::pairOfRanks(!inside);
+        const std::optional<costs::LinkModel> link = costs::linkToCompare(analysis.peaks, pair, store::Op::send);
         if (!link) continue;
-        const bool reached = link->kind == costs::PeakKind::atLeast;
-        const double alpha = reached && link->alphaNs <= 0 ? costs::unknownAlphaNs(!inside) : link->alphaNs;
-        const double expected = alpha + static_cast<double>(*message.bytes) / link->bytesPerNs;
-        if (alpha > CollectiveSpeedThresholds::kStartupShare * expected) continue;
+        const double expected = link->alphaNs + static_cast<double>(*message.bytes) / link->bytesPerNs;
+        if (link->alphaNs > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // Between hosts the arrivals are known to the clock's bound only.
         if (!inside && static_cast<double>(analysis.facts.clock.boundNs) > 0.1 * expected) continue;
         Samples& samples = pairs[{message.srcRank, message.dstRank}];
@@ -79,7 +78,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         samples.communicatorId = message.communicatorId;
         samples.peak = link->bytesPerNs;
         samples.betweenNodes = !inside;
-        samples.atLeast = reached;
+        samples.atLeast = analysis.peaks.atLeast(pair);
         if (samples.rows.size() < kProbeRows)
             samples.rows.push_back(
                 {"p2p", message.id, message.srcRank,

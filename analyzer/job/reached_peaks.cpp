@@ -34,13 +34,6 @@ double portBytes(store::Op op, Algorithm algorithm, int ranks, double bytes) {
     return bytes * (inSwitch ? std::min(1.0, facts::busFactor(op, ranks)) : facts::busFactor(op, ranks));
 }
 
-/// Part of a rank's port bytes that one network card carries: linkModel() the other way round.
-double cardShare(const facts::Communicator& communicator, store::Op op) {
-    if (op != store::Op::allToAll) return 1.0 / std::max(1, communicator.smallestNode);
-    return std::max(1.0, static_cast<double>(communicator.size - communicator.smallestNode)) /
-           std::max(1, communicator.size - 1);
-}
-
 void addCollectives(const Analysis& analysis, Reached& reached) {
     using Kind = std::tuple<int64_t, store::Op, Algorithm, store::Protocol, int64_t>;
     std::map<Kind, std::vector<double>> times;
@@ -73,7 +66,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         if (communicator.nodes <= 1 || communicator.smallestNode > 1) reached.port = std::max(reached.port, rate);
         if (communicator.nodes <= 1) continue;
         double& card = reached.cardOf[id];
-        card = std::max(card, rate * cardShare(communicator, op));
+        card = std::max(card, rate / costs::cardsPerRank(communicator, op));
         reached.card = std::max(reached.card, card);
     }
 }

@@ -65,7 +65,7 @@ ALLOWED = {
                            "reference/score/compare_score.h"],
     "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],
     "gui/timeline": [],
-    "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts")],
+    "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts", "costs")],
     "gui/session": [STORE, *gui("timeline", "charts/series"), *analyzer("text", "diagnose")],
     "gui/view": [*gui("timeline", "session"), *analyzer("report")],
     "gui/findings": gui("timeline", "session", "view"),

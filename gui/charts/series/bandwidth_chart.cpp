@@ -188,7 +188,7 @@ class BandwidthBuilder {
         const KnownFit* known = fitOf(series);
         const auto ceiling = known && known->ceiling
                                  ? known->ceiling
-                                 : m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode);
+                                 : m_job.ceiling(series.op, series.size, series.nodes, series.smallestNode);
         if (known) {
             chart.lines.push_back(curve(known->line,
                                         fmt::format("{}, {}: {}", startUpText(known->line),

@@ -2,11 +2,41 @@
 #include "gui/charts/series/chart_job.h"
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "collector/store/link_spec.h"
 
 namespace rankscope::gui {
 namespace {
 
 constexpr int64_t kMostRanks = 1 << 20;  // a communicator that claims more is damage
+
+/// The file may be anybody's: what is no speed is unknown.
+std::optional<costs::LinkClass> classIn(const nlohmann::json& peaks, const char* name) {
+    const auto link = peaks.find(name);
+    if (link == peaks.end() || !link->is_object()) return std::nullopt;
+    const auto gbps = link->find("gbps");
+    const double rate = gbps != link->end() && gbps->is_number() ? gbps->get<double>() : 0;
+    if (!std::isfinite(rate) || rate <= 0 || rate > store::LinkSpec::kMostGbps) return std::nullopt;
+    const bool atLeast = link->value("kind", nlohmann::json()) == costs::toText(costs::PeakKind::atLeast);
+    return costs::LinkClass{rate, 0, atLeast ? costs::PeakKind::atLeast : costs::PeakKind::told};
+}
+
+costs::LinkPeaks readLinks(store::TraceReader& reader) {
+    const auto stored = nlohmann::json::parse(reader.meta("link_peaks", ""), nullptr, false);
+    costs::LinkPeaks links;
+    if (!stored.is_object()) {
+        links = costs::parseLinkPeaks(reader.meta("links", ""));
+        links.source = "as told when the run was made";
+        return links;
+    }
+    links.intra = classIn(stored, "intra");
+    links.inter = classIn(stored, "inter");
+    if (const auto text = stored.find("text"); text != stored.end() && text->is_string())
+        links.source = text->get<std::string>();
+    return links;
+}
 
 void readRanks(store::TraceReader& reader, ChartJob& job) {
     store::Statement rows(reader.database(),
@@ -59,9 +89,17 @@ bool ChartJob::sameHost(int32_t a, int32_t b) const {
     return first == hostOf.end() || second == hostOf.end() || first->second == second->second;
 }
 
+std::optional<double> ChartJob::ceiling(store::Op op, int size, int nodes, int smallestNode) const {
+    facts::Communicator group;
+    group.size = size;
+    group.nodes = nodes;
+    group.smallestNode = smallestNode;
+    return links.busCeiling(group, op);
+}
+
 ChartJob readChartJob(store::TraceReader& reader) {
     ChartJob job;
-    job.links = JobLinks::read(reader);
+    job.links = readLinks(reader);
     readRanks(reader, job);
     readMembers(reader, job);
     for (auto& [id, communicator] : job.communicators) countNodes(job, communicator);

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/costs/link_peaks.h"
 #include "collector/store/reader.h"
-#include "gui/charts/series/job_links.h"
 
 namespace rankscope::gui {
 
@@ -24,11 +24,13 @@ struct ChartJob {
     std::unordered_map<int32_t, size_t> indexOf;  ///< in ranks
     std::unordered_map<int32_t, int64_t> hostOf;
     std::map<int64_t, ChartCommunicator> communicators;
-    JobLinks links;
+    costs::LinkPeaks links;  ///< as the analysis took them; of a run that was not analysed, as its user told them
 
     bool knows(int32_t rank) const { return indexOf.contains(rank); }
     /// Both ranks on one host, as far as is known.
     bool sameHost(int32_t a, int32_t b) const;
+    /// Highest bus bandwidth of an operation on `size` ranks of `nodes` hosts with at least `smallestNode` on each.
+    std::optional<double> ceiling(store::Op op, int size, int nodes, int smallestNode) const;
 };
 
 ChartJob readChartJob(store::TraceReader& reader);

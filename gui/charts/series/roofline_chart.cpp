@@ -59,7 +59,7 @@ class RooflineBuilder {
                size_t members) {
         Moved& moved = m_moved[levelOf(nodes)];
         const auto times = static_cast<double>(members);
-        const auto ceiling = m_job.links.ceiling(op, size, nodes, smallestNode);
+        const auto ceiling = m_job.ceiling(op, size, nodes, smallestNode);
         moved.bytes += busBytes * times;
         moved.ceilingNs += ceiling ? busBytes / *ceiling * times : NAN;
         moved.observedBytes += observedBytes * times;

@@ -172,6 +172,25 @@ TEST(LinkPeaks, TheCeilingAndItsKindAreOneAnswer) {
     EXPECT_FALSE(peaks.atLeast(across));
     peaks.intra->kind = PeakKind::atLeast;
     EXPECT_TRUE(peaks.atLeast(across));
+    peaks.intra->bytesPerNs = 30;
+    EXPECT_EQ(peaks.busCeiling(across), 50);  // a port carries at least what the card does that it feeds
+}
+
+TEST(LinkPeaks, TheCeilingFollowsTheWayTheBytesTake) {
+    const LinkPeaks peaks = parseLinkPeaks("intra:gbps=200;inter:gbps=40");
+    facts::Communicator group;
+    group.size = 8;
+    group.nodes = 2;
+    group.smallestNode = 4;
+    EXPECT_EQ(peaks.busCeiling(group, store::Op::allReduce), 160);  // four cards a node
+    EXPECT_EQ(peaks.busCeiling(group, store::Op::allToAll), 70);    // 4 of 7 parts leave by the rank's own card
+    EXPECT_EQ(peaks.busCeiling(group, store::Op::send), 40);
+    EXPECT_EQ(peaks.busCeiling(pairOfRanks(true), store::Op::send), 40);
+    EXPECT_EQ(peaks.busCeiling(pairOfRanks(false), store::Op::send), 200);
+    EXPECT_EQ(parseLinkPeaks("intra:gbps=24;inter:gbps=40").busCeiling(pairOfRanks(true), store::Op::send),
+              24);  // a message between nodes leaves by the port
+    EXPECT_FALSE(parseLinkPeaks("intra:gbps=200").busCeiling(group, store::Op::allReduce));
+    EXPECT_FALSE(parseLinkPeaks("intra:gbps=-3;inter:gbps=x;;:;gbps=4").intra);
 }
 
 TEST(LinkPeaks, RowsThatSayNothingAreLeftOut) {

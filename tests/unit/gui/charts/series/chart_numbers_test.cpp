@@ -5,7 +5,6 @@
 
 #include "gui/charts/series/cost_line.h"
 #include "gui/charts/series/grid_chart.h"
-#include "gui/charts/series/job_links.h"
 #include "gui/charts/series/quantity.h"
 #include "gui/charts/series/scatter_chart.h"
 
@@ -66,17 +65,6 @@ TEST(CostLine, NeedsSizesThatDiffer) {
     EXPECT_FALSE(fitCostLine({{1e6, 1'000}, {3e6, 2'000}}));
     EXPECT_FALSE(fitCostLine({}));
     EXPECT_FALSE(fitCostLine({{0, 1}, {-5, 3}, {INFINITY, 2}, {1e6, NAN}}));
-}
-
-TEST(JobLinks, CeilingsFollowTheWayTheBytesTake) {
-    const JobLinks links = JobLinks::parse("intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18");
-    EXPECT_EQ(links.ceiling(store::Op::allReduce, 8, 1, 8), 200);
-    EXPECT_EQ(links.ceiling(store::Op::allReduce, 8, 2, 4), 160);   // four cards a node
-    EXPECT_EQ(links.ceiling(store::Op::allReduce, 16, 2, 8), 200);  // eight cards exceed the port
-    EXPECT_EQ(links.ceiling(store::Op::allToAll, 8, 2, 4), 70);     // 4 of 7 parts leave by the rank's own card
-    EXPECT_EQ(links.ceiling(store::Op::send, 2, 2, 1), 40);
-    EXPECT_FALSE(JobLinks::parse("intra:gbps=200").ceiling(store::Op::allReduce, 8, 2, 4));
-    EXPECT_FALSE(JobLinks::parse("intra:gbps=-3;inter:gbps=x;;:;gbps=4").intra);
 }
 
 TEST(PointCollector, MillionsBecomeAPicturesWorth) {
