@@ -10,20 +10,15 @@
 namespace rankscope::costs {
 namespace {
 
-/// A line alpha + beta x bytes is off by this share of a time a range of sizes away from where it was measured: of the
-/// 154 sizes of five operations that SuperBench's nccl-tests tables of eight A100 hold, 95 % lie within 5.7 % of such
-/// lines.
-constexpr double kLineError = 0.05;
-
 facts::Estimate hull(const facts::Estimate& a, const facts::Estimate& b) {
     return {std::min(a.low, b.low), a.expected, std::max(a.high, b.high)};
 }
 
 /// Further from what was measured a line is known less well.
 facts::Estimate widened(facts::Estimate estimate, double bytes, double measuredBytes) {
-    const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(CostFit::kSmallestRange));
-    estimate.low /= 1 + kLineError * away;
-    estimate.high *= 1 + kLineError * away;
+    const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(CostLine::kSmallestRange));
+    estimate.low /= 1 + CostLine::kError * away;
+    estimate.high *= 1 + CostLine::kError * away;
     return estimate;
 }
 
@@ -58,7 +53,7 @@ void CollectivePrice::readChoices() {
             sample.choice.protocol == store::Protocol::unknown) {
             const auto cheapest = std::min_element(
                 m_rules.allowed.begin(), m_rules.allowed.end(),
-                [&](AlgorithmChoice a, AlgorithmChoice b) { return middleOf(timeNs(a)) < middleOf(timeNs(b)); });
+                [&](AlgorithmChoice a, AlgorithmChoice b) { return timeNs(a).middle() < timeNs(b).middle(); });
             if (cheapest != m_rules.allowed.end()) sample.choice = *cheapest;
         } else if (isModelled(m_op, sample.choice)) {
             const double low = timeNs(sample.choice).low;
@@ -89,14 +84,14 @@ const CollectivePrice::Sizes* CollectivePrice::sizesOf(AlgorithmChoice choice) c
 facts::Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
     const Range hops = hopsOfStartup(choice);
     const facts::Estimate& alpha = m_state->alphaNs;
-    facts::Estimate start{hops.low * (any ? alpha.low : alpha.expected), middleOf(hops) * alpha.expected,
+    facts::Estimate start{hops.low * (any ? alpha.low : alpha.expected), hops.middle() * alpha.expected,
                           hops.high * (any ? alpha.high : alpha.expected)};
     const Sizes* sizes = sizesOf(choice);
     if (sizes == nullptr || sizes->size() < 2) return start;
     const auto& [smallBytes, small] = *sizes->begin();
     const auto& [largeBytes, large] = *sizes->rbegin();
-    const double away = std::log(largeBytes / smallBytes) / std::log(CostFit::kSmallestRange);
-    const double lineError = kLineError * std::min(1.0, away);
+    const double away = std::log(largeBytes / smallBytes) / std::log(CostLine::kSmallestRange);
+    const double lineError = CostLine::kError * std::min(1.0, away);
     const double intercept =
         std::clamp((small.ns * largeBytes - large.ns * smallBytes) / (largeBytes - smallBytes), 0.0, small.ns);
     const double error = std::hypot(std::hypot(kErrors * small.errorNs, lineError * small.ns) * largeBytes,
@@ -155,8 +150,9 @@ facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) co
     };
     // What is unexplained slows the one or the other, not both.
     const Range slowLink = time(alpha.low, rate.low), slowStart = time(alpha.high, m_state->link.bytesPerNs);
-    return {std::min(slowLink.low, slowStart.low) / (1 + kLineError), middleOf(time(alpha.expected, rate.expected)),
-            std::max(slowLink.high, slowStart.high) * (1 + kLineError)};
+    return {std::min(slowLink.low, slowStart.low) / (1 + CostLine::kError),
+            time(alpha.expected, rate.expected).middle(),
+            std::max(slowLink.high, slowStart.high) * (1 + CostLine::kError)};
 }
 
 facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
@@ -167,10 +163,10 @@ facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) cons
 /// NCCL's choices go from short start-up to high bandwidth as messages grow: larger messages than a seen one get no
 /// choice of less bandwidth than its.
 bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
-    const double share = middleOf(bandwidthShare(choice));
+    const double share = bandwidthShare(choice).middle();
     const auto above = m_sizes.lower_bound(bytes);
-    if (above != m_sizes.end() && share > middleOf(bandwidthShare(above->second.choice))) return false;
-    return above == m_sizes.begin() || share >= middleOf(bandwidthShare(std::prev(above)->second.choice));
+    if (above != m_sizes.end() && share > bandwidthShare(above->second.choice).middle()) return false;
+    return above == m_sizes.begin() || share >= bandwidthShare(std::prev(above)->second.choice).middle();
 }
 
 std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const {
@@ -193,7 +189,7 @@ std::optional<facts::Estimate> CollectivePrice::betweenSizes(double bytes) const
         return facts::Estimate{std::min(line, std::max(low.ns, high.ns * bytes / highBytes)), line,
                                std::max(line, std::min(high.ns, low.ns * bytes / lowBytes))};
     }
-    if (largest < CostFit::kSmallestRange * smallest) return std::nullopt;
+    if (largest < CostLine::kSmallestRange * smallest) return std::nullopt;
     const double slope = std::max(0.0, (large.ns - small.ns) / (largest - smallest));
     const double startNs = std::clamp(small.ns - slope * smallest, 0.0, small.ns);
     const double line = startNs + slope * bytes;
@@ -207,8 +203,8 @@ std::optional<facts::Estimate> CollectivePrice::betweenSizes(double bytes) const
 
 /// The link does as it was stated to, as nearly as lines tell.
 bool CollectivePrice::explained() const {
-    const bool rate = m_state->bytesPerNs.high * (1 + kLineError) >= m_state->link.bytesPerNs;
-    return m_free && rate && m_state->alphaNs.expected <= m_state->link.alphaNs * (1 + kLineError);
+    const bool rate = m_state->bytesPerNs.high * (1 + CostLine::kError) >= m_state->link.bytesPerNs;
+    return m_free && rate && m_state->alphaNs.expected <= m_state->link.alphaNs * (1 + CostLine::kError);
 }
 
 std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
@@ -223,7 +219,7 @@ std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
     if (choices.empty()) choices = {nearestOf(m_sizes, bytes).second.choice};
     const auto chosenBy = [&](AlgorithmChoice choice) { return healthyNs(choice, bytes); };
     const auto first = std::min_element(choices.begin(), choices.end(), [&](AlgorithmChoice a, AlgorithmChoice b) {
-        return middleOf(chosenBy(a)) < middleOf(chosenBy(b));
+        return chosenBy(a).middle() < chosenBy(b).middle();
     });
     double atMost = chosenBy(*first).high;
     for (AlgorithmChoice choice : choices) atMost = std::min(atMost, chosenBy(choice).high);

@@ -53,7 +53,6 @@ class CollectivePrice {
 
   private:
     static constexpr double kErrors = 2;  // standard errors that an interval holds
-    static double middleOf(const Range& range) { return (range.low + range.high) / 2; }
 
     void readChoices();
     void readState();

@@ -1,23 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/costs/cost_evidence.h"
 
-#include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::costs {
 
-std::optional<MeasuredTime> CostCurve::at(double bytes) const {
-    // nccl-tests prints the mean of many iterations: one row is a measurement.
-    const size_t fewest = key.from == EvidenceFrom::ncclTests ? 1 : kFewestAtOneSize;
-    if (const auto exact = timesBySize.find(bytes); exact != timesBySize.end() && exact->second.size() >= fewest) {
-        const double typical = facts::median(exact->second);
-        return MeasuredTime{typical,
-                            exact->second.size() > 1 ? facts::medianError(exact->second) / typical : fit.residual};
+namespace {
+
+std::optional<CollectivePrice> priceOf(const CostCurve& curve) {
+    const bool rows = curve.key.from == EvidenceFrom::ncclTests;
+    CollectivePrice::Sizes sizes;
+    // One row of nccl-tests is the mean of many iterations that tells no error: it is off a line by as much as others.
+    for (const auto& [bytes, times] : curve.timesBySize) {
+        if (times.size() < (rows ? 1 : CostCurve::kFewestAtOneSize)) continue;
+        const double typical = facts::median(times);
+        sizes[bytes] = {typical, times.size() > 1 ? facts::medianError(times) : CostLine::kError * typical / 2,
+                        curve.key.choice};
     }
-    if (!fit.holdsAt(bytes)) return std::nullopt;
-    return MeasuredTime{fit.timeNs(bytes), std::hypot(fit.residual, fit.scatter)};
+    if (sizes.empty()) return std::nullopt;
+    return CollectivePrice(curve.key.op, curve.key.shape.ranks, std::move(sizes), std::nullopt, {});
+}
+
+}  // namespace
+
+size_t CostCurve::samples() const {
+    return std::accumulate(timesBySize.begin(), timesBySize.end(), size_t{0},
+                           [](size_t sum, const auto& size) { return sum + size.second.size(); });
+}
+
+double CostCurve::totalNs() const {
+    double sum = 0;
+    for (const auto& [bytes, times] : timesBySize) sum = std::accumulate(times.begin(), times.end(), sum);
+    return sum;
+}
+
+std::optional<facts::Estimate> CostCurve::at(double bytes) const {
+    if (!price || bytes * kExtrapolation < timesBySize.begin()->first ||
+        bytes > timesBySize.rbegin()->first * kExtrapolation)
+        return std::nullopt;
+    return price->ns(bytes);
 }
 
 CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<NcclTestsTable>& tables) {
@@ -41,14 +64,13 @@ CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<Ncc
     }
     for (auto& [key, curve] : m_curves) {
         curve.key = key;
-        curve.fit = fitPieces(curve.samples);
+        curve.line = lineThrough(curve.timesBySize, key.op, key.shape.ranks);
+        curve.price = priceOf(curve);
     }
 }
 
 void CostEvidence::add(const CurveKey& key, double bytes, double ns) {
-    CostCurve& curve = m_curves[key];
-    curve.samples.push_back({bytes, ns});
-    curve.timesBySize[bytes].push_back(ns);
+    if (bytes > 0 && ns > 0) m_curves[key].timesBySize[bytes].push_back(ns);
     m_seen.algorithms.insert(key.choice.algorithm);
     m_seen.protocols.insert(key.choice.protocol);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was measured of collectives: transfer times by shape of the group, operation, algorithm and protocol, from the
-// trace and from nccl-tests, with the pieces fitted through them. The two sources are never mixed in one comparison: a
-// test's time holds launches that a trace's does not.
+// trace and from nccl-tests. The two sources are never mixed in one comparison: a test's time holds launches that a
+// trace's does not.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "analyzer/costs/algorithm_support.h"
+#include "analyzer/costs/collective_price.h"
 #include "analyzer/costs/cost_fit.h"
 #include "analyzer/costs/nccl_tests_table.h"
-#include "analyzer/costs/piecewise_fit.h"
 #include "analyzer/facts/trace_facts.h"
 
 namespace rankscope::costs {
@@ -30,30 +30,26 @@ struct CurveKey {
     bool operator<(const CurveKey& other) const { return tie() < other.tie(); }
 };
 
-/// A time and how far it may be off, as a share of it.
-struct MeasuredTime {
-    double ns = 0;
-    double error = 0;
-};
-
 struct CostCurve {
     CurveKey key;
-    std::vector<SizedTime> samples;
-    std::map<double, std::vector<double>> timesBySize;
-    PiecewiseFit fit;
+    TimesBySize timesBySize;
     std::vector<std::string> files;  // of nccl-tests
-    std::string group;               // whose line that is: "data parallel 0-7"; empty: no line is told
-    CostFit line;  // the one line of that group that findings and the chart rest on, where this choice carried most of
-                   // its time
+    std::optional<CostLine> line;    // none: sizes hardly differ
+    std::string group;               // whose line that is where findings and the chart rest on it: "data parallel 0-7"
+    std::optional<CollectivePrice> price;  // of the sizes that were measured often enough; none: of none
 
-    /// The median at exactly this size when it was measured often enough, else the fit where it holds.
-    std::optional<MeasuredTime> at(double bytes) const;
+    size_t samples() const;
+    double totalNs() const;
+    /// ns, with what the samples and the size leave open. Nothing beyond kExtrapolation of the sizes measured.
+    std::optional<facts::Estimate> at(double bytes) const;
 
     static constexpr size_t kFewestAtOneSize = 3;
+    static constexpr double kExtrapolation = 2;  // NCCL changes chunks and channels with the size
 };
 
 class CostEvidence {
   public:
+    CostEvidence() = default;
     CostEvidence(const facts::TraceFacts& facts, const std::vector<NcclTestsTable>& tables);
 
     const CostCurve* find(const CurveKey& key) const;

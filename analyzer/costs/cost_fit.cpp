@@ -19,14 +19,13 @@ constexpr double kAlike = 1.1;  // sizes closer than this count as one: a slope 
 
 /// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh
 /// the others.
-std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& timesBySize) {
+std::vector<Point> medianPerSize(const TimesBySize& timesBySize) {
     std::vector<Point> points;
     for (auto first = timesBySize.begin(); first != timesBySize.end();) {
         std::vector<double> sizes, times;
         auto at = first;
-        for (; at != timesBySize.end() && static_cast<double>(at->first) <= kAlike * static_cast<double>(first->first);
-             ++at) {
-            sizes.insert(sizes.end(), at->second.size(), static_cast<double>(at->first));
+        for (; at != timesBySize.end() && at->first <= kAlike * first->first; ++at) {
+            sizes.insert(sizes.end(), at->second.size(), at->first);
             times.insert(times.end(), at->second.begin(), at->second.end());
         }
         points.push_back({facts::median(std::move(sizes)), facts::median(std::move(times))});
@@ -35,7 +34,7 @@ std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& t
     return points;
 }
 
-double totalNs(const std::map<int64_t, std::vector<double>>& timesBySize) {
+double totalNs(const TimesBySize& timesBySize) {
     double total = 0;
     for (const auto& [bytes, times] : timesBySize)
         for (double time : times) total += time;
@@ -43,7 +42,7 @@ double totalNs(const std::map<int64_t, std::vector<double>>& timesBySize) {
 }
 
 /// Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the range.
-void fitLine(std::vector<Point> points, CostFit& fit) {
+CostLine theilSen(std::vector<Point> points) {
     constexpr size_t kMost = 64;
     if (points.size() > kMost) {
         std::vector<Point> thinned;
@@ -54,33 +53,46 @@ void fitLine(std::vector<Point> points, CostFit& fit) {
     for (size_t i = 0; i < points.size(); ++i)
         for (size_t j = i + 1; j < points.size(); ++j)
             slopes.push_back((points[j].timeNs - points[i].timeNs) / (points[j].bytes - points[i].bytes));
-    fit.betaNsPerByte = std::max(0.0, facts::median(slopes));
+    CostLine line;
+    line.betaNsPerByte = std::max(0.0, facts::median(slopes));
     std::vector<double> intercepts;
-    for (const Point& point : points) intercepts.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
-    fit.alphaNs = std::max(0.0, facts::median(intercepts));
-    fit.source = "fit";
+    for (const Point& point : points) intercepts.push_back(point.timeNs - line.betaNsPerByte * point.bytes);
+    line.alphaNs = std::max(0.0, facts::median(intercepts));
+    line.source = "fit";
+    return line;
 }
 
-void usePeakAsPrior(const std::vector<Point>& points, double ceiling, bool atLeast, int ranks, CostFit& fit) {
-    fit.betaNsPerByte = facts::busFactor(fit.op, ranks) / ceiling;
+CostLine atRate(const std::vector<Point>& points, double betaNsPerByte, bool atLeast) {
+    CostLine line;
+    line.betaNsPerByte = betaNsPerByte;
     std::vector<double> rest;
-    for (const Point& point : points) rest.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
-    fit.alphaNs = std::max(0.0, facts::median(rest));
-    fit.source = atLeast ? "best bandwidth reached as prior (sizes differ by less than 4x)"
-                         : "link peak as prior (sizes differ by less than 4x)";
+    for (const Point& point : points) rest.push_back(point.timeNs - betaNsPerByte * point.bytes);
+    line.alphaNs = std::max(0.0, facts::median(rest));
+    line.source = atLeast ? "best bandwidth reached as prior (sizes differ by less than 4x)"
+                          : "link peak as prior (sizes differ by less than 4x)";
+    return line;
 }
 
 }  // namespace
 
+std::optional<CostLine> lineThrough(const TimesBySize& times, store::Op op, int ranks,
+                                    const std::optional<double>& ceiling, bool atLeast) {
+    if (times.empty()) return std::nullopt;
+    const std::vector<Point> points = medianPerSize(times);
+    if (times.rbegin()->first >= CostLine::kSmallestRange * times.begin()->first) return theilSen(points);
+    if (!ceiling) return std::nullopt;
+    return atRate(points, facts::busFactor(op, ranks) / *ceiling, atLeast);
+}
+
 std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& peaks) {
     // Each algorithm and protocol has its own line; one through points of two is neither's.
     using Choice = std::pair<store::Algorithm, store::Protocol>;
-    std::map<std::pair<int64_t, store::Op>, std::map<Choice, std::map<int64_t, std::vector<double>>>> samples;
+    std::map<std::pair<int64_t, store::Op>, std::map<Choice, TimesBySize>> samples;
     for (const store::Collective& collective : facts.collectives) {
         if (!collective.transferNs || !collective.bytes || *collective.bytes <= 0 || *collective.transferNs <= 0)
             continue;
         samples[{collective.communicatorId, collective.op}][{collective.algorithm, collective.protocol}]
-               [*collective.bytes]
+               [static_cast<double>(*collective.bytes)]
                    .push_back(static_cast<double>(*collective.transferNs));
     }
     std::vector<CostFit> fits;
@@ -94,17 +106,13 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
         fit.communicatorId = who.first;
         fit.op = who.second;
         fit.ceiling = peaks.busCeiling(communicator->second, who.second);
-        fit.smallestBytes = timesBySize.begin()->first;
-        fit.largestBytes = timesBySize.rbegin()->first;
+        fit.smallestBytes = static_cast<int64_t>(timesBySize.begin()->first);
+        fit.largestBytes = static_cast<int64_t>(timesBySize.rbegin()->first);
         for (const auto& [bytes, times] : timesBySize) fit.samples += static_cast<int>(times.size());
-        const std::vector<Point> points = medianPerSize(timesBySize);
-        if (static_cast<double>(fit.largestBytes) >= CostFit::kSmallestRange * static_cast<double>(fit.smallestBytes)) {
-            fitLine(points, fit);
-        } else if (fit.ceiling) {
-            usePeakAsPrior(points, *fit.ceiling, peaks.atLeast(communicator->second), communicator->second.size, fit);
-        } else {
-            continue;
-        }
+        const std::optional<CostLine> line = lineThrough(timesBySize, fit.op, communicator->second.size, fit.ceiling,
+                                                         peaks.atLeast(communicator->second, who.second));
+        if (!line) continue;
+        static_cast<CostLine&>(fit) = *line;
         fits.push_back(fit);
     }
     return fits;

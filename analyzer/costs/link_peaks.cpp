@@ -143,8 +143,8 @@ std::optional<double> LinkPeaks::busCeiling(const facts::Communicator& communica
     return ceiling ? std::optional(ceiling->bytesPerNs) : std::nullopt;
 }
 
-bool LinkPeaks::atLeast(const facts::Communicator& communicator) const {
-    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+bool LinkPeaks::atLeast(const facts::Communicator& communicator, store::Op op) const {
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator, op);
     return ceiling && ceiling->kind == PeakKind::atLeast;
 }
 

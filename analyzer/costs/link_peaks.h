@@ -46,7 +46,7 @@ struct LinkPeaks {
     /// known.
     std::optional<double> busCeiling(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
     /// True where that ceiling is a lower bound: the best that this job reached.
-    bool atLeast(const facts::Communicator& communicator) const;
+    bool atLeast(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
     /// How that ceiling is known: the kind of the class that sets it; told where there is none.
     PeakKind ceilingKind(const facts::Communicator& communicator) const;
     /// Slowest start-up per hop of the links it uses, 0 when unknown.

@@ -15,7 +15,8 @@ std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Co
 }
 
 std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op) {
-    return peaks.atLeast(communicator) ? linkWithStartup(peaks, communicator, op) : linkModel(peaks, communicator, op);
+    return peaks.atLeast(communicator, op) ? linkWithStartup(peaks, communicator, op)
+                                           : linkModel(peaks, communicator, op);
 }
 
 }  // namespace rankscope::costs

@@ -10,8 +10,6 @@ namespace rankscope::costs {
 namespace {
 
 constexpr double kMostlyStartup = 0.8;  // share of a time from which on it speaks for the start-up
-constexpr double kSameProtocol =
-    0.25;  // of a range: a tree's 0.8 to 0.92 of a ring's rate moves the place of LL in it by 0.23 at most
 
 /// Where a value lies in its range, 0 at the low end.
 Range placesOf(const Range& known, const Range& range) {

@@ -77,6 +77,15 @@ std::vector<AlgorithmChoice> algorithmChoices(Op op) {
     return choices;
 }
 
+double cheapestNs(const LinkModel& link, Op op, int ranks, double bytes) {
+    double best = 0;
+    for (AlgorithmChoice choice : algorithmChoices(op)) {
+        const double middle = collectiveNs(link, op, ranks, bytes, choice).middle();
+        if (best == 0 || middle < best) best = middle;
+    }
+    return best > 0 ? best : collectiveNs(link, op, ranks, bytes, {}).middle();
+}
+
 std::string toSetting(Algorithm algorithm) {
     return algorithm == Algorithm::tree ? "tree" : "ring";
 }

@@ -24,6 +24,7 @@ struct Range {
     double high = 0;
     /// The value at a place: 0 at the low end, 1 at the high end.
     double at(double place) const { return low + place * (high - low); }
+    double middle() const { return (low + high) / 2; }
 };
 
 /// A communicator's link as the formulas need it.
@@ -45,8 +46,16 @@ Range bandwidthShare(AlgorithmChoice choice);
 Range startupShare(store::Protocol protocol);
 Range hopsOf(store::Op op, int ranks, store::Algorithm algorithm);
 
+/// How far the place of a protocol in its range of bandwidths is known from the same protocol with another algorithm: a
+/// tree's 0.8 to 0.92 of a ring's rate moves LL's by 0.23 at most. Start-ups differ by twice as much of theirs in
+/// NCCL's table (tuning.cc).
+inline constexpr double kSameProtocol = 0.25;
+
 /// Shortest and longest time the formulas allow. An unknown algorithm or protocol counts as ring or Simple.
 Range collectiveNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice);
+
+/// Cheapest of NCCL's rings and trees, the middle of what the formulas allow, ns.
+double cheapestNs(const LinkModel& link, store::Op op, int ranks, double bytes);
 
 /// All modelled choices for an operation on whatever group: PAT needs one GPU per node.
 std::vector<AlgorithmChoice> algorithmChoices(store::Op op);

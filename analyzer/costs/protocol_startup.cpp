@@ -14,8 +14,7 @@ using store::Protocol;
 /// Of the hardware latencies in NCCL 2.28 (tuning.cc: NVLink, PCIe and network, tree and ring) LL128's place in its
 /// range is 0 to 0.87 above LL's in its own, 0.3 on average. Below: what a place read from a trace may be off by.
 constexpr double kBelow = 0.25, kAbove = 0.87, kBetween = 0.3;
-constexpr double kOtherAlgorithm =
-    0.5;  // hops of trees and rings with one protocol differ by as much of the range in that table
+constexpr double kOtherAlgorithm = 2 * kSameProtocol;
 
 double clamped(double place) {
     return std::clamp(place, 0.0, 1.0);
@@ -42,7 +41,8 @@ ProtocolStartup::ProtocolStartup(const LinkPeaks& peaks, const facts::TraceFacts
             if (!time) continue;
             const double busNs = bytes * facts::busFactor(key.op, key.shape.ranks) / link->bytesPerNs;
             const auto place = [&](double share) {
-                return clamped(((time->ns - busNs / share) / hopsNs - startup.low) / (startup.high - startup.low));
+                return clamped(((time->expected - busNs / share) / hopsNs - startup.low) /
+                               (startup.high - startup.low));
             };
             const double least = place(bandwidth.low), most = place(bandwidth.high);
             Known& best = m_known[{key.shape, key.choice.protocol}];

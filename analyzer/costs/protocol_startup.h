@@ -13,6 +13,7 @@ namespace rankscope::costs {
 
 class ProtocolStartup {
   public:
+    ProtocolStartup() = default;
     /// Reads the places of choices that ran where the configured links tell the start-up of Simple.
     ProtocolStartup(const LinkPeaks& peaks, const facts::TraceFacts& facts, const CostEvidence& evidence);
 

@@ -185,7 +185,7 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
     bool found = false, pricedByReplay = false;
     std::set<int64_t>
         merged;  // communicators whose buckets a replay has merged: their other operations are in the same buckets
-    for (const costs::CostFit& fit : analysis.fits) {
+    for (const costs::CostFit& fit : analysis.cost.lines()) {
         if (pricedByReplay) break;  // it merged the messages of all groups: that finding has it all
         if (merged.count(fit.communicatorId) != 0) continue;
         const facts::CommRole role = analysis.layout.role(fit.communicatorId);
@@ -286,7 +286,7 @@ std::string missingForSmallMessages(const job::Analysis& analysis) {
     if (!communicators.empty()) return communicators;
     const std::string sizes = withoutSizes(analysis, {facts::CommRole::gradients, facts::CommRole::shardedParameters});
     if (!sizes.empty()) return sizes;
-    if (!analysis.fits.empty()) return {};
+    if (!analysis.cost.lines().empty()) return {};
     const std::string peak =
         withoutLinkPeak(analysis, {facts::CommRole::gradients, facts::CommRole::shardedParameters});
     return peak.empty() ? peak : "messages of several sizes, or a link peak";

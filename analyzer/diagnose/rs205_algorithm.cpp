@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "analyzer/costs/link_bound.h"
-#include "analyzer/costs/link_startup.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
@@ -28,21 +27,14 @@ struct AlgorithmThresholds {
 
 constexpr AlgorithmThresholds kThresholds;
 
-/// The link as peaks tell it, else as the fit of the communicator's own collectives does once the share of their
-/// protocol is taken out, else at least what the job reached, with a start-up that is hardly longer.
 std::optional<costs::LinkModel> linkOf(const job::Analysis& analysis, const facts::CommTask& task) {
     const facts::Communicator& communicator = analysis.facts.communicators.at(task.communicatorId);
-    const std::optional<costs::LinkModel> link = costs::linkWithStartup(analysis.peaks, communicator, task.op);
-    if (link && !analysis.peaks.atLeast(communicator)) return link;
-    const costs::CostFit* fit = analysis.findFit(task.communicatorId, task.op);
-    if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0)) return link;
-    // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs. The end that is
-    // kindest to it.
-    const double perByte =
-        costs::collectiveNs({0, 1}, task.op, communicator.size, 1, {task.algorithm, task.protocol}).low;
-    const double perStart =
-        costs::collectiveNs({1, 1}, task.op, communicator.size, 0, {task.algorithm, task.protocol}).high;
-    return costs::LinkModel{fit->alphaNs / perStart, perByte / fit->betaNsPerByte};
+    costs::Message message;
+    message.shape = costs::shapeOf(communicator);
+    message.smallestNode = communicator.smallestNode;
+    message.op = task.op;
+    message.present = {task.algorithm, task.protocol};
+    return analysis.cost.linkOf(message);
 }
 
 /// What a message would take with its best choice, scaled by how far the link is from its model anyway.

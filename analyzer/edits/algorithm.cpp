@@ -7,7 +7,6 @@
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/costs/nccl_setting.h"
 #include "analyzer/costs/shared_transfers.h"
-#include "analyzer/costs/transfer_cost.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_view.h"
 
@@ -51,8 +50,8 @@ const replay::Exchange* recordedBefore(const job::Analysis& analysis, const repl
 
 void Algorithm::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
     if (m_to.communicator) checkCommunicator(analysis, *m_to.communicator);
-    const costs::CostEvidence evidence(analysis.facts, {});
-    const costs::TransferCost cost(analysis.peaks, analysis.facts, evidence);
+    const costs::CollectiveCost& cost = analysis.cost;
+    const costs::SeenChoices& seen = cost.evidence().seen();
     const std::optional<costs::NcclVersion> version = costs::ncclVersionOf(analysis.facts);
     const costs::NcclSetting forced =
         costs::NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
@@ -68,7 +67,7 @@ void Algorithm::apply(replay::TaskGraph& graph, const job::Analysis& analysis, E
     // What never ran where nothing was forced NCCL has passed over.
     const auto unseen = [&](const costs::Message& message, store::Op op) {
         return forced.rules.empty() ? std::vector<costs::AlgorithmChoice>{}
-                                    : free(costs::unseenChoices(op, message.shape, evidence.seen()), message, op);
+                                    : free(costs::unseenChoices(op, message.shape, seen), message, op);
     };
     const std::map<int64_t, double> shared = costs::sharedTransfers(analysis.facts);
     bool found = false;
@@ -87,15 +86,14 @@ void Algorithm::apply(replay::TaskGraph& graph, const job::Analysis& analysis, E
         if (m_to.protocol != store::Protocol::unknown) choice.protocol = m_to.protocol;
         std::optional<costs::CostEstimate> estimate;
         if (m_to.automatic) {
-            const auto chosen =
-                cost.cheapest(*message,
-                              free(costs::supportedChoices(exchange.op, message->shape, version, evidence.seen()),
-                                   *message, exchange.op),
-                              unseen(*message, exchange.op));
+            const auto chosen = cost.cheapest(
+                *message,
+                free(costs::supportedChoices(exchange.op, message->shape, version, seen), *message, exchange.op),
+                unseen(*message, exchange.op));
             if (!chosen) continue;
             choice = chosen->choice;
             estimate = chosen->cost;
-        } else if (costs::isSupported(exchange.op, message->shape, choice, version, evidence.seen())) {
+        } else if (costs::isSupported(exchange.op, message->shape, choice, version, seen)) {
             estimate = cost.of(*message, choice);
         }
         const std::optional<costs::CostEstimate> undone = cost.of(*message, before);

@@ -8,7 +8,7 @@
 namespace rankscope::edits {
 
 /// Collectives run with another algorithm or protocol of NCCL. Times are the recorded ones x what measurements, else
-/// NCCL's cost model, say of the two choices (costs/transfer_cost.h).
+/// NCCL's cost model, say of the two choices (costs/collective_cost.h).
 class Algorithm : public Edit {
   public:
     struct To {

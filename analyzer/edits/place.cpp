@@ -8,10 +8,10 @@
 #include <map>
 #include <vector>
 
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/edits/change_transfers.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_view.h"
-#include "analyzer/edits/transfer_prices.h"
 
 namespace rankscope::edits {
 namespace {
@@ -126,7 +126,7 @@ class Links {
         if (!link || link->alphaNs <= 0)
             throw EditError("what other links give is unknown",
                             "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
-        return cheapestNs(*link, op, communicator.size, bytes);
+        return costs::cheapestNs(*link, op, communicator.size, bytes);
     }
 
     /// Measured over expected time on links of a class; of the other one where nothing runs there.

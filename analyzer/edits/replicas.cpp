@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/edits/edit_arguments.h"
-#include "analyzer/edits/transfer_prices.h"
 
 namespace rankscope::edits {
 namespace {
@@ -48,8 +48,8 @@ void Replicas::apply(replay::TaskGraph& graph, const job::Analysis& analysis, Ed
                             "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
         const auto bytes = static_cast<double>(exchange.bytes);
         const double factor = m_count == 1 ? 0
-                                           : cheapestNs(*then, exchange.op, m_count, bytes) /
-                                                 cheapestNs(*now, exchange.op, before.size, bytes);
+                                           : costs::cheapestNs(*then, exchange.op, m_count, bytes) /
+                                                 costs::cheapestNs(*now, exchange.op, before.size, bytes);
         for (const replay::ExchangeMember& member : graph.membersOf(exchange))
             graph.durationNs[member.transfer] =
                 std::llround(static_cast<double>(graph.durationNs[member.transfer]) * factor);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/costs/algorithm_support.h"
-#include "analyzer/costs/nccl_setting.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
@@ -28,29 +26,7 @@ double scatterOf(const std::map<int64_t, Samples>& bySize) {
     return 1.4826 * facts::median(std::move(deviations));
 }
 
-costs::SeenChoices seenIn(const replay::TaskGraph& graph) {
-    costs::SeenChoices seen;
-    for (const replay::Exchange& exchange : graph.exchanges) {
-        if (exchange.message() || exchange.members == 0) continue;
-        seen.algorithms.insert(exchange.algorithm);
-        seen.protocols.insert(exchange.protocol);
-    }
-    return seen;
-}
-
 }  // namespace
-
-double cheapestNs(const costs::LinkModel& link, store::Op op, int ranks, double bytes) {
-    double best = 0;
-    for (costs::AlgorithmChoice choice : costs::algorithmChoices(op)) {
-        const costs::Range time = costs::collectiveNs(link, op, ranks, bytes, choice);
-        const double middle = (time.low + time.high) / 2;
-        if (best == 0 || middle < best) best = middle;
-    }
-    if (best > 0) return best;
-    const costs::Range time = costs::collectiveNs(link, op, ranks, bytes, {});
-    return (time.low + time.high) / 2;
-}
 
 double TransferPrices::longestNs(const replay::TaskGraph& graph, const replay::Exchange& exchange) {
     double longest = 0;
@@ -67,10 +43,6 @@ TransferPrices::TransferPrices(const replay::TaskGraph& graph, const job::Analys
         samples.ns.push_back(longestNs(graph, exchange));
         samples.choice = {exchange.algorithm, exchange.protocol};
     }
-    const costs::SeenChoices seen = seenIn(graph);
-    const std::optional<costs::NcclVersion> version = costs::ncclVersionOf(analysis.facts);
-    const costs::NcclSetting forced =
-        costs::NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
     for (const auto& [who, bySize] : found) {
         const auto& [communicatorId, op] = who;
         const auto communicator = analysis.facts.communicators.find(communicatorId);
@@ -80,20 +52,10 @@ TransferPrices::TransferPrices(const replay::TaskGraph& graph, const job::Analys
                 sizes[static_cast<double>(bytes)] = {time, facts::medianError(samples.ns), samples.choice};
         if (sizes.empty()) continue;
         m_scatter[who] = scatterOf(bySize);
-        const int ranks = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
-        std::optional<costs::LinkModel> link;
-        costs::ChoiceRules rules;
-        if (ranks > 1) {
-            link = costs::linkModel(analysis.peaks, communicator->second, op);
-            const auto mayNot = [&, op = op](costs::AlgorithmChoice choice) {
-                return !costs::isModelled(op, choice) || !forced.ruleOf(op).allows(choice);
-            };
-            rules = {costs::supportedChoices(op, costs::shapeOf(communicator->second), version, seen),
-                     costs::unseenChoices(op, costs::shapeOf(communicator->second), seen)};
-            std::erase_if(rules.allowed, mayNot);
-            std::erase_if(rules.mayHave, mayNot);
-        }
-        m_prices.emplace(who, costs::CollectivePrice(op, ranks, std::move(sizes), link, std::move(rules)));
+        m_prices.emplace(
+            who, analysis.cost.price(
+                     communicator == analysis.facts.communicators.end() ? facts::Communicator() : communicator->second,
+                     op, std::move(sizes)));
     }
 }
 

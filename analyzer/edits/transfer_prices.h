@@ -14,8 +14,7 @@ namespace rankscope::edits {
 
 class TransferPrices {
   public:
-    /// Times are those of `graph` as it stands, so that earlier edits count. NCCL chooses as the job's variables let
-    /// it.
+    /// Times are those of `graph` as it stands, so that earlier edits count.
     TransferPrices(const replay::TaskGraph& graph, const job::Analysis& analysis);
 
     /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
@@ -31,8 +30,5 @@ class TransferPrices {
     std::map<std::pair<int64_t, store::Op>, costs::CollectivePrice> m_prices;
     std::map<std::pair<int64_t, store::Op>, double> m_scatter;
 };
-
-/// Cheapest of NCCL's rings and trees, the middle of what the formulas of nccl_formulas.h allow, ns.
-double cheapestNs(const costs::LinkModel& link, store::Op op, int ranks, double bytes);
 
 }  // namespace rankscope::edits

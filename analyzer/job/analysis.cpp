@@ -14,12 +14,6 @@
 
 namespace rankscope::job {
 
-const costs::CostFit* RecordedJob::findFit(int64_t communicator, store::Op op) const {
-    for (const costs::CostFit& fit : fits)
-        if (fit.communicatorId == communicator && fit.op == op) return &fit;
-    return nullptr;
-}
-
 const facts::RankSummary* RecordedJob::findRank(int rank) const {
     const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
                                      [](const facts::RankSummary& r, int wanted) { return r.rank < wanted; });
@@ -144,7 +138,7 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     assumeStartups(analysis.peaks);
     warnOfLinks(analysis);
     addReachedPeaks(analysis);
-    analysis.fits = costs::fitCosts(analysis.facts, analysis.peaks);
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);
     analysis.linkProbes = probeLinks(analysis);

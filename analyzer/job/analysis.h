@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "analyzer/costs/cost_fit.h"
+#include "analyzer/costs/collective_cost.h"
 #include "analyzer/costs/link_peaks.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
@@ -21,14 +21,14 @@ struct RecordedJob {
     facts::TraceFacts facts;
     std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
     costs::LinkPeaks peaks;
-    std::vector<costs::CostFit> fits;
+    costs::CollectiveCost cost;  // by `peaks` and the collectives
     facts::Layout layout;
     std::vector<int> steps;                 // analysed step numbers that every recorded rank has
     double stepNs = 0;                      // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
 
-    const costs::CostFit* findFit(int64_t communicator, store::Op op) const;
+    const costs::CostFit* findFit(int64_t communicator, store::Op op) const { return cost.line(communicator, op); }
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;
     /// A rank's window of a step, nullptr when it has none.

@@ -78,7 +78,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         samples.communicatorId = message.communicatorId;
         samples.peak = link->bytesPerNs;
         samples.betweenNodes = !inside;
-        samples.atLeast = analysis.peaks.atLeast(pair);
+        samples.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
         if (samples.rows.size() < kProbeRows)
             samples.rows.push_back(
                 {"p2p", message.id, message.srcRank,

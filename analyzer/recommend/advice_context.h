@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/costs/transfer_cost.h"
+#include "analyzer/costs/collective_cost.h"
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/job/finding.h"
 #include "analyzer/recommend/recommendation.h"
@@ -26,8 +26,7 @@ struct RecommendThresholds {
 struct AdviceContext {
     const job::Analysis& analysis;
     const std::vector<job::Finding>& findings;
-    const costs::CostEvidence& evidence;
-    const costs::TransferCost& cost;
+    const costs::CollectiveCost& cost;
     const StepPredictor& predictor;
     std::optional<costs::NcclVersion> nccl;
     double noiseNs = 0;   // a gain must exceed it

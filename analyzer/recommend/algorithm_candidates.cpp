@@ -8,7 +8,7 @@
 namespace rankscope::recommend {
 namespace {
 
-void put(Outcome& outcome, const MessageGroup& group, const costs::TransferCost::Chosen& chosen) {
+void put(Outcome& outcome, const MessageGroup& group, const costs::CollectiveCost::Chosen& chosen) {
     if (chosen.choice == group.message.present) return;
     outcome.changed.emplace(group.key, chosen);
     outcome.weakest = std::max(outcome.weakest, chosen.cost.basis);
@@ -56,9 +56,9 @@ AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageLi
 
 void AlgorithmCandidates::addSupported() {
     for (const MessageGroup& group : m_messages.groups)
-        m_supported.try_emplace(
-            {group.key.op, group.message.shape},
-            costs::supportedChoices(group.key.op, group.message.shape, m_context.nccl, m_context.evidence.seen()));
+        m_supported.try_emplace({group.key.op, group.message.shape},
+                                costs::supportedChoices(group.key.op, group.message.shape, m_context.nccl,
+                                                        m_context.cost.evidence().seen()));
 }
 
 AlgorithmCandidates AlgorithmCandidates::of(MessageList messages) const {
@@ -86,7 +86,7 @@ std::vector<costs::AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGr
     std::vector<costs::AlgorithmChoice> choices;
     if (rule.protocols.size() == 1) return choices;  // not of its own accord
     for (costs::AlgorithmChoice choice :
-         costs::unseenChoices(group.key.op, group.message.shape, m_context.evidence.seen()))
+         costs::unseenChoices(group.key.op, group.message.shape, m_context.cost.evidence().seen()))
         if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) &&
             m_passedOver.count(choice.protocol) == 0)
             choices.push_back(choice);
@@ -148,11 +148,11 @@ std::vector<costs::FunctionRule> AlgorithmCandidates::rulesFor(store::Op op) con
 Outcome AlgorithmCandidates::eachAtItsBest() const {
     Outcome outcome;
     for (const MessageGroup& group : m_messages.groups) {
-        std::optional<costs::TransferCost::Chosen> best;
+        std::optional<costs::CollectiveCost::Chosen> best;
         for (costs::AlgorithmChoice choice : supported(group)) {
             const auto cost = m_context.cost.of(group.message, choice);
             if (cost && cost->scale.high < (best ? best->cost.scale.high : 1))
-                best = costs::TransferCost::Chosen{choice, *cost};
+                best = costs::CollectiveCost::Chosen{choice, *cost};
         }
         if (best) put(outcome, group, *best);
     }

@@ -14,7 +14,7 @@ namespace rankscope::recommend {
 
 /// How the collectives of each key would run, for those that change.
 struct Outcome {
-    std::map<MessageKey, costs::TransferCost::Chosen> changed;
+    std::map<MessageKey, costs::CollectiveCost::Chosen> changed;
     costs::Basis weakest = costs::Basis::measuredHere;  // of the estimates in it
 
     /// Factors on the recorded transfers.

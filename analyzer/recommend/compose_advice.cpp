@@ -84,8 +84,8 @@ struct Accepted {
         if (!isSure(r, played->gained)) return false;
         r.savingNs = played->gained.savingNs;
         judges.push_back(std::move(*played));
-        AdviceContext next{now().analysis, now().findings, now().evidence, now().cost,   judges.back(),
-                           now().nccl,     now().noiseNs,  now().runName,  now().settled};
+        AdviceContext next{now().analysis, now().findings, now().cost,    judges.back(),
+                           now().nccl,     now().noiseNs,  now().runName, now().settled};
         settle(r, next.settled);
         contexts.push_back(std::move(next));
         settings.push_back(std::move(r));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/costs/transfer_cost.h"
+#include "analyzer/costs/collective_cost.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/recommend/job_change.h"
 

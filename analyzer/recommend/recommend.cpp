@@ -67,16 +67,10 @@ std::string Advice::nothingJudged() const {
 
 namespace {
 
-double totalNs(const costs::CostCurve& curve) {
-    double sum = 0;
-    for (const costs::SizedTime& sample : curve.samples) sum += sample.timeNs;
-    return sum;
-}
-
 /// Start-up has one number, the one that findings tell: it stands with the choice that takes most of a group's time,
 /// whose times its line goes through.
 void addLines(const job::Analysis& analysis, std::vector<costs::CostCurve>& curves) {
-    for (const costs::CostFit& fit : analysis.fits) {
+    for (const costs::CostFit& fit : analysis.cost.lines()) {
         const auto communicator = analysis.facts.communicators.find(fit.communicatorId);
         if (communicator == analysis.facts.communicators.end()) continue;
         const costs::GroupShape shape = costs::shapeOf(communicator->second);
@@ -84,7 +78,7 @@ void addLines(const job::Analysis& analysis, std::vector<costs::CostCurve>& curv
         for (costs::CostCurve& curve : curves) {
             const bool same =
                 curve.key.from == costs::EvidenceFrom::trace && curve.key.op == fit.op && curve.key.shape == shape;
-            if (same && (most == nullptr || totalNs(curve) > totalNs(*most))) most = &curve;
+            if (same && (most == nullptr || curve.totalNs() > most->totalNs())) most = &curve;
         }
         if (most == nullptr || !most->group.empty()) continue;
         most->group = facts::communicatorName(analysis.facts, analysis.layout, fit.communicatorId);
@@ -104,8 +98,8 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
     advice.nccl = costs::ncclVersionOf(analysis.facts);
     advice.noiseNs = noiseOf(analysis);
     advice.judge = predictor.name;
-    const costs::CostEvidence evidence(analysis.facts, options.tables);
-    for (const auto& [key, curve] : evidence.curves()) advice.curves.push_back(curve);
+    const costs::CollectiveCost cost(analysis.facts, analysis.peaks, options.tables);
+    for (const auto& [key, curve] : cost.evidence().curves()) advice.curves.push_back(curve);
     addLines(analysis, advice.curves);
     if (advice.steps < diagnose::CommonThresholds::kFewestSteps) {
         advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed",
@@ -119,9 +113,7 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
     tell("what findings cost", 1);
     std::vector<job::Finding> findings = diagnose::detect(analysis);
     diagnose::replaySavings(analysis, findings);
-    const costs::TransferCost cost(analysis.peaks, analysis.facts, evidence);
-    composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, tell,
-                  advice);
+    composeAdvice({analysis, findings, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, tell, advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations)
             recommendation.certainty = Certainty::tryAndMeasure;

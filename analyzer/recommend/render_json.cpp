@@ -87,11 +87,6 @@ Json recommendationJson(const Recommendation& r) {
 }
 
 Json curveJson(const costs::CostCurve& curve) {
-    Json pieces = Json::array();
-    for (const costs::FitPiece& piece : curve.fit.pieces)
-        pieces.push_back({{"from_bytes", whole(piece.fromBytes)},
-                          {"alpha_ns", piece.alphaNs},
-                          {"beta_ns_per_byte", piece.betaNsPerByte}});
     return {{"source", curve.key.from == costs::EvidenceFrom::trace ? "trace" : "nccl-tests"},
             {"files", curve.files},
             {"op", store::toText(curve.key.op)},
@@ -99,18 +94,15 @@ Json curveJson(const costs::CostCurve& curve) {
             {"ranks", curve.key.shape.ranks},
             {"algorithm", orNull(costs::ncclName(curve.key.choice.algorithm))},
             {"protocol", orNull(costs::ncclName(curve.key.choice.protocol))},
-            {"samples", curve.fit.samples},
-            {"sizes", curve.fit.sizes},
-            {"smallest_bytes", whole(curve.fit.smallestBytes)},
-            {"largest_bytes", whole(curve.fit.largestBytes)},
-            {"pieces", pieces},
-            {"line", curve.group.empty() ? Json(nullptr)
-                                         : Json{{"group", curve.group},
-                                                {"alpha_ns", curve.line.alphaNs},
-                                                {"beta_ns_per_byte", curve.line.betaNsPerByte},
-                                                {"source", curve.line.source}}},
-            {"residual", curve.fit.residual},
-            {"refused", orNull(curve.fit.refused)}};
+            {"samples", curve.samples()},
+            {"sizes", curve.timesBySize.size()},
+            {"smallest_bytes", whole(curve.timesBySize.begin()->first)},
+            {"largest_bytes", whole(curve.timesBySize.rbegin()->first)},
+            {"line", curve.line ? Json{{"group", orNull(curve.group)},
+                                       {"alpha_ns", curve.line->alphaNs},
+                                       {"beta_ns_per_byte", curve.line->betaNsPerByte},
+                                       {"source", curve.line->source}}
+                                : Json(nullptr)}};
 }
 
 }  // namespace

@@ -113,26 +113,17 @@ std::string curveText(const costs::CostCurve& curve) {
                     named ? fmt::format("{}/{}", orAny(costs::ncclName(key.choice.algorithm)),
                                         orAny(costs::ncclName(key.choice.protocol)))
                           : "NCCL's choice");
-    text += fmt::format(" {:>6} samples, {:>3} size{}", curve.fit.samples, curve.fit.sizes,
-                        curve.fit.sizes == 1 ? " " : "s");
-    const std::string line =
-        curve.group.empty()
-            ? std::string()
-            : fmt::format("      {}: start-up {} + {:.3g} ns/KiB, the line of the findings ({})\n", curve.group,
-                          text::durationText(curve.line.alphaNs), curve.line.betaNsPerByte * 1024, curve.line.source);
-    if (!curve.fit.holds())
-        return text + ": no pieces, " + curve.fit.refused +
-               (key.from == costs::EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n") + line;
-    std::vector<std::string> pieces;
-    for (const costs::FitPiece& piece : curve.fit.pieces)
-        pieces.push_back(fmt::format(
-            "{}{} + {:.4g} ns/KiB", curve.fit.pieces.size() > 1 ? "from " + text::bytesText(piece.fromBytes) + " " : "",
-            text::durationText(piece.alphaNs), piece.betaNsPerByte * 1024));
-    return text +
-           fmt::format(", {} to {}: {}; deviates {:.1f} %{}\n", text::bytesText(curve.fit.smallestBytes),
-                       text::bytesText(curve.fit.largestBytes), fmt::join(pieces, "; "), 100 * curve.fit.residual,
-                       key.from == costs::EvidenceFrom::ncclTests ? " [nccl-tests]" : "") +
-           line;
+    text += fmt::format(" {:>6} samples, {:>3} size{}", curve.samples(), curve.timesBySize.size(),
+                        curve.timesBySize.size() == 1 ? " " : "s");
+    text += curve.line
+                ? fmt::format(", {} to {}: {} + {:.4g} ns/KiB", text::bytesText(curve.timesBySize.begin()->first),
+                              text::bytesText(curve.timesBySize.rbegin()->first),
+                              text::durationText(curve.line->alphaNs), curve.line->betaNsPerByte * 1024)
+                : ": no line, sizes hardly differ";
+    if (key.from == costs::EvidenceFrom::ncclTests) text += " [nccl-tests]";
+    if (!curve.group.empty())
+        text += fmt::format("\n      {}: the line of the findings ({})", curve.group, curve.line->source);
+    return text + "\n";
 }
 
 std::string bodyText(const Recommendation& r, double stepNs) {
@@ -221,8 +212,8 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     if (!advice.curves.empty())
         out += "\n" +
                bold(
-                   "Measured times of collectives (nodes x ranks; pieces of start-up + rate x bytes for each algorithm "
-                   "and protocol)") +
+                   "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "
+                   "protocol)") +
                "\n";
     for (const costs::CostCurve& curve : advice.curves) out += curveText(curve);
     return out;

@@ -50,7 +50,7 @@ void storeFits(store::Database& db, const job::Analysis& analysis, const Report&
     if (db.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cost_fit'") == 0) return;
     db.execute("DELETE FROM cost_fit");
     Statement insert(db, "INSERT INTO cost_fit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
-    for (const costs::CostFit& fit : analysis.fits) {
+    for (const costs::CostFit& fit : analysis.cost.lines()) {
         const std::string group = groupText(report, fit.communicatorId);
         insert.bind(1, fit.communicatorId)
             .bind(2, store::toText(fit.op))

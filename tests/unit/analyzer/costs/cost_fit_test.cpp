@@ -61,6 +61,21 @@ TEST(CostFit, TakesTheLinkPeakAsPriorWhereSizesHardlyDiffer) {
     EXPECT_TRUE(fitCosts(collectivesOf(samples), {}).empty()) << "without range and without peak there is no fit";
 }
 
+TEST(CostLine, IsNeverBelowZero) {
+    const auto line = lineThrough({{1e3, {10}}, {1e4, {1'000}}, {1e6, {200'000}}}, store::Op::allReduce, 4);
+    ASSERT_TRUE(line);
+    EXPECT_GE(line->alphaNs, 0);
+    EXPECT_GE(line->betaNsPerByte, 0);
+    const auto flat = lineThrough({{1e3, {5'000}}, {1e4, {4'000}}, {1e6, {3'000}}}, store::Op::allReduce, 4);
+    ASSERT_TRUE(flat);
+    EXPECT_GE(flat->betaNsPerByte, 0);
+}
+
+TEST(CostLine, NeedsSizesThatDiffer) {
+    EXPECT_FALSE(lineThrough({{1e6, {1'000}}, {3e6, {2'000}}}, store::Op::allReduce, 4));
+    EXPECT_FALSE(lineThrough({}, store::Op::allReduce, 4, 100));
+}
+
 TEST(LinkPeaks, OverNodesEveryNicCounts) {
     const LinkPeaks peaks = parseLinkPeaks("intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18");
     facts::Communicator communicator;

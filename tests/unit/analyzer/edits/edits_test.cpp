@@ -13,12 +13,19 @@
 namespace rankscope::edits {
 namespace {
 
-void addFit(job::Analysis& analysis, double alphaNs) {
-    costs::CostFit fit;
-    fit.communicatorId = test::SmallJob::kCommunicator;
-    fit.op = store::Op::allReduce;
-    fit.alphaNs = alphaNs;
-    analysis.fits.push_back(fit);
+/// Two sizes that tell the start-up of the job's reductions.
+void addFit(job::Analysis& analysis, int64_t alphaNs) {
+    facts::TraceFacts facts;
+    facts.communicators[test::SmallJob::kCommunicator].size = 2;
+    for (const int64_t bytes : {1'000, 4'000}) {
+        store::Collective reduction;
+        reduction.communicatorId = test::SmallJob::kCommunicator;
+        reduction.op = store::Op::allReduce;
+        reduction.bytes = bytes;
+        reduction.transferNs = alphaNs + bytes / 100;
+        facts.collectives.push_back(reduction);
+    }
+    analysis.cost = costs::CollectiveCost(facts, {});
 }
 
 void addStalls(job::Analysis& analysis, facts::IdleCause cause, int32_t callName, int64_t submission) {

@@ -230,6 +230,7 @@ TEST(StructuralEdits, OverlapLetsForwardWaitForEachGatherWhereItIsUsed) {
     job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::gradients);
     analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::gradients, 1};
     analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
     const replay::TaskGraph graph = fourBucketStep();
     EXPECT_NEAR(test::stepMs(graph), 14.8, 1e-6);
     // Gathers end at 1.6, 2.2, 2.8 and 3.4, in time for the layers at 1.6, 2.6, 3.6 and 4.6. Backward ends at 9.6, the
@@ -241,6 +242,7 @@ TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
     job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::gradients);
     analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::gradients, 1};
     analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
     const replay::TaskGraph graph = oneBucketStep();
     EXPECT_NEAR(test::stepMs(graph), 14.8, 1e-6);
     // Gradients of 6 MiB per kernel: buckets of 6, 12 and 6, and parameters the other way round. Gathers end
@@ -256,6 +258,7 @@ TEST(StructuralEdits, BucketsThatAreGatheredTogetherAreUpdatedByOneKernel) {
     job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::gradients);
     analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::gradients, 1};
     analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
     replay::GraphDraft draft;
     std::vector<test::Rank> ranks;
     for (int rank : {0, 1}) ranks.emplace_back(draft, rank);

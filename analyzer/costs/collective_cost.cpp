@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/costs/transfer_cost.h"
+#include "analyzer/costs/collective_cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,65 +11,77 @@
 namespace rankscope::costs {
 namespace {
 
-/// The formulas give a range; its middle on a scale of ratios.
-double middle(const Range& range) {
-    return std::sqrt(std::max(range.low, 1e-9) * std::max(range.high, 1e-9));
+/// Of a time, as a share of it, by the end that is further off.
+double errorOf(const facts::Estimate& ns) {
+    return std::max(ns.high / ns.expected, ns.expected / std::max(ns.low, 1.0)) - 1;
 }
 
-/// The formulas know neither chunks nor channels nor what else is on the links: what they leave of a time, as a share
-/// of it. Of the 154 sizes of five operations that SuperBench's nccl-tests tables of eight A100 hold (4 B to 8 GiB), 93
-/// % lie within 5 % of the pieces alpha + beta x bytes through them; 95 % within 5.7 %.
-constexpr double kFormulaError = 0.05;
 /// Less of a transfer beside one other that shares its link: at half the rate meanwhile, half of this share at most is
-/// owed to it, which is under kFormulaError.
+/// owed to it, which is under CostLine::kError.
 constexpr double kAlone = 0.05;
-/// Of the range of bandwidths, how far a protocol's share with another algorithm is known: a tree's 0.8 to 0.92 of a
-/// ring's rate (bandwidthShare) moves the place of LL in its range by 0.23 at most.
-constexpr double kSameProtocol = 0.25;
 
 }  // namespace
 
-std::optional<CostEstimate> TransferCost::of(const Message& message, AlgorithmChoice choice) const {
+CollectivePrice CollectiveCost::price(const facts::Communicator& communicator, store::Op op,
+                                      CollectivePrice::Sizes sizes) const {
+    if (communicator.size < 2) return CollectivePrice(op, communicator.size, std::move(sizes), std::nullopt, {});
+    ChoiceRules rules{supportedChoices(op, shapeOf(communicator), m_version, m_evidence.seen()),
+                      unseenChoices(op, shapeOf(communicator), m_evidence.seen())};
+    for (std::vector<AlgorithmChoice>* choices : {&rules.allowed, &rules.mayHave})
+        std::erase_if(*choices, [&](AlgorithmChoice choice) {
+            return !isModelled(op, choice) || !m_forced.ruleOf(op).allows(choice);
+        });
+    return CollectivePrice(op, communicator.size, std::move(sizes), linkModel(m_peaks, communicator, op),
+                           std::move(rules));
+}
+
+const CostFit* CollectiveCost::line(int64_t communicator, store::Op op) const {
+    const auto at = std::find_if(m_lines.begin(), m_lines.end(), [&](const CostFit& fit) {
+        return fit.communicatorId == communicator && fit.op == op;
+    });
+    return at == m_lines.end() ? nullptr : &*at;
+}
+
+std::optional<CostEstimate> CollectiveCost::of(const Message& message, AlgorithmChoice choice) const {
     if (choice == message.present) return CostEstimate{{1, 1, 1}, Basis::measuredHere};
     if (auto here = compared(message, choice, EvidenceFrom::trace)) return here;
     if (auto sweep = compared(message, choice, EvidenceFrom::ncclTests)) return sweep;
     return modelled(message, choice);
 }
 
-std::optional<CostEstimate> TransferCost::compared(const Message& message, AlgorithmChoice choice,
-                                                   EvidenceFrom from) const {
+std::optional<CostEstimate> CollectiveCost::compared(const Message& message, AlgorithmChoice choice,
+                                                     EvidenceFrom from) const {
     const CostCurve* now = m_evidence.find({from, message.shape, message.op, message.present});
     const CostCurve* then = m_evidence.find({from, message.shape, message.op, choice});
     if (now == nullptr || then == nullptr) return std::nullopt;
     const auto nowNs = now->at(message.bytes), thenNs = then->at(message.bytes);
     if (!nowNs || !thenNs) return std::nullopt;
-    const double scale = thenNs->ns / nowNs->ns;
-    const double error = std::hypot(nowNs->error, thenNs->error);
+    const double scale = thenNs->expected / nowNs->expected;
+    const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
     return CostEstimate{{scale / (1 + error), scale, scale * (1 + error)},
                         from == EvidenceFrom::trace ? Basis::measuredHere : Basis::sweep};
 }
 
-std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
+std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
     facts::Communicator group;
     group.size = message.shape.ranks;
     group.nodes = message.shape.nodes;
     group.smallestNode = message.smallestNode;
-    const std::optional<LinkModel> link = linkModel(m_peaks, group, message.op);
-    if (link && link->alphaNs > 0) return link;
-    const std::optional<LinkModel> reached =
-        m_peaks.atLeast(group) ? linkWithStartup(m_peaks, group, message.op) : std::nullopt;
+    const std::optional<LinkModel> told = linkWithStartup(m_peaks, group, message.op);
+    if (told && !m_peaks.atLeast(group, message.op)) return told;
     const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, message.shape, message.op, message.present});
-    if (curve == nullptr || !curve->fit.holds() || !isModelled(message.op, message.present)) return reached;
-    const FitPiece& small = curve->fit.pieces.front();
-    const FitPiece& large = curve->fit.pieces.back();
-    if (!(large.betaNsPerByte > 0)) return reached;
-    const double perByte = middle(collectiveNs({0, 1}, message.op, message.shape.ranks, 1, message.present));
-    const double perStart = middle(collectiveNs({1, 1e18}, message.op, message.shape.ranks, 0, message.present));
-    return LinkModel{small.alphaNs / perStart, perByte / large.betaNsPerByte};
+    if (curve == nullptr || !curve->line || !(curve->line->betaNsPerByte > 0) ||
+        !isModelled(message.op, message.present))
+        return told;
+    // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs.
+    const int ranks = message.shape.ranks;
+    const double perByte = collectiveNs({0, 1}, message.op, ranks, 1, message.present).low;
+    const double perStart = collectiveNs({1, 1}, message.op, ranks, 0, message.present).high;
+    return LinkModel{curve->line->alphaNs / perStart, perByte / curve->line->betaNsPerByte};
 }
 
-facts::Estimate TransferCost::modelledNs(const LinkModel& link, const Message& message, double explainedNs,
-                                         AlgorithmChoice choice) const {
+facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message& message, double explainedNs,
+                                           AlgorithmChoice choice) const {
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm),
@@ -79,7 +91,7 @@ facts::Estimate TransferCost::modelledNs(const LinkModel& link, const Message& m
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
         const Range reached = bandwidthShare(present);
-        const double startNs = middle(hopsOf(message.op, message.shape.ranks, present.algorithm)) * link.alphaNs *
+        const double startNs = hopsOf(message.op, message.shape.ranks, present.algorithm).middle() * link.alphaNs *
                                startup.at(start.expected);
         const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;
         const double place = reached.high > reached.low
@@ -90,12 +102,12 @@ facts::Estimate TransferCost::modelledNs(const LinkModel& link, const Message& m
     const auto timeNs = [&](double hopCount, double startPlace, double ratePlace) {
         return hopCount * link.alphaNs * startup.at(startPlace) + busNs / bandwidth.at(ratePlace);
     };
-    return {timeNs(hops.low, start.low, rate.high) / (1 + kFormulaError),
-            timeNs(middle(hops), start.expected, rate.expected),
-            timeNs(hops.high, start.high, rate.low) * (1 + kFormulaError)};
+    return {timeNs(hops.low, start.low, rate.high) / (1 + CostLine::kError),
+            timeNs(hops.middle(), start.expected, rate.expected),
+            timeNs(hops.high, start.high, rate.low) * (1 + CostLine::kError)};
 }
 
-std::optional<CostEstimate> TransferCost::modelled(const Message& message, AlgorithmChoice choice) const {
+std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, AlgorithmChoice choice) const {
     if (!isModelled(message.op, choice)) return std::nullopt;
     std::optional<LinkModel> link = linkOf(message);
     if (!link) return std::nullopt;
@@ -110,7 +122,7 @@ std::optional<CostEstimate> TransferCost::modelled(const Message& message, Algor
         // Where it takes longer than the link alone explains, the device may hold the protocol, or the link is slower
         // than stated: neither is ruled out.
         const double boundNs = linkBoundNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
-        if (message.presentNs > boundNs * (1 + kFormulaError)) linkBound = boundNs;
+        if (message.presentNs > boundNs * (1 + CostLine::kError)) linkBound = boundNs;
         // What others on the links take stays as well: where they were under way the present choice may be as good as
         // the formulas allow.
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
@@ -123,9 +135,9 @@ std::optional<CostEstimate> TransferCost::modelled(const Message& message, Algor
     return CostEstimate{scale, Basis::model};
 }
 
-std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message,
-                                                           const std::vector<AlgorithmChoice>& allowed,
-                                                           const std::vector<AlgorithmChoice>& mayHave) const {
+std::optional<CollectiveCost::Chosen> CollectiveCost::cheapest(const Message& message,
+                                                               const std::vector<AlgorithmChoice>& allowed,
+                                                               const std::vector<AlgorithmChoice>& mayHave) const {
     std::optional<Chosen> best;
     double low = 0, high = 0;
     for (AlgorithmChoice choice : allowed) {
@@ -142,25 +154,6 @@ std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& messag
         if (cost->scale.expected < best->cost.scale.expected) best = Chosen{choice, *cost};
     }
     if (best) best->cost.scale = {low, best->cost.scale.expected, std::max(high, best->cost.scale.expected)};
-    return best;
-}
-
-std::optional<Range> TransferCost::nsOfSize(const Message& like, double bytes,
-                                            const std::vector<AlgorithmChoice>& allowed) const {
-    if (const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, like.shape, like.op, like.present})) {
-        if (const auto measured = curve->at(bytes))
-            return Range{measured->ns / (1 + measured->error), measured->ns * (1 + measured->error)};
-    }
-    const std::optional<LinkModel> link = linkOf(like);
-    if (!link || !isModelled(like.op, like.present)) return std::nullopt;
-    const Range now = collectiveNs(*link, like.op, like.shape.ranks, like.bytes, like.present);
-    const double scale = like.presentNs / std::clamp(like.presentNs, now.low, now.high);
-    std::optional<Range> best;
-    for (AlgorithmChoice choice : allowed) {
-        if (!isModelled(like.op, choice)) continue;
-        const Range range = collectiveNs(*link, like.op, like.shape.ranks, bytes, choice);
-        if (!best || middle(range) * scale < middle(*best)) best = Range{range.low * scale, range.high * scale};
-    }
     return best;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective would take with another algorithm or protocol, from the best evidence there is.
+// What a collective or a message of a job takes: the one place that is asked, whatever the evidence.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "analyzer/costs/cost_evidence.h"
+#include "analyzer/costs/nccl_setting.h"
 #include "analyzer/costs/protocol_startup.h"
 
 namespace rankscope::costs {
@@ -36,12 +38,33 @@ struct Message {
         0;  // of the present time, during which other collectives of its ranks were under way (shared_transfers.h)
 };
 
-class TransferCost {
+class CollectiveCost {
   public:
-    TransferCost(const LinkPeaks& peaks, const facts::TraceFacts& facts, const CostEvidence& evidence)
-        : m_peaks(peaks), m_evidence(evidence), m_startup(peaks, facts, evidence) {}
+    /// Of a job that tells nothing.
+    CollectiveCost() = default;
+    /// By the collectives of a job, the peaks of its links and nccl-tests tables.
+    CollectiveCost(const facts::TraceFacts& facts, const LinkPeaks& peaks,
+                   const std::vector<NcclTestsTable>& tables = {})
+        : m_peaks(peaks),
+          m_evidence(facts, tables),
+          m_startup(peaks, facts, m_evidence),
+          m_lines(fitCosts(facts, peaks)),
+          m_version(ncclVersionOf(facts)),
+          m_forced(NcclSetting::parse(facts.text("env.NCCL_ALGO"), facts.text("env.NCCL_PROTO"))) {}
 
-    /// Nothing where neither measurements nor the model speak.
+    /// What a communicator's operation takes at any size by the times of some, which may be those of a changed job.
+    /// NCCL chooses as the job's variables let it.
+    CollectivePrice price(const facts::Communicator& communicator, store::Op op, CollectivePrice::Sizes sizes) const;
+
+    /// Start-up and time per byte of a communicator's operation, as reports, findings and charts tell them: one number
+    /// for each. nullptr where sizes hardly differ and no peak is known.
+    const CostFit* line(int64_t communicator, store::Op op) const;
+    const std::vector<CostFit>& lines() const { return m_lines; }
+
+    /// All that was measured, by algorithm and protocol.
+    const CostEvidence& evidence() const { return m_evidence; }
+
+    /// With another algorithm or protocol. Nothing where neither measurements nor the model speak.
     std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
 
     /// What NCCL would choose by itself among `allowed` and what it `mayHave`, taken as the one that is estimated
@@ -53,12 +76,10 @@ class TransferCost {
     std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,
                                    const std::vector<AlgorithmChoice>& mayHave = {}) const;
 
-    /// Of a message of another size: a bucket that is merged or split. As measured where the present choice's curve
-    /// holds, else by the model with the cheapest of `allowed`, since NCCL chooses anew for the size.
-    std::optional<Range> nsOfSize(const Message& like, double bytes, const std::vector<AlgorithmChoice>& allowed) const;
-
-    /// The link under a group as peaks tell it, else as the fit of a measured choice does once its shares are taken
-    /// out, else at least what the job reached.
+    /// The link under a group as peaks tell it, with the usual start-up where they tell none; else as the line through
+    /// the times of the present choice does once its shares are taken out; else at least what the job reached. The
+    /// shares are ranges, of which the link gets the end that is kindest to the present choice: the least link that
+    /// explains the times, so that what another choice is claimed to gain on it holds whatever the link really is.
     std::optional<LinkModel> linkOf(const Message& message) const;
 
   private:
@@ -67,9 +88,12 @@ class TransferCost {
                                AlgorithmChoice choice) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
-    const LinkPeaks& m_peaks;
-    const CostEvidence& m_evidence;
+    LinkPeaks m_peaks;
+    CostEvidence m_evidence;
     ProtocolStartup m_startup;
+    std::vector<CostFit> m_lines;
+    std::optional<NcclVersion> m_version;
+    NcclSetting m_forced;
 };
 
 }  // namespace rankscope::costs
