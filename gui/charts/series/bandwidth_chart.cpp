@@ -9,9 +9,9 @@
 #include <memory>
 #include <set>
 
+#include "analyzer/costs/cost_fit.h"
 #include "analyzer/facts/operation.h"
 #include "gui/charts/series/chart_job.h"
-#include "gui/charts/series/cost_line.h"
 #include "gui/timeline/display_text.h"
 #include "gui/timeline/time_axis.h"
 
@@ -30,7 +30,8 @@ struct Series {
     double totalNs = 0;
     double smallest = INFINITY, largest = 0;
     std::set<int64_t> communicators;
-    std::vector<SizedTime> samples;
+    costs::TimesBySize times;
+    size_t samples = 0;
     PointCollector points;  // a job repeats the same few messages
 };
 
@@ -50,7 +51,7 @@ std::string nameOf(const Series& series) {
 /// What `rankscope analyze` found of an operation on a communicator: the report's start-up and the chart's are one
 /// number.
 struct KnownFit {
-    CostLine line;
+    costs::CostLine line;
     std::optional<double> ceiling;  // bytes per ns
     bool isFit = false;             // else the ceiling's rate was taken for granted
     std::string group;
@@ -63,7 +64,8 @@ std::map<std::pair<int64_t, Op>, KnownFit> readFits(store::TraceReader& reader) 
                           "SELECT communicator_id, op, alpha_ns, beta_ns_per_byte, ceiling_bytes_per_ns, source, "
                           "group_name FROM cost_fit");
     while (rows.step()) {
-        KnownFit fit{{rows.real(2), rows.real(3)}, {}, rows.text(5) == "fit", displayText(rows.text(6), 60)};
+        const std::string source(rows.text(5));
+        KnownFit fit{{rows.real(2), rows.real(3), source}, {}, source == "fit", displayText(rows.text(6), 60)};
         const auto usable = [](double value) { return std::isfinite(value) && value >= 0; };
         if (!usable(fit.line.alphaNs) || !usable(fit.line.betaNsPerByte)) continue;
         if (!rows.isNull(4) && usable(rows.real(4)) && rows.real(4) > 0) fit.ceiling = rows.real(4);
@@ -148,7 +150,7 @@ class BandwidthBuilder {
         series.totalNs += timeNs;
         series.smallest = std::min(series.smallest, bytes);
         series.largest = std::max(series.largest, bytes);
-        if (series.samples.size() < kFitSamples) series.samples.push_back({bytes, timeNs});
+        if (series.samples++ < kFitSamples) series.times[bytes].push_back(timeNs);
         series.points.add(0, bytes, bytes / timeNs * facts::busFactor(series.op, series.size), target);
     }
 
@@ -194,15 +196,16 @@ class BandwidthBuilder {
                                         fmt::format("{}, {}: {}", startUpText(known->line),
                                                     known->isFit ? "fitted" : "at the ceiling's rate", known->group),
                                         number, factor, from, to));
-        } else if (const auto line = fitCostLine(series.samples)) {
+        } else if (const auto line = costs::lineThrough(series.times, series.op, series.size, ceiling);
+                   line && line->source != "fit") {
+            chart.lines.push_back(
+                curve(*line, fmt::format("{} at the ceiling's rate", startUpText(*line)), number, factor, from, to));
+        } else if (line) {
             const std::string perByte = line->betaNsPerByte > 0
                                             ? quantityText(Quantity::bytesPerNs, factor / line->betaNsPerByte)
                                             : "no cost per byte";
             chart.lines.push_back(
                 curve(*line, fmt::format("fit: {}, {}", startUpText(*line), perByte), number, factor, from, to));
-        } else if (const auto prior = ceiling ? startUpBeyond(factor / *ceiling, series.samples) : std::nullopt) {
-            chart.lines.push_back(
-                curve(*prior, fmt::format("{} at the ceiling's rate", startUpText(*prior)), number, factor, from, to));
         }
         if (ceiling)
             chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)),
@@ -218,11 +221,11 @@ class BandwidthBuilder {
         return nullptr;
     }
 
-    static std::string startUpText(const CostLine& line) {
+    static std::string startUpText(const costs::CostLine& line) {
         return "start-up " + durationText(std::llround(std::min(line.alphaNs, 1e18)));
     }
 
-    static ScatterLine curve(const CostLine& cost, std::string name, int series, double factor, double from,
+    static ScatterLine curve(const costs::CostLine& cost, std::string name, int series, double factor, double from,
                              double to) {
         ScatterLine line{std::move(name), series, false, {}};
         for (int i = 0; i <= kCurvePoints; ++i) {

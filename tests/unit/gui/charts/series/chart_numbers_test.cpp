@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "gui/charts/series/cost_line.h"
 #include "gui/charts/series/grid_chart.h"
 #include "gui/charts/series/quantity.h"
 #include "gui/charts/series/scatter_chart.h"
@@ -31,40 +30,6 @@ TEST(AxisTicks, AreRoundAndInside) {
     EXPECT_TRUE(axisTicks(5, 5, false, 5).empty());
     EXPECT_TRUE(axisTicks(0, 5, true, 5).empty());
     EXPECT_TRUE(axisTicks(-INFINITY, NAN, false, 5).empty());
-}
-
-TEST(CostLine, FindsStartUpAndBandwidth) {
-    std::vector<SizedTime> samples;
-    for (const double bytes : {1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
-        for (int i = 0; i < 5; ++i) samples.push_back({bytes, 20'000 + bytes / 100});
-    const auto line = fitCostLine(samples);
-    ASSERT_TRUE(line);
-    EXPECT_NEAR(line->alphaNs, 20'000, 1);
-    EXPECT_NEAR(1 / line->betaNsPerByte, 100, 0.01);
-}
-
-TEST(CostLine, OneDisturbedTransferDoesNotBendIt) {
-    std::vector<SizedTime> samples;
-    for (const double bytes : {1e4, 1e6, 1e8})
-        for (int i = 0; i < 5; ++i) samples.push_back({bytes, 20'000 + bytes / 100});
-    samples.push_back({1e6, 5e9});
-    EXPECT_NEAR(fitCostLine(samples)->alphaNs, 20'000, 1);
-}
-
-TEST(CostLine, IsNeverBelowZero) {
-    const auto line = fitCostLine({{1e3, 10}, {1e4, 1'000}, {1e6, 200'000}});
-    ASSERT_TRUE(line);
-    EXPECT_GE(line->alphaNs, 0);
-    EXPECT_GE(line->betaNsPerByte, 0);
-    const auto flat = fitCostLine({{1e3, 5'000}, {1e4, 4'000}, {1e6, 3'000}});
-    ASSERT_TRUE(flat);
-    EXPECT_GE(flat->betaNsPerByte, 0);
-}
-
-TEST(CostLine, NeedsSizesThatDiffer) {
-    EXPECT_FALSE(fitCostLine({{1e6, 1'000}, {3e6, 2'000}}));
-    EXPECT_FALSE(fitCostLine({}));
-    EXPECT_FALSE(fitCostLine({{0, 1}, {-5, 3}, {INFINITY, 2}, {1e6, NAN}}));
 }
 
 TEST(PointCollector, MillionsBecomeAPicturesWorth) {
