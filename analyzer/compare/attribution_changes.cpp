@@ -69,7 +69,7 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
     std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0);
     if (!explainsPath(growthOf(base, now, roles), base, now, ns)) roles.clear();  // the path only leads elsewhere
-    AttributionRow row{"compute", "", "", {}, ns, kernelDetails(base, now, roles, ns)};
+    AttributionRow row{StepPart::compute, "", "", {}, ns, kernelDetails(base, now, roles, ns)};
     row.where = placeText(now, roles, row.ranks);
     row.what = kComputeRow + row.where;
     return row;
@@ -78,12 +78,13 @@ AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns
 void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<AttributionRow>& rows) {
     const std::map<std::string, TrafficSummary> before = byUse(base), after = byUse(now);
     for (const std::string& name : keysOf(base.pathTransferNs, now.pathTransferNs)) {
-        AttributionRow row{"transfer",
-                           std::string(kTransferRow) + name,
+        AttributionRow row{StepPart::transfer,
+                           "transfer: " + name,
                            "",
                            {},
                            at(now.pathTransferNs, name) - at(base.pathTransferNs, name),
-                           {}};
+                           {},
+                           name};
         const auto a = before.find(name), b = after.find(name);
         if (a != before.end() && b != after.end())
             row.details.push_back(fmt::format(
@@ -115,32 +116,20 @@ std::vector<std::string> stallDetails(const SideMeans& base, const SideMeans& no
     return details;
 }
 
-std::string categoryText(const std::string& category) {
-    if (category == "memory") return "copies and sets";
-    if (category == "host") return "host work and calls";
-    if (category == "launch") return "from a launch to the device";
-    if (category == "gap") return "gaps between dependent device work";
-    return category;
-}
-
 std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now) {
+    const auto growth = [&](StepPart part) {
+        const std::string category(toText(part));
+        return at(now.pathNs, category) - at(base.pathNs, category);
+    };
     std::vector<AttributionRow> rows;
-    for (const std::string& category : keysOf(base.pathNs, now.pathNs)) {
-        const double ns = at(now.pathNs, category) - at(base.pathNs, category);
-        if (category == "compute") {
-            rows.push_back(computeRow(base, now, ns));
-        } else if (category == "transfer") {
-            addTransfers(base, now, rows);
-        } else {
-            rows.push_back(
-                {category,
-                 categoryText(category),
-                 "",
-                 {},
-                 ns,
-                 category == "host" || category == "gap" ? stallDetails(base, now, ns) : std::vector<std::string>{}});
-        }
-    }
+    const auto add = [&](StepPart part, const char* what) { rows.push_back({part, what, "", {}, growth(part), {}}); };
+    rows.push_back(computeRow(base, now, growth(StepPart::compute)));
+    add(StepPart::gap, "gaps between dependent device work");
+    add(StepPart::host, "host work and calls");
+    for (size_t i = 1; i < rows.size(); ++i) rows[i].details = stallDetails(base, now, rows[i].ns);
+    add(StepPart::launch, "from a launch to the device");
+    add(StepPart::memory, "copies and sets");
+    addTransfers(base, now, rows);
     return rows;
 }
 
@@ -156,20 +145,20 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
     if (!after) return {};
     std::vector<AttributionRow> rows;
     const std::string where = fmt::format("rank {} ({})", after->rank, after->role);
-    const auto add = [&](const char* category, const std::string& what, double ns) {
-        rows.push_back({category, what, where, {after->rank}, ns, {}});
+    const auto add = [&](StepPart part, const std::string& what, double ns) {
+        rows.push_back({part, what, where, {after->rank}, ns, {}});
     };
-    add("compute", "compute", after->computeNs - before->computeNs);
-    add("transfer", "exposed transfer", after->exposedTransferNs - before->exposedTransferNs);
-    add("wait", "waiting for other ranks", after->exposedWaitNs - before->exposedWaitNs);
-    add("memory", "copies and sets", after->memoryNs - before->memoryNs);
+    add(StepPart::compute, "compute", after->computeNs - before->computeNs);
+    add(StepPart::transfer, "exposed transfer", after->exposedTransferNs - before->exposedTransferNs);
+    add(StepPart::wait, "waiting for other ranks", after->exposedWaitNs - before->exposedWaitNs);
+    add(StepPart::memory, "copies and sets", after->memoryNs - before->memoryNs);
     double caused = 0;
     for (const std::string& cause : keysOf(before->idleByCauseNs, after->idleByCauseNs)) {
         const double ns = at(after->idleByCauseNs, cause) - at(before->idleByCauseNs, cause);
-        add("idle", "idle: " + cause, ns);
+        add(StepPart::idle, "idle: " + cause, ns);
         caused += ns;
     }
-    add("idle", "idle, cause unknown", after->idleNs - before->idleNs - caused);
+    add(StepPart::idle, "idle, cause unknown", after->idleNs - before->idleNs - caused);
     return rows;
 }
 
@@ -177,8 +166,8 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
 
 std::string_view attributionScope(const std::vector<AttributionRow>& rows) {
     const auto ofAPath = [](const AttributionRow& row) {
-        return row.what.starts_with(kTransferRow) || row.what.starts_with(kComputeRow) || row.category == "host" ||
-               row.category == "launch" || row.category == "gap";
+        return !row.traffic.empty() || row.what.starts_with(kComputeRow) || row.part == StepPart::host ||
+               row.part == StepPart::launch || row.part == StepPart::gap;
     };
     return std::any_of(rows.begin(), rows.end(), ofAPath) ? "on the critical path" : "of the rank that waits least";
 }
@@ -236,7 +225,7 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
     const double outliersNs =
         base.meanStepNs > 0 && now.meanStepNs > 0 ? changeNs - (now.meanStepNs - base.meanStepNs) : 0;
     if (std::abs(outliersNs) > kWorthSaying * std::abs(changeNs)) {
-        kept.push_back({"rest",
+        kept.push_back({StepPart::rest,
                         outliersNs * changeNs > 0 ? "steps that are not typical, which changed less"
                                                   : "steps that are not typical, which changed more",
                         "",
@@ -246,7 +235,7 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
         sum += outliersNs;
     }
     if (std::abs(changeNs - sum) > kResidue * size)
-        kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
+        kept.push_back({StepPart::rest, "not explained", "", {}, changeNs - sum, {}});
     return kept;
 }
 

@@ -10,9 +10,6 @@
 
 namespace rankscope::compare {
 
-/// How AttributionRow::what of the transfers of one kind on the critical paths begins; trafficName() follows.
-inline constexpr std::string_view kTransferRow = "transfer: ";
-
 /// What placeText() says of no role in particular.
 inline constexpr std::string_view kAllRanks = "all ranks";
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/output_file.h"
 

@@ -8,15 +8,12 @@
 #include <map>
 
 #include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/breakdown_changes.h"
-#include "analyzer/compare/causes.h"
-#include "analyzer/compare/finding_changes.h"
-#include "analyzer/compare/metric_changes.h"
+#include "analyzer/compare/changes.h"
+#include "analyzer/compare/comparability.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
-#include "analyzer/compare/table_changes.h"
-#include "analyzer/compare/unfinished.h"
+#include "analyzer/compare/why.h"
 
 namespace rankscope::compare {
 namespace {
@@ -200,7 +197,7 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty() && result.step.changeNs() != 0) {
         result.attribution = attributeChange(before, after, result.step.changeNs());
         if (worthExplaining(result.step))
-            result.causes = causesOf(before, after, result.findings, result.step.changeNs());
+            result.causes = whyChanged(before, after, result.findings, result.step.changeNs());
     }
     if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty())
         result.breakdown = compareBreakdowns(before, after);

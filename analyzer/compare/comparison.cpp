@@ -37,4 +37,10 @@ std::string_view toText(FindingStatus status) {
     return "same";
 }
 
+std::string_view toText(StepPart part) {
+    constexpr std::string_view kNames[] = {"compute", "transfer", "memory", "host", "launch",
+                                           "gap",     "wait",     "idle",   "rest"};
+    return kNames[static_cast<size_t>(part)];
+}
+
 }  // namespace rankscope::compare

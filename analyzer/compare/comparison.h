@@ -165,26 +165,61 @@ struct FindingChange {
     bool failed = false;            // the gate fails because of it
 };
 
+enum class StepPart : uint8_t { compute, transfer, memory, host, launch, gap, wait, idle, rest };
+std::string_view toText(StepPart part);  // as it is spelled here
+
 /// A part of the step's change. All of them add up to StepTimeChange::changeNs(); what nothing explains is a row of its
 /// own.
 struct AttributionRow {
-    std::string category;              // compute | transfer | memory | host | launch | gap | wait | idle | rest
+    StepPart part = StepPart::rest;
     std::string what;                  // "compute of rank 3": for a reader
     std::string where;                 // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
     std::vector<int> ranks;            // of the new side; empty: all
     double ns = 0;                     // positive: slower
     std::vector<std::string> details;  // kernels or collectives that carry it
+    std::string traffic = {};          // of a transfer on critical paths: trafficName()
 };
+
+/// What can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
+enum class CauseKind : uint8_t {
+    unknown,
+    straggler,
+    slowNode,
+    unevenWork,
+    stageImbalance,
+    contention,
+    slowerCompute,
+    moreWork,
+    otherKernels,
+    smallerBuckets,
+    fullPrecision,
+    redundantCommunication,
+    moreBytes,
+    slowerLink,
+    slowerP2p,
+    algorithm,
+    groupSpansNodes,
+    lostOverlap,
+    slowInput,
+    synchronisation,
+    allocator,
+    launchBound,
+    pageableCopies,
+    stalls,
+    pipelineSchedule,
+};
+std::string_view toText(CauseKind kind);  // "slow_node"
 
 /// What made the difference, in one line.
 struct ChangeCause {
-    std::string kind;       // "straggler", "slower_link", "lost_overlap", ...: causes.h lists them; "unknown"
+    CauseKind kind = CauseKind::unknown;
     std::string text;       // a sentence
     std::string diagnosis;  // RS301: what `rankscope explain` tells more about; empty: none fits
     std::string where;
     std::vector<int> ranks;
     double ns = 0;                      // of the step's change
-    std::vector<std::string> evidence;  // sentences with numbers
+    std::vector<std::string> evidence;  // sentences with numbers: what changed in the job
+    std::string covers = {};            // AttributionRow::what of the largest row that it explains
 };
 
 struct Incomparable {

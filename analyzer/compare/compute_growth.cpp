@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace rankscope::compare {
 namespace {
@@ -29,79 +28,17 @@ size_t commonPrefix(const std::string& a, const std::string& b) {
     return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// What is known of kernels on a side, most of which are too short for the lists of its ranks.
-class KnownKernels {
-  public:
-    explicit KnownKernels(const SideMeans& side) : side_(side) {
-        if (side.kernels.size() <= RunSummary::kMostKernelsOfARank) return;  // the lists have them all
-        for (const auto& [name, role] : side.roles)
-            for (const auto& [kernel, work] : role.work) listed_.insert(kernel);
-    }
-
-    /// Of one that no rank lists though the side has it; null: there is none.
-    const KernelSummary* tooShort(const std::string& name) const {
-        return isCut() && listed_.count(name) == 0 ? find(name) : nullptr;
-    }
-    /// Whether one of this name may be among those that stand for all others.
-    bool mayBeThere(const std::string& name) const {
-        return listed_.count(name) == 0 && !find(name) && find(kAllOthers);
-    }
-    double calls(const std::string& name) const { return find(name) ? find(name)->count : 0; }
-    double meanNs(const std::string& name) const { return find(name) ? find(name)->ns : 0; }
-
-  private:
-    static constexpr const char* kAllOthers = "all others";  // RunSummary::kernels
-
-    bool isCut() const { return side_.kernels.size() > RunSummary::kMostKernelsOfARank; }
-    const KernelSummary* find(const std::string& name) const {
-        const auto kernel = side_.kernels.find(name);
-        return kernel == side_.kernels.end() ? nullptr : &kernel->second;
-    }
-
-    const SideMeans& side_;
-    std::set<std::string> listed_;
-};
-
-/// What a kernel of the base takes when it is called so much more often; no more of its growth than there is.
-double pricedByCalls(double beforeNs, double afterNs, double beforeCalls, double afterCalls) {
-    if (beforeCalls <= 0 || afterCalls <= 0) return beforeNs;
-    const double calledNs = beforeNs * afterCalls / beforeCalls;
-    return std::clamp(afterNs, std::min(beforeNs, calledNs), std::max(beforeNs, calledNs));
+/// Calls of a kernel a step, mean over ranks; 0: it is one of those that the list does not tell apart.
+double callsOf(const SideMeans& side, const std::string& name) {
+    const auto kernel = side.kernels.find(name);
+    return kernel == side.kernels.end() ? 0 : kernel->second.count;
 }
 
-void addNewKernel(const std::string& name, const KernelWork& work, const KnownKernels& base, const KnownKernels& now,
-                  double moreKernels, ComputeGrowth& growth) {
-    if (const KernelSummary* was = base.tooShort(name)) {
-        const double beforeNs = now.meanNs(name) > 0 ? was->ns * work.ns / now.meanNs(name)
-                                                     : was->ns;  // this rank's share as the new side has it
-        growth.kernelNs += beforeNs;
-        growth.workNs += pricedByCalls(beforeNs, work.ns, was->count, now.calls(name)) - beforeNs;
-        return;
-    }
-    growth.addedNs += work.ns;
-    if (base.mayBeThere(name) && moreKernels < kCalled * now.calls(name)) growth.untoldNs += work.ns;
-}
-
-/// Whether it is gone altogether.
-bool addGoneKernel(const std::string& name, const KernelWork& work, const KnownKernels& base, const KnownKernels& now,
-                   double fewerKernels, ComputeGrowth& growth) {
-    if (const KernelSummary* is = now.tooShort(name)) {
-        const double afterNs = base.meanNs(name) > 0 ? is->ns * work.ns / base.meanNs(name) : is->ns;
-        growth.workNs += pricedByCalls(work.ns, afterNs, base.calls(name), is->count) - work.ns;
-        return false;
-    }
-    growth.goneNs += work.ns;
-    if (now.mayBeThere(name) && fewerKernels < kCalled * base.calls(name)) growth.untoldNs -= work.ns;
-    return true;
-}
-
-void addWork(const RoleSummary& before, const RoleSummary& after, const KnownKernels& base, const KnownKernels& now,
-             ComputeGrowth& growth) {
+void addWork(const RoleSummary& before, const RoleSummary& after, const SideMeans& now, ComputeGrowth& growth) {
     for (const auto& [name, work] : after.work) {
         if (before.work.count(name) != 0) continue;
-        const double addedNs = growth.addedNs;
-        addNewKernel(name, work, base, now, after.kernels - before.kernels, growth);
-        if (growth.addedNs <= addedNs) continue;
+        growth.addedNs += work.ns;
+        if (after.kernels - before.kernels >= kCalled * callsOf(now, name)) growth.onTopNs += work.ns;
         if (work.ns > growth.longestAddedNs) growth.added = name;
         growth.longestAddedNs = std::max(growth.longestAddedNs, work.ns);
     }
@@ -111,7 +48,7 @@ void addWork(const RoleSummary& before, const RoleSummary& after, const KnownKer
             growth.workNs += pricedNs(work, is->second) - work.ns;
             continue;
         }
-        if (!addGoneKernel(name, work, base, now, before.kernels - after.kernels, growth)) continue;
+        growth.goneNs += work.ns;
         if (growth.gone.empty() || commonPrefix(name, growth.added) > commonPrefix(growth.gone, growth.added))
             growth.gone = name;
     }
@@ -123,7 +60,6 @@ RoleSummary meanRole(const SideMeans& side) {
     const double share = 1 / static_cast<double>(std::max<size_t>(1, side.roles.size()));
     for (const auto& [name, role] : side.roles) {
         mean.computeNs += share * role.computeNs;
-        mean.slowedNs += share * role.slowedNs;
         mean.kernels += share * role.kernels;
         for (const auto& [kernel, work] : role.work) {
             mean.work[kernel].ns += share * work.ns;
@@ -133,13 +69,11 @@ RoleSummary meanRole(const SideMeans& side) {
     return mean;
 }
 
-void addRole(const RoleSummary& before, const RoleSummary& after, const KnownKernels& base, const KnownKernels& now,
-             ComputeGrowth& growth) {
+void addRole(const RoleSummary& before, const RoleSummary& after, const SideMeans& now, ComputeGrowth& growth) {
     ++growth.members;
     growth.baseNs += before.computeNs;
     growth.newNs += after.computeNs;
-    growth.slowedNs += after.slowedNs - before.slowedNs;
-    addWork(before, after, base, now, growth);
+    addWork(before, after, now, growth);
 }
 
 }  // namespace
@@ -148,36 +82,16 @@ bool ComputeGrowth::replaced() const {
     return goneNs > 0 && goneNs >= kReplaced * addedNs;
 }
 
-ComputeGrowth ComputeGrowth::beyond(const ComputeGrowth& others) const {
-    const double share = others.members > 0 ? members / others.members : 0;
-    ComputeGrowth rest = *this;
-    rest.newNs -= share * others.ns();
-    rest.slowedNs -= share * others.slowedNs;
-    rest.workNs -= share * others.workNs;
-    rest.goneNs = std::max(0.0, goneNs - share * others.goneNs);
-    rest.addedNs = std::max(0.0, addedNs - share * others.addedNs);
-    rest.untoldNs = std::clamp(untoldNs - share * others.untoldNs, -rest.goneNs, rest.addedNs);
-    return rest;
-}
-
 ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles) {
     ComputeGrowth growth;
-    const KnownKernels baseKernels(base), nowKernels(now);
     for (const auto& [name, after] : now.roles) {
         const auto before = base.roles.find(name);
         if (before == base.roles.end() ||
             (!roles.empty() && std::find(roles.begin(), roles.end(), name) == roles.end()))
             continue;
-        addRole(before->second, after, baseKernels, nowKernels, growth);
+        addRole(before->second, after, now, growth);
     }
-    if (growth.members == 0) addRole(meanRole(base), meanRole(now), baseKernels, nowKernels, growth);
-    return growth;
-}
-
-ComputeGrowth growthOfHeaviest(const SideMeans& base, const SideMeans& now) {
-    ComputeGrowth growth;
-    if (base.heaviest.computeNs > 0)
-        addRole(base.heaviest, now.heaviest, KnownKernels(base), KnownKernels(now), growth);
+    if (growth.members == 0) addRole(meanRole(base), meanRole(now), now, growth);
     return growth;
 }
 

@@ -14,33 +14,25 @@ namespace rankscope::compare {
 struct ComputeGrowth {
     double members = 0;
     double baseNs = 0, newNs = 0;
-    double slowedNs = 0;             // of the growth: lost to communication beside the kernels
     double kernelNs = 0;             // of the base: kernels that are told apart
     double workNs = 0;               // of the growth: kernels of both sides whose grids grew
     double goneNs = 0, addedNs = 0;  // kernels that only the base has, that only the new side has
     double longestAddedNs = 0;       // of the kernel `added`, on the rank where it takes longest
-    double untoldNs = 0;      // of addedNs - goneNs: kernels that the other side may have among those it does not tell
-                              // apart, of as many as before
+    double onTopNs = 0;       // of addedNs: by their number kernels that came on top. Others may have been among the
+                              // short ones that a list leaves out
     std::string gone, added;  // the longest of those added, and the one of those gone whose name is most like it
 
     double ns() const { return newNs - baseNs; }
     double time() const { return baseNs > 0 ? newNs / baseNs - 1 : 0; }
     /// Growth of work as a share of what the base computes: larger grids and, unless they replace others, more kernels.
-    double work() const {
-        return kernelNs > 0 ? (workNs + (replaced() ? 0 : addedNs - goneNs - untoldNs)) / kernelNs : 0;
-    }
+    double work() const { return kernelNs > 0 ? (workNs + (replaced() ? 0 : onTopNs)) / kernelNs : 0; }
     /// Whether kernels gave way to others, instead of some coming on top.
     bool replaced() const;
-    /// What these ranks have beyond what `others` have, too.
-    ComputeGrowth beyond(const ComputeGrowth& others) const;
 };
 
 /// Over `roles`; over all that both sides have when it is empty, and over the mean of all ranks where no rank has its
 /// like.
 ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles);
-
-/// Of the rank that computes most in its run, whichever it is.
-ComputeGrowth growthOfHeaviest(const SideMeans& base, const SideMeans& now);
 
 /// Whether ranks that compute so much longer explain that `ns` more of the critical path are compute. If not, the path
 /// only leads through more of it: through more stages of a pipeline one behind the other, or where something else got

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/distributions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "analyzer/facts/student_t.h"
 
@@ -29,6 +31,34 @@ double regularizedGamma(double a, double x) {
     return sum;
 }
 
+/// Twice the rank of every value, `a` first: whole numbers, ties too.
+std::vector<int> doubledRanks(const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> all = a;
+    all.insert(all.end(), b.begin(), b.end());
+    std::vector<int> ranks;
+    for (const double value : all) {
+        const auto below = std::count_if(all.begin(), all.end(), [&](double other) { return other < value; });
+        const auto equal = std::count(all.begin(), all.end(), value);
+        ranks.push_back(static_cast<int>(2 * below + equal + 1));
+    }
+    return ranks;
+}
+
+/// Of the sum of the first `chosen` of these ranks.
+double normalP(const std::vector<int>& ranks, size_t chosen) {
+    const double n = static_cast<double>(ranks.size()), k = static_cast<double>(chosen);
+    double total = 0, observed = 0, squares = 0;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        total += ranks[i];
+        if (i < chosen) observed += ranks[i];
+    }
+    for (const int rank : ranks) squares += (rank - total / n) * (rank - total / n);
+    const double deviation = std::sqrt(k * (n - k) / n * squares / (n - 1));
+    const double distance =
+        std::max(0.0, std::abs(observed - total * k / n) - 1);  // ranks are doubled: 1 is half a rank
+    return deviation > 0 ? std::erfc(distance / deviation / std::sqrt(2.0)) : 1;
+}
+
 }  // namespace
 
 double normalQuantile(double p) {
@@ -44,6 +74,41 @@ double chiSquaredQuantile(double p, double degrees) {
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow) {
     return facts::regularizedBeta(degreesBelow / 2, degreesAbove / 2,
                                   degreesBelow / (degreesBelow + degreesAbove * ratio));
+}
+
+double rankTestP(const std::vector<double>& a, const std::vector<double>& b) {
+    if (a.empty() || b.empty()) return 1;
+    if (a.size() > b.size()) return rankTestP(b, a);
+    const std::vector<int> ranks = doubledRanks(a, b);
+    if (ranks.size() > kMostExact) return normalP(ranks, a.size());
+    int total = 0, observed = 0;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        total += ranks[i];
+        if (i < a.size()) observed += ranks[i];
+    }
+    // ways[k][s]: to choose k values whose doubled ranks sum to s
+    std::vector<std::vector<double>> ways(a.size() + 1, std::vector<double>(static_cast<size_t>(total) + 1));
+    ways[0][0] = 1;
+    for (const int rank : ranks)
+        for (size_t k = a.size(); k >= 1; --k)
+            for (size_t s = static_cast<size_t>(total); s >= static_cast<size_t>(rank); --s)
+                ways[k][s] += ways[k - 1][s - static_cast<size_t>(rank)];
+    const double centre =
+        static_cast<double>(total) * static_cast<double>(a.size()) / static_cast<double>(ranks.size());
+    const double distance = std::abs(observed - centre) - 1e-9;
+    double all = 0, extreme = 0;
+    for (size_t s = 0; s < ways[a.size()].size(); ++s) {
+        all += ways[a.size()][s];
+        if (std::abs(static_cast<double>(s) - centre) >= distance) extreme += ways[a.size()][s];
+    }
+    return extreme / all;
+}
+
+double smallestRankTestP(size_t a, size_t b) {
+    if (a == 0 || b == 0) return 1;
+    double ways = 1;
+    for (size_t i = 1; i <= a; ++i) ways *= static_cast<double>(b + i) / static_cast<double>(i);
+    return std::min(1.0, 2 / ways);
 }
 
 }  // namespace rankscope::compare

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "analyzer/compare/format_parts.h"
+#include "analyzer/compare/sentences.h"
 #include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::compare {

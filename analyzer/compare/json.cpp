@@ -131,14 +131,19 @@ Json findingJson(const FindingChange& finding) {
 }
 
 Json causeJson(const ChangeCause& cause) {
-    return {{"kind", cause.kind},           {"text", cause.text},   {"diagnosis", orNull(cause.diagnosis)},
-            {"where", orNull(cause.where)}, {"ranks", cause.ranks}, {"ns", cause.ns},
-            {"evidence", cause.evidence}};
+    return {{"kind", toText(cause.kind)},
+            {"text", cause.text},
+            {"diagnosis", orNull(cause.diagnosis)},
+            {"where", orNull(cause.where)},
+            {"ranks", cause.ranks},
+            {"ns", cause.ns},
+            {"evidence", cause.evidence},
+            {"covers", orNull(cause.covers)}};
 }
 
 Json attributionJson(const AttributionRow& row) {
-    return {{"category", row.category}, {"what", row.what}, {"where", orNull(row.where)},
-            {"ranks", row.ranks},       {"ns", row.ns},     {"details", row.details}};
+    return {{"category", toText(row.part)}, {"what", row.what}, {"where", orNull(row.where)},
+            {"ranks", row.ranks},           {"ns", row.ns},     {"details", row.details}};
 }
 
 Json incomparableJson(const Incomparable& row) {

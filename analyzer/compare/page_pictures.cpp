@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/page_pictures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/compare/renderers.h"
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/lanes.h"
 #include "analyzer/report/html/page.h"

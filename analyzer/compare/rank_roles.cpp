@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/rank_roles.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <vector>
+
+#include "analyzer/compare/run_summary.h"
 
 namespace rankscope::compare {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <map>
 
-#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/text/plain_text.h"

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/format_parts.h"
-#include "analyzer/compare/page_pictures.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/report/html/charts.h"
@@ -107,7 +105,8 @@ std::string incomparable(const Comparison& c) {
 }
 
 std::string attribution(const Comparison& c) {
-    if (std::ranges::all_of(c.attribution, [](const AttributionRow& row) { return row.category == "rest"; })) return {};
+    if (std::ranges::all_of(c.attribution, [](const AttributionRow& row) { return row.part == StepPart::rest; }))
+        return {};
     double largest = 0;
     for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
     html::Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
@@ -317,8 +316,8 @@ Comparison forThePage(const Comparison& whole) {
         c.findings = std::move(kept);
     }
     if (c.attribution.size() > kMostRows) {
-        AttributionRow rest{"rest", fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0,
-                            {}};
+        AttributionRow rest{
+            StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0, {}};
         for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
         c.attribution.resize(kMostRows - 1);
         c.attribution.push_back(rest);

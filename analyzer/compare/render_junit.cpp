@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {

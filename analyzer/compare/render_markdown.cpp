@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/text/markdown_text.h"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/compare/content_hash.h"
-#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {
@@ -113,7 +113,8 @@ void addAttribution(const Comparison& c, Exposition& out) {
     for (size_t i = 0; i < c.attribution.size(); ++i) {
         const AttributionRow& row = c.attribution[i];
         if (i < kMostParts)
-            out.sample({{"index", std::to_string(i)}, {"category", row.category}, {"what", row.what}}, row.ns / 1e9);
+            out.sample({{"index", std::to_string(i)}, {"category", std::string(toText(row.part))}, {"what", row.what}},
+                       row.ns / 1e9);
         else
             restNs += row.ns;
     }

@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/compare/content_hash.h"
-#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/compare/summary_file.h"
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/text/plain_text.h"
 

@@ -34,4 +34,13 @@ std::string renderComparisonOpenMetrics(const Comparison& comparison);
 /// A page of its own that needs nothing beside it, as renderHtml() makes them.
 std::string renderComparisonHtml(const Comparison& comparison);
 
+/// Steps of every run beside each other, base first; the typical step of each run on top.
+std::string stepsChart(const Comparison& comparison);
+
+/// One step of every rank before and after, on one scale, of sides whose trace is at hand.
+std::string overviewPictures(const Comparison& comparison);
+
+/// Where the step of each rank goes, base above new.
+std::string breakdownBars(const Comparison& comparison);
+
 }  // namespace rankscope::compare

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "analyzer/compare/rank_roles.h"
-#include "analyzer/compare/traffic_summary.h"
 #include "analyzer/costs/nccl_version.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"

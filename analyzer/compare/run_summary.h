@@ -122,4 +122,11 @@ std::optional<double> slowStepOf(std::vector<double> stepsNs);
 /// "op of use": the key of RunSummary::pathTransferNs.
 std::string trafficName(const std::string& use, const std::string& op);
 
+/// Communication of the analysed steps by use, operation and size class; most time first.
+std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis);
+
+/// By rank: "pp 1, dp 0, tp 3", the places in its pipeline and in its largest group of each use, as far as those have
+/// more than one member. "rank 3" for all ranks when that does not tell them apart.
+std::map<int, std::string> rankRoles(const job::Analysis& analysis);
+
 }  // namespace rankscope::compare

@@ -2,7 +2,10 @@
 // Numbers of a comparison as people read them.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
@@ -33,5 +36,53 @@ std::string metricText(double value, const std::string& unit);
 
 /// How much it changed: "-12.6 points" of a share, "+5.2 %" of other numbers.
 std::string metricChangeText(double base, double now, const std::string& unit);
+
+/// More findings than this are left out of a format, which says so; rankscope.compare/1 has all.
+inline constexpr size_t kMostPrintedFindings = 1000;
+
+/// "+3.20 ms", "-12.0 us".
+std::string signedDurationText(double ns);
+
+/// "+3.2 %".
+std::string signedPercentText(double share);
+
+/// "RS301 straggler rank, rank 3 (dp 3)".
+std::string findingName(const FindingChange& finding);
+
+/// The cause, what it costs on both sides, and what to do; a sentence or two each, on lines of their own.
+std::string findingBody(const FindingChange& finding);
+
+/// ", in 1 of 3 new runs"; empty where all of them have it, or none.
+std::string inRunsText(const FindingChange& finding);
+
+/// What a finding costs: "3.20 ms a step", "3.20 ms -> 4.10 ms a step", "3.20 ms a step before"; empty: not known.
+std::string costText(const FindingChange& finding);
+
+/// What both sides are runs of: "8 ranks, dp 8, virtual GPUs, NCCL 2.28.9". What differs between them is left out.
+std::string jobText(const Comparison& comparison);
+
+/// The parts of the step's change are worth a reader's time: it is more than noise, or nothing tells that it is noise.
+bool showsAttribution(const Comparison& comparison);
+
+/// A reason or notice of the gate under a heading that has said the verdict: what it repeats of it is left out.
+std::string gateLineText(const Comparison& comparison, const std::string& line);
+
+/// "failed", "passed" or "not judged".
+std::string_view gateWord(const GateResult& gate);
+
+/// It costs time that it did not cost before.
+bool isTrouble(const FindingChange& finding);
+
+/// It made the gate fail.
+bool failsGate(const Comparison& comparison, const FindingChange& finding);
+
+/// The step time made the gate fail.
+bool stepFailsGate(const Comparison& comparison);
+
+/// Findings with those that matter most in front, at most `most` of them.
+std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most);
+
+/// "and 9000 of 10000 findings are left out": empty when all are shown.
+std::string leftOutText(const Comparison& comparison, size_t most);
 
 }  // namespace rankscope::compare

@@ -19,8 +19,7 @@ void add(const RoleSummary& from, double share, RoleSummary& to) {
     to.host = from.host;
     for (double RoleSummary::*part :
          {&RoleSummary::stepNs, &RoleSummary::computeNs, &RoleSummary::exposedWaitNs, &RoleSummary::exposedTransferNs,
-          &RoleSummary::overlappedCommNs, &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::receiveWaitNs,
-          &RoleSummary::slowedNs, &RoleSummary::kernels})
+          &RoleSummary::overlappedCommNs, &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::kernels})
         to.*part += share * from.*part;
     for (const auto& [name, work] : from.work) {
         to.work[name].ns += share * work.ns;
@@ -101,17 +100,11 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
             add(role, 1 / static_cast<double>(runsWithRole.at(role.role)), sum);
             addShare(role.pathNs, share, sum.pathNs);  // of one path per run: those of all roles add up to its length
         }
-        const auto heaviest =
-            std::max_element(run.roles.begin(), run.roles.end(),
-                             [](const RoleSummary& a, const RoleSummary& b) { return a.computeNs < b.computeNs; });
-        if (heaviest != run.roles.end()) add(*heaviest, share, side.heaviest);
         for (const TrafficSummary& row : run.traffic)
             add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
-        std::set<std::string> found;
         for (const FindingSummary& finding : run.findings)
-            if (finding.verdict == "found") found.insert(finding.id);
-        for (const std::string& id : found) ++side.findingRuns[id];
+            side.findingNs[finding.id] += share * finding.costNs.value_or(0);
         if (!run.stepsNs.empty())
             side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) /
                                static_cast<double>(run.stepsNs.size());

@@ -16,13 +16,12 @@ using TrafficKey = std::tuple<std::string, std::string, int, int>;  // use, op, 
 struct SideMeans {
     size_t runs = 0;
     std::map<std::string, RoleSummary> roles;
-    RoleSummary heaviest;  // the rank that computes most in its run, which may be another one in each
     std::map<TrafficKey, TrafficSummary> traffic;
     std::map<std::string, double> pathNs;          // critical path by category, all ranks
     std::map<std::string, double> pathTransferNs;  // its transfers by "op of use"
     std::map<std::string, KernelSummary> kernels;
-    std::map<std::string, size_t> findingRuns;  // by diagnosis: runs in which it was found, wherever
-    double meanStepNs = 0;                      // of all steps; what the times above add up to
+    std::map<std::string, double> findingNs;  // by diagnosis: what its findings cost, wherever they are
+    double meanStepNs = 0;                    // of all steps; what the times above add up to
     std::string schedule;  // of the pipeline: "1f1b, 8 micro-batches, 1 virtual stages"; empty: none, unknown, or the
                            // runs differ
     bool hasPath = false;  // every run has one

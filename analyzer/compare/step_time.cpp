@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "analyzer/compare/distributions.h"
-#include "analyzer/compare/rank_test.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/side_noise.h"
 #include "analyzer/facts/student_t.h"

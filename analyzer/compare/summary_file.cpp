@@ -12,8 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analyzer/compare/content_hash.h"
-#include "analyzer/compare/strict_json.h"
 #include "analyzer/compare/summary_object.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/shell_word.h"

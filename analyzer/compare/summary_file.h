@@ -2,9 +2,11 @@
 // A run's summary as a file: what baselines are made of (docs/baselines.md).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "analyzer/compare/run_summary.h"
 
@@ -32,5 +34,13 @@ RunSummary readSummary(const std::filesystem::path& file);
 /// Sixteen hexadecimal digits that stand for the contents (64-bit FNV-1a of the text without name, label and tool
 /// version): two saved summaries of one run are one file.
 std::string summaryId(const RunSummary& summary);
+
+/// The same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
+/// http://www.isthe.com/chongo/tech/comp/fnv/).
+constexpr uint64_t contentHash(std::string_view bytes) noexcept {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+}
 
 }  // namespace rankscope::compare

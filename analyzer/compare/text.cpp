@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/text/plain_text.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/traffic_summary.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <tuple>
 
+#include "analyzer/compare/run_summary.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "collector/store/vocabulary.h"

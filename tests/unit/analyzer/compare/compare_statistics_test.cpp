@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/distributions.h"
-#include "analyzer/compare/metric_changes.h"
-#include "analyzer/compare/rank_test.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/step_time.h"
 #include "analyzer/facts/student_t.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/baseline_folder.h"
-#include "analyzer/compare/metric_values.h"
+#include "analyzer/compare/changes.h"
 #include "tests/unit/analyzer/compare/compared_sides.h"
 
 namespace rankscope::compare {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/traffic_summary.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/compare/run_summary.h"
 
 namespace rankscope::compare {
 namespace {

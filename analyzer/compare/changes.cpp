@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/finding_changes.h"
+#include "analyzer/compare/changes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,27 @@
 
 namespace rankscope::compare {
 namespace {
+
+CollectiveSide sideOf(const TrafficSummary& row) {
+    CollectiveSide side;
+    side.count = row.count;
+    if (row.bytes > 0) side.bytes = row.bytes;
+    side.transferNs = row.transferNs;
+    side.waitNs = row.waitNs;
+    if (row.busbw > 0) side.busbw = row.busbw;
+    side.algorithm = row.algorithm;
+    side.protocol = row.protocol;
+    return side;
+}
+
+double timeOf(const std::optional<CollectiveSide>& side) {
+    return side ? side->transferNs.value_or(0) + side->waitNs : 0;
+}
+
+BreakdownSide sideOf(const RoleSummary& role) {
+    return {role.stepNs,   role.computeNs, role.overlappedCommNs, role.exposedTransferNs, role.exposedWaitNs,
+            role.memoryNs, role.idleNs};
+}
 
 using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles
 
@@ -76,6 +97,62 @@ int order(FindingStatus status) {
 }
 
 }  // namespace
+
+std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const SideMeans& now) {
+    std::map<TrafficKey, CollectiveChange> rows;
+    const auto gather = [&](const SideMeans& side, std::optional<CollectiveSide> CollectiveChange::*part) {
+        for (const auto& [key, traffic] : side.traffic) {
+            CollectiveChange& row = rows[key];
+            row.role = traffic.use;
+            row.op = traffic.op;
+            row.ranks = traffic.ranks;
+            row.sizeClass = sizeClassText(traffic.sizeClass);
+            row.*part = sideOf(traffic);
+        }
+    };
+    gather(base, &CollectiveChange::base);
+    gather(now, &CollectiveChange::now);
+    std::vector<CollectiveChange> sorted;
+    for (auto& [key, row] : rows) sorted.push_back(std::move(row));
+    std::stable_sort(sorted.begin(), sorted.end(), [](const CollectiveChange& a, const CollectiveChange& b) {
+        return std::max(timeOf(a.base), timeOf(a.now)) > std::max(timeOf(b.base), timeOf(b.now));
+    });
+    return sorted;
+}
+
+std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans& now) {
+    std::map<std::string, KernelChange> rows;
+    for (const auto& [name, kernel] : base.kernels) rows[name].base = KernelSide{kernel.count, kernel.ns};
+    for (const auto& [name, kernel] : now.kernels) rows[name].now = KernelSide{kernel.count, kernel.ns};
+    std::vector<KernelChange> sorted;
+    for (auto& [name, row] : rows) {
+        row.name = name;
+        row.deltaNs = (row.now ? row.now->ns : 0) - (row.base ? row.base->ns : 0);
+        sorted.push_back(std::move(row));
+    }
+    std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) {
+        return std::abs(a.deltaNs) > std::abs(b.deltaNs);
+    });
+    return sorted;
+}
+
+std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now) {
+    std::map<std::string, BreakdownChange> byRole;
+    const auto take = [&](const SideMeans& side, std::optional<BreakdownSide> BreakdownChange::*part) {
+        for (const auto& [name, role] : side.roles) {
+            BreakdownChange& row = byRole[name];
+            row.role = name;
+            row.rank = role.rank;
+            row.*part = sideOf(role);
+        }
+    };
+    take(base, &BreakdownChange::base);
+    take(now, &BreakdownChange::now);
+    std::vector<BreakdownChange> rows;
+    for (auto& [name, row] : byRole) rows.push_back(std::move(row));
+    std::ranges::stable_sort(rows, {}, &BreakdownChange::rank);
+    return rows;
+}
 
 std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                            const SideMeans& nowMeans) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secondary numbers of a comparison: they say where to look, and do not decide.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/comparison.h"
+#include "analyzer/compare/run_summary.h"
+#include "analyzer/compare/side_means.h"
+
+namespace rankscope::compare {
+
+/// Each metric that some run has. A change is significant when its p value, corrected by Holm for the number of metrics
+/// tested, is under 5 % and it is at least kWorthSaying of the step (times), of the whole (shares) or of itself
+/// (others). The test is Student's on the runs, or the exact rank test where there are runs enough for it to pass the
+/// correction. `categoriesRefused` and `timesRefused`: why what rests on device records, and what is no share, is not
+/// compared; empty: it is.
+std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                         const std::string& categoriesRefused, const std::string& timesRefused);
+
+inline constexpr double kWorthSaying = 0.01;
+
+/// Holm's step-down correction: p values that may be compared with the level as they are. NaN stays NaN and does not
+/// count.
+std::vector<double> holm(std::vector<double> pValues);
+
+/// Means over the ranks that take part, per step; most time first.
+std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const SideMeans& now);
+
+/// Means over ranks, per step; largest change first.
+std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans& now);
+
+/// Where a step of each rank goes on both sides, matched by role; by rank of the new side. A role that one side lacks
+/// has that side empty.
+std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now);
+
+/// Findings of both sides, matched by diagnosis and the roles of their ranks. A finding is on a side when at least half
+/// of its runs have it. One that is on one side only, but costs about the same on the other as a note under the floor,
+/// is not new but the same: thresholds must not make news. One that fewer than half of the new runs have, and the base
+/// has not, is present; so is every one when `base` is empty. New, worse, gone, better, present, same; inside, by cost.
+std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                           const SideMeans& nowMeans);
+
+inline constexpr double kOtherCost = 0.25;       // share of the larger cost: by less than that a finding is the same
+inline constexpr double kOtherStepShare = 0.01;  // of the step: the same
+
+/// One number of one run.
+struct MetricValue {
+    std::string name;
+    const char* unit = "ns";
+    bool higherIsBetter = false;
+    bool byCategory = true;  // rests on device records of all categories; false: on the steps alone
+    double value = 0;
+};
+
+/// Numbers of a run by unique name, always in the same order. Times are per step, means over ranks.
+std::vector<MetricValue> metricsOf(const RunSummary& run);
+
+/// "16 MiB to 64 MiB" of a size class.
+std::string sizeClassText(int sizeClass);
+
+}  // namespace rankscope::compare

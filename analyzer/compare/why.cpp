@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/compute_growth.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::compare {
+namespace {
+
+constexpr double kWorthACause = 0.2;   // of the change: five causes are as many as a reader takes in
+constexpr double kWorthAsking = 0.05;  // of the change: less is no part of a cause that others share, as two operations
+                                       // of one use do
+constexpr double kIsWhy = 0.5;         // of what grew: what explains more than half of it is its reason
+constexpr double kGrew = 0.001;        // of compute: no machine repeats a run better than that (kNoiseFloor)
+constexpr double kOther = 0.15;  // share of messages or their bytes: a bucket more or less at the end of a step is less
+constexpr double kSlower = 0.02;  // share: how much slower messages of one size must be, beyond what runs differ by
+constexpr double kLinkIsWhy =
+    0.3;  // of a part that slower messages must explain: what they no longer hide comes on top
+
+struct KindRow {
+    CauseKind kind;
+    const char* name;                      // in rankscope.compare/1
+    StepPart part;                         // what it makes longer
+    const diagnose::Diagnosis* diagnosis;  // its findings are of this kind; null: none are
+    const char* text;                      // of {where} and {change}, where no finding tells
+};
+
+/// One row for each kind, and one more for each other diagnosis whose findings are of that kind.
+constexpr KindRow kKinds[] = {
+    {CauseKind::unknown, "unknown", StepPart::rest, nullptr, "what changed is not told by the differences"},
+    {CauseKind::pipelineSchedule, "pipeline_schedule", StepPart::compute, &diagnose::kBubble,
+     "the pipeline runs {change}, which leaves stages idle for longer"},
+    {CauseKind::stageImbalance, "stage_imbalance", StepPart::compute, &diagnose::kStageImbalance, ""},
+    {CauseKind::unevenWork, "uneven_work", StepPart::compute, &diagnose::kUnevenWork, "more work on {where}: {change}"},
+    {CauseKind::moreWork, "more_work", StepPart::compute, nullptr, "more work on {where}: {change}"},
+    {CauseKind::otherKernels, "other_kernels", StepPart::compute, nullptr, "other kernels run on {where}, {change}"},
+    {CauseKind::contention, "contention", StepPart::compute, &diagnose::kContention, ""},
+    {CauseKind::straggler, "straggler", StepPart::compute, &diagnose::kStraggler,
+     "the same kernels are slower on {where}: {change}"},
+    {CauseKind::slowNode, "slow_node", StepPart::compute, &diagnose::kStragglerNode, ""},
+    {CauseKind::slowerCompute, "slower_compute", StepPart::compute, nullptr,
+     "the same kernels are slower on {where}: {change}"},
+    {CauseKind::fullPrecision, "full_precision", StepPart::transfer, &diagnose::kFullPrecision, "{where} in {change}"},
+    {CauseKind::redundantCommunication, "redundant_communication", StepPart::transfer, &diagnose::kRedundant, ""},
+    {CauseKind::moreBytes, "more_bytes", StepPart::transfer, nullptr, "{where}: {change} a step"},
+    {CauseKind::groupSpansNodes, "group_spans_nodes", StepPart::transfer, &diagnose::kTensorParallelSpan, ""},
+    {CauseKind::algorithm, "algorithm", StepPart::transfer, &diagnose::kAlgorithm, ""},
+    {CauseKind::slowerLink, "slower_link", StepPart::transfer, &diagnose::kSlowLink,
+     "the link is slower: {where} of the same size takes {change}"},
+    {CauseKind::slowerLink, "slower_link", StepPart::transfer, &diagnose::kUnderUsedLink, ""},
+    {CauseKind::slowerP2p, "slower_p2p", StepPart::transfer, &diagnose::kExposedP2p,
+     "the link is slower: {where} of the same size takes {change}"},
+    {CauseKind::smallerBuckets, "smaller_buckets", StepPart::transfer, &diagnose::kSmallMessages, ""},
+    {CauseKind::lostOverlap, "lost_overlap", StepPart::transfer, &diagnose::kOverlap,
+     "{where} hides less behind compute: {change}"},
+    {CauseKind::slowInput, "slow_input", StepPart::host, &diagnose::kInput, ""},
+    {CauseKind::synchronisation, "synchronisation", StepPart::host, &diagnose::kSynchronisation, ""},
+    {CauseKind::allocator, "allocator", StepPart::host, &diagnose::kAllocator, ""},
+    {CauseKind::launchBound, "launch_bound", StepPart::host, &diagnose::kLaunchBound, ""},
+    {CauseKind::stalls, "stalls", StepPart::host, &diagnose::kTransient, ""},
+    {CauseKind::pageableCopies, "pageable_copies", StepPart::memory, &diagnose::kPageable, ""},
+};
+
+const KindRow& rowOf(CauseKind kind) {
+    return *std::ranges::find(kKinds, kind, &KindRow::kind);
+}
+
+/// Both sides, the fast one as base, and the findings that cost more on the slow one.
+struct Sides {
+    const SideMeans &base, &now;
+    bool reversed = false;  // the slow side is the base of the comparison
+    std::vector<const FindingChange*> grown;
+
+    /// "2.00 ms -> 3.00 ms": in the order of the comparison.
+    std::string fromTo(const std::string& fast, const std::string& slow) const {
+        return reversed ? slow + " -> " + fast : fast + " -> " + slow;
+    }
+};
+
+/// Ranks that compute longer.
+struct Compute {
+    ComputeGrowth growth;
+    std::vector<std::string> roles;  // empty: all
+};
+
+/// Traffic of one use and operation that both sides have.
+struct Messages {
+    TrafficSummary before, after;
+    double slowerNs = 0;  // that those of sizes which both sides send take more than number and size explain
+    double sameNs = 0;    // what those take on the slow side
+    double excessNs = 0;  // that all of them together take more than number and size explain
+
+    double countGrowth() const { return after.count / before.count - 1; }
+    double bytesGrowth() const { return before.bytes > 0 && after.bytes > 0 ? after.bytes / before.bytes - 1 : 0; }
+    double slowerBy() const { return sameNs > slowerNs ? slowerNs / (sameNs - slowerNs) : 0; }
+    /// Number and size are why they take longer.
+    bool isAmount() const { return excessNs <= kIsWhy * (after.transferNs - before.transferNs); }
+};
+
+/// A part of the change, and what changed in the job that bears on it.
+struct Case {
+    const Sides& sides;
+    AttributionRow row;  // its ns is what is asked about
+    std::optional<Compute> compute;
+    std::optional<Messages> messages;
+
+    ChangeCause is(CauseKind kind, std::string where = {}, const std::string& change = {}) const {
+        const KindRow& told = rowOf(kind);
+        ChangeCause cause{kind, "",      told.diagnosis ? told.diagnosis->id : "", std::move(where), {}, row.ns,
+                          {},   row.what};
+        cause.text = fmt::format(fmt::runtime(told.text), fmt::arg("where", cause.where), fmt::arg("change", change));
+        return cause;
+    }
+};
+
+// What changed in the job, as facts.
+
+/// What messages take more than their number and their size explain, ns. One takes a start-up and its bytes over the
+/// link's rate, so that larger ones take less per byte and smaller ones less each: what is slower by both is slower for
+/// another reason.
+double slowerNs(const TrafficSummary& before, const TrafficSummary& after) {
+    if (before.count <= 0 || after.count <= 0 || before.transferNs <= 0 || after.transferNs <= 0) return 0;
+    double growth = after.transferNs / after.count / (before.transferNs / before.count);
+    if (before.bytes > 0 && after.bytes > 0)
+        growth = std::min(growth, after.transferNs / after.bytes / (before.transferNs / before.bytes));
+    return after.transferNs * (1 - 1 / growth);
+}
+
+std::optional<Messages> messagesOf(const Sides& sides, const std::string& traffic) {
+    const std::map<std::string, TrafficSummary> before = byUse(sides.base), after = byUse(sides.now);
+    const auto a = before.find(traffic), b = after.find(traffic);
+    if (b == after.end()) return std::nullopt;
+    Messages messages{a == before.end() ? TrafficSummary{} : a->second, b->second};
+    messages.excessNs = slowerNs(messages.before, messages.after);
+    for (const auto& [key, row] : sides.now.traffic) {
+        const auto was = sides.base.traffic.find(key);
+        if (trafficName(row.use, row.op) != traffic || was == sides.base.traffic.end()) continue;
+        messages.slowerNs += slowerNs(was->second, row);
+        messages.sameNs += row.transferNs;
+    }
+    if (messages.sameNs < kIsWhy * messages.after.transferNs) {  // most have other sizes
+        messages.slowerNs = messages.excessNs;
+        messages.sameNs = messages.after.transferNs;
+    }
+    return messages;
+}
+
+/// Ranks whose longer compute explains `ns` more of the critical path; all of them where the reason of those that stand
+/// out `isKnown`.
+std::optional<Compute> computeOf(const Sides& sides, double ns, bool isKnown) {
+    std::vector<std::string> roles;
+    if (!isKnown) roles = rolesThatGrew(sides.base, sides.now, &RoleSummary::computeNs);
+    const ComputeGrowth growth = growthOf(sides.base, sides.now, roles);
+    if (growth.time() < kGrew || !explainsPath(growth, sides.base, sides.now, ns)) return std::nullopt;
+    return Compute{growth, std::move(roles)};
+}
+
+/// What devices wait for their hosts for, where that explains a good part of `ns`: on the rank where it grew most.
+std::vector<std::string> stallFacts(const Sides& sides, double ns) {
+    std::map<std::string, std::pair<double, std::string>> most;  // by cause
+    for (const auto& [name, after] : sides.now.roles) {
+        const auto before = sides.base.roles.find(name);
+        if (before == sides.base.roles.end()) continue;
+        for (const auto& [cause, stallNs] : after.stallByCauseNs) {
+            const auto was = before->second.stallByCauseNs.find(cause);
+            const double more = stallNs - (was == before->second.stallByCauseNs.end() ? 0 : was->second);
+            most[cause] = std::max(most[cause], {more, name});
+        }
+    }
+    std::vector<std::string> facts;
+    for (const auto& [cause, growth] : most)
+        if (growth.first >= kWorthACause * ns)
+            facts.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", cause,
+                                        text::durationText(growth.first), sides.reversed ? "less" : "more",
+                                        growth.second));
+    return facts;
+}
+
+/// The traffic whose exposed transfer grew most.
+std::string mostExposed(const Sides& sides) {
+    const std::map<std::string, TrafficSummary> before = byUse(sides.base);
+    std::pair<double, std::string> most;
+    for (const auto& [use, after] : byUse(sides.now)) {
+        const auto was = before.find(use);
+        most =
+            std::max(most, {after.exposedTransferNs - (was == before.end() ? 0 : was->second.exposedTransferNs), use});
+    }
+    return most.second;
+}
+
+/// A schedule as people say it: that there is one stage of layers on a rank goes without saying.
+std::string told(const std::string& schedule) {
+    return schedule.substr(0, schedule.find(", 1 virtual stages"));
+}
+
+/// "12.0 % longer", "6.5 times as long".
+std::string longerText(double growth) {
+    return growth < 1 ? fmt::format("{:.1f} % longer", 100 * growth) : fmt::format("{:.1f} times as long", 1 + growth);
+}
+
+/// The facts of a case, in sentences.
+std::vector<std::string> factsOf(const Case& c) {
+    std::vector<std::string> facts;
+    const auto fromTo = [&](double fast, double slow, std::string (*toText)(double)) {
+        return c.sides.fromTo(toText(fast), toText(slow));
+    };
+    if (c.compute) {
+        const ComputeGrowth& growth = c.compute->growth;
+        std::vector<int> ranks;
+        facts.push_back(
+            fmt::format("compute of {}: {} a step ({})", placeText(c.sides.now, c.compute->roles, ranks),
+                        fromTo(growth.baseNs / growth.members, growth.newNs / growth.members, text::durationText),
+                        signedPercentText(c.sides.reversed ? 1 / (1 + growth.time()) - 1 : growth.time())));
+    }
+    if (c.messages) {
+        const TrafficSummary &before = c.messages->before, &after = c.messages->after;
+        const auto add = [&](const std::string& fact) { facts.push_back(c.row.traffic + ": " + fact); };
+        add(fmt::format("{} messages, {} a step and rank",
+                        fromTo(before.count, after.count, [](double count) { return fmt::format("{:.0f}", count); }),
+                        fromTo(before.bytes, after.bytes, text::bytesText)));
+        add(fmt::format("transfer {}, exposed {}", fromTo(before.transferNs, after.transferNs, text::durationText),
+                        fromTo(before.exposedTransferNs, after.exposedTransferNs, text::durationText)));
+        const auto addOther = [&](const char* what, const std::string& fast, const std::string& slow) {
+            if (fast != slow && !fast.empty() && !slow.empty()) add(what + c.sides.fromTo(fast, slow));
+        };
+        addOther("data type ", before.dataType, after.dataType);
+        addOther("sent by ", before.algorithm + "/" + before.protocol, after.algorithm + "/" + after.protocol);
+        addOther("nodes ", std::to_string(before.nodes), std::to_string(after.nodes));
+    }
+    if (c.row.part == StepPart::host) facts = stallFacts(c.sides, c.row.ns);
+    return facts;
+}
+
+// The rules, asked in this order of what no finding explains. Each says what a case is, or nothing.
+
+using Answer = std::optional<ChangeCause>;
+
+ChangeCause ofCompute(const Case& c, CauseKind kind, const std::string& change) {
+    std::vector<int> ranks;
+    ChangeCause cause = c.is(kind, placeText(c.sides.now, c.compute->roles, ranks), change);
+    cause.ranks = ranks;
+    return cause;
+}
+
+/// Another schedule or number of micro-batches leaves stages idle ((P - 1) / (M V + P - 1) of the step).
+Answer otherSchedule(const Case& c) {
+    const std::string &before = c.sides.base.schedule, &after = c.sides.now.schedule;
+    if (before.empty() || after.empty() || before == after) return {};
+    const bool isOfStages =
+        c.messages && c.messages->after.use == "pipeline" && std::abs(c.messages->countGrowth()) >= kOther;
+    if (!isOfStages && (c.compute || c.row.part != StepPart::compute)) return {};
+    return c.is(CauseKind::pipelineSchedule, "", fmt::format("{} instead of {}", told(after), told(before)));
+}
+
+/// Kernels gave way to others that take longer.
+Answer otherKernels(const Case& c) {
+    if (!c.compute || !c.compute->growth.replaced()) return {};
+    const ComputeGrowth& growth = c.compute->growth;
+    if (growth.addedNs - growth.goneNs <= kIsWhy * growth.ns()) return {};
+    return ofCompute(c, CauseKind::otherKernels, fmt::format("{} in place of {}", growth.added, growth.gone));
+}
+
+/// Larger grids, or kernels on top of those that were there.
+Answer moreWork(const Case& c) {
+    if (!c.compute || c.compute->growth.work() <= kIsWhy * c.compute->growth.time()) return {};
+    return ofCompute(c, c.compute->roles.empty() ? CauseKind::moreWork : CauseKind::unevenWork,
+                     signedPercentText(c.compute->growth.work()));
+}
+
+/// The same kernels take longer.
+Answer slowerKernels(const Case& c) {
+    if (!c.compute) return {};
+    return ofCompute(c, c.compute->roles.empty() ? CauseKind::slowerCompute : CauseKind::straggler,
+                     longerText(c.compute->growth.time()));
+}
+
+/// Another data type, larger messages, or more of them that are as large.
+Answer moreBytes(const Case& c) {
+    if (!c.messages) return {};
+    if (c.messages->before.count <= 0)
+        return c.is(CauseKind::moreBytes, c.row.traffic,
+                    text::bytesText(c.messages->after.bytes) + " that the other side does not send,");
+    if (c.messages->bytesGrowth() < kOther || !c.messages->isAmount()) return {};
+    const std::string bytes = signedPercentText(c.messages->bytesGrowth()) + " of bytes";
+    const std::string &before = c.messages->before.dataType, &after = c.messages->after.dataType;
+    if (before != after && !before.empty() && !after.empty())
+        return c.is(CauseKind::fullPrecision, c.row.traffic, fmt::format("{} instead of {}: {}", after, before, bytes));
+    return c.is(CauseKind::moreBytes, c.row.traffic, bytes);
+}
+
+/// Messages take longer, whatever their number and their size.
+Answer slowerLink(const Case& c) {
+    if (!c.messages || c.messages->slowerBy() < kSlower) return {};
+    // Sums are means over ranks; messages from rank to rank may all be those of one slow pair, through which the path
+    // then leads.
+    const bool isOfPairs = c.messages->after.op == "send" || c.messages->after.op == "recv";
+    const double mostNs = c.messages->slowerNs * (isOfPairs ? static_cast<double>(c.sides.now.roles.size()) : 1);
+    if (mostNs < kLinkIsWhy * c.row.ns) return {};
+    return c.is(c.messages->after.use == "pipeline" ? CauseKind::slowerP2p : CauseKind::slowerLink, c.row.traffic,
+                longerText(c.messages->slowerBy()));
+}
+
+/// Neither size nor link: less of it is hidden, as of messages that are larger, or called later.
+Answer lessHidden(const Case& c) {
+    if (!c.messages) return {};
+    return c.is(
+        CauseKind::lostOverlap, c.row.traffic,
+        fmt::format("{} of it exposed instead of {} a step", text::durationText(c.messages->after.exposedTransferNs),
+                    text::durationText(c.messages->before.exposedTransferNs)));
+}
+
+constexpr Answer (*kRules[])(const Case&) = {otherSchedule, otherKernels, moreWork,  slowerKernels,
+                                             moreBytes,     slowerLink,   lessHidden};
+
+ChangeCause why(const Case& c) {
+    Answer answer;
+    for (const auto rule : kRules)
+        if (!answer) answer = rule(c);
+    ChangeCause cause = answer ? *std::move(answer) : c.is(CauseKind::unknown);
+    cause.evidence = factsOf(c);
+    return cause;
+}
+
+/// A row with its facts. `isKnown`: a finding says why some ranks compute longer.
+Case caseOf(const Sides& sides, AttributionRow row, bool isKnown) {
+    if (row.part == StepPart::transfer && row.traffic.empty()) row.traffic = mostExposed(sides);
+    Case one{sides, std::move(row), {}, {}};
+    if (one.row.part == StepPart::compute) one.compute = computeOf(sides, one.row.ns, isKnown);
+    if (one.row.part == StepPart::transfer) one.messages = messagesOf(sides, one.row.traffic);
+    return one;
+}
+
+/// Parts of the step that got longer. The host, what it launches and the gaps it leaves are one.
+std::vector<AttributionRow> partsOf(const Sides& sides, double ns) {
+    std::vector<AttributionRow> parts;
+    for (AttributionRow& row : attributeChange(sides.base, sides.now, ns)) {
+        if (row.part == StepPart::rest) continue;
+        const bool isHost = row.part == StepPart::host || row.part == StepPart::launch || row.part == StepPart::gap ||
+                            row.part == StepPart::idle;
+        if (isHost) row.part = StepPart::host;
+        const auto same = std::ranges::find(parts, StepPart::host, &AttributionRow::part);
+        if (isHost && same != parts.end())
+            same->ns += row.ns;
+        else
+            parts.push_back(std::move(row));
+    }
+    std::erase_if(parts, [&](const AttributionRow& row) { return row.ns < kWorthAsking * ns; });
+    std::ranges::stable_sort(parts, std::greater{}, &AttributionRow::ns);
+    return parts;
+}
+
+/// Causes of one kind and the same ranks are one.
+void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
+    const auto same = std::ranges::find_if(
+        causes, [&](const ChangeCause& other) { return other.kind == cause.kind && other.ranks == cause.ranks; });
+    if (same == causes.end()) {
+        causes.push_back(std::move(cause));
+        return;
+    }
+    same->ns += cause.ns;
+    if (cause.where == same->where) return;
+    same->where += "; " + cause.where;
+    same->text += "; " + cause.text;
+    same->evidence.insert(same->evidence.end(), cause.evidence.begin(), cause.evidence.end());
+}
+
+/// Findings that cost more than before, as causes of the row that they cover; the most expensive first.
+std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<AttributionRow>& parts, double ns) {
+    const auto costOn = [](const SideMeans& side, const char* id) {
+        const auto found = side.findingNs.find(id);
+        return found == side.findingNs.end() ? 0 : found->second;
+    };
+    std::vector<ChangeCause> causes;
+    for (const KindRow& kind : kKinds) {
+        if (!kind.diagnosis) continue;
+        const char* id = kind.diagnosis->id;
+        const double before = costOn(sides.base, id), after = costOn(sides.now, id);
+        if (after - before < kWorthACause * ns) continue;
+        auto row = std::ranges::find(parts, kind.part, &AttributionRow::part);
+        if (row == parts.end()) row = parts.begin();
+        Case one = caseOf(sides, row == parts.end() ? AttributionRow{} : *row, false);
+        one.row.ns = after - before;
+        const bool isPipeline = one.messages && one.messages->after.use == "pipeline";
+        ChangeCause cause = one.is(kind.kind == CauseKind::slowerLink && isPipeline ? CauseKind::slowerP2p : kind.kind);
+        cause.diagnosis = id;
+        cause.where = "another place in each run";
+        cause.text = kind.diagnosis->title;
+        const auto finding = std::ranges::find(sides.grown, id, &FindingChange::id);
+        if (finding != sides.grown.end()) {
+            cause.where = (*finding)->where;
+            cause.text = (*finding)->title + ": " + (*finding)->cause;
+            cause.ranks = (*finding)->ranks;
+        }
+        cause.evidence = factsOf(one);
+        cause.evidence.push_back(
+            fmt::format("{} costs {} a step", id, sides.fromTo(text::durationText(before), text::durationText(after))));
+        causes.push_back(std::move(cause));
+    }
+    std::ranges::stable_sort(causes, std::greater{}, &ChangeCause::ns);
+    return causes;
+}
+
+}  // namespace
+
+std::string_view toText(CauseKind kind) {
+    return rowOf(kind).name;
+}
+
+std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
+                                    const std::vector<FindingChange>& findings, double changeNs) {
+    const bool reversed = changeNs < 0;
+    const double ns = std::abs(changeNs);
+    Sides sides{reversed ? now : base, reversed ? base : now, reversed, {}};
+    for (const FindingChange& finding : findings)
+        if (reversed ? finding.baseCostNs > finding.newCostNs : finding.newCostNs > finding.baseCostNs)
+            sides.grown.push_back(&finding);
+    std::vector<AttributionRow> parts = partsOf(sides, ns);
+    std::vector<ChangeCause> causes;
+    double leftNs = ns;  // what no finding explains
+    for (ChangeCause& cause : findingsAsCauses(sides, parts, ns)) {
+        cause.ns = std::min(cause.ns, leftNs);
+        if (cause.ns < kWorthACause * ns) break;
+        leftNs -= cause.ns;
+        causes.push_back(std::move(cause));
+    }
+    const size_t found = causes.size();
+    for (const AttributionRow& part : parts) {
+        if (leftNs < kWorthACause * ns) break;
+        AttributionRow row = part;
+        bool isKnown = false;
+        for (size_t i = 0; i < found; ++i)
+            if (causes[i].covers == row.what) {
+                row.ns -= causes[i].ns;
+                isKnown = true;
+            }
+        row.ns = std::min(row.ns, leftNs);
+        if (row.ns < kWorthAsking * ns) continue;
+        merge(why(caseOf(sides, row, isKnown)), causes);
+    }
+    std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
+    if (causes.empty()) causes.push_back({CauseKind::unknown, rowOf(CauseKind::unknown).text, "", "", {}, ns, {}});
+    std::ranges::stable_sort(causes, std::greater{}, &ChangeCause::ns);
+    for (ChangeCause& cause : causes) {
+        if (!reversed) continue;
+        cause.ns = -cause.ns;
+        cause.text = "no longer: " + cause.text;
+    }
+    return causes;
+}
+
+}  // namespace rankscope::compare
