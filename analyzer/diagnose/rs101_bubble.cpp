@@ -254,7 +254,6 @@ const Diagnosis kBubble{
     .hasSettings = true,
     .judgedByCost = false,
     .noteByCostOnly = false,  // but for what the schedule explains
-    .changeKind = "pipeline_schedule",
     .hint =
         "Orange and blank on the ranks' lines is the bubble: a stage with nothing to do until its neighbour sends. "
         "Framed are the longest waits.",

@@ -200,7 +200,6 @@ const Diagnosis kStageImbalance{
         "embedding is what is left to split.",
     .fix = "Move layers' worth of work from the slowest stage to the lightest; the finding says how much.",
     .noteByCostOnly = false,  // but for what the schedule explains
-    .changeKind = "stage_imbalance",
     .hint =
         "The line that stays blue longest is the stage that sets the pace; orange on the others is their wait for it.",
     .detect = detectStageImbalance,

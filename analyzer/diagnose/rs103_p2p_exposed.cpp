@@ -162,7 +162,6 @@ const Diagnosis kExposedP2p{
         "findings keep that time.",
     .fix = "Overlap p2p with compute, use larger micro-batches, place neighbouring stages close together.",
     .noteByCostOnly = false,  // but for what the schedule explains
-    .changeKind = "slower_p2p",
     .hint =
         "Framed are messages between stages that take long themselves: orange with no blue beside it, while both ends "
         "are there.",

@@ -363,7 +363,6 @@ const Diagnosis kOverlap{
         "Buckets of 25 MiB and the framework's hooks (DDP), forward and backward prefetch (FSDP), overlap_comm "
         "(DeepSpeed), an own stream for communication.",
     .hasSettings = true,
-    .changeKind = "lost_overlap",
     .hint =
         "Orange is communication with no compute beside it: the GPU could have computed meanwhile. Hidden "
         "communication would be green.",

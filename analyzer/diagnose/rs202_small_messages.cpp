@@ -328,7 +328,6 @@ const Diagnosis kSmallMessages{
         "out. Small messages that hide behind compute cost nothing.",
     .fix = "The bucket size named in the finding; gradient accumulation; fusing parameters.",
     .hasSettings = true,
-    .changeKind = "smaller_buckets",
     .hint =
         "The communication lane is cut into many short messages; each pays the same start-up, whatever its size. "
         "Framed are some of them.",

@@ -375,7 +375,6 @@ const Diagnosis kSaturation{
         "Fewer bytes: bf16 gradients, compression hook, gradient accumulation, HSDP, ZeRO-2 instead of 3, a larger "
         "batch per rank.",
     .noteByCostOnly = false,  // but for what hides
-    .changeKind = "more_bytes",
     .hint =
         "Framed are large messages that already run as fast as the link can: orange shrinks only when fewer bytes are "
         "sent.",

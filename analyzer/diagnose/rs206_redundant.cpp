@@ -132,7 +132,6 @@ const Diagnosis kRedundant{
         "compute costs nothing and is a note.",
     .fix = "no_sync() around all micro-steps but the last, or the framework's own accumulation.",
     .hasSettings = true,
-    .changeKind = "redundant_communication",
     .hint =
         "Framed is communication that could be left out: the same data goes over the network more often than it must.",
     .detect = detectRedundant,

@@ -190,7 +190,6 @@ const Diagnosis kTensorParallelSpan{
         "Order ranks so that tensor-parallel groups are neighbours on a node, or lower the degree to the ranks of a "
         "node.",
     .cureAt = CureAt::machine,
-    .changeKind = "group_spans_nodes",
     .hint =
         "Framed are the many collectives of layers that wait for the network between hosts: the blue of each layer is "
         "cut apart by orange.",

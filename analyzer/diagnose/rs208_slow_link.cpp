@@ -220,7 +220,6 @@ const Diagnosis kSlowLink{
         "Check that rank's or host's link: negotiated rate, cable, PCIe width, error counters; leave the node out and "
         "compare.",
     .cureAt = CureAt::machine,
-    .changeKind = "slower_link",
     .hint =
         "Framed are messages over the slow link: the same size takes less elsewhere. Orange is what the ranks behind "
         "it lose.",

@@ -166,7 +166,6 @@ const Diagnosis kContention{
         "NCCL_MAX_CTAS / fewer channels, as long as communication stays hidden; NVLS or copy engines where the "
         "hardware has them.",
     .hasSettings = true,
-    .changeKind = "contention",
     .hint = "Framed are kernels that take longer while communication runs beside them (green) than alone (blue).",
     .detect = detectContention,
     .repair = noContention,

@@ -188,7 +188,6 @@ const Diagnosis kFullPrecision{
         "wrong. TF32 models compute in fp32 and are not named.",
     .fix = "bf16 compression hook (DDP), reduce_dtype (FSDP), communication_data_type (DeepSpeed).",
     .hasSettings = true,
-    .changeKind = "full_precision",
     .hint =
         "Framed are gradient sums in full precision: half the bytes would carry them, and orange would shrink "
         "accordingly.",

@@ -98,7 +98,6 @@ const Diagnosis kStraggler{
         "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when "
         "the slowness moves with it.",
     .cureAt = CureAt::machine,
-    .changeKind = "straggler",
     .hint =
         "The rank to fix stays blue (it still computes) where the others are orange: they have done the same work and "
         "wait for it. Framed are such waits.",

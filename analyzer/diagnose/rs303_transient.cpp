@@ -304,7 +304,6 @@ const Diagnosis kTransient{
         "communication took longer. A stall of every step is RS4xx or RS301.",
     .fix = "Look at what the named ranks did in the named steps; move it off the step, or do it on all ranks at once.",
     .noteByCostOnly = false,  // but for being few
-    .changeKind = "stalls",
     .hint =
         "Framed is the stall: one rank stands still for once (blank, or a long call on its host lanes) and the others "
         "wait for it (orange).",

@@ -324,7 +324,6 @@ const Diagnosis kUnevenWork{
     .fix =
         "Bucket or pack sequences by length; for experts a load-balancing loss and a capacity factor; embedding tables "
         "placed by their lookups.",
-    .changeKind = "uneven_work",
     .hint =
         "Blue is of different length from rank to rank and step to step: they are given different amounts of work, and "
         "orange is the wait for the largest.",

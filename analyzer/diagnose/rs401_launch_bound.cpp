@@ -175,7 +175,6 @@ const Diagnosis kLaunchBound{
         "A profiler that records every call slows the host's launches: compare the step time with the unprofiled one. "
         "Launches that are late because the host had just synchronised are RS402, because it allocates RS404.",
     .fix = "CUDA graphs, torch.compile, fused kernels and optimizers, a larger micro-batch.",
-    .changeKind = "launch_bound",
     .hint =
         "Blank gaps between short kernels: the GPU waits for the host to launch the next one. Framed are such gaps.",
     .detect = detectLaunchBound,

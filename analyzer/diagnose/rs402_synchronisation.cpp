@@ -117,7 +117,6 @@ const Diagnosis kSynchronisation{
     .fix =
         "Read values every so many steps, or asynchronously and a step later; do host work before the call that waits, "
         "not behind it.",
-    .changeKind = "synchronisation",
     .hint = "Blank behind a framed call: the host waits for the GPU, and then the GPU for the host's next launch.",
     .detect = detectSynchronisationStall,
     .missing = missingForSynchronisationStall,

@@ -111,7 +111,6 @@ const Diagnosis kInput{
         "ranges: mark data loading with an NVTX range. The lower end of the saving is with workers that take cores "
         "from the process that launches, and hand over memory that it has to map.",
     .fix = "More workers, prefetching, pinned memory, faster storage or decoding.",
-    .changeKind = "slow_input",
     .hint =
         "Blank at the start of the step, with no CUDA call on the host lanes: the next batch is not there yet. Framed "
         "are such gaps.",

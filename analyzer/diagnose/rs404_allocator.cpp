@@ -95,7 +95,6 @@ const Diagnosis kAllocator{
         "nothing is said.",
     .fix = "expandable_segments, a larger or never released pool, a lower peak, buffers allocated once.",
     .hasSettings = true,
-    .changeKind = "allocator",
     .hint = "Framed are allocations and frees inside the step: each makes the GPU run dry (blank) until it is done.",
     .detect = detectAllocatorChurn,
     .missing = missingForAllocatorChurn,

@@ -134,7 +134,6 @@ const Diagnosis kPageable{
         "memory show nothing.",
     .fix = "pin_memory, non_blocking, a copy stream of its own.",
     .hasSettings = true,
-    .changeKind = "pageable_copies",
     .hint = "Framed are copies from pageable memory: slow, and the host stands still meanwhile.",
     .detect = detectPageableCopies,
     .missing = missingForPageableCopies,
