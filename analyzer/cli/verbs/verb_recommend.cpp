@@ -87,8 +87,8 @@ class ProgressLine {
 /// Graphs of jobs are made and freed hundreds of times: what is freed is kept for the next one, in one heap for all
 /// threads. Given back to the kernel each time, a third of the time goes into clean pages.
 void keepFreedMemory() {
-    constexpr int kNever = 1 << 30;  // bytes; glibc takes an int
-    mallopt(M_MMAP_THRESHOLD, kNever);
+    constexpr int kNever = 1 << 30, kMost = 32 << 20;  // bytes; older versions of glibc refuse more than kMost
+    if (mallopt(M_MMAP_THRESHOLD, kNever) == 0) mallopt(M_MMAP_THRESHOLD, kMost);
     mallopt(M_TRIM_THRESHOLD, kNever);
     mallopt(M_ARENA_MAX, 1);
 }
