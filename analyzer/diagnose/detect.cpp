@@ -31,7 +31,6 @@ void tellAssumedGroup(const job::Analysis& analysis, job::Finding& finding) {
     finding.evidence.facts.push_back("assumed: communicator " + std::to_string(communicator->first) +
                                      " is one group of " + std::to_string(communicator->second.size) +
                                      " ranks on one stream; the trace of one rank does not tell its groups");
-    finding.confidence *= 0.8;
 }
 
 /// What holds for every claim: enough steps, nothing lost where it points, a clock good enough.
@@ -50,10 +49,9 @@ void applySharedRules(const Diagnosis* diagnosis, const job::Analysis& analysis,
         if (loss.severity == store::Severity::info || loss.kind == "link_peaks")
             continue;  // sources that contradict each other are no gap
         if (!touches(loss, analysis, finding)) continue;
-        finding.confidence *= 0.8;
         finding.evidence.facts.push_back("records are missing" +
                                          (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) + " (" +
-                                         loss.kind + "): confidence lowered");
+                                         loss.kind + "): what it says may be off");
         break;
     }
 }

@@ -46,7 +46,7 @@ struct Diagnosis {
     bool noteByCostOnly = true;  // a note is one for its small cost, so that a replay that sees a larger one makes it a
                                  // finding; false: for other reasons, too
     Needs needs = Needs::steps;
-    const char* hint = "";        // what of the timeline shows it, for someone who sees it for the first time
+    const char* hint = "";  // what of the timeline shows it, for someone who sees it for the first time
 
     /// Adds its findings, and claims the time that they explain. Null: catalogued, not detected yet.
     void (*detect)(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) = nullptr;

@@ -206,7 +206,6 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     addEvidence(analysis, times, bubble, finding);
     if (tooFew) finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);
-    finding.confidence = times.shape->schedule == "unknown" ? 0.7 : times.shape->confidence;
     if (finding.verdict == job::Verdict::found)
         for (const PipelineStep& step : times.steps)
             for (int rank : finding.ranks)

@@ -141,7 +141,6 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
                                 {"excess_over_mean", excess},
                                 {"move_ns_per_step", move},
                                 {"to_stage", static_cast<double>(lightest)}};
-    finding.confidence = 0.9;
     if (finding.verdict == job::Verdict::found)
         claims.takeWaiting(analysis, "RS102", finding.ranks, costs, finding.affectedRanks);
     findings.push_back(std::move(finding));

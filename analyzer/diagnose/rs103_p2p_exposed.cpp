@@ -119,7 +119,6 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
         finding.evidence.rows.push_back({"kernel", task.kernelId, rank,
                                          fmt::format("{} exposed for {}", store::toText(task.op),
                                                      text::durationText(static_cast<double>(task.exposedTransferNs)))});
-    finding.confidence = 0.85 * times.shape->confidence / 0.9;
     // Also what is no finding of its own is no bubble of the schedule.
     if (finding.verdict != job::Verdict::inconclusive)
         for (int64_t communicator : messages.communicators)

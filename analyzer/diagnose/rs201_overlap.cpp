@@ -305,7 +305,6 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
                 {"kernel", longest[k].kernelId, steps.front().rank->rank,
                  fmt::format("{} exposed for {}", store::toText(longest[k].op),
                              text::durationText(static_cast<double>(longest[k].exposedTransferNs)))});
-        finding.confidence = 0.85;
         // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last
         // backward could hide them.
         if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = job::Verdict::note;

@@ -271,7 +271,6 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
                                    "reduce_bucket_size={:.0f}; FSDP: wrap larger units",
                                    megabytes, megabytes, proposal.bucketBytes / elementBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
-        finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
         if (finding.verdict == job::Verdict::found)
             for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
         found = found || finding.verdict == job::Verdict::found;

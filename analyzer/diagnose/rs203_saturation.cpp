@@ -194,7 +194,6 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
         setCost(analysis, costs, finding);
         if (!tooMuch && finding.severity < CommonThresholds::kNoteShare) continue;
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
-        finding.confidence = 0.8;
         const bool judged = ceiling && sized && !reached;
         if (ceiling && sized &&
             (facts::median(shares) < (costs::isNominal(analysis.peaks.ceilingKind(communicator))
@@ -276,8 +275,6 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                 "ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer");
             finding.fix.push_back("gradient accumulation or a larger batch per rank: more compute for the same bytes");
         }
-        if (role != facts::CommRole::activations && analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr)
-            finding.verdict = job::Verdict::note;
         findings.push_back(std::move(finding));
     }
 }

@@ -109,7 +109,6 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
         finding.fix.push_back(
             "NCCL_DEBUG=INFO prints the transport ('P2P/CUMEM', 'SHM'): nvidia-smi topo -m shows whether NVLink is "
             "there; NCCL_P2P_LEVEL=NVL, NCCL_MIN_CTAS=16");
-    finding.confidence = causes.empty() ? 0.7 : 0.9;
     if (finding.verdict == job::Verdict::found)
         for (const job::LinkProbe* probe : slow)
             claims.takeTransfer("RS204", probe->communicatorId, *finding.savingNsPerStep);
@@ -160,7 +159,6 @@ void claimBySetting(const job::Analysis& analysis, bool betweenNodes, Claims& cl
             task.collectiveId != 0 && finding.evidence.rows.size() < 3)
             finding.evidence.rows.push_back(
                 {"collective", task.collectiveId, steps.front().rank->rank, "it went the slow way"});
-    finding.confidence = 0.6;
     if (finding.verdict == job::Verdict::found)
         for (int64_t id : ids) claims.takeTransfer("RS204", id, facts::median(exposed));
     findings.push_back(std::move(finding));

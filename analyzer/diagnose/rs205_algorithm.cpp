@@ -294,7 +294,6 @@ void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<
         finding.evidence.facts.push_back(
             "no peak of the link is known: it carries at least what the job reached over it, and the protocol's flags "
             "with it");
-    finding.confidence = reached || analysis.peaks.source.empty() ? 0.7 : 0.85;
     if (finding.verdict == job::Verdict::found)
         for (int64_t id : communicators) claims.takeTransfer("RS205", id, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));

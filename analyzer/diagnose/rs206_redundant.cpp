@@ -89,7 +89,6 @@ void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<
         setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps[typical].rank->rank, finding);
         describe(where, steps[typical], found[typical], where.role == facts::CommRole::shardedParameters, finding);
-        finding.confidence = 0.85;
         if (finding.verdict == job::Verdict::found)
             for (int64_t id : where.ids) claims.takeTransfer("RS206", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));

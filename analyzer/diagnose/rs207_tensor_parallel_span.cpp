@@ -148,7 +148,6 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
             finding.fix = {fmt::format(
                 "tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism",
                 perNode)};
-        finding.confidence = 0.85;
         if (finding.verdict == job::Verdict::found)
             for (int64_t id : where.ids) claims.takeTransfer("RS207", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));

@@ -82,7 +82,7 @@ void addEvidence(const job::LinkSuspect& suspect, job::Finding& finding) {
     finding.evidence.numbers.emplace_back("slowness", slownessOf(suspect));
 }
 
-void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, double confidence, Claims& claims,
+void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claims& claims,
            std::vector<job::Finding>& findings) {
     std::vector<double> costs = savingAtPeak(analysis, suspect.explains);
     if (facts::median(costs) <= 0) return;
@@ -118,7 +118,6 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, doubl
                           "-vv), dmesg for Xid and AER errors",
                           hostOf(analysis, suspect.ranks.front())),
         "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
-    finding.confidence = confidence;
     if (finding.verdict == job::Verdict::found)
         for (const job::LinkProbe* probe : suspect.explains)
             claims.takeTransfer("RS208", probe->communicatorId, *finding.savingNsPerStep);
@@ -153,14 +152,14 @@ std::vector<job::LinkSuspect> fromLeaving(const job::Analysis& analysis, const s
 void detectSlowLink(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<job::LinkProbe>& probes = analysis.linkProbes;
     const job::LinkSuspects suspects = job::findSuspects(analysis, probes);
-    for (const job::LinkSuspect& suspect : suspects.found) claim(analysis, suspect, 0.85, claims, findings);
+    for (const job::LinkSuspect& suspect : suspects.found) claim(analysis, suspect, claims, findings);
     std::vector<const job::LinkProbe*> open = suspects.unexplained;
     for (const job::LinkSuspect& suspect : job::slowNetworkEdges(analysis, job::networkEdges(analysis), open)) {
-        claim(analysis, suspect, 0.85, claims, findings);
+        claim(analysis, suspect, claims, findings);
         for (const job::LinkProbe* probe : suspect.explains) std::erase(open, probe);
     }
     for (const job::LinkSuspect& suspect : fromLeaving(analysis, probes, open))
-        claim(analysis, suspect, 0.6, claims, findings);
+        claim(analysis, suspect, claims, findings);
 }
 
 std::string missingForSlowLink(const job::Analysis& analysis) {

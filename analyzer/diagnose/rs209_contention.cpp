@@ -118,7 +118,6 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
         "the trade-off: fewer channels also slow communication; halve them as long as it stays hidden behind compute, "
         "and measure with rankscope compare",
         "on H100 and later: NVLink SHARP (NCCL_NVLS_ENABLE=1) or copy-engine collectives need fewer multiprocessors"};
-    finding.confidence = 0.75;
     findings.push_back(std::move(finding));
 }
 

@@ -144,7 +144,6 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
                 "--accumulate-allreduce-grads-in-fp32"};
         finding.fix.push_back(
             "sums of many ranks lose bits in 16 bit: watch the loss, or keep fp32 where replicas are many");
-        finding.confidence = 0.8;
         if (finding.verdict == job::Verdict::found)
             for (int64_t id : where.ids) claims.takeTransfer("RS210", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));

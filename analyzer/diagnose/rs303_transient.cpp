@@ -254,7 +254,6 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
         "so many steps, on all ranks at once), checkpoints (asynchronous), logging and I/O",
         "pin the ranks' processes to cores of their own (numactl, taskset); keep other jobs off these hosts",
     };
-    finding.confidence = std::min(0.9, 0.5 + 0.1 * static_cast<double>(finding.steps.size()));
     if (finding.verdict == job::Verdict::found) {
         for (const Event& event : events)
             claims.take("RS303", analysis.ranks[event.rank].rank, analysis.steps[event.step], event.costNs);

@@ -279,7 +279,6 @@ void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector
             moreInside ? "kernels whose work depends on the data" : "more or larger kernels");
         addEvidence(analysis, imbalance, finding);
         finding.fix = fixFor(exchangeOf(analysis, analysis.ranks[group.front()]));
-        finding.confidence = 0.85;
         if (finding.verdict == job::Verdict::found) claims.takeWaiting(analysis, finding.id, finding.ranks, costs);
         findings.push_back(std::move(finding));
     }

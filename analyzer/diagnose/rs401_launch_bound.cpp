@@ -131,7 +131,6 @@ void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vecto
         "one launch instead of thousands",
         "fewer, larger kernels: torch.compile or fused kernels, fused optimizer (fused=True), a larger micro-batch",
     };
-    finding.confidence = 0.85;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
 }

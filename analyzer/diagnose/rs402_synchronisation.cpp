@@ -82,7 +82,6 @@ void detectSynchronisationStall(const job::Analysis& analysis, Claims& claims, s
                     placeText(places[0])),
         "where the program must wait, do the host work in front of the call: the device still has work then",
     };
-    finding.confidence = 0.9;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
 }

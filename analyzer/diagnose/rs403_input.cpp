@@ -78,7 +78,6 @@ void detectInputStall(const job::Analysis& analysis, Claims& claims, std::vector
         "fetch the next batch while this one computes; move decoding and augmentation to the workers or to the device; "
         "faster storage",
     };
-    finding.confidence = range.empty() ? 0.75 : 0.9;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
 }

@@ -58,7 +58,6 @@ void detectAllocatorChurn(const job::Analysis& analysis, Claims& claims, std::ve
         "own code: allocate once and reuse, or cudaMallocAsync with cudaMemPoolAttrReleaseThreshold raised; no "
         "torch.cuda.empty_cache() in the loop",
     };
-    finding.confidence = 0.9;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
 }

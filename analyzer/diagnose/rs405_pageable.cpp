@@ -96,7 +96,6 @@ void detectPageableCopies(const job::Analysis& analysis, Claims& claims, std::ve
         "torch.empty(..., pin_memory=True)",
         "copy the next batch on a stream of its own while this one computes",
     };
-    finding.confidence = seen > 0 ? 0.9 : 0.75;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
 }

@@ -198,7 +198,6 @@ void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vecto
         "OMP_NUM_THREADS=1 and fewer DataLoader workers where ranks times threads exceed the cores; keep other "
         "processes off the host (top, pidstat -w: involuntary switches)",
     };
-    finding.confidence = 0.8;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
 }

@@ -21,8 +21,7 @@ namespace {
 /// Its detector saw the cause, and nothing but its own estimate of the cost makes it a note.
 bool smallByEstimate(const job::Analysis& analysis, const job::Finding& finding) {
     if (finding.verdict != job::Verdict::note || finding.severity >= CommonThresholds::kFloorShare) return false;
-    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || !analysis.layout.pipelines.empty())
-        return false;
+    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) return false;
     const Diagnosis* entry = findDiagnosis(finding.id);
     return entry != nullptr && entry->noteByCostOnly;
 }
@@ -51,27 +50,6 @@ bool changeAll(edits::ChangedJob& job, const std::vector<std::string>& changes, 
         return false;
     }
     return true;
-}
-
-/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to
-/// be seen in the trace and counts as its work, in front of which nothing gains.
-bool waitsAreHidden(const job::Analysis& analysis) {
-    double hostNs = 0;
-    std::map<int, double> pathNs;
-    for (const replay::PathShare& share : analysis.replay.path) {
-        if (share.category != replay::PathCategory::host) continue;
-        hostNs += share.nsPerStep;
-        pathNs[share.rank] += share.nsPerStep;
-    }
-    if (hostNs < SavingThresholds::kHostPace * analysis.replay.predictedStepNs) return false;
-    int64_t idleNs = 0, stepNs = 0;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        for (const facts::Attribution& step : rank.steps)
-            if (pathNs.count(rank.rank) != 0) {
-                idleNs += step.idleNs;
-                stepNs += step.stepNs;
-            }
-    return static_cast<double>(idleNs) < SavingThresholds::kBusyIdle * static_cast<double>(stepNs);
 }
 
 void setSaving(job::Finding& finding, const facts::Estimate& saving) {
@@ -232,7 +210,6 @@ std::optional<Ceiling> replaySavings(const job::Analysis& analysis, std::vector<
     const std::vector<job::Finding*> certain = byDepth(analysis, findings);
     for (job::Finding* finding : certain) finding->changes = changesFor(analysis, *finding);
     if (replay.error() > SavingThresholds::kLargestError) return std::nullopt;
-    const bool waitsHidden = waitsAreHidden(analysis);
     std::optional<edits::ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     const double stepNs = reportedStepNs(analysis, unchanged);
@@ -249,7 +226,6 @@ std::optional<Ceiling> replaySavings(const job::Analysis& analysis, std::vector<
         facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
         const double share = gained.expected / (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
         const bool belowFloor = share < CommonThresholds::kFloorShare;
-        if (belowFloor && waitsHidden) continue;
         const bool small = gained.expected <= 0 || (belowFloor && judgedByCost(*finding));
         if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
             makeNote(*finding, gained, share);

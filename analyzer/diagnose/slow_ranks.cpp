@@ -129,7 +129,7 @@ void addWaitRows(const job::Analysis& analysis, const SlowGroup& group, job::Fin
 }
 
 void addEvidence(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios, const SlowGroup& group,
-                 const SlowCost& cost, job::Finding& finding) {
+                 job::Finding& finding) {
     const std::string who = ranksText(analysis, group.ranks);
     const job::KernelRatio& first = ratios[group.members.front()];
     finding.evidence.facts.push_back(
@@ -244,11 +244,10 @@ bool describeSlowness(const job::Analysis& analysis, const std::vector<job::Kern
     const double perStep = 1.0 / static_cast<double>(analysis.steps.size());
     for (const auto& [peer, wait] : cost.waitByPeer)
         if (wait * perStep > 0.25 * *finding.savingNsPerStep) finding.affectedRanks.push_back(peer);
-    addEvidence(analysis, ratios, group, cost, finding);
+    addEvidence(analysis, ratios, group, finding);
     if (facts::median(cost.shares) < 0.99 * facts::median(cost.savings))
         finding.evidence.facts.push_back(
             "another rank is slow as well: the saving is this one's part of what repairing all of them gains");
-    finding.confidence = std::min(0.95, 0.6 + 0.35 * std::min(1.0, (group.ratio - 1) / 0.1));
     const bool pipeline = analysis.layout.pipelineOf(group.ranks.front()) != nullptr;
     if (finding.verdict == job::Verdict::found && !pipeline && cost.waitedNs > 0 &&
         cost.undecidedNs > cost.waitedNs / 2) {

@@ -46,7 +46,6 @@ struct Finding {
     std::optional<double> savingNsPerStep;
     double savingLowNs = 0;
     double savingHighNs = 0;
-    double confidence = 0;             // 0..1
     bool savingReplayed = false;       // savingNsPerStep is a difference of two replays, not the detector's estimate
     std::vector<std::string> changes;  // what the fix amounts to, as `rankscope whatif --change` takes it
 };

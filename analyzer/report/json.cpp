@@ -60,7 +60,7 @@ Json findingJson(const Report& report, const job::Finding& f) {
         f.savingNsPerStep ? Json::array({whole(f.savingLowNs), whole(f.savingHighNs)}) : Json(nullptr);
     json["saving_source"] = !f.savingNsPerStep ? Json(nullptr) : Json(f.savingReplayed ? "replay" : "estimate");
     json["changes"] = f.changes;
-    json["confidence"] = f.confidence;
+    json["confidence"] = nullptr;  // how often it is right on jobs nobody tuned it for has not been measured
     json["verdict"] = f.verdict == job::Verdict::inconclusive ? "inconclusive" : "found";
     json["why_inconclusive"] = orNull(f.whyInconclusive);
     return json;

@@ -49,9 +49,9 @@ std::string findingBlock(const Report& r, const job::Finding& f) {
     out += "\nFix:\n\n";
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("\nPredicted saving: {} per step ({}), {}, confidence {:.0f} %.\n",
-                           text::durationText(*f.savingNsPerStep), text::percentText(job::savingShare(f, r.run.stepNs)),
-                           f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
+        out += fmt::format("\nPredicted saving: {} per step ({}), {}.\n", text::durationText(*f.savingNsPerStep),
+                           text::percentText(job::savingShare(f, r.run.stepNs)),
+                           f.savingReplayed ? "replayed" : "estimated");
     }
     return out;
 }

@@ -106,10 +106,9 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
     for (size_t i = 0; i < f.fix.size(); ++i)
         out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + text::plainText(f.fix[i]) + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("  saves   {} per step ({}; {} to {}), {}, confidence {:.0f} %\n",
-                           text::durationText(*f.savingNsPerStep), text::percentText(job::savingShare(f, r.run.stepNs)),
-                           text::durationText(f.savingLowNs), text::durationText(f.savingHighNs),
-                           f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
+        out += fmt::format("  saves   {} per step ({}; {} to {}), {}\n", text::durationText(*f.savingNsPerStep),
+                           text::percentText(job::savingShare(f, r.run.stepNs)), text::durationText(f.savingLowNs),
+                           text::durationText(f.savingHighNs), f.savingReplayed ? "replayed" : "estimated");
     }
     if (f.savingReplayed) {
         std::string changes;

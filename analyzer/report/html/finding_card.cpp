@@ -27,11 +27,10 @@ std::string whereText(const Report& report, const job::Finding& finding) {
 std::string costLine(const Report& report, const job::Finding& finding) {
     std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", text::percentText(finding.severity));
     if (finding.savingNsPerStep) {
-        out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %",
-                           text::durationText(*finding.savingNsPerStep),
-                           text::percentText(job::savingShare(finding, report.run.stepNs)),
-                           text::durationText(finding.savingLowNs), text::durationText(finding.savingHighNs),
-                           finding.savingReplayed ? "replayed" : "estimated", 100 * finding.confidence);
+        out += fmt::format(
+            "; the repair saves <b>{}</b> per step ({}; {} to {}), {}", text::durationText(*finding.savingNsPerStep),
+            text::percentText(job::savingShare(finding, report.run.stepNs)), text::durationText(finding.savingLowNs),
+            text::durationText(finding.savingHighNs), finding.savingReplayed ? "replayed" : "estimated");
     }
     return out + "</p>\n";
 }
