@@ -175,6 +175,7 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
         if (side.costNs > 0) row.newCostNs = side.costNs / static_cast<double>(now.size());
         row.baseRuns = other.runs;
         row.newRuns = side.runs;
+        row.ofBaseRuns = static_cast<int>(base.size());
         row.ofNewRuns = static_cast<int>(now.size());
         rows.push_back(std::move(row));
     }

@@ -159,10 +159,10 @@ struct FindingChange {
     std::vector<std::string> fix;
     std::optional<double> baseCostNs,
         newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
-    int baseRuns = 0, newRuns = 0;  // in how many runs it was found
-    int ofNewRuns = 0;              // runs of the new side
-    bool allowed = false;           // by --allow
-    bool failed = false;            // the gate fails because of it
+    int baseRuns = 0, newRuns = 0;      // in how many runs it was found
+    int ofBaseRuns = 0, ofNewRuns = 0;  // runs of that side
+    bool allowed = false;               // by --allow
+    bool failed = false;                // the gate fails because of it
 };
 
 enum class StepPart : uint8_t { compute, transfer, memory, host, launch, gap, wait, idle, rest };

@@ -395,7 +395,11 @@ std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<
         cause.diagnosis = id;
         cause.where = "another place in each run";
         cause.text = kind.diagnosis->title;
-        const auto finding = std::ranges::find(sides.grown, id, &FindingChange::id);
+        const auto finding = std::ranges::find_if(sides.grown, [&](const FindingChange* grown) {
+            const auto [runs, of] = sides.reversed ? std::pair(grown->baseRuns, grown->ofBaseRuns)
+                                                   : std::pair(grown->newRuns, grown->ofNewRuns);
+            return grown->id == id && 2 * runs > of;
+        });
         if (finding != sides.grown.end()) {
             cause.where = (*finding)->where;
             cause.text = (*finding)->title + ": " + (*finding)->cause;

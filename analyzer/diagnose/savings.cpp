@@ -52,6 +52,27 @@ bool changeAll(edits::ChangedJob& job, const std::vector<std::string>& changes, 
     return true;
 }
 
+/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to
+/// be seen in the trace and counts as its work, in front of which nothing gains.
+bool waitsAreHidden(const job::Analysis& analysis) {
+    double hostNs = 0;
+    std::map<int, double> pathNs;
+    for (const replay::PathShare& share : analysis.replay.path) {
+        if (share.category != replay::PathCategory::host) continue;
+        hostNs += share.nsPerStep;
+        pathNs[share.rank] += share.nsPerStep;
+    }
+    if (hostNs < SavingThresholds::kHostPace * analysis.replay.predictedStepNs) return false;
+    int64_t idleNs = 0, stepNs = 0;
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::Attribution& step : rank.steps)
+            if (pathNs.count(rank.rank) != 0) {
+                idleNs += step.idleNs;
+                stepNs += step.stepNs;
+            }
+    return static_cast<double>(idleNs) < SavingThresholds::kBusyIdle * static_cast<double>(stepNs);
+}
+
 void setSaving(job::Finding& finding, const facts::Estimate& saving) {
     finding.savingNsPerStep = std::max(0.0, saving.expected);
     finding.savingLowNs = std::max(0.0, saving.low);
@@ -210,6 +231,7 @@ std::optional<Ceiling> replaySavings(const job::Analysis& analysis, std::vector<
     const std::vector<job::Finding*> certain = byDepth(analysis, findings);
     for (job::Finding* finding : certain) finding->changes = changesFor(analysis, *finding);
     if (replay.error() > SavingThresholds::kLargestError) return std::nullopt;
+    const bool waitsHidden = waitsAreHidden(analysis);
     std::optional<edits::ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     const double stepNs = reportedStepNs(analysis, unchanged);
@@ -226,6 +248,7 @@ std::optional<Ceiling> replaySavings(const job::Analysis& analysis, std::vector<
         facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
         const double share = gained.expected / (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
         const bool belowFloor = share < CommonThresholds::kFloorShare;
+        if (belowFloor && waitsHidden) continue;
         const bool small = gained.expected <= 0 || (belowFloor && judgedByCost(*finding));
         if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
             makeNote(*finding, gained, share);

@@ -14,8 +14,10 @@ namespace rankscope::diagnose {
 struct SavingThresholds {
     static constexpr double kLargestError =
         0.03;  // of the unchanged replay: where it is further off, savings stay estimates
+    static constexpr double kHostPace = 0.5;   // of the step: the critical path of the replay is the host's
     static constexpr double kSameCost = 0.05;  // of a cost: a detector's estimate and the replay that differ by less
                                                // mean the same, and the replay's is told
+    static constexpr double kBusyIdle = 0.05;  // of the step: a device that the host really keeps waiting idles more
 };
 
 /// What all certain findings together save.

@@ -81,29 +81,29 @@ Json runsJson(const std::vector<TuneRun>& runs) {
 
 Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
     const TuneCandidate& candidate = measured.candidate;
-    Json json = {{"name", candidate.name}, {"env", Json::object()}, {"tuner_csv", Json::array()}};
-    for (const auto& [name, value] : candidate.environment) json["env"][name] = value ? Json(*value) : Json(nullptr);
-    for (const TunerRow& row : candidate.tunerRows) json["tuner_csv"].push_back(formatTunerRow(row));
-    json["verdict"] = toText(measured.verdict);
-    json["failure"] = measured.failure.empty() ? Json(nullptr) : Json(measured.failure);
-    json["nccl_chose_as_by_default"] = measured.changedNothing;
-    json["rounds"] = measured.gain ? measured.gain->rounds : 0;
-    json["gain_ns"] = measured.gain ? Json(std::llround(measured.gain->gainNs.expected)) : Json(nullptr);
-    json["gain_interval_ns"] =
+    Json parts = {{"name", candidate.name}, {"env", Json::object()}, {"tuner_csv", Json::array()}};
+    for (const auto& [name, value] : candidate.environment) parts["env"][name] = value ? Json(*value) : Json(nullptr);
+    for (const TunerRow& row : candidate.tunerRows) parts["tuner_csv"].push_back(formatTunerRow(row));
+    parts["verdict"] = toText(measured.verdict);
+    parts["failure"] = measured.failure.empty() ? Json(nullptr) : Json(measured.failure);
+    parts["nccl_chose_as_by_default"] = measured.changedNothing;
+    parts["rounds"] = measured.gain ? measured.gain->rounds : 0;
+    parts["gain_ns"] = measured.gain ? Json(std::llround(measured.gain->gainNs.expected)) : Json(nullptr);
+    parts["gain_interval_ns"] =
         measured.gain ? Json({std::llround(measured.gain->gainNs.low), std::llround(measured.gain->gainNs.high)})
                       : Json(nullptr);
-    json["gain_share"] = measured.gain && stepNs > 0 ? Json(measured.gain->gainNs.expected / stepNs) : Json(nullptr);
-    json["predicted_saving_ns"] =
+    parts["gain_share"] = measured.gain && stepNs > 0 ? Json(measured.gain->gainNs.expected / stepNs) : Json(nullptr);
+    parts["predicted_saving_ns"] =
         candidate.predictedSavingNs ? Json(std::llround(*candidate.predictedSavingNs)) : Json(nullptr);
     const auto& interval = candidate.predictedIntervalNs;
-    json["predicted_interval_ns"] =
+    parts["predicted_interval_ns"] =
         interval ? Json({std::llround(interval->first), std::llround(interval->second)}) : Json(nullptr);
     const bool comparable = candidate.predictedSavingNs && measured.gain && stepNs > 0;
-    json["prediction_error_share"] =
+    parts["prediction_error_share"] =
         comparable ? Json((measured.gain->gainNs.expected - *candidate.predictedSavingNs) / stepNs)
                    : Json(nullptr);  // of the default's step
-    json["runs"] = runsJson(measured.runs);
-    return json;
+    parts["runs"] = runsJson(measured.runs);
+    return parts;
 }
 
 }  // namespace

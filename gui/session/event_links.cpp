@@ -13,7 +13,7 @@ using store::Statement;
 // Larger collectives are drawn to their first members: more lines than pixels say nothing.
 constexpr size_t kMaxMembers = 4096;
 
-std::string bytesText(int64_t bytes) {
+std::string shortBytes(int64_t bytes) {
     const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = static_cast<double>(bytes);
     size_t unit = 0;
@@ -118,7 +118,7 @@ class LinkFinder {
         query.bind(1, int64_t{m_row.rank}).bind(2, call);
         if (!query.step()) return false;
         std::string sentence = fmt::format("{} of {} ranks", query.text(1), query.integer(7));
-        if (!query.isNull(2)) sentence += ", " + bytesText(query.integer(2));
+        if (!query.isNull(2)) sentence += ", " + shortBytes(query.integer(2));
         if (!query.isNull(4)) sentence += ", arrivals spread over " + durationText(query.integer(4));
         const bool lastKnown = !query.isNull(3);
         const auto last = static_cast<int32_t>(query.integer(3));
@@ -148,7 +148,7 @@ class LinkFinder {
         while (query.step()) {
             const auto source = static_cast<int32_t>(query.integer(0)), target = static_cast<int32_t>(query.integer(1));
             std::string sentence = fmt::format("message from rank {} to rank {}", source, target);
-            if (!query.isNull(2)) sentence += ", " + bytesText(query.integer(2));
+            if (!query.isNull(2)) sentence += ", " + shortBytes(query.integer(2));
             if (!query.isNull(6)) sentence += ", the sender waits " + durationText(query.integer(6));
             if (!query.isNull(7)) sentence += ", the receiver waits " + durationText(query.integer(7));
             if (!query.isNull(3)) sentence += ", transfer " + durationText(query.integer(3));

@@ -46,13 +46,13 @@ std::string adviceOn(const std::string& run) {
 
 // What the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be judged.
 std::vector<std::string> reasonsToKeep(const std::string& run, const std::string& advice) {
-    const nlohmann::json json = nlohmann::json::parse(advice, nullptr, false);
+    const nlohmann::json document = nlohmann::json::parse(advice, nullptr, false);
     std::vector<std::string> reasons = {
         fmt::format("`rankscope recommend {}` recommends no change: there is nothing to try.", run)};
-    if (!json.is_object()) return reasons;
-    for (const auto& limit : json.value("limits", nlohmann::json::array()))
+    if (!document.is_object()) return reasons;
+    for (const auto& limit : document.value("limits", nlohmann::json::array()))
         if (limit.is_string()) reasons.push_back("not judged: " + limit.get<std::string>());
-    for (const auto& kept : json.value("kept", nlohmann::json::array()))
+    for (const auto& kept : document.value("kept", nlohmann::json::array()))
         if (kept.is_object()) reasons.push_back(fmt::format("{}: {}", kept.value("area", ""), kept.value("why", "")));
     return reasons;
 }

@@ -108,10 +108,10 @@ TEST(CompareSentence, ChangesReadAsWhatTheyAre) {
 TEST(CompareSentence, ThePointIsAsPreciseAsItsInterval) {
     StepTimeChange step;
     step.ratio = 1.2056;
-    step.interval = ConfidenceInterval{1.1975, 1.2138};
+    step.interval = facts::Estimate{1.1975, 1.2056, 1.2138};
     EXPECT_EQ(changeText(step), "20.6 % slower (+19.8 % to +21.4 %)");
     step.ratio = 1.0002;
-    step.interval = ConfidenceInterval{0.999, 1.001};
+    step.interval = facts::Estimate{0.999, 1, 1.001};
     EXPECT_EQ(changeText(step), "the same (-0.1 % to +0.1 %)");
 }
 

@@ -280,6 +280,7 @@ job::Analysis reducedWithLl() {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.peaks.intra = costs::LinkClass{100, 5};
     analysis.peaks.source = "configured";
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
     for (replay::Exchange& exchange : analysis.replay.graph.exchanges) {
         exchange.algorithm = store::Algorithm::ring;
         exchange.protocol = store::Protocol::ll;

@@ -54,7 +54,9 @@ std::vector<std::string> lines(const std::vector<SweepChoice>& choices) {
         text.push_back(formatTunerRow(row));
         file += text.back() + "\n";
     }
-    if (!file.empty()) EXPECT_TRUE(parseTunerCsv(file).problems.empty()) << file;
+    if (!file.empty()) {
+        EXPECT_TRUE(parseTunerCsv(file).problems.empty()) << file;
+    }
     return text;
 }
 

@@ -9,7 +9,7 @@
 namespace rankscope::recommend {
 namespace {
 
-const std::string kFaster = "speed:rank=1,factor=2", kOtherFaster = "speed:rank=0,factor=3";
+const std::string kFaster = "speed:ranks=1,factor=2", kOtherFaster = "speed:ranks=0,factor=3";
 
 /// A judge that counts what it plays.
 struct Counted {
@@ -49,7 +49,7 @@ TEST(PlayedJob, WhatWasPlayedIsNotPlayedAgain) {
 
 TEST(PlayedJob, ChangesThatArePlayedBesideEachOtherGainWhatEachDoesAlone) {
     std::vector<std::string> changes;
-    for (int factor = 2; factor < 10; ++factor) changes.push_back("speed:rank=1,factor=" + std::to_string(factor));
+    for (int factor = 2; factor < 10; ++factor) changes.push_back("speed:ranks=1,factor=" + std::to_string(factor));
     const std::vector<std::optional<double>> gains = Counted().job.expectedGains(changes);
     ASSERT_EQ(gains.size(), changes.size());
     for (size_t i = 0; i < changes.size(); ++i)

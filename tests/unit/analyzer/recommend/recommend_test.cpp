@@ -209,7 +209,7 @@ std::optional<EditedStep> bestAtFifty(const std::string& change) {
     double mebibytes = 0;
     if (std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes) != 1) return std::nullopt;
     const double saving = 2e7 - 4e6 * std::abs(std::log2(mebibytes / 50));
-    return EditedStep{saving, saving - 1e5, saving + 1e5, {}};
+    return EditedStep{facts::Estimate::around(saving, 1e5), {}};
 }
 
 TEST(Recommend, BucketsAreThoseThatTheSweepOfReplaysFindsBest) {
@@ -230,7 +230,7 @@ TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
                               : change == "buckets:mb=100" || change == "buckets:mb=150" || change == "buckets:mb=200"
                                   ? 5e6
                                   : -2e6;
-        return std::optional(EditedStep{saving, saving, saving, {}});
+        return std::optional(EditedStep{facts::Estimate::around(saving, 0), {}});
     };
     const Advice advice = adviceOn(job);
     const std::vector<Recommendation> settings = settingsOf(advice);
@@ -270,7 +270,7 @@ TEST(Recommend, HowSureASizeIsIsAskedOfThoseAloneThatMayBeAdvised) {
 TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
     Reductions job;
     job.edited = [](const std::string& change) {
-        return change.starts_with("buckets") ? std::optional(EditedStep{1e4, -1e4, 2e4, {}}) : std::nullopt;
+        return change.starts_with("buckets") ? std::optional(EditedStep{{-1e4, 1e4, 2e4}, {}}) : std::nullopt;
     };
     const Advice advice = adviceOn(job);
     EXPECT_TRUE(settingsOf(advice).empty());
@@ -280,8 +280,8 @@ TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
     EXPECT_NE(kept->why.find("the best of 16 sizes, 25 MiB,"), std::string::npos) << kept->why << ": all gain the same";
     job.edited = [](const std::string&) { return std::nullopt; };
     const Advice none = adviceOn(job);
-    EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& kept) {
-        return kept.area == "buckets";
+    EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& one) {
+        return one.area == "buckets";
     })) << "a job without buckets";
 }
 
@@ -295,7 +295,7 @@ StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::s
     };
     StepPredictor judge = like;
     judge.replayed = true;
-    judge.total = {savedNs(made), savedNs(made) - 1e5, savedNs(made) + 1e5, {}};
+    judge.total = {facts::Estimate::around(savedNs(made), 1e5), {}};
     const auto edited = [=](const std::string& change) -> std::optional<EditedStep> {
         if (!change.starts_with("buckets")) return std::nullopt;
         std::set<std::string> then = made;
