@@ -155,7 +155,7 @@ class Answers(unittest.TestCase):
     def test_a_group_has_one_start_up(self):
         alpha = next(row["alpha_ns"] for row in report("ddp-small-buckets")["collectives"] if row["alpha_ns"])
         self.assertIn(f"pay {shown(alpha)} of start-up", ask("analyze", "ddp-small-buckets"))
-        self.assertIn(f"start-up {shown(alpha)} +", ask("recommend", "ddp-small-buckets"))
+        self.assertIn(f": {shown(alpha)} + ", ask("recommend", "ddp-small-buckets"))
         self.assertTrue(any(line.startswith(f"start-up {shown(alpha)},") for line in window("ddp-small-buckets")["lines"]), window("ddp-small-buckets")["lines"])
 
     def test_a_bubble_is_a_share_of_the_step(self):
