@@ -31,9 +31,7 @@ struct SmallMessageThresholds {
                                  // nothing in between needs them apart
     double hostCallNs = 50'000;  // a host that calls one after the other takes up to this for each, with what the
                                  // framework does around it
-    double startupsPerBucket =
-        10;  // length of a proposed bucket where no model tells a better one: start-up is a tenth of its time then
-    double alphaShare = 0.5;  // start-up share of a message's time from which it is small (bytes < n*)
+    double alphaShare = 0.5;     // start-up share of a message's time from which it is small (bytes < n*)
 };
 
 constexpr SmallMessageThresholds kThresholds;
@@ -168,25 +166,11 @@ Proposal bestByReplay(const job::Analysis& analysis, Proposal given, double leas
     return given;
 }
 
-/// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a
-/// replay of the task graph shows. False: it shows no more.
-bool priceByReplay(const job::Analysis& analysis, const costs::CostFit& fit, double byteNs, Proposal& proposal) {
-    double bucket = kMebi;
-    while (byteNs > 0 && byteNs * bucket < kThresholds.startupsPerBucket * fit.alphaNs && bucket < 512 * kMebi)
-        bucket *= 2;
-    std::optional<Proposal> better = replayed(analysis, bucket);
-    if (!better || facts::median(better->savings) <= facts::median(proposal.savings)) return false;
-    proposal = std::move(*better);
-    return facts::median(proposal.savings) >= CommonThresholds::kFloorShare * analysis.stepNs;
-}
-
 void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
-    bool found = false, pricedByReplay = false;
     std::set<int64_t>
         merged;  // communicators whose buckets a replay has merged: their other operations are in the same buckets
     for (const costs::CostFit& fit : analysis.cost.lines()) {
-        if (pricedByReplay) break;  // it merged the messages of all groups: that finding has it all
         if (merged.count(fit.communicatorId) != 0) continue;
         const facts::CommRole role = analysis.layout.role(fit.communicatorId);
         if (role != facts::CommRole::gradients && role != facts::CommRole::shardedParameters)
@@ -207,7 +191,7 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
         if (fit.ceiling && claims.explainedTransferNs(communicator.id, "RS202") <= 0)
             byteNs = std::min(byteNs, facts::busFactor(fit.op, communicator.size) / *fit.ceiling);
         std::vector<std::vector<size_t>> runs;
-        std::vector<double> counts, exposed, bytes, uncovered;
+        std::vector<double> counts, exposed, bytes;
         for (const CriticalStep& step : steps) {
             runs.push_back(mergeable(analysis, step, fit, byteNs));
             double exposedNs = 0, total = 0, besideStalls = 0;
@@ -220,7 +204,6 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
                 std::min(besideStalls, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
             counts.push_back(static_cast<double>(runs.back().size()));
             exposed.push_back(exposedNs);
-            uncovered.push_back(exposedNs + static_cast<double>(step.attribution->idleNs));
             bytes.push_back(total);
         }
         if (facts::median(counts) < kThresholds.fewestMessages || facts::median(exposed) <= 0) continue;
@@ -229,8 +212,6 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
         for (size_t s = 0; s < proposal.savings.size(); ++s)
             proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
         const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
-        if (!found && facts::median(proposal.savings) < floor && facts::median(uncovered) >= floor)
-            pricedByReplay = priceByReplay(analysis, fit, byteNs, proposal);
         if (facts::median(proposal.savings) <= 0) continue;
         if (facts::median(proposal.savings) >= floor)
             proposal = bestByReplay(analysis, std::move(proposal), fit.crossoverBytes());
@@ -273,7 +254,6 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
                        "or communicate less often: gradient accumulation with no_sync()"};
         if (finding.verdict == job::Verdict::found)
             for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
-        found = found || finding.verdict == job::Verdict::found;
         if (proposal.replayed && finding.verdict == job::Verdict::found)
             merged.insert(where->ids.begin(), where->ids.end());
         findings.push_back(std::move(finding));
