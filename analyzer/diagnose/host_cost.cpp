@@ -8,7 +8,6 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
@@ -109,14 +108,6 @@ bool describeHostCost(const job::Analysis& analysis, HostCost& cost, job::Findin
     if (cost.ranks.empty() || facts::median(cost.costNs) <= 0) return false;
     finding.ranks = cost.ranks;
     setCost(analysis, cost.costNs, finding);
-    if (finding.verdict == job::Verdict::note && mayAddUp(analysis, finding.severity)) {
-        const std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding);
-        if (replayed && facts::median(*replayed) > facts::median(cost.costNs)) {
-            cost.costNs = *replayed;
-            finding.verdict = job::Verdict::found;
-            setCost(analysis, cost.costNs, finding);
-        }
-    }
     setTypicalStep(analysis, cost.costNs, analysis.ranks[cost.worst()].rank, finding);
     if (finding.severity < CommonThresholds::kNoteShare) return false;
     // What costs little and rests on a step or two is not even worth a note.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
 #include "analyzer/facts/statistics.h"
 
@@ -33,12 +32,6 @@ std::optional<std::vector<double>> replayedCosts(const job::Analysis& analysis, 
     std::vector<double> costs;
     for (int step : analysis.steps) costs.push_back(saved.count(step) != 0 ? saved[step] : typical);
     return costs;
-}
-
-bool mayAddUp(const job::Analysis& analysis, double share) {
-    size_t stages = 1;
-    for (const facts::Pipeline& pipeline : analysis.layout.pipelines) stages = std::max(stages, pipeline.stages.size());
-    return stages > 1 && share * static_cast<double>(stages) >= CommonThresholds::kFloorShare;
 }
 
 }  // namespace rankscope::diagnose

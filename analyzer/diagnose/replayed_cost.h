@@ -15,9 +15,4 @@ namespace rankscope::diagnose {
 /// that were not replayed (window.h) cost what the middle one does.
 std::optional<std::vector<double>> replayedCosts(const job::Analysis& analysis, const job::Finding& finding);
 
-/// A stage of a pipeline that stalls holds up the stages behind it, which then stall at the same place of their own
-/// work: there costs of single ranks add up, and only a replay tells by how much. True: what costs one rank this share
-/// of the step could be worth a finding, were each stage's to come one after the other.
-bool mayAddUp(const job::Analysis& analysis, double share);
-
 }  // namespace rankscope::diagnose

@@ -8,7 +8,6 @@
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
-#include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/job/link_leaving.h"
@@ -97,14 +96,6 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claim
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
-    if (finding.verdict == job::Verdict::note && mayAddUp(analysis, finding.severity)) {
-        std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding);
-        if (replayed && facts::median(*replayed) > facts::median(costs)) {
-            costs = std::move(*replayed);
-            finding.verdict = job::Verdict::found;
-            setCost(analysis, costs, finding);
-        }
-    }
     const std::string second = hostOf(analysis, suspect.ranks.back());
     const std::string hosts =
         hostOf(analysis, suspect.ranks.front()) +
