@@ -19,6 +19,7 @@ namespace rankscope::compare {
 std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                          const std::string& categoriesRefused, const std::string& timesRefused);
 
+/// Share of what a change is measured by, under which a sure one is not called significant: nobody acts on less.
 inline constexpr double kWorthSaying = 0.01;
 
 /// Holm's step-down correction: p values that may be compared with the level as they are. NaN stays NaN and does not

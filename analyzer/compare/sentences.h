@@ -37,7 +37,8 @@ std::string metricText(double value, const std::string& unit);
 /// How much it changed: "-12.6 points" of a share, "+5.2 %" of other numbers.
 std::string metricChangeText(double base, double now, const std::string& unit);
 
-/// More findings than this are left out of a format, which says so; rankscope.compare/1 has all.
+/// More findings than this are left out of a format, which says so, as a page of them would not open in a browser;
+/// rankscope.compare/1 has all.
 inline constexpr size_t kMostPrintedFindings = 1000;
 
 /// "+3.20 ms", "-12.0 us".

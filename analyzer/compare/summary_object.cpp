@@ -24,7 +24,8 @@ constexpr double kLargestWhole = 1e9;  // of ranks, steps, size classes
 using Json = nlohmann::json;
 
 constexpr const char* kHowItIsMade = "a baseline file is made by: rankscope baseline save NAME --dir DIR";
-constexpr size_t kLongestReason = 300;
+constexpr size_t kLongestReason =
+    300;                             // characters of what a file says that an error repeats: some lines of a terminal
 constexpr size_t kLongestLast = 60;  // of what was read last: the library repeats it whatever its size
 
 /// "line 3, column 7: unexpected end of input": what the library says, without the names it has for that.
