@@ -6,7 +6,7 @@
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
-#include "analyzer/text/markdown_text.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <set>
 
-#include "analyzer/costs/nccl_version.h"
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
-#include "analyzer/replay/critical_transfers.h"
+#include "analyzer/replay/critical_path.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/build_report.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::compare {

@@ -14,7 +14,6 @@
 
 #include "analyzer/compare/summary_object.h"
 #include "analyzer/text/plain_text.h"
-#include "analyzer/text/shell_word.h"
 
 namespace rankscope::compare {
 namespace {

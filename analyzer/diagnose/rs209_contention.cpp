@@ -10,7 +10,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/step_model.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

@@ -12,7 +12,7 @@
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/kernel_ratios.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -166,7 +166,7 @@ enum class Exchange {
     none,
     tables,
     experts
-};  // tables: it does not come in fours a layer, as dispatch and combine do (comm_roles.h)
+};  // tables: it does not come in fours a layer, as dispatch and combine do (comm_usage.h)
 
 Exchange exchangeOf(const job::Analysis& analysis, const facts::RankSummary& rank) {
     Exchange found = Exchange::none;

@@ -10,7 +10,7 @@
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/step_model.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::diagnose {
 namespace {

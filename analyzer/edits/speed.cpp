@@ -9,7 +9,7 @@
 #include "analyzer/edits/change_transfers.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_view.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::edits {
 namespace {

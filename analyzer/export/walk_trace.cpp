@@ -12,7 +12,7 @@
 #include "analyzer/export/rank_tracks.h"
 #include "analyzer/export/selected_times.h"
 #include "analyzer/export/track_lanes.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::exports {

@@ -11,7 +11,7 @@
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
 #include "analyzer/recommend/setting_origin.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {

@@ -14,7 +14,7 @@
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::recommend {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 #include "collector/store/error.h"
 
 namespace rankscope::recommend {

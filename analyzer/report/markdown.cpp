@@ -12,7 +12,7 @@
 #include "analyzer/report/run_text.h"
 #include "analyzer/report/unexplained_text.h"
 #include "analyzer/report/verdict_text.h"
-#include "analyzer/text/markdown_text.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {

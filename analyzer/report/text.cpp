@@ -16,7 +16,6 @@
 #include "analyzer/report/verdict_text.h"
 #include "analyzer/report/wrapped_text.h"
 #include "analyzer/text/plain_text.h"
-#include "analyzer/text/shell_word.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {

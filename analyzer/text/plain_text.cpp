@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/text/plain_text.h"
 
+#include <algorithm>
 #include <cstdint>
+
+#include "collector/store/symbol_name.h"
 
 namespace rankscope::text {
 namespace {
@@ -50,6 +53,18 @@ void forEachCharacter(std::string_view text, Take&& take) {
             take(text.substr(0, character.bytes));
         text.remove_prefix(character.bytes == 0 ? 1 : character.bytes);
     }
+}
+
+bool beginsWww(std::string_view text) {
+    const auto isW = [&](size_t i) { return text[i] == 'w' || text[i] == 'W'; };
+    return text.size() > 3 && isW(0) && isW(1) && isW(2) && text[3] == '.';
+}
+
+// Bytes above 127 are parts of letters, which no shell looks into.
+bool isPlain(char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                        static_cast<unsigned char>(c) > 127;
+    return letter || std::string_view("_-./,:+@%").find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -105,6 +120,82 @@ std::string markupText(std::string_view bytes) {
                 text += character;
         }
     });
+    return text;
+}
+
+std::string markdownText(std::string_view bytes, size_t longest) {
+    const std::string text = shortened(oneLine(bytes), longest);
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        switch (c) {
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '&':
+                out += "&amp;";
+                break;
+            case '@':
+                out += "&#64;";
+                break;
+            case '\\':
+            case '`':
+            case '*':
+            case '_':
+            case '[':
+            case ']':
+            case '|':
+            case '~':
+            case '$':
+                out.append("\\").push_back(c);
+                break;
+            case ':':
+                if (text.compare(i, 3, "://") == 0)
+                    out += "&#58;";
+                else
+                    out += c;
+                break;
+            case 'w':
+            case 'W':  // www.x.org is a link too
+                if (beginsWww(std::string_view(text).substr(i)))
+                    out.append(text, i, 3).append("&#46;"), i += 3;
+                else
+                    out += c;
+                break;
+            case '#':
+            case '-':
+            case '+':
+            case '=':  // marks only at the start
+                if (i == 0) out += '\\';
+                out += c;
+                break;
+            default:
+                out += c;
+        }
+    }
+    return out;
+}
+
+std::string shellWord(std::string_view word) {
+    return !word.empty() && std::all_of(word.begin(), word.end(), isPlain) ? std::string(word) : shellQuoted(word);
+}
+
+std::string shellQuoted(std::string_view word) {
+    std::string text = "'";
+    for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return text + "'";
+}
+
+std::string readableKernelName(std::string_view name, size_t longest) {
+    std::string text(name);
+    if (std::optional<std::string> plain = store::demangled(name)) {
+        text = plain->substr(0, store::parametersOf(*plain));
+        if (text.starts_with("void ")) text.erase(0, 5);  // templates carry their return type
+    }
+    if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
     return text;
 }
 

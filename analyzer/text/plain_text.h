@@ -21,4 +21,19 @@ std::string shortened(std::string text, size_t most);
 /// & < > " ' as character references: for XML and HTML, text and attributes alike. Makes plain text of it first.
 std::string markupText(std::string_view bytes);
 
+/// A text inside Markdown, on one line: nothing in it is markup, ends a table's cell, calls a person (@name) or becomes
+/// a link. At most about `longest` bytes of it.
+std::string markdownText(std::string_view bytes, size_t longest = 2000);
+
+/// A word as a POSIX shell reads it back unchanged: itself where nothing in it means anything to a shell, else in
+/// single quotes.
+std::string shellWord(std::string_view word);
+
+/// The same, in quotes whatever it holds: a value that is assigned.
+std::string shellQuoted(std::string_view word);
+
+/// A kernel's name as a person reads it: demangled, without its return type and parameters, cut to `longest`
+/// characters. A name that is not mangled is only cut.
+std::string readableKernelName(std::string_view name, size_t longest = 80);
+
 }  // namespace rankscope::text

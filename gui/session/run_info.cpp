@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 #include "gui/session/run_damage.h"
 #include "gui/session/short_name.h"
 #include "gui/timeline/sound_time.h"

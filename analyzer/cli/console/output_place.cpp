@@ -8,7 +8,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/compare/baseline_folder.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 

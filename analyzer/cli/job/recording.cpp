@@ -6,7 +6,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/job/collect_step.h"
 #include "analyzer/cli/job/nothing_recorded.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 namespace {

@@ -13,7 +13,6 @@
 #include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
-#include "analyzer/text/shell_word.h"
 
 namespace rankscope::cli {
 

@@ -9,7 +9,7 @@
 #include "analyzer/cli/job/timed_job.h"
 #include "analyzer/recommend/collective_sweep.h"
 #include "analyzer/text/output_file.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 namespace {

@@ -14,7 +14,6 @@
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
-#include "analyzer/text/shell_word.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::cli {

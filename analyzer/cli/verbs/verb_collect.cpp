@@ -9,7 +9,7 @@
 #include "analyzer/cli/job/collect_step.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 namespace {

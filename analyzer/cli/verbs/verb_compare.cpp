@@ -16,7 +16,6 @@
 #include "analyzer/compare/compare.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
-#include "analyzer/text/shell_word.h"
 
 namespace rankscope::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "analyzer/export/export_formats.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/text/output_file.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::cli {

@@ -13,7 +13,7 @@
 #include "analyzer/cli/job/leftovers.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 #include "collector/importers/import.h"
 #include "collector/importers/import_error.h"
 

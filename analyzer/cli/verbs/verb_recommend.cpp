@@ -18,7 +18,7 @@
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/recommend/renderers.h"
 #include "analyzer/text/output_file.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/tune_report.h"
 #include "analyzer/text/output_file.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/what_if_text.h"
 #include "analyzer/text/output_file.h"
-#include "analyzer/text/shell_word.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
 namespace {

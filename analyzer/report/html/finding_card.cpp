@@ -6,7 +6,6 @@
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/report/run_text.h"
 #include "analyzer/text/plain_text.h"
-#include "analyzer/text/shell_word.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report::html {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/text/kernel_name.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::text {
 namespace {

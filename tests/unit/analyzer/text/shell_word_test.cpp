@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of printed commands: a shell must read back what was meant.
-#include "analyzer/text/shell_word.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
+
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::text {
 namespace {
