@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "analyzer/facts/student_t.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantiles that intervals and smallest visible changes are made of. Student's t is in analyzer/facts/student_t.h.
+// Quantiles that intervals and smallest visible changes are made of. Student's t is in analyzer/facts/statistics.h.
 #pragma once
 
 #include <cstddef>

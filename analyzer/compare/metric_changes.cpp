@@ -12,7 +12,7 @@
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/side_noise.h"
 #include "analyzer/compare/step_time.h"
-#include "analyzer/facts/student_t.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {

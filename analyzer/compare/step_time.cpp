@@ -8,7 +8,7 @@
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/side_noise.h"
-#include "analyzer/facts/student_t.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
 namespace {

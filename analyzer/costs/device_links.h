@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What data sheets say of a device's own links, found by its name. Network cards are no property of a device: what is
-// between nodes stays unknown.
+// Finds what links can do: in a table of data sheets by the name of the device, and in what the hosts of the job said
+// of their links while it ran (trace.db's machine_link: NVML and sysfs).
 #pragma once
 
 #include "analyzer/costs/link_peaks.h"
@@ -11,6 +11,7 @@ namespace rankscope::costs {
 /// 3, 24 for 4, 48 for 5 (src/graph/topo.cc, kvDictPciGen), where the line's own coding leaves 15.75, 31.5 and 63.
 constexpr double kPcieShare = 12 / 15.75;
 
+/// A device's own links by its data sheet. NICs are no property of a device: what is between nodes stays unknown.
 struct DeviceLinks {
     std::optional<LinkClass> intra;    // the slowest of the job's devices; none unless all are known
     std::vector<std::string> unknown;  // names without a row, each once
@@ -25,5 +26,13 @@ std::optional<LinkClass> deviceLinkOf(const std::string& name);
 /// How many boards of that name NVLink bridges join at most; 0 where NVLink joins all of a host, where there is none,
 /// and for names that nobody here knows.
 int bridgedBoards(const std::string& name);
+
+/// A rank's port: the sum of its device's NVLinks, else its PCIe. Ranks that differ: the slowest, and the source says
+/// so. None where no rank's device has either.
+std::optional<LinkClass> machineIntra(const facts::TraceFacts& facts);
+
+/// A rank's share of its host's ports: the InfiniBand ports that are up, else the network interfaces, over the ranks
+/// there, and at most one port. Hosts that differ: the slowest, and the source says so.
+std::optional<LinkClass> machineInter(const facts::TraceFacts& facts);
 
 }  // namespace rankscope::costs

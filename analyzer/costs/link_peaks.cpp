@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "analyzer/costs/device_links.h"
-#include "analyzer/costs/machine_links.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::costs {

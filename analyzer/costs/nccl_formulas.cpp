@@ -111,4 +111,43 @@ std::string toSetting(Op op) {
     }
 }
 
+double unknownAlphaNs(bool betweenNodes) {
+    return betweenNodes ? LinkStartupThresholds::kUnknownAlphaNs : LinkStartupThresholds::kUnknownInsideAlphaNs;
+}
+
+std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Communicator& communicator,
+                                         store::Op op) {
+    std::optional<LinkModel> link = linkModel(peaks, communicator, op);
+    if (link && link->alphaNs <= 0) link->alphaNs = unknownAlphaNs(communicator.nodes > 1);
+    return link;
+}
+
+std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op) {
+    return peaks.atLeast(communicator, op) ? linkWithStartup(peaks, communicator, op)
+                                           : linkModel(peaks, communicator, op);
+}
+
+double linkBoundNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice) {
+    const double ofFormat = bandwidthShare({store::Algorithm::ring, choice.protocol}).high;
+    const double ofAlgorithm = bandwidthShare({choice.algorithm, store::Protocol::simple}).low;
+    const double startNs = hopsOf(op, ranks, choice.algorithm).high * link.alphaNs * startupShare(choice.protocol).high;
+    return startNs + bytes * facts::busFactor(op, ranks) / link.bytesPerNs / (ofFormat * ofAlgorithm);
+}
+
+LinkModel seenLink(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,
+                   double measuredNs) {
+    const double startNs = linkBoundNs(link, op, ranks, 0, choice),
+                 boundNs = linkBoundNs(link, op, ranks, bytes, choice);
+    const bool mostlyBytes = boundNs >= 2 * startNs;  // above n*: less says more about start-up than about the link
+    if (!mostlyBytes || measuredNs < kSlowLink * collectiveNs(link, op, ranks, bytes, choice).high) return link;
+    return {link.alphaNs, link.bytesPerNs * (boundNs - startNs) / (measuredNs - startNs)};
+}
+
+double explainedNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,
+                   double measuredNs) {
+    const Range allowed = collectiveNs(link, op, ranks, bytes, choice);
+    if (measuredNs >= kSlowLink * allowed.high) return linkBoundNs(link, op, ranks, bytes, choice);
+    return std::clamp(measuredNs, allowed.low, allowed.high);
+}
+
 }  // namespace rankscope::costs

@@ -66,4 +66,43 @@ std::string toSetting(store::Protocol protocol);
 /// Function name of NCCL's per-collective syntax (2.24 and later): "allreduce"; empty for operations it does not cover.
 std::string toSetting(store::Op op);
 
+/// The start-up per hop of a link that tells none.
+double unknownAlphaNs(bool betweenNodes);
+
+/// linkModel() with a start-up in any case.
+std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
+
+/// What measured times are held against: what the job reached holds for other sizes with the start-up that they are
+/// known to have, since none would make small messages look slow. What a user left out stays open.
+std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
+
+struct LinkStartupThresholds {
+    // Start-up per hop where none is known. Between nodes NCCL's tables end near it (src/graph/tuning.cc of 2.28,
+    // network by Simple: 14 us, and the switches); inside one it is PCIe's 5.7 us there with its part of what a
+    // collective costs beside its hops.
+    static constexpr double kUnknownAlphaNs = 20'000;
+    static constexpr double kUnknownInsideAlphaNs = 8'000;
+};
+
+/// Times the longest time the formulas allow. Healthy links reach 80 to 95 % of their peak, unseen sharing may take a
+/// tenth: under two thirds the link is slow.
+constexpr double kSlowLink = 1.5;
+
+/// Longest time (ns) on `link` where nothing but the link holds the protocol. NCCL prices the bandwidth of LL as
+/// min(half of the link's, what the SMs' polling reaches), that of LL128 alike (src/graph/tuning.cc: llMaxBw,
+/// perChMaxRingLL128Bw). The second is of the device: a link so slow that even the lowest such share of what was stated
+/// does not explain the time lies below it, so that the protocol reaches what its line format leaves of the link. No
+/// longer than collectiveNs().high, and the same for Simple.
+double linkBoundNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice);
+
+/// `link` as the measured time shows it: of less bandwidth where it is slow and bytes take most of the time. The
+/// start-up is then as stated.
+LinkModel seenLink(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,
+                   double measuredNs);
+
+/// The part of `measuredNs` that the formulas explain on `link`, ns; the rest is of the link's own state and stays with
+/// whatever choice.
+double explainedNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,
+                   double measuredNs);
+
 }  // namespace rankscope::costs

@@ -6,7 +6,6 @@
 #include <limits>
 #include <set>
 
-#include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"

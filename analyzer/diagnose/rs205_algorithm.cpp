@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "analyzer/costs/link_bound.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"

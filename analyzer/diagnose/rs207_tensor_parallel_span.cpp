@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/costs/pinned_copies.h"
+#include "analyzer/costs/link_peaks.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"

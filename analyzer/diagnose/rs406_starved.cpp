@@ -9,7 +9,7 @@
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
-#include "analyzer/facts/host_pauses.h"
+#include "analyzer/facts/host_activity.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {

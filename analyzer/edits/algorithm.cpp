@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/costs/nccl_setting.h"
-#include "analyzer/costs/shared_transfers.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_view.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/costs/link_startup.h"
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"

@@ -10,7 +10,7 @@ namespace rankscope::edits {
 enum class Stall : uint8_t { synchronisation, input, allocator, pageable, lateLaunch, pauses };
 
 /// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name
-/// (facts/host_stalls.h) is taken out, and with it the host's work between such a call and the next submission.
+/// (facts/idle_causes.h) is taken out, and with it the host's work between such a call and the next submission.
 class NoStalls : public Edit {
   public:
     NoStalls(std::vector<Stall> causes, std::vector<int> ranks)

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/costs/pinned_copies.h"
+#include "analyzer/costs/link_peaks.h"
 #include "analyzer/edits/copies_aside.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_view.h"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/facts/statistics.h"
+
 namespace rankscope::facts {
 namespace {
 
@@ -21,6 +23,149 @@ void dropTiny(CommUsage& usage) {
     const int64_t limit = std::max(CommUsage::kTinyBytes, largest / CommUsage::kTinyShare);
     usage.tiny += static_cast<int>(
         std::erase_if(usage.events, [limit](const CommUseEvent& e) { return e.bytes >= 0 && e.bytes <= limit; }));
+}
+
+using store::Op;
+
+constexpr int kFewestActivations = 4;  // a layer has two in forward and two in backward (Megatron-LM, arXiv:1909.08053)
+constexpr double kBlocking =
+    0.4;  // of them compute stands still beside: those of forward; in backward the weights' gradients may fill the time
+constexpr double kFirstAfterGaps =
+    1.5;  // the first comes half a layer into forward, as the others follow each other; gradients wait for backward
+constexpr double kApart = 0.7;       // of them have compute in front: gradients that do not overlap leave in a row
+constexpr double kNoCompute = 1e-4;  // of the step's compute: nothing ran in between
+constexpr double kMiddle =
+    0.5;  // of the step's compute: backward, which takes twice as long as forward, ends behind it
+constexpr double kOptimizer =
+    0.05;  // of the step's compute: all there is between the last gradient and the parameters that come back
+constexpr double kSameSize = 0.7;  // of them carry the same bytes: activations of one micro-batch
+
+double shareOfCommonSize(const CommUsage& usage, Op op) {
+    std::map<int64_t, int> counts;
+    int total = 0, most = 0;
+    for (const CommUseEvent& event : usage.events) {
+        if (event.op != op) continue;
+        ++total;
+        most = std::max(most, ++counts[event.bytes]);
+    }
+    return total > 0 ? static_cast<double>(most) / total : 0;
+}
+
+/// Many of one size, each between two stretches of compute that stands still meanwhile, from the first layers of
+/// forward on.
+bool looksLikeActivations(const CommUsage& usage, Op op) {
+    const std::vector<double> at = usage.positions(op);
+    if (static_cast<int>(at.size()) < kFewestActivations || usage.blocking(op) < kBlocking ||
+        shareOfCommonSize(usage, op) < kSameSize)
+        return false;
+    std::vector<double> gaps;
+    for (size_t i = 1; i < at.size(); ++i) gaps.push_back(at[i] - at[i - 1]);
+    const auto apart = std::count_if(gaps.begin(), gaps.end(), [](double gap) { return gap > kNoCompute; });
+    if (static_cast<double>(apart) < kApart * static_cast<double>(gaps.size())) return false;
+    if (at.front() > kFirstAfterGaps * median(gaps)) return false;
+    // One message behind each micro-batch's backward also comes at an even pace; halves of layers differ, and backward
+    // from forward.
+    std::sort(gaps.begin(), gaps.end());
+    return gaps[gaps.size() * 3 / 4] > 1.2 * gaps[gaps.size() / 4];
+}
+
+/// All-gathers and reduce-scatters in the order they start.
+struct GatherOrder {
+    int front = 0;   // all-gathers before the first reduce-scatter
+    int middle = 0;  // between the first and the last
+    int behind = 0;  // after the last
+    int scatters = 0;
+};
+
+GatherOrder gatherOrder(const CommUsage& usage, Op reduction) {
+    GatherOrder order;
+    int sinceLast = 0;
+    for (const CommUseEvent& event : usage.events) {
+        if (event.op == reduction) {
+            if (order.scatters > 0)
+                order.middle += sinceLast;
+            else
+                order.front += sinceLast;
+            sinceLast = 0;
+            ++order.scatters;
+        }
+        if (event.op == Op::allGather) ++sinceLast;
+    }
+    order.behind = sinceLast;
+    return order;
+}
+
+bool looksLikeSequenceParallel(const CommUsage& usage, const GatherOrder& order) {
+    // The two take turns all through the step; gradients leave in a row, and parameters return in one.
+    if (order.scatters < kFewestActivations || order.front > 2 || order.middle * 2 < order.scatters) return false;
+    return usage.blocking(Op::allGather) > kBlocking && usage.blocking(Op::reduceScatter) > kBlocking &&
+           shareOfCommonSize(usage, Op::reduceScatter) >= kSameSize;
+}
+
+/// Sums of pooled rows of sharded embedding tables in forward, and their gradients gathered in backward (TorchRec's
+/// row-wise sharding): the last reduce-scatter lies in forward, and a stretch of compute lies between it and the
+/// all-gathers.
+bool looksLikePooledRows(const CommUsage& usage) {
+    const double lastSum = usage.positions(Op::reduceScatter).back();
+    const std::vector<double> gathers = usage.positions(Op::allGather);
+    return lastSum < kMiddle &&
+           std::all_of(gathers.begin(), gathers.end(), [lastSum](double at) { return at - lastSum > kOptimizer; });
+}
+
+void sayGatherAndScatter(const CommUsage& usage, RoleEvidence& evidence) {
+    const GatherOrder order = gatherOrder(usage, Op::reduceScatter);
+    if (looksLikePooledRows(usage)) return;
+    const auto say = [&](CommRole gather, CommRole scatter, double confidence) {
+        evidence.uses[Op::allGather] = {gather, confidence};
+        evidence.uses[Op::reduceScatter] = {scatter, confidence};
+    };
+    if (looksLikeSequenceParallel(usage, order)) {
+        evidence.sequenceParallel = true;
+        return say(CommRole::activations, CommRole::activations, 0.9);
+    }
+    // Parameters gathered for forward and again for backward: nothing stays whole (ZeRO, arXiv:1910.02054, stage 3).
+    if (order.middle > 0 || order.front > order.scatters) {
+        evidence.zero = 3;
+        evidence.zeroConfidence = 0.9;
+        return say(CommRole::shardedParameters, CommRole::shardedParameters, 0.9);
+    }
+    // Reduce-scatter in backward, one all-gather of the updated parameters. That is stage 2, or a stage 1 that sends no
+    // more than it must.
+    evidence.zero = 2;
+    evidence.zeroConfidence = 0.6;
+    if (order.front > order.behind)
+        return say(CommRole::shardedParameters, CommRole::gradients,
+                   0.7);  // gathered layer by layer in the next forward
+    say(CommRole::gradients, CommRole::gradients, 0.9);
+}
+
+void sayAllReduce(const CommUsage& usage, RoleEvidence& evidence) {
+    if (looksLikeActivations(usage, Op::allReduce)) {
+        evidence.uses[Op::allReduce] = {CommRole::activations, 0.9};
+        return;
+    }
+    evidence.uses[Op::allReduce] = {CommRole::gradients, 0.8};
+    if (evidence.zero) return;
+    const int64_t reduced = usage.bytes(Op::allReduce);
+    for (Op op : {Op::allGather, Op::broadcast}) {
+        const int64_t returned = usage.bytes(op);
+        const bool behind = usage.count(op) > 0 && usage.positions(op).back() >= usage.positions(Op::allReduce).back();
+        // Every rank updates its share of the parameters and hands it out.
+        if (!behind || reduced < 0 || returned * 4 < reduced) continue;
+        evidence.uses[op] = {CommRole::gradients, 0.8};
+        evidence.zero = 1;
+        evidence.zeroConfidence = 0.85;
+        return;
+    }
+    evidence.zero = 0;
+    evidence.zeroConfidence = 0.8;
+}
+
+void sayAllToAll(const CommUsage& usage, RoleEvidence& evidence) {
+    const int count = usage.count(Op::allToAll);
+    // Dispatch and combine, forward and backward: four a layer and micro-batch. Other counts are other exchanges, such
+    // as embedding tables.
+    evidence.uses[Op::allToAll] = {CommRole::experts, count % 4 == 0 ? 0.8 : 0.4};
 }
 
 }  // namespace
@@ -82,6 +227,24 @@ std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vect
     }
     for (auto& [id, usage] : usages) dropTiny(usage);
     return usages;
+}
+
+RoleEvidence rolesOf(const CommUsage& usage) {
+    RoleEvidence evidence;
+    const int gathers = usage.count(Op::allGather), scatters = usage.count(Op::reduceScatter);
+    if (usage.count(Op::allToAll) > 0) sayAllToAll(usage, evidence);
+    if (gathers > 0 && scatters > 0)
+        sayGatherAndScatter(usage, evidence);
+    else if (scatters > 0)
+        evidence.uses[Op::reduceScatter] = {CommRole::gradients, 0.6};
+    if (usage.count(Op::allReduce) > 0) sayAllReduce(usage, evidence);
+    if (gathers > 1 && scatters == 0 && evidence.uses.count(Op::allGather) == 0 && usage.count(Op::allReduce) == 0)
+        evidence.uses[Op::allGather] = {CommRole::shardedParameters, 0.4};
+    for (const CommUseEvent& event : usage.events)
+        if (event.op == Op::broadcast || event.op == Op::reduce)
+            evidence.uses.try_emplace(event.op, CommUse{CommRole::control, 0.5});
+    if (usage.events.empty() && usage.tiny > 0) evidence.uses[Op::unknown] = {CommRole::control, 0.8};
+    return evidence;
 }
 
 }  // namespace rankscope::facts

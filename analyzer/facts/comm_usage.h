@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/trace_facts.h"
 
@@ -47,5 +48,15 @@ int typicalStep(const RankSummary& rank, const RankFacts& facts);
 /// By communicator, seen from the first recorded member that uses it in its typical step. Linear in the communication
 /// kernels of that step.
 std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
+
+/// What the collectives of a communicator say about the job.
+struct RoleEvidence {
+    std::map<store::Op, CommUse> uses;
+    std::optional<int> zero;  // stage that these operations speak for
+    double zeroConfidence = 0;
+    bool sequenceParallel = false;
+};
+
+RoleEvidence rolesOf(const CommUsage& usage);
 
 }  // namespace rankscope::facts

@@ -66,4 +66,9 @@ class IdleCauses {
     int64_t m_latencyNs = 0;
 };
 
+/// Times in which the host keeps the device from computing, of all steps, by start. Unlike an idle gap a stall goes on
+/// while a collective runs: what a late host costs does not shrink because communication that compute would have hidden
+/// shows meanwhile. Waiting for other ranks is left out. Empty when no host calls are recorded.
+std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCauses& causes, const RankFacts& facts);
+
 }  // namespace rankscope::facts

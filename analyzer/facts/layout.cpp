@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <set>
 
-#include "analyzer/facts/comm_roles.h"
 #include "analyzer/facts/comm_usage.h"
 #include "analyzer/facts/pipelines.h"
 

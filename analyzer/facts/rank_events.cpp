@@ -2,10 +2,11 @@
 #include "analyzer/facts/rank_events.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/facts/range_names.h"
-#include "analyzer/facts/ready_times.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::facts {
@@ -193,6 +194,31 @@ void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, Ra
     events.rangedSteps = facts.stepSource.starts_with("nvtx");
 }
 
+constexpr double kLostShare = 0.02;  // of a step's launches: one that failed leaves no record either
+constexpr int kFewestLost = 3;
+
+struct Count {
+    int submitted = 0, lost = 0;
+    bool lossy() const { return lost >= kFewestLost && lost > kLostShare * submitted; }
+};
+
+std::vector<NetworkSend> readNetworkSends(store::TraceReader& trace, int rank) {
+    std::vector<NetworkSend> sends;
+    if (trace.extent<store::ProxyOp>(rank).empty()) return sends;
+    std::map<std::pair<int64_t, int32_t>, size_t> places;
+    trace.forEach<store::ProxyOp>(rank, [&](const store::ProxyOp& row) {
+        if (!row.isSend || !row.communicatorId || !row.callId || row.onBehalfOf || row.bytes <= 0) return;
+        const auto [place, isNew] = places.try_emplace({*row.callId, row.peer}, sends.size());
+        if (isNew) sends.push_back({*row.communicatorId, *row.callId, row.peer, 0, 0, 0});
+        NetworkSend& send = sends[place->second];
+        send.bytes += row.bytes;
+        if (row.networkWaitNs < send.networkNs) return;
+        send.networkNs = row.networkWaitNs;
+        send.rowId = row.id;
+    });
+    return sends;
+}
+
 }  // namespace
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank) {
@@ -205,8 +231,36 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     readHostCalls(trace, facts, rank, events);
     readRanges(trace, facts, rank, events);
     readWaits(trace, rank, events);
-    findReadyTimes(streamWaits(events), events);
+    findReadyTimes(events);
     return events;
+}
+
+std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts& facts) {
+    std::unordered_set<int64_t> recorded;
+    for (const ComputeTask& task : events.compute) recorded.insert(task.correlation);
+    for (const CommTask& task : events.communication) recorded.insert(task.correlation);
+    for (const MemoryTask& task : events.memory) recorded.insert(task.correlation);
+    std::vector<Count> counts(facts.steps.size());
+    Count all;
+    for (const HostCall& call : events.hostCalls) {
+        // Copies and sets of nothing leave no record although nothing is lost. A buffer that is, takes kernels with it.
+        if (call.kind != store::ApiKind::launch && call.kind != store::ApiKind::graphLaunch) continue;
+        const bool lost = call.correlation < 0 || recorded.count(call.correlation) == 0;
+        ++all.submitted;
+        all.lost += lost;
+        const auto step = std::find_if(facts.steps.begin(), facts.steps.end(), [&](const StepWindow& s) {
+            return s.startNs <= call.startNs && call.startNs < s.startNs + s.durNs;
+        });
+        if (step == facts.steps.end()) continue;
+        Count& count = counts[static_cast<size_t>(step - facts.steps.begin())];
+        ++count.submitted;
+        count.lost += lost;
+    }
+    std::vector<int> steps;
+    if (all.lost * 2 > all.submitted) return steps;
+    for (size_t i = 0; i < counts.size(); ++i)
+        if (counts[i].lossy() && !facts.steps[i].warmUp) steps.push_back(facts.steps[i].step);
+    return steps;
 }
 
 }  // namespace rankscope::facts

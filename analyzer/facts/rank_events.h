@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/facts/network_sends.h"
 #include "analyzer/facts/trace_facts.h"
 
 namespace rankscope::store {
@@ -66,7 +65,7 @@ struct CommTask {
     store::Protocol protocol = store::Protocol::unknown;
     int32_t channels = 0;   // of its calls, else its kernel's blocks: NCCL launches one per channel; 0 unknown
     int64_t launchNs = -1;  // end of the NCCL call on the host; -1 unknown
-    int64_t readyNs = -1;   // when the work that its stream was told to wait for was done (ready_times.h); -1 unknown
+    int64_t readyNs = -1;  // when the work that its stream was told to wait for was done (findReadyTimes()); -1 unknown
     int64_t startNs = 0;
     int64_t endNs = 0;
     int64_t waitNs = 0;     // first part of the kernel, waiting for the others
@@ -153,6 +152,17 @@ struct SynchronizationRecord {
     Kind kind = Kind::unknown;
 };
 
+/// What a rank's NIC sent of one collective or message to one peer on another node, as NCCL's proxy thread timed it on
+/// this host. What a proxy did for another process (PXN) is left out: whose link it used cannot be told.
+struct NetworkSend {
+    int64_t communicatorId = 0;
+    int64_t callId = 0;     // row of nccl_call
+    int32_t peer = 0;       // rank in the communicator
+    int64_t bytes = 0;      // in all channels
+    int64_t networkNs = 0;  // on the network: of the channel that was there longest, for they run side by side
+    int64_t rowId = 0;      // of proxy_op: that channel's
+};
+
 struct RankEvents {
     int rank = 0;
     int64_t firstKernelId = 0;
@@ -166,10 +176,20 @@ struct RankEvents {
                                             // something else than work that nobody recorded
     std::vector<EventRecord> eventRecords;  // by time
     std::vector<SynchronizationRecord> synchronizations;  // by start
-    std::vector<NetworkSend> networkSends;                // by time
+    std::vector<NetworkSend> networkSends;                // by time; empty without the profiler plugin and its table
     bool rangedSteps = true;  // steps begin with a range of the host, not with a period of the collectives
 };
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank);
+
+/// Steps (their numbers) in which the host submitted work that has no record on the device: dropped by CUPTI, or not
+/// delivered when the process was killed. What the device did there is unknown, not idle. Empty for a rank whose
+/// submissions cannot be joined with device records at all.
+std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts& facts);
+
+/// Fills CommTask::readyNs where the stream was given something to wait for before. A collective without a wait of its
+/// own is ready with the one before it when it was called while that one ran, else when that one had ended. `events`
+/// needs compute, hostCalls, eventRecords and synchronizations.
+void findReadyTimes(RankEvents& events);
 
 }  // namespace rankscope::facts

@@ -2,14 +2,16 @@
 #include "analyzer/facts/rank_summary.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
+#include <thread>
 
-#include "analyzer/facts/device_loss.h"
-#include "analyzer/facts/host_pauses.h"
-#include "analyzer/facts/host_stalls.h"
-#include "analyzer/facts/host_use.h"
+#include "analyzer/facts/host_activity.h"
 #include "analyzer/facts/idle_causes.h"
+#include "analyzer/facts/rank_events.h"
 #include "analyzer/facts/statistics.h"
+#include "collector/store/reader.h"
 
 namespace rankscope::facts {
 namespace {
@@ -206,6 +208,49 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
     addLateness(summary, facts.steps);
     return summary;
+}
+
+std::string_view inWords(std::string_view idleCause) {
+    if (idleCause == "blocking_call") return "the host blocks in a call";
+    if (idleCause == "late_launch") return "the host launches late";
+    if (idleCause == "allocator") return "the host is in the allocator";
+    if (idleCause == "input") return "the host waits for input";
+    if (idleCause == "dependency") return "launched work waits for other work";
+    return "of unknown cause";
+}
+
+std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
+                                        const std::function<void(const RankEvents&)>& visit) {
+    std::vector<const RankFacts*> recorded;
+    for (const RankFacts& rank : facts.ranks)
+        if (rank.recorded) recorded.push_back(&rank);
+    std::vector<RankSummary> summaries(recorded.size());
+    if (recorded.empty()) return summaries;
+    if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
+    workers = std::min<unsigned>(workers, static_cast<unsigned>(recorded.size()));
+
+    std::atomic<size_t> next{0};
+    std::vector<std::exception_ptr> failures(workers);
+    const auto work = [&](unsigned worker) {
+        try {
+            store::TraceReader reader(trace);
+            for (size_t i = next++; i < recorded.size(); i = next++) {
+                RankEvents events = readRankEvents(reader, facts, recorded[i]->rank);
+                if (visit) visit(events);
+                summaries[i] = summarize(std::move(events), *recorded[i]);
+            }
+        } catch (...) {
+            failures[worker] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (unsigned worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+        work(0);
+    }
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
+    return summaries;
 }
 
 }  // namespace rankscope::facts

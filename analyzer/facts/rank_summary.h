@@ -2,6 +2,8 @@
 // What phase 1 keeps of a rank: small enough for all ranks to be in memory at once.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct KernelStatistics {
 
 enum class IdleCause : uint8_t { other, blockingCall, lateLaunch, allocator, input, dependency };
 std::string_view toText(IdleCause cause);
+/// Says why a device idles, by the cause as trace.db and the JSON name it ("late_launch": "the host launches
+/// late").
+std::string_view inWords(std::string_view idleCause);
 
 struct IdleGap {
     int64_t id = 0;  // row of idle_gap: numbered over all ranks by makeAnalysis()
@@ -31,7 +36,7 @@ struct IdleGap {
     IdleCause cause = IdleCause::other;
 };
 
-/// Time in which the host kept the device from computing: host_stalls.h.
+/// Time in which the host kept the device from computing (hostStalls()).
 struct HostStall {
     int step = -1;  // its number; -1 in warm-up
     int64_t startNs = 0;
@@ -77,7 +82,7 @@ struct HostUse {
     std::vector<PageableCopy> pageableCopies;  // by start
 };
 
-/// The host stood still inside an operation or a call that usually takes microseconds: host_pauses.h.
+/// The host stood still inside an operation or a call that usually takes microseconds (hostPauses()).
 struct HostPause {
     int step = -1;  // its number; -1 in warm-up and outside
     int64_t startNs = 0;
@@ -100,7 +105,7 @@ struct RankSummary {
     std::vector<HostStall> hostStalls;      // by start
     std::vector<HostPause> hostPauses;      // by start
     std::vector<HostUse> hostUse;           // by step
-    std::vector<int> lostSteps;             // numbers of steps in which device records are missing: device_loss.h
+    std::vector<int> lostSteps;             // numbers of steps in which device records are missing
     bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'
     Contention contention;                  // of compute with communication
     int32_t computeStreamId = 0;            // the stream with most compute time
@@ -111,5 +116,11 @@ struct RankSummary {
 
 /// Phase 1 for one rank. `events` is taken apart.
 RankSummary summarize(RankEvents events, const RankFacts& facts);
+
+/// Summaries of all recorded ranks, by rank. `workers` threads (0: one per core) each hold one rank's events at a time
+/// and read through their own connection. An error of a worker is thrown here. `visit` sees the events of each rank
+/// before they are taken apart: called by the workers, several at a time, each rank once.
+std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
+                                        const std::function<void(const RankEvents&)>& visit = nullptr);
 
 }  // namespace rankscope::facts

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/ready_times.h"
-
+// When the data of a collective were there: a communication stream is given by events which work to wait for
+// (cudaEventRecord on the stream that does it, cudaStreamWaitEvent on its own). A kernel that starts well after that
+// work has ended, and right after its own call, was held up by the host.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/facts/rank_events.h"
+
 namespace rankscope::facts {
 namespace {
+
+/// A stream waits for what another one had been given when an event was recorded. Times are those of the host calls.
+struct StreamWait {
+    int32_t streamId = 0;
+    int64_t waitedNs = 0;
+    int32_t recordedStreamId = 0;
+    int64_t recordedNs = 0;
+};
 
 /// Kernels of one stream by the time of their launch: streams run them in that order.
 using Launched = std::vector<std::pair<int64_t, int64_t>>;  // launch, latest end so far
@@ -37,8 +48,7 @@ int64_t doneNs(const std::map<int32_t, Launched>& streams, int32_t stream, int64
     return after == found->second.begin() ? recordedNs : std::max(recordedNs, (after - 1)->second);
 }
 
-}  // namespace
-
+/// All stream waits of a rank whose event's record is known, by waitedNs.
 std::vector<StreamWait> streamWaits(const RankEvents& events) {
     std::unordered_map<int64_t, int64_t> calls;
     for (const HostCall& call : events.hostCalls)
@@ -68,7 +78,10 @@ std::vector<StreamWait> streamWaits(const RankEvents& events) {
     return waits;
 }
 
-void findReadyTimes(const std::vector<StreamWait>& waits, RankEvents& events) {
+}  // namespace
+
+void findReadyTimes(RankEvents& events) {
+    const std::vector<StreamWait> waits = streamWaits(events);
     if (waits.empty()) return;
     const std::map<int32_t, Launched> streams = launchedByStream(events);
     std::map<int32_t, std::vector<const StreamWait*>> waitsOf;

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/costs/link_bound.h"
-#include "analyzer/costs/link_startup.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::job {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/costs/link_startup.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/costs/link_startup.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"

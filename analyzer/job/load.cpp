@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "analyzer/facts/phase_one.h"
+#include "analyzer/facts/rank_summary.h"
 #include "analyzer/replay/replay.h"
 #include "collector/store/reader.h"
 

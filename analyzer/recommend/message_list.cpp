@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/costs/shared_transfers.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::recommend {

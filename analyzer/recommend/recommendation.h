@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/cost_evidence.h"
-#include "analyzer/costs/nccl_version.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/job_change.h"
 

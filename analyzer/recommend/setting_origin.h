@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/costs/nccl_version.h"
+#include "analyzer/costs/algorithm_support.h"
 
 namespace rankscope::recommend {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/facts/student_t.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::recommend {
 namespace {

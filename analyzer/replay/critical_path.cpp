@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/replay/critical_transfers.h"
-
 namespace rankscope::replay {
 namespace {
 

@@ -37,4 +37,15 @@ std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedu
 /// is no category: the path is where the one is that is waited for.
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
+/// A part of the critical path that is in transfers, by what is transferred.
+struct PathTransfer {
+    uint32_t communicatorId = 0;  // 0: unknown
+    store::Op op = store::Op::unknown;
+    double nsPerStep = 0;
+};
+
+/// They add up to the `transfer` shares of criticalPath() of the same arguments.
+std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule,
+                                            const std::vector<int>& steps);
+
 }  // namespace rankscope::replay

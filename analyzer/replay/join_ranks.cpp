@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/replay/join_ranks.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <set>
 
 #include "analyzer/replay/message_times.h"
+#include "analyzer/replay/replay.h"
 
 namespace rankscope::replay {
 namespace {

@@ -4,7 +4,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/replay/correlation_index.h"
 #include "analyzer/replay/device_lanes.h"
 #include "analyzer/replay/host_lanes.h"
 #include "analyzer/replay/rank_tasks.h"

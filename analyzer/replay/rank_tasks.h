@@ -2,13 +2,30 @@
 // Phase 1 of the replay: one rank's part of the task graph, from its events while they are in memory.
 #pragma once
 
+#include <climits>
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "analyzer/facts/trace_facts.h"
 #include "analyzer/replay/graph_draft.h"
-#include "analyzer/replay/window.h"
 
 namespace rankscope::replay {
+
+/// The steps that are replayed, by number.
+struct ReplayWindow {
+    int first = INT_MIN;
+    int last = INT_MAX;
+    bool whole() const { return first == INT_MIN; }
+
+    /// More tasks than this are not held: while savings are replayed the process has up to 310 bytes a task (64 ranks,
+    /// 30 steps), so 1.8 GiB. Beyond, the last steps that fit stand for all.
+    static constexpr size_t kMostTasks = 6'000'000;
+};
+
+/// Everything, or as many of the last steps as fit into `mostTasks`, two at least.
+ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts,
+                          size_t mostTasks = ReplayWindow::kMostTasks);
 
 /// An NCCL kernel: phase 2 ties it to the other members.
 struct CommKernel {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 
-#include "analyzer/replay/join_ranks.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::replay {

@@ -18,8 +18,8 @@ struct ReplayModel {
     std::vector<std::string> notes;    // what had to be inferred, and what was left out
     TaskGraph graph;
     Schedule unchanged;      // of `graph`
-    std::vector<int> steps;  // numbers of the analysed steps; of a trace too long to be held (window.h), those of its
-                             // last ones that were replayed
+    std::vector<int> steps;  // numbers of the analysed steps; of a trace too long to be held (ReplayWindow), those of
+                             // its last ones that were replayed
     double measuredStepNs = 0;    // mean over them, from start to start
     double predictedStepNs = 0;   // the same of `unchanged`
     std::vector<PathShare> path;  // critical path through these steps, of `unchanged`
@@ -39,5 +39,14 @@ struct ReplayModel {
 /// predict from it.
 ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
                    const ReplayWindow& window = {});
+
+/// The ranks' tasks as one graph, in which collectives, sends and receives join them: phase 2 of the replay.
+struct JoinedRanks {
+    std::string problem;  // why there is no graph; empty: there is
+    TaskGraph graph;
+};
+
+/// Takes the ranks' tasks apart.
+JoinedRanks joinRanks(std::vector<RankTasks> ranks, const facts::TraceFacts& facts);
 
 }  // namespace rankscope::replay

@@ -8,7 +8,7 @@
 #include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/facts/communicator_name.h"
-#include "analyzer/facts/job_death.h"
+#include "analyzer/facts/trace_facts.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/facts/idle_words.h"
+#include "analyzer/facts/rank_summary.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analyzer/replay/join_ranks.h"
 #include "analyzer/replay/replay.h"
 #include "collector/store/reader.h"
 

@@ -10,7 +10,7 @@
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/step_time.h"
-#include "analyzer/facts/student_t.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
 namespace {

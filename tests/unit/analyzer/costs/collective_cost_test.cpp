@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/costs/link_startup.h"
+#include "analyzer/costs/nccl_formulas.h"
 
 namespace rankscope::costs {
 namespace {

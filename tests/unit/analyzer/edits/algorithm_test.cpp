@@ -2,7 +2,6 @@
 // RS205: the algorithm or protocol that NCCL used, as its profiler plugin tells, against the others.
 #include <gtest/gtest.h>
 
-#include "analyzer/costs/link_bound.h"
 #include "analyzer/costs/nccl_formulas.h"
 #include "tests/unit/analyzer/player.h"
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "analyzer/costs/shared_transfers.h"
+#include "analyzer/costs/cost_evidence.h"
 #include "analyzer/edits/balance.h"
 #include "analyzer/edits/communication.h"
 #include "analyzer/replay/graph_draft.h"

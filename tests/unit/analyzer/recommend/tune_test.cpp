@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/facts/student_t.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/tune_report.h"
 #include "collector/store/error.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/edits/change_transfers.h"
-#include "analyzer/replay/join_ranks.h"
+#include "analyzer/replay/replay.h"
 #include "analyzer/replay/simulate.h"
 
 namespace rankscope::replay {
