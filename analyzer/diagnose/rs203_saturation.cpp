@@ -8,7 +8,7 @@
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"

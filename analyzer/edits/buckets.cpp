@@ -13,7 +13,7 @@
 #include "analyzer/edits/parameter_uses.h"
 #include "analyzer/edits/resend.h"
 #include "analyzer/edits/trial_graph.h"
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 
 namespace rankscope::edits {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <limits>
 
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 
 namespace rankscope::edits {
 namespace {

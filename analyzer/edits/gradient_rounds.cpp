@@ -10,7 +10,7 @@
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/facts/comm_usage.h"
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 
 namespace rankscope::edits {
 namespace {

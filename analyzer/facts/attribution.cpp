@@ -4,16 +4,6 @@
 #include <algorithm>
 
 namespace rankscope::facts {
-namespace {
-
-IntervalSet join(const IntervalSet& a, const IntervalSet& b) {
-    std::vector<Interval> merged(a.size() + b.size());
-    std::merge(a.begin(), a.end(), b.begin(), b.end(), merged.begin(),
-               [](const Interval& x, const Interval& y) { return x.startNs < y.startNs; });
-    return unite(std::move(merged));
-}
-
-}  // namespace
 
 Attribution& Attribution::operator+=(const Attribution& other) {
     stepNs += other.stepNs;
@@ -28,20 +18,11 @@ Attribution& Attribution::operator+=(const Attribution& other) {
     return *this;
 }
 
-IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs) {
-    auto first =
-        std::lower_bound(set.begin(), set.end(), startNs, [](const Interval& i, int64_t t) { return i.endNs <= t; });
-    IntervalSet part;
-    for (; first != set.end() && first->startNs < endNs; ++first)
-        part.push_back({std::max(first->startNs, startNs), std::min(first->endNs, endNs)});
-    return part;
-}
-
 Attribution attribute(const DeviceActivity& activity, int64_t startNs, int64_t endNs, IntervalSet* idle) {
     const IntervalSet compute = clip(activity.compute, startNs, endNs);
     const IntervalSet transfer = clip(activity.transfer, startNs, endNs);
-    const IntervalSet communication = join(transfer, clip(activity.wait, startNs, endNs));
-    const IntervalSet busy = join(compute, communication);
+    const IntervalSet communication = unite(transfer, clip(activity.wait, startNs, endNs));
+    const IntervalSet busy = unite(compute, communication);
     const IntervalSet memory = subtract(clip(activity.memory, startNs, endNs), busy);
     const IntervalSet exposed = subtract(communication, compute);
 
@@ -54,7 +35,7 @@ Attribution attribute(const DeviceActivity& activity, int64_t startNs, int64_t e
     result.overlappedCommNs = length(communication) - length(exposed);
     result.memoryNs = length(memory);
     result.idleNs = result.stepNs - length(busy) - result.memoryNs;
-    if (idle != nullptr) *idle = subtract({{startNs, endNs}}, join(busy, memory));
+    if (idle != nullptr) *idle = subtract({{startNs, endNs}}, unite(busy, memory));
     return result;
 }
 

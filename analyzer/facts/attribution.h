@@ -34,7 +34,4 @@ struct DeviceActivity {
 /// Attribution of the window [startNs, endNs), and its idle intervals.
 Attribution attribute(const DeviceActivity& activity, int64_t startNs, int64_t endNs, IntervalSet* idle = nullptr);
 
-/// The part of a set in a window. O(log n + members inside).
-IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs);
-
 }  // namespace rankscope::facts

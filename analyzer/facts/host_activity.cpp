@@ -35,28 +35,20 @@ std::unordered_map<int32_t, Usual> usualCalls(const std::vector<HostCall>& calls
     return usual;
 }
 
-int stepAt(const RankFacts& facts, int64_t timeNs) {
-    for (const StepWindow& step : facts.steps)
-        if (!step.warmUp && step.startNs <= timeNs && timeNs < step.startNs + step.durNs) return step.step;
-    return -1;
-}
-
 bool mayWait(const HostCall& call) {
     return call.waits || call.allocates() || call.kind == store::ApiKind::synchronize ||
            call.kind == store::ApiKind::copy;
 }
 
-const StepWindow* analysedStepAt(const RankFacts& facts, int64_t timeNs) {
-    for (const StepWindow& step : facts.steps)
-        if (!step.warmUp && step.startNs <= timeNs && timeNs < step.startNs + step.durNs) return &step;
-    return nullptr;
+/// Number of the analysed step that a time lies in; -1 in warm-up and outside.
+int analysedStepAt(const RankFacts& facts, int64_t ns) {
+    const StepWindow* step = stepAt(facts.steps, ns);
+    return step != nullptr && !step->warmUp ? step->step : -1;
 }
 
-IntervalSet busyWithoutCopies(const DeviceActivity& activity) {
-    std::vector<Interval> all(activity.compute);
-    all.insert(all.end(), activity.transfer.begin(), activity.transfer.end());
-    all.insert(all.end(), activity.wait.begin(), activity.wait.end());
-    return unite(std::move(all));
+/// When kernels ran: everything but copies and sets.
+IntervalSet kernelTimes(const DeviceActivity& activity) {
+    return unite(activity.compute, unite(activity.transfer, activity.wait));
 }
 
 }  // namespace
@@ -133,10 +125,7 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
     std::vector<HostPause> pauses;
     const std::unordered_map<int32_t, Usual> usual = usualCalls(events.hostCalls);
     if (usual.empty() && events.operations.empty()) return pauses;
-    std::vector<Interval> all(activity.compute);
-    for (const IntervalSet* set : {&activity.memory, &activity.transfer, &activity.wait})
-        all.insert(all.end(), set->begin(), set->end());
-    const CoveredLength busy(unite(std::move(all)));
+    const CoveredLength busy(unite(activity.memory, kernelTimes(activity)));
     const HostActivity host(events);
     std::unordered_map<int64_t, const HostCall*> callOf;
     for (const HostCall& call : events.hostCalls)
@@ -144,8 +133,8 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
     const auto add = [&](const HostActivity::Entry& entry, int64_t usualNs, bool isCall) {
         if (usualNs < 0 || usualNs > PauseThresholds::kLongestUsualNs) return;
         if (static_cast<double>(entry.ownNs) < PauseThresholds::kFactor * static_cast<double>(usualNs)) return;
-        pauses.push_back({stepAt(facts, entry.startNs), entry.startNs, entry.endNs, entry.ownNs, usualNs, entry.nameId,
-                          isCall, entry.id});
+        pauses.push_back({analysedStepAt(facts, entry.startNs), entry.startNs, entry.endNs, entry.ownNs, usualNs,
+                          entry.nameId, isCall, entry.id});
     };
     for (const auto& [thread, entries] : host.threads()) {
         for (const HostActivity::Entry& entry : entries) {
@@ -168,20 +157,17 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
 }
 
 void measurePauses(const std::vector<HostPause>& pauses, std::vector<HostStall>& stalls) {
-    std::vector<Interval> intervals;
-    for (const HostPause& pause : pauses) intervals.push_back({pause.startNs, pause.endNs});
-    const CoveredLength paused(unite(std::move(intervals)));
+    const CoveredLength paused(timesOf(pauses));
     for (HostStall& stall : stalls) stall.pausedNs = std::min(stall.stallNs, paused.within(stall.startNs, stall.endNs));
 }
 
 std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& activity, const RankFacts& facts) {
     std::map<int, HostUse> bySteps;
     const auto useOf = [&](int64_t timeNs) -> HostUse* {
-        const StepWindow* step = analysedStepAt(facts, timeNs);
-        if (step == nullptr) return nullptr;
-        HostUse& use = bySteps[step->step];
-        use.step = step->step;
-        return &use;
+        const int step = analysedStepAt(facts, timeNs);
+        if (step < 0) return nullptr;
+        bySteps[step].step = step;
+        return &bySteps[step];
     };
     for (const HostCall& call : events.hostCalls) {
         if (!call.allocates()) continue;
@@ -189,12 +175,11 @@ std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& act
         if (use == nullptr) continue;
         ++use->allocatorCalls;
         use->allocatorNs += call.endNs - call.startNs;
-        if (use->allocatorCallId == 0) use->allocatorCallId = call.id;
     }
     std::unordered_map<int64_t, const HostCall*> callOf;
     for (const HostCall& call : events.hostCalls)
         if (call.kind == store::ApiKind::copy && call.correlation >= 0) callOf.emplace(call.correlation, &call);
-    const CoveredLength busy(busyWithoutCopies(activity));
+    const CoveredLength busy(kernelTimes(activity));
     const CoveredLength computing(activity.compute);
     for (const MemoryTask& task : events.memory) {
         if (!task.toDevice && !task.toHost) continue;

@@ -2,6 +2,8 @@
 #include "analyzer/facts/idle_causes.h"
 
 #include <algorithm>
+#include <ranges>
+#include <unordered_map>
 
 namespace rankscope::facts {
 namespace {
@@ -13,29 +15,6 @@ constexpr int64_t kShortestDoingNs =
     1'000'000;  // an import keeps what the host did in longer standstills only; shorter ones are a launch's
 constexpr int64_t kLaunchSlackNs = 10'000;  // launches are no better timed than this on real machines
 
-template <typename Wanted>
-CoveredLength covered(const std::vector<HostCall>& calls, Wanted&& wanted) {
-    std::vector<Interval> intervals;
-    for (const HostCall& call : calls)
-        if (wanted(call)) intervals.push_back({call.startNs, call.endNs});
-    return CoveredLength(unite(std::move(intervals)));
-}
-
-CoveredLength coveredByLoading(const RankEvents& events) {
-    std::vector<Interval> intervals;
-    for (const HostRange& range : events.ranges)
-        if (range.loadsData) intervals.push_back({range.startNs, range.endNs});
-    for (const HostOperation& operation : events.operations)
-        if (operation.loadsData) intervals.push_back({operation.startNs, operation.endNs});
-    return CoveredLength(unite(std::move(intervals)));
-}
-
-IntervalSet both(const IntervalSet& a, const IntervalSet& b) {
-    std::vector<Interval> all(a);
-    all.insert(all.end(), b.begin(), b.end());
-    return unite(std::move(all));
-}
-
 bool isHosts(IdleCause cause) {
     return cause != IdleCause::other && cause != IdleCause::dependency;
 }
@@ -45,9 +24,10 @@ bool isHosts(IdleCause cause) {
 IdleCauses::IdleCauses(const RankEvents& events)
     : m_events(events),
       m_activity(events),
-      m_allocating(covered(events.hostCalls, [](const HostCall& call) { return call.allocates(); })),
-      m_loading(coveredByLoading(events)),
-      m_inCuda(covered(events.hostCalls, [](const HostCall&) { return true; })) {
+      m_allocating(timesOf(events.hostCalls | std::views::filter(&HostCall::allocates))),
+      m_loading(unite(timesOf(events.ranges | std::views::filter(&HostRange::loadsData)),
+                      timesOf(events.operations | std::views::filter(&HostOperation::loadsData)))),
+      m_inCuda(timesOf(events.hostCalls)) {
     std::unordered_map<int64_t, const HostCall*> submissions;
     for (const HostCall& call : events.hostCalls) {
         if (call.waits || call.allocates()) m_waiting.push_back(&call);
@@ -159,7 +139,6 @@ bool IdleCauses::silentForInput(int64_t fromNs, const HostCall& submission) cons
 
 IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const {
     IdleVerdict verdict;
-    verdict.launchKnown = true;
     verdict.submissionId = submission.id;
     verdict.cause = IdleCause::lateLaunch;
     verdict.rangeNameId = rangeAt(submission.threadId, submission.startNs);
@@ -213,7 +192,6 @@ IdleVerdict IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
     if (hostNs > 0 && (hostNs * 2 >= gap.endNs - gap.startNs || gap.endNs <= readyNs + kLaunchSlackNs))
         return lateHost(gap, submission, stepStartNs);
     IdleVerdict verdict;
-    verdict.launchKnown = true;
     verdict.cause = gap.endNs - gap.startNs < RankSummary::kShortestGapNs ? IdleCause::other : IdleCause::dependency;
     return verdict;
 }
@@ -221,12 +199,12 @@ IdleVerdict IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
 std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCauses& causes, const RankFacts& facts) {
     std::vector<HostStall> stalls;
     if (!causes.hostIsKnown()) return stalls;
-    const IntervalSet working = both(activity.compute, activity.memory);
+    const IntervalSet working = unite(activity.compute, activity.memory);
     const CoveredLength waiting(activity.wait);
-    const CoveredLength communicating(both(activity.wait, activity.transfer));
+    const CoveredLength communicating(unite(activity.wait, activity.transfer));
     for (const StepWindow& step : facts.steps) {
-        const int64_t stepEndNs = step.startNs + step.durNs;
-        for (const Interval& gap : subtract({{step.startNs, stepEndNs}}, clip(working, step.startNs, stepEndNs))) {
+        for (const Interval& gap :
+             subtract({{step.startNs, step.endNs()}}, clip(working, step.startNs, step.endNs()))) {
             const IdleVerdict verdict = causes.of(gap, step.startNs);
             if (!isHosts(verdict.cause)) continue;
             // A call that waits for communication has reason to: the host is late only from its return on. Not so an

@@ -4,7 +4,6 @@
 // host was late, and the question is what the host did instead.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "analyzer/facts/host_activity.h"
@@ -22,7 +21,6 @@ struct IdleVerdict {
     bool pageableCopy = false;  // the call to blame copied from or to pageable memory
     int64_t submissionId = 0;   // row of api_call of the operation behind the standstill; 0: unknown
     HostDoing doing;            // what the host did instead, where it was late for long
-    bool launchKnown = false;   // the submission of the operation behind the standstill is recorded
 };
 
 /// Built once per rank; the events must outlive it.
@@ -32,9 +30,6 @@ class IdleCauses {
     bool hostIsKnown() const { return !m_events.hostCalls.empty(); }
     /// `gap` lies between two device operations or at a step's edges. `stepStartNs`: of the step it lies in.
     IdleVerdict of(const Interval& gap, int64_t stepStartNs) const;
-
-    /// From the end of a submission to the operation's start on an idle device, ns: the device's own share of a launch.
-    int64_t launchLatencyNs() const { return m_latencyNs; }
 
   private:
     struct Start {
@@ -62,8 +57,8 @@ class IdleCauses {
     std::vector<const HostCall*> m_waiting;      // calls that wait for the device, by end
     std::vector<const HostCall*> m_submissions;  // by start
     CoveredLength m_allocating, m_loading,
-        m_inCuda;  // host time in allocator calls, in data-loading ranges, in any call
-    int64_t m_latencyNs = 0;
+        m_inCuda;             // host time in allocator calls, in data-loading ranges, in any call
+    int64_t m_latencyNs = 0;  // from the end of a submission to its start on an idle device
 };
 
 /// Times in which the host keeps the device from computing, of all steps, by start. Unlike an idle gap a stall goes on

@@ -22,6 +22,12 @@ IntervalSet unite(std::vector<Interval> intervals) {
     return intervals;
 }
 
+IntervalSet unite(const IntervalSet& a, const IntervalSet& b) {
+    IntervalSet merged(a.size() + b.size());
+    std::ranges::merge(a, b, merged.begin(), {}, &Interval::startNs, &Interval::startNs);
+    return unite(std::move(merged));
+}
+
 IntervalSet intersect(const IntervalSet& a, const IntervalSet& b) {
     IntervalSet result;
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -52,6 +58,15 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
         if (start < whole.endNs) result.push_back({start, whole.endNs});
     }
     return result;
+}
+
+IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs) {
+    auto first =
+        std::lower_bound(set.begin(), set.end(), startNs, [](const Interval& i, int64_t t) { return i.endNs <= t; });
+    IntervalSet part;
+    for (; first != set.end() && first->startNs < endNs; ++first)
+        part.push_back({std::max(first->startNs, startNs), std::min(first->endNs, endNs)});
+    return part;
 }
 
 int64_t length(std::span<const Interval> set) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace rankscope::facts {
@@ -21,10 +22,23 @@ using IntervalSet = std::vector<Interval>;
 /// it is sorted first.
 IntervalSet unite(std::vector<Interval> intervals);
 
+IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
+
+/// Union of the times of rows that have `startNs` and `endNs`, in any order.
+template <typename Rows>
+IntervalSet timesOf(Rows&& rows) {
+    std::vector<Interval> times;
+    for (const auto& row : rows) times.push_back({row.startNs, row.endNs});
+    return unite(std::move(times));
+}
+
 IntervalSet intersect(const IntervalSet& a, const IntervalSet& b);
 
 /// What of `a` is not in `b`.
 IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
+
+/// The part of a set in a window. O(log n + members inside).
+IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs);
 
 int64_t length(std::span<const Interval> set);
 
@@ -37,7 +51,6 @@ class CoveredLength {
     int64_t within(int64_t startNs, int64_t endNs) const {
         return endNs > startNs ? before(endNs) - before(startNs) : 0;
     }
-    const IntervalSet& set() const { return m_set; }
 
   private:
     IntervalSet m_set;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/layout.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -8,6 +11,7 @@
 
 #include "analyzer/facts/comm_usage.h"
 #include "analyzer/facts/pipelines.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::facts {
 namespace {
@@ -132,28 +136,33 @@ void completeDegrees(int world, Layout& layout) {
     if (!exchanges) layout.ep = layout.ep.value_or(1);
 }
 
+/// "0-3", "0,4", "0,8,...,504 (64 ranks)".
+std::string rankListText(const std::vector<int>& ranks) {
+    constexpr size_t kMostParts = 4;  // more do not fit a column of a table
+    const std::vector<std::string> parts = text::rankRanges(ranks);
+    if (parts.size() <= kMostParts) return fmt::format("{}", fmt::join(parts, ","));
+    return fmt::format("{},{},...,{} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
+}
+
+std::string nameOf(const Communicator& communicator, CommRole role) {
+    constexpr std::string_view kRoles[] = {
+        "",         "data parallel", "sharded data parallel", "tensor parallel", "expert parallel", "pipeline",
+        "replicas", "control"};
+    std::string name(kRoles[static_cast<size_t>(role)]);
+    if (role == CommRole::unknown) name = communicator.name.empty() ? "group" : communicator.name;
+    const size_t known = communicator.ranks.size();
+    if (known == 0) return communicator.size > 0 ? fmt::format("{} of {} ranks", name, communicator.size) : name;
+    name += " " + rankListText(communicator.ranks);
+    const int others = communicator.size - static_cast<int>(known);
+    return others > 0 ? fmt::format("{} and {} rank{} not recorded", name, others, others == 1 ? "" : "s") : name;
+}
+
 }  // namespace
 
 std::string_view toText(CommRole role) {
-    switch (role) {
-        case CommRole::gradients:
-            return "gradients";
-        case CommRole::shardedParameters:
-            return "sharded_parameters";
-        case CommRole::activations:
-            return "activations";
-        case CommRole::experts:
-            return "experts";
-        case CommRole::pipeline:
-            return "pipeline";
-        case CommRole::replicas:
-            return "replicas";
-        case CommRole::control:
-            return "control";
-        case CommRole::unknown:
-            break;
-    }
-    return "unknown";
+    constexpr std::string_view kTexts[] = {"unknown", "gradients", "sharded_parameters", "activations",
+                                           "experts", "pipeline",  "replicas",           "control"};
+    return kTexts[static_cast<size_t>(role)];
 }
 
 int Pipeline::stageOf(int rank) const {
@@ -237,6 +246,22 @@ Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& rank
     if (sequenceParallel) layout.sp = layout.tp;
     completeDegrees(worldSize(facts), layout);
     return layout;
+}
+
+std::map<int64_t, std::string> communicatorNames(const TraceFacts& facts, const Layout& layout) {
+    std::map<int64_t, std::string> names;
+    std::map<std::string, int> uses;
+    for (const auto& [id, communicator] : facts.communicators)
+        ++uses[names[id] = nameOf(communicator, layout.role(id))];
+    for (auto& [id, name] : names)
+        if (uses[name] > 1) name += fmt::format(" (communicator {})", id);
+    return names;
+}
+
+std::string communicatorName(const TraceFacts& facts, const Layout& layout, int64_t id) {
+    const std::map<int64_t, std::string> names = communicatorNames(facts, layout);
+    const auto known = names.find(id);
+    return known == names.end() ? fmt::format("communicator {}", id) : known->second;
 }
 
 }  // namespace rankscope::facts

@@ -77,4 +77,12 @@ struct Layout {
 
 Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
+/// What a reader is told of each communicator, by id: its role and its ranks, "tensor parallel 0-3", "data parallel
+/// 0,4"; NCCL's own name instead of a role that is unknown. No two of a run have the same name: where role and ranks
+/// are the same, the id stands behind them.
+std::map<int64_t, std::string> communicatorNames(const TraceFacts& facts, const Layout& layout);
+
+/// Of one of them; "communicator 5" for an id that the run does not have.
+std::string communicatorName(const TraceFacts& facts, const Layout& layout, int64_t id);
+
 }  // namespace rankscope::facts

@@ -97,12 +97,11 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         kernel->second->launchNs = std::max(kernel->second->launchNs, row.startNs + row.durNs);
         byCall[row.id] = kernel->second;
     });
-    const auto byRank = [](const store::CollectiveMember& m, int wanted) { return m.rank < wanted; };
-    auto member = std::lower_bound(facts.members.begin(), facts.members.end(), rank, byRank);
-    for (; member != facts.members.end() && member->rank == rank; ++member) {
-        if (!member->kernelId) continue;
-        const auto kernel = byKernel.find(*member->kernelId);
-        const store::Collective* collective = facts.findCollective(member->collectiveId);
+    for (const store::CollectiveMember& member :
+         std::ranges::equal_range(facts.members, rank, {}, &store::CollectiveMember::rank)) {
+        if (!member.kernelId) continue;
+        const auto kernel = byKernel.find(*member.kernelId);
+        const store::Collective* collective = facts.findCollective(member.collectiveId);
         if (kernel == byKernel.end() || collective == nullptr) continue;
         CommTask& task = *kernel->second;
         // An imported trace may have instances without calls.
@@ -110,9 +109,8 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
             addCall(task, collective->op, collective->dataType, collective->communicatorId,
                     collective->bytes.value_or(-1));
         task.collectiveId = collective->id;
-        if (!member->waitNs) task.waitKnown = false;
-        task.waitNs =
-            std::max(task.waitNs, member->waitNs ? *member->waitNs : facts.likelyWaitNs(*collective, *member));
+        if (!member.waitNs) task.waitKnown = false;
+        task.waitNs = std::max(task.waitNs, member.waitNs ? *member.waitNs : facts.likelyWaitNs(*collective, member));
         task.lastRank = collective->lastRank.value_or(-1);
         task.algorithm = collective->algorithm;
         task.protocol = collective->protocol;
@@ -248,11 +246,9 @@ std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts&
         const bool lost = call.correlation < 0 || recorded.count(call.correlation) == 0;
         ++all.submitted;
         all.lost += lost;
-        const auto step = std::find_if(facts.steps.begin(), facts.steps.end(), [&](const StepWindow& s) {
-            return s.startNs <= call.startNs && call.startNs < s.startNs + s.durNs;
-        });
-        if (step == facts.steps.end()) continue;
-        Count& count = counts[static_cast<size_t>(step - facts.steps.begin())];
+        const StepWindow* step = stepAt(facts.steps, call.startNs);
+        if (step == nullptr) continue;
+        Count& count = counts[static_cast<size_t>(step - facts.steps.data())];
         ++count.submitted;
         count.lost += lost;
     }

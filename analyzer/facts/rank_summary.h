@@ -77,7 +77,6 @@ struct HostUse {
     int step = 0;
     int32_t allocatorCalls = 0;
     int64_t allocatorNs = 0;
-    int64_t allocatorCallId = 0;  // row of api_call: the first
     CopyUse pageable, pinned;
     std::vector<PageableCopy> pageableCopies;  // by start
 };

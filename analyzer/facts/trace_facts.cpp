@@ -80,14 +80,12 @@ void readRanks(store::TraceReader& trace, TraceFacts& facts) {
             !trace.extent<store::Kernel>(row.rank).empty() || !trace.extent<store::Memcpy>(row.rank).empty();
         facts.ranks.push_back(rank);
     }
-    std::sort(facts.ranks.begin(), facts.ranks.end(),
-              [](const RankFacts& a, const RankFacts& b) { return a.rank < b.rank; });
+    std::ranges::sort(facts.ranks, {}, &RankFacts::rank);
 }
 
 void readClock(store::TraceReader& trace, TraceFacts& facts) {
     const std::vector<store::ClockModel> models = trace.all<store::ClockModel>();
-    const auto reference = std::find_if(models.begin(), models.end(),
-                                        [](const store::ClockModel& model) { return model.method == "reference"; });
+    const auto reference = std::ranges::find(models, "reference", &store::ClockModel::method);
     // Every model also moves the origin of its clock to the job's; hosts differ by what is left when that is taken
     // away.
     const int64_t originNs = reference != models.end() ? reference->offsetNs : 0;
@@ -109,7 +107,7 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
         communicator.identity = row.identity;
     }
     std::vector<store::CommunicatorMember> members = trace.all<store::CommunicatorMember>();
-    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.commRank < b.commRank; });
+    std::ranges::sort(members, {}, &store::CommunicatorMember::commRank);
     for (const store::CommunicatorMember& member : members)
         facts.communicators[member.communicatorId].ranks.push_back(member.rank);
     for (auto& [id, communicator] : facts.communicators) {
@@ -125,8 +123,7 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
 
 void readInstances(store::TraceReader& trace, TraceFacts& facts) {
     facts.collectives = trace.all<store::Collective>();
-    std::sort(facts.collectives.begin(), facts.collectives.end(),
-              [](const auto& a, const auto& b) { return a.id < b.id; });
+    std::ranges::sort(facts.collectives, {}, &store::Collective::id);
     facts.members = trace.all<store::CollectiveMember>();
     std::sort(facts.members.begin(), facts.members.end(), [](const auto& a, const auto& b) {
         return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId);
@@ -147,10 +144,8 @@ void readSteps(store::TraceReader& trace, TraceFacts& facts) {
     std::sort(steps.begin(), steps.end(),
               [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); });
     for (RankFacts& rank : facts.ranks) {
-        const auto byRank = [](const store::Step& s, int wanted) { return s.rank < wanted; };
-        auto row = std::lower_bound(steps.begin(), steps.end(), rank.rank, byRank);
-        for (; row != steps.end() && row->rank == rank.rank; ++row)
-            rank.steps.push_back({row->step, row->startNs, row->durNs, row->warmUp});
+        for (const store::Step& row : std::ranges::equal_range(steps, rank.rank, {}, &store::Step::rank))
+            rank.steps.push_back({row.step, row.startNs, row.durNs, row.warmUp});
     }
     if (!steps.empty()) return;
     // Without steps the device activity of the whole run is one window, the same on every rank.
@@ -193,15 +188,18 @@ int64_t TraceFacts::likelyWaitNs(const store::Collective& collective, const stor
     return std::min(std::max(atLeastNs, likelyNs), durationNs);
 }
 
+const StepWindow* stepAt(const std::vector<StepWindow>& steps, int64_t ns) {
+    const auto after = std::ranges::upper_bound(steps, ns, {}, &StepWindow::startNs);
+    return after != steps.begin() && ns < (after - 1)->endNs() ? &*(after - 1) : nullptr;
+}
+
 const RankFacts* TraceFacts::findRank(int rank) const {
-    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
-                                     [](const RankFacts& r, int wanted) { return r.rank < wanted; });
+    const auto at = std::ranges::lower_bound(ranks, rank, {}, &RankFacts::rank);
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }
 
 const store::Collective* TraceFacts::findCollective(int64_t id) const {
-    const auto at = std::lower_bound(collectives.begin(), collectives.end(), id,
-                                     [](const store::Collective& c, int64_t wanted) { return c.id < wanted; });
+    const auto at = std::ranges::lower_bound(collectives, id, {}, &store::Collective::id);
     return at != collectives.end() && at->id == id ? &*at : nullptr;
 }
 
@@ -211,12 +209,11 @@ std::string TraceFacts::text(const std::string& key, const std::string& fallback
 }
 
 bool TraceFacts::sameHost(const std::vector<int>& wanted) const {
-    for (int rank : wanted) {
-        const RankFacts* first = findRank(wanted.front());
+    const RankFacts* first = wanted.empty() ? nullptr : findRank(wanted.front());
+    return std::ranges::all_of(wanted, [&](int rank) {
         const RankFacts* other = findRank(rank);
-        if (first == nullptr || other == nullptr || first->hostId != other->hostId) return false;
-    }
-    return true;
+        return first != nullptr && other != nullptr && first->hostId == other->hostId;
+    });
 }
 
 std::optional<int> TraceFacts::worldSize() const {
@@ -225,15 +222,6 @@ std::optional<int> TraceFacts::worldSize() const {
     // Importers before this key wrote the largest rank + 1.
     const int world = text("source") == "capture" || text("source").empty() ? told("world_size") : 0;
     return world > 0 ? std::optional(std::max(world, static_cast<int>(ranks.size()))) : std::nullopt;
-}
-
-int TraceFacts::analysedSteps() const {
-    int most = 0;
-    for (const RankFacts& rank : ranks) {
-        most = std::max(most, static_cast<int>(std::count_if(rank.steps.begin(), rank.steps.end(),
-                                                             [](const StepWindow& s) { return !s.warmUp; })));
-    }
-    return most;
 }
 
 TraceFacts readTraceFacts(store::TraceReader& trace) {

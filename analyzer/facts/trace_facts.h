@@ -33,7 +33,12 @@ struct StepWindow {
     int64_t startNs = 0;
     int64_t durNs = 0;
     bool warmUp = false;
+
+    int64_t endNs() const { return startNs + durNs; }
 };
+
+/// The step that a time lies in, of steps in the order of their starts; nullptr outside of all.
+const StepWindow* stepAt(const std::vector<StepWindow>& steps, int64_t ns);
 
 struct RankFacts {
     int rank = 0;
@@ -80,8 +85,6 @@ struct TraceFacts {
     /// Ranks of the job, recorded or not; nothing where no file tells.
     std::optional<int> worldSize() const;
     bool sameHost(const std::vector<int>& ranks) const;
-    /// Steps after warm-up, counted on the rank that has most.
-    int analysedSteps() const;
 };
 
 TraceFacts readTraceFacts(store::TraceReader& trace);

@@ -9,7 +9,7 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/load.h"

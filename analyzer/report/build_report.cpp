@@ -7,7 +7,7 @@
 
 #include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/efficiency.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/text/units.h"
 

@@ -82,7 +82,7 @@ struct EfficiencySection : Efficiency {
 struct CollectiveRow {
     std::optional<int64_t> communicator;
     std::string communicatorName;  // NCCL's own; empty: none
-    std::string group;             // what it is and whose: "tensor parallel 0-3" (facts/communicator_name.h)
+    std::string group;             // what it is and whose: "tensor parallel 0-3" (facts::communicatorName)
     int ranks = 0;
     std::string op;
     std::string sizeClass;              // "16 MiB to 64 MiB" | "unknown size"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "collector/store/symbol_name.h"
 
@@ -55,6 +57,14 @@ void forEachCharacter(std::string_view text, Take&& take) {
     }
 }
 
+/// A character that markup would read, as a character reference; empty for all others.
+std::string_view referenceOf(char c) {
+    constexpr std::pair<char, std::string_view> kReferences[] = {
+        {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+    const auto found = std::ranges::find(kReferences, c, &std::pair<char, std::string_view>::first);
+    return found == std::end(kReferences) ? std::string_view() : found->second;
+}
+
 bool beginsWww(std::string_view text) {
     const auto isW = [&](size_t i) { return text[i] == 'w' || text[i] == 'W'; };
     return text.size() > 3 && isW(0) && isW(1) && isW(2) && text[3] == '.';
@@ -100,25 +110,8 @@ std::string markupText(std::string_view bytes) {
     std::string text;
     text.reserve(bytes.size());
     forEachCharacter(bytes, [&](std::string_view character) {
-        switch (character.front()) {
-            case '&':
-                text += "&amp;";
-                break;
-            case '<':
-                text += "&lt;";
-                break;
-            case '>':
-                text += "&gt;";
-                break;
-            case '"':
-                text += "&quot;";
-                break;
-            case '\'':
-                text += "&#39;";
-                break;
-            default:
-                text += character;
-        }
+        const std::string_view reference = referenceOf(character.front());
+        text += reference.empty() ? character : reference;
     });
     return text;
 }
@@ -128,52 +121,20 @@ std::string markdownText(std::string_view bytes, size_t longest) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
-        switch (c) {
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '&':
-                out += "&amp;";
-                break;
-            case '@':
-                out += "&#64;";
-                break;
-            case '\\':
-            case '`':
-            case '*':
-            case '_':
-            case '[':
-            case ']':
-            case '|':
-            case '~':
-            case '$':
-                out.append("\\").push_back(c);
-                break;
-            case ':':
-                if (text.compare(i, 3, "://") == 0)
-                    out += "&#58;";
-                else
-                    out += c;
-                break;
-            case 'w':
-            case 'W':  // www.x.org is a link too
-                if (beginsWww(std::string_view(text).substr(i)))
-                    out.append(text, i, 3).append("&#46;"), i += 3;
-                else
-                    out += c;
-                break;
-            case '#':
-            case '-':
-            case '+':
-            case '=':  // marks only at the start
-                if (i == 0) out += '\\';
-                out += c;
-                break;
-            default:
-                out += c;
+        const std::string_view rest = std::string_view(text).substr(i);
+        if (c == '&' || c == '<' || c == '>') {
+            out += referenceOf(c);
+        } else if (c == '@') {
+            out += "&#64;";
+        } else if (rest.starts_with("://")) {
+            out += "&#58;";
+        } else if (beginsWww(rest)) {  // www.x.org is a link too
+            out.append(rest.substr(0, 3)).append("&#46;");
+            i += 3;
+        } else {
+            constexpr std::string_view kMarks = "\\`*_[]|~$", kMarksAtTheStart = "#-+=";
+            if (kMarks.find(c) != kMarks.npos || (i == 0 && kMarksAtTheStart.find(c) != kMarks.npos)) out += '\\';
+            out += c;
         }
     }
     return out;

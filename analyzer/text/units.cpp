@@ -2,6 +2,7 @@
 #include "analyzer/text/units.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,18 +47,21 @@ std::string percentText(double share) {
     return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string ranksText(const std::vector<int>& ranks) {
-    std::vector<int> sorted = ranks;
-    std::sort(sorted.begin(), sorted.end());
-    std::string text;
-    for (size_t i = 0; i < sorted.size();) {
+std::vector<std::string> rankRanges(std::vector<int> ranks) {
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<std::string> ranges;
+    for (size_t i = 0; i < ranks.size();) {
         size_t last = i;
-        while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
-        if (!text.empty()) text += ", ";
-        text += last == i ? std::to_string(sorted[i]) : fmt::format("{}-{}", sorted[i], sorted[last]);
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+        ranges.push_back(last == i ? std::to_string(ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]));
         i = last + 1;
     }
-    return (sorted.size() == 1 ? "rank " : "ranks ") + (text.empty() ? "none" : text);
+    return ranges;
+}
+
+std::string ranksText(const std::vector<int>& ranks) {
+    if (ranks.empty()) return "ranks none";
+    return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(rankRanges(ranks), ", "));
 }
 
 }  // namespace rankscope::text

@@ -7,10 +7,11 @@
 
 namespace rankscope::text {
 
-std::string bytesText(double bytes);                   // 25 MiB
-std::string durationText(double ns);                   // 12.3 ms
-std::string bandwidthText(double bytesPerSecond);      // 38.4 GB/s, 312 MB/s
-std::string percentText(double share);                 // 12.3 %
-std::string ranksText(const std::vector<int>& ranks);  // "rank 3", "ranks 0-2, 4-7"
+std::string bytesText(double bytes);                          // 25 MiB
+std::string durationText(double ns);                          // 12.3 ms
+std::string bandwidthText(double bytesPerSecond);             // 38.4 GB/s, 312 MB/s
+std::string percentText(double share);                        // 12.3 %
+std::vector<std::string> rankRanges(std::vector<int> ranks);  // "0-2", "4": ascending
+std::string ranksText(const std::vector<int>& ranks);         // "rank 3", "ranks 0-2, 4-7"
 
 }  // namespace rankscope::text

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/layout.h"
 
 #include <gtest/gtest.h>
 
