@@ -2,7 +2,6 @@
 #include "analyzer/costs/cost_evidence.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -62,17 +61,6 @@ void addBeside(std::vector<Transfer>& transfers, std::vector<Edge>& edges) {
 }
 
 }  // namespace
-
-size_t CostCurve::samples() const {
-    return std::accumulate(timesBySize.begin(), timesBySize.end(), size_t{0},
-                           [](size_t sum, const auto& size) { return sum + size.second.size(); });
-}
-
-double CostCurve::totalNs() const {
-    double sum = 0;
-    for (const auto& [bytes, times] : timesBySize) sum = std::accumulate(times.begin(), times.end(), sum);
-    return sum;
-}
 
 std::optional<facts::Estimate> CostCurve::at(double bytes) const {
     if (!price || bytes * kExtrapolation < timesBySize.begin()->first ||

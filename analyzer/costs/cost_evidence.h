@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analyzer/costs/algorithm_support.h"
@@ -26,8 +25,7 @@ struct CurveKey {
     store::Op op = store::Op::unknown;
     AlgorithmChoice choice;  // unknown algorithm and protocol: what NCCL chose by itself, not told which
 
-    auto tie() const { return std::tuple(from, shape, op, choice.algorithm, choice.protocol); }
-    bool operator<(const CurveKey& other) const { return tie() < other.tie(); }
+    auto operator<=>(const CurveKey&) const = default;
 };
 
 struct CostCurve {
@@ -38,8 +36,8 @@ struct CostCurve {
     std::string group;               // whose line that is where findings and the chart rest on it: "data parallel 0-7"
     std::optional<CollectivePrice> price;  // of the sizes that were measured often enough; none: of none
 
-    size_t samples() const;
-    double totalNs() const;
+    size_t samples() const { return sampleCount(timesBySize); }
+    double totalNs() const { return costs::totalNs(timesBySize); }
     /// ns, with what the samples and the size leave open. Nothing beyond kExtrapolation of the sizes measured.
     std::optional<facts::Estimate> at(double bytes) const;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -32,13 +33,6 @@ std::vector<Point> medianPerSize(const TimesBySize& timesBySize) {
         first = at;
     }
     return points;
-}
-
-double totalNs(const TimesBySize& timesBySize) {
-    double total = 0;
-    for (const auto& [bytes, times] : timesBySize)
-        for (double time : times) total += time;
-    return total;
 }
 
 /// Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the range.
@@ -75,6 +69,17 @@ CostLine atRate(const std::vector<Point>& points, double betaNsPerByte, bool atL
 
 }  // namespace
 
+size_t sampleCount(const TimesBySize& times) {
+    return std::accumulate(times.begin(), times.end(), size_t{0},
+                           [](size_t sum, const auto& size) { return sum + size.second.size(); });
+}
+
+double totalNs(const TimesBySize& times) {
+    double sum = 0;
+    for (const auto& [bytes, ofSize] : times) sum = std::accumulate(ofSize.begin(), ofSize.end(), sum);
+    return sum;
+}
+
 std::optional<CostLine> lineThrough(const TimesBySize& times, store::Op op, int ranks,
                                     const std::optional<double>& ceiling, bool atLeast) {
     if (times.empty()) return std::nullopt;
@@ -106,9 +111,7 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
         fit.communicatorId = who.first;
         fit.op = who.second;
         fit.ceiling = peaks.busCeiling(communicator->second, who.second);
-        fit.smallestBytes = static_cast<int64_t>(timesBySize.begin()->first);
-        fit.largestBytes = static_cast<int64_t>(timesBySize.rbegin()->first);
-        for (const auto& [bytes, times] : timesBySize) fit.samples += static_cast<int>(times.size());
+        fit.samples = static_cast<int>(sampleCount(timesBySize));
         const std::optional<CostLine> line = lineThrough(timesBySize, fit.op, communicator->second.size, fit.ceiling,
                                                          peaks.atLeast(communicator->second, who.second));
         if (!line) continue;

@@ -33,13 +33,14 @@ struct CostFit : CostLine {
     int64_t communicatorId = 0;
     store::Op op = store::Op::unknown;
     int samples = 0;
-    int64_t smallestBytes = 0;
-    int64_t largestBytes = 0;
     std::optional<double> ceiling;  // highest possible bus bandwidth, bytes per ns
 };
 
 /// Times (ns) by the size of the message (bytes).
 using TimesBySize = std::map<double, std::vector<double>>;
+
+size_t sampleCount(const TimesBySize& times);
+double totalNs(const TimesBySize& times);
 
 /// Theil-Sen through the median time of each size; sizes within 10 % count as one. Where they differ by less than
 /// CostLine::kSmallestRange they do not tell start-up from bandwidth: then the rate is taken to be `ceiling` (bus

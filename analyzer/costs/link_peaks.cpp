@@ -13,6 +13,21 @@
 namespace rankscope::costs {
 namespace {
 
+struct KindWords {
+    const char* text;
+    const char* how;     // for a reader
+    const char* source;  // that says otherwise, as the subject of a sentence
+};
+
+const KindWords& kindWords(PeakKind kind) {
+    static constexpr KindWords kWords[] = {{"told", "told", "another source"},
+                                           {"measured", "measured", "a measurement"},
+                                           {"machine", "machine", "the machine"},
+                                           {"device_table", "device table", "the device table"},
+                                           {"at_least", "at least", "another source"}};
+    return kWords[static_cast<size_t>(kind)];
+}
+
 /// What the sources say of one class, the best first.
 using Candidates = std::vector<LinkClass>;
 
@@ -31,22 +46,7 @@ std::string rateText(const LinkClass& link) {
 
 std::string saidBy(const LinkClass& link) {
     if (link.kind == PeakKind::atLeast) return link.source;  // "at least" stands before the rate
-    const char* how[] = {"told", "measured", "machine", "device table", "at least"};
-    return fmt::format("{}: {}", how[static_cast<size_t>(link.kind)], link.source);
-}
-
-/// What else says otherwise, as the subject of a sentence.
-std::string otherSource(PeakKind kind) {
-    switch (kind) {
-        case PeakKind::machine:
-            return "the machine";
-        case PeakKind::deviceTable:
-            return "the device table";
-        case PeakKind::measured:
-            return "a measurement";
-        default:
-            return "another source";
-    }
+    return fmt::format("{}: {}", kindWords(link.kind).how, link.source);
 }
 
 std::optional<LinkClass> best(const Candidates& candidates, const char* place, std::vector<std::string>& warnings) {
@@ -57,7 +57,7 @@ std::optional<LinkClass> best(const Candidates& candidates, const char* place, s
             std::max(chosen.bytesPerNs, other.bytesPerNs) / std::min(chosen.bytesPerNs, other.bytesPerNs);
         if (ratio <= LinkPeakThresholds::kContradiction) continue;
         warnings.push_back(fmt::format("links {}: {} ({}) is used, but {} says {} ({})", place, rateText(chosen),
-                                       saidBy(chosen), otherSource(other.kind), rateText(other), saidBy(other)));
+                                       saidBy(chosen), kindWords(other.kind).source, rateText(other), saidBy(other)));
         break;  // one is enough to look into it
     }
     return chosen;
@@ -107,19 +107,7 @@ bool isNominal(PeakKind kind) {
 }
 
 const char* toText(PeakKind kind) {
-    switch (kind) {
-        case PeakKind::told:
-            return "told";
-        case PeakKind::measured:
-            return "measured";
-        case PeakKind::machine:
-            return "machine";
-        case PeakKind::deviceTable:
-            return "device_table";
-        case PeakKind::atLeast:
-            return "at_least";
-    }
-    return "unknown";
+    return kindWords(kind).text;
 }
 
 double cardsPerRank(const facts::Communicator& communicator, store::Op op) {

@@ -16,7 +16,7 @@ namespace rankscope::costs {
 struct AlgorithmChoice {
     store::Algorithm algorithm = store::Algorithm::ring;
     store::Protocol protocol = store::Protocol::simple;
-    bool operator==(const AlgorithmChoice&) const = default;
+    auto operator<=>(const AlgorithmChoice&) const = default;
 };
 
 struct Range {
@@ -63,8 +63,6 @@ std::vector<AlgorithmChoice> algorithmChoices(store::Op op);
 /// As NCCL_ALGO and NCCL_PROTO spell them.
 std::string toSetting(store::Algorithm algorithm);
 std::string toSetting(store::Protocol protocol);
-/// Function name of NCCL's per-collective syntax (2.24 and later): "allreduce"; empty for operations it does not cover.
-std::string toSetting(store::Op op);
 
 /// The start-up per hop of a link that tells none.
 double unknownAlphaNs(bool betweenNodes);
@@ -75,14 +73,6 @@ std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Co
 /// What measured times are held against: what the job reached holds for other sizes with the start-up that they are
 /// known to have, since none would make small messages look slow. What a user left out stays open.
 std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
-
-struct LinkStartupThresholds {
-    // Start-up per hop where none is known. Between nodes NCCL's tables end near it (src/graph/tuning.cc of 2.28,
-    // network by Simple: 14 us, and the switches); inside one it is PCIe's 5.7 us there with its part of what a
-    // collective costs beside its hops.
-    static constexpr double kUnknownAlphaNs = 20'000;
-    static constexpr double kUnknownInsideAlphaNs = 8'000;
-};
 
 /// Times the longest time the formulas allow. Healthy links reach 80 to 95 % of their peak, unseen sharing may take a
 /// tenth: under two thirds the link is slow.

@@ -20,13 +20,15 @@ constexpr std::array<std::pair<const char*, Op>, 8> kOps{{{"allreduce", Op::allR
                                                           {"alltoall", Op::allToAll},
                                                           {"gather", Op::gather},
                                                           {"scatter", Op::scatter}}};
-constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithmNames{{{"tree", Algorithm::tree},
-                                                                            {"ring", Algorithm::ring},
-                                                                            {"collnetdirect", Algorithm::collnetDirect},
-                                                                            {"collnetchain", Algorithm::collnetChain},
-                                                                            {"nvls", Algorithm::nvls},
-                                                                            {"nvlstree", Algorithm::nvlsTree},
-                                                                            {"pat", Algorithm::pat}}};
+// As tuner tables spell them.
+constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithmNames{
+    {{"tree", Algorithm::tree},
+     {"ring", Algorithm::ring},
+     {"collnet_direct", Algorithm::collnetDirect},
+     {"collnet_chain", Algorithm::collnetChain},
+     {"nvls", Algorithm::nvls},
+     {"nvls_tree", Algorithm::nvlsTree},
+     {"pat", Algorithm::pat}}};
 constexpr std::array<std::pair<const char*, Protocol>, 3> kProtocolNames{
     {{"ll", Protocol::ll}, {"ll128", Protocol::ll128}, {"simple", Protocol::simple}}};
 
@@ -42,7 +44,7 @@ template <typename Table>
 auto valueOf(const Table& table, std::string_view name) {
     const std::string wanted = folded(name);
     for (const auto& [text, value] : table)
-        if (wanted == text) return value;
+        if (wanted == folded(text)) return value;
     return decltype(table[0].second){};
 }
 
@@ -65,20 +67,11 @@ Protocol protocolOfName(std::string_view name) {
     return valueOf(kProtocolNames, name);
 }
 std::string ncclName(Algorithm algorithm) {
-    return nameOf(kAlgorithmNames, algorithm);
+    return folded(tunerName(algorithm));
 }
 
 std::string tunerName(Algorithm algorithm) {
-    switch (algorithm) {
-        case Algorithm::collnetDirect:
-            return "collnet_direct";
-        case Algorithm::collnetChain:
-            return "collnet_chain";
-        case Algorithm::nvlsTree:
-            return "nvls_tree";
-        default:
-            return ncclName(algorithm);
-    }
+    return nameOf(kAlgorithmNames, algorithm);
 }
 
 std::string ncclName(Protocol protocol) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/costs/nccl_setting.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
 #include "analyzer/costs/nccl_names.h"
 
 namespace rankscope::costs {
@@ -9,14 +14,9 @@ namespace {
 template <typename Choice>
 void append(std::string& value, store::Op op, const std::set<Choice>& choices) {
     if (choices.empty()) return;
-    if (!value.empty()) value += ';';
-    value += ncclName(op) + ':';
-    bool first = true;
-    for (Choice choice : choices) {
-        if (!first) value += ',';
-        value += ncclName(choice);
-        first = false;
-    }
+    std::vector<std::string> names;
+    for (Choice choice : choices) names.push_back(ncclName(choice));
+    value += fmt::format("{}{}:{}", value.empty() ? "" : ";", ncclName(op), fmt::join(names, ","));
 }
 
 constexpr store::Op kFunctions[] = {store::Op::broadcast, store::Op::reduce, store::Op::allGather,

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/nccl_names.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/faster_network.h"
@@ -166,7 +167,7 @@ std::string proposal(const job::Analysis& analysis, const std::vector<CriticalSt
                      const Group& group) {
     const auto& [pair, unused] = bestOf(group);
     const costs::AlgorithmChoice choice{pair.first, pair.second};
-    const std::string name = costs::toSetting(key.op);
+    const std::string name = costs::ncclName(key.op);
     std::string setting;
     if (choice.algorithm != key.present.algorithm)
         setting += fmt::format("NCCL_ALGO=\"{}:{}\"", name, costs::toSetting(choice.algorithm));

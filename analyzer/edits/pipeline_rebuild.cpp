@@ -47,7 +47,6 @@ class Rebuild {
           m_alphaNs(alphaNs) {
         for (const replay::Lane& lane : graph.lanes) m_draft.addLane(lane);
         for (const facts::KernelKey& key : graph.kernelKeys) m_draft.addKernelKey(key);
-        m_draft.setOrigin(graph.originNs);
         for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
             if (graph.exchanges[i].join == replay::kNoTask) continue;
             for (const replay::ExchangeMember& member : graph.membersOf(graph.exchanges[i]))

@@ -21,14 +21,11 @@ std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask
                                                    const CoveredLength& communication,
                                                    const std::vector<StepWindow>& steps) {
     std::map<KernelKey, std::vector<Sample>> samples;
-    size_t at = 0;
     for (const ComputeTask& task : compute) {
-        while (at < steps.size() && steps[at].startNs + steps[at].durNs <= task.startNs) ++at;
-        if (at == steps.size()) break;
-        if (steps[at].warmUp || task.startNs < steps[at].startNs || task.endNs <= task.startNs) continue;
+        const StepWindow* step = stepAt(steps, task.startNs);
+        if (step == nullptr || step->warmUp || task.endNs <= task.startNs) continue;
         samples[task.key].push_back({static_cast<double>(task.endNs - task.startNs),
-                                     static_cast<double>(communication.within(task.startNs, task.endNs)),
-                                     steps[at].step});
+                                     static_cast<double>(communication.within(task.startNs, task.endNs)), step->step});
     }
     return samples;
 }

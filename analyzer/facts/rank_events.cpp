@@ -147,9 +147,7 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
             // A copy blocks when it is seen to: cudaMemcpyAsync does so too with pageable memory. Without its record
             // the name has to do.
             const auto copy = copies.find(call.correlation);
-            const auto name = static_cast<size_t>(row.nameId);
-            const bool asynchronous =
-                name < facts.strings.size() && facts.strings[name].find("Async") != std::string::npos;
+            const bool asynchronous = facts.string(row.nameId).find("Async") != std::string_view::npos;
             call.waits = copy != copies.end() ? call.endNs >= copy->second->endNs : !asynchronous;
             call.pageableCopy =
                 copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
@@ -176,12 +174,9 @@ void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, Ra
         if (!row.threadId || row.durNs.value_or(0) <= 0)
             return;  // marks, and what a profiler shows on the device's side
         const auto [known, isNew] = loadsData.try_emplace(row.nameId, false);
-        const auto name = static_cast<size_t>(row.nameId);
-        if (isNew && name < facts.strings.size()) known->second = namesDataLoading(facts.strings[name]);
-        const auto domain = static_cast<size_t>(row.domainId.value_or(0));
-        const std::string_view domainName =
-            domain < facts.strings.size() ? std::string_view(facts.strings[domain]) : std::string_view();
-        if (domainName == store::kOperatorDomain || domainName == store::kPythonDomain) {
+        if (isNew) known->second = namesDataLoading(facts.string(row.nameId));
+        const std::string_view domain = facts.string(row.domainId.value_or(0));
+        if (domain == store::kOperatorDomain || domain == store::kPythonDomain) {
             events.operations.push_back({row.id, row.startNs, row.startNs + *row.durNs, row.payload.value_or(-1),
                                          row.nameId, *row.threadId, known->second});
             return;

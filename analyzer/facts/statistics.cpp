@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace rankscope::facts {
 namespace {
@@ -20,6 +21,10 @@ double betaFraction(double a, double b, double x) {
 }
 
 }  // namespace
+
+double mean(const std::vector<double>& values) {
+    return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 double median(std::vector<double> values) {
     if (values.empty()) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Robust statistics of small samples. An empty sample gives 0.
+// Statistics of small samples. An empty sample gives 0.
 #pragma once
 
 #include <vector>
@@ -22,6 +22,7 @@ struct Estimate {
     Estimate operator*(double factor) const { return {low * factor, expected * factor, high * factor}; }
 };
 
+double mean(const std::vector<double>& values);
 double median(std::vector<double> values);
 
 /// Standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right for normal

@@ -5,7 +5,6 @@
 // graph will take its place.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "analyzer/facts/rank_events.h"

@@ -193,6 +193,11 @@ const StepWindow* stepAt(const std::vector<StepWindow>& steps, int64_t ns) {
     return after != steps.begin() && ns < (after - 1)->endNs() ? &*(after - 1) : nullptr;
 }
 
+std::string_view TraceFacts::string(int32_t id) const {
+    const auto at = static_cast<size_t>(id);
+    return at < strings.size() ? std::string_view(strings[at]) : std::string_view();
+}
+
 const RankFacts* TraceFacts::findRank(int rank) const {
     const auto at = std::ranges::lower_bound(ranks, rank, {}, &RankFacts::rank);
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -79,6 +80,8 @@ struct TraceFacts {
     /// Wait of a member whose peers' arrivals are not all recorded: at least until the last recorded one, at most what
     /// a transfer of this size leaves of its kernel.
     int64_t likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const;
+    /// An interned text; empty for an id that the trace does not have.
+    std::string_view string(int32_t id) const;
     const RankFacts* findRank(int rank) const;
     const store::Collective* findCollective(int64_t id) const;
     std::string text(const std::string& key, const std::string& fallback = {}) const;

@@ -46,15 +46,6 @@ Cause causeOf(const TaskGraph& graph, const Schedule& schedule, TaskId task) {
     return cause;
 }
 
-/// A piece of the critical path. `task`: what runs, or what is waited for by the gap, the launch or the host's work in
-/// front of it.
-struct Piece {
-    PathCategory category = PathCategory::compute;
-    int rank = 0;
-    TaskId task = kNoTask;
-    int64_t ns = 0;
-};
-
 /// Walks back from a task that is known to have been reached at `untilNs`, until `fromNs`.
 template <typename Visit>
 void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs, int64_t untilNs,
@@ -63,7 +54,7 @@ void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int
     const auto add = [&](PathCategory category, int rank, int64_t startNs, int64_t endNs) {
         startNs = std::clamp(startNs, fromNs, untilNs);
         endNs = std::clamp(endNs, fromNs, untilNs);
-        if (endNs > startNs) visit(Piece{category, rank, task, endNs - startNs});
+        if (endNs > startNs) visit(PathPiece{category, rank, task, endNs - startNs});
     };
     int64_t reachedNs = untilNs;
     while (task != kNoTask && reachedNs > fromNs) {
@@ -121,7 +112,7 @@ std::string_view toText(PathCategory category) {
 
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
     std::map<std::pair<PathCategory, int>, int64_t> sums;
-    const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) {
+    const size_t count = walkPath(graph, schedule, steps, [&](const PathPiece& piece) {
         sums[{piece.category, piece.rank}] += piece.ns;
     });
     std::vector<PathShare> shares;
@@ -134,16 +125,15 @@ std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& sche
 
 std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs) {
     std::vector<PathPiece> pieces;
-    walkBack(graph, schedule, task, fromNs, schedule.startNs[task], [&](const Piece& piece) {
-        pieces.push_back({piece.category, piece.rank, piece.ns});
-    });
+    walkBack(graph, schedule, task, fromNs, schedule.startNs[task],
+             [&](const PathPiece& piece) { pieces.push_back(piece); });
     return pieces;
 }
 
 std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule,
                                             const std::vector<int>& steps) {
     std::map<std::pair<uint32_t, store::Op>, int64_t> sums;
-    const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) {
+    const size_t count = walkPath(graph, schedule, steps, [&](const PathPiece& piece) {
         if (piece.category != PathCategory::transfer) return;
         const uint32_t index = graph.info[piece.task].detail;
         const Exchange exchange = index < graph.exchanges.size() ? graph.exchanges[index] : Exchange{};

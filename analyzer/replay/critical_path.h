@@ -18,10 +18,12 @@ struct PathShare {
     double nsPerStep = 0;
 };
 
-/// Work that a task had to wait for between two times, on one rank.
+/// A part of the chain, on one rank. `task`: what runs, or what the gap, the launch or the host's work in front of it
+/// keeps waiting.
 struct PathPiece {
     PathCategory category = PathCategory::compute;
     int rank = 0;
+    TaskId task = kNoTask;
     int64_t ns = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "analyzer/replay/device_lanes.h"
 
 #include <algorithm>
+#include <array>
 
 namespace rankscope::replay {
 namespace {
@@ -134,7 +135,6 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
             continue;
         }
         m_waits.push_back(task);
-        ++m_result.counts.eventWaits;
     }
     placed.waits = static_cast<uint32_t>(m_waits.size()) - placed.firstWait;
     stream.pending.clear();
@@ -171,7 +171,6 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
         placed.task = placed.last = draft.addTask(info, piece.endNs - piece.startNs);
     }
     remember(placed, stream);
-    if (launch != kNoTask) ++m_result.counts.launches;
 }
 
 void DeviceLanes::remember(const Placed& placed, Stream& stream) {
@@ -269,9 +268,6 @@ void DeviceLanes::wait(int32_t id, const std::vector<TaskId>& tasks) {
 int64_t DeviceLanes::endNs(TaskId task) const {
     return pieceOf(placedOf(task)).endNs;
 }
-int64_t DeviceLanes::startNs(TaskId task) const {
-    return pieceOf(placedOf(task)).startNs;
-}
 
 const DeviceLanes::Placed* DeviceLanes::lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const {
     const auto after = std::upper_bound(placed.begin(), placed.end(), ns, [&](int64_t wanted, uint32_t at) {
@@ -367,6 +363,14 @@ void DeviceLanes::setLatencies() {
             draft.addEdge(placed.task, m_waits[placed.firstWait + i], WaitKind::event, waitNs);
     }
     for (const auto& [placed, task] : m_inferred) draft.addEdge(m_placed[placed].task, task, WaitKind::event, waitNs);
+}
+
+void DeviceLanes::setSteps(const std::vector<facts::StepWindow>& steps) {
+    for (const Placed& placed : m_placed) {
+        const facts::StepWindow* step = facts::stepAt(steps, pieceOf(placed).startNs);
+        for (TaskId task : {placed.task, placed.last})
+            m_result.draft.info(task).step = step == nullptr ? -1 : step->step;
+    }
 }
 
 void DeviceLanes::finish(bool eventsKnown) {

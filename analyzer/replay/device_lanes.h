@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -70,7 +69,6 @@ class DeviceLanes {
     /// The stream's next work waits for these.
     void wait(int32_t stream, const std::vector<TaskId>& tasks);
     int64_t endNs(TaskId task) const;  // recorded
-    int64_t startNs(TaskId task) const;
     /// The task of the rank that ends last up to `ns`; kNoTask: none.
     TaskId lastEndedBy(int64_t ns) const;
     /// The task whose end made room in the launch queue of `stream` for an entry of a call that lasted from `startedNs`
@@ -85,14 +83,7 @@ class DeviceLanes {
     /// Once all is submitted: infers waits where `eventsKnown` is false, estimates latencies, adds the edges.
     void finish(bool eventsKnown);
     /// Sets the step of work by its recorded start, for traces that do not tell it by the host.
-    template <typename Function>
-    void setSteps(Function&& stepAt) {
-        for (const Placed& placed : m_placed) {
-            const int step = stepAt(startNs(placed.task));
-            m_result.draft.info(placed.task).step = step;
-            if (placed.last != placed.task) m_result.draft.info(placed.last).step = step;
-        }
-    }
+    void setSteps(const std::vector<facts::StepWindow>& steps);
 
   private:
     static constexpr uint32_t kNothing = UINT32_MAX;

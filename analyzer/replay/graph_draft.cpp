@@ -25,15 +25,6 @@ struct Successors {
 
 }  // namespace
 
-double TaskGraph::bytesPerTask() const {
-    if (size() == 0) return 0;
-    const size_t perTask = sizeof(int64_t) + sizeof(uint32_t) + sizeof(TaskId) + sizeof(uint32_t) + sizeof(TaskInfo);
-    return static_cast<double>(perTask) +
-           static_cast<double>(edges.size() * sizeof(Edge) + members.size() * sizeof(ExchangeMember) +
-                               exchanges.size() * sizeof(Exchange)) /
-               static_cast<double>(size());
-}
-
 GraphDraft::GraphDraft(const TaskGraph& graph)
     : m_durationNs(graph.durationNs),
       m_leadNs(graph.leadNs),
@@ -43,8 +34,7 @@ GraphDraft::GraphDraft(const TaskGraph& graph)
       m_kernelKeys(graph.kernelKeys),
       m_exchanges(graph.exchanges),
       m_members(graph.members),
-      m_marks(graph.marks),
-      m_originNs(graph.originNs) {
+      m_marks(graph.marks) {
     m_edges.reserve(graph.edges.size());
     m_first.assign(m_lanes.size(), kNoTask);
     m_last.assign(m_lanes.size(), kNoTask);
@@ -233,7 +223,6 @@ std::optional<TaskGraph> GraphDraft::seal(std::vector<TaskId>* numbers) && {
     graph.exchanges = std::move(m_exchanges);
     graph.members = std::move(m_members);
     graph.marks = std::move(m_marks);
-    graph.originNs = m_originNs;
     for (Exchange& exchange : graph.exchanges) exchange.join = numbered(exchange.join);
     for (ExchangeMember& member : graph.members) {
         member.arrival = numbered(member.arrival);

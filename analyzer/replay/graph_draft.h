@@ -48,7 +48,6 @@ class GraphDraft {
     uint32_t addKernelKey(const facts::KernelKey& key);
     uint32_t addExchange(const Exchange& exchange, std::span<const ExchangeMember> members);
     void addMark(const StepMark& mark) { m_marks.push_back(mark); }
-    void setOrigin(int64_t originNs) { m_originNs = originNs; }
     void reserve(size_t tasks, size_t edges);
 
     /// nullopt when tasks wait for each other in a circle. `numbers`, where given, becomes the task of each draft id.
@@ -77,7 +76,6 @@ class GraphDraft {
     std::vector<Exchange> m_exchanges;
     std::vector<ExchangeMember> m_members;
     std::vector<StepMark> m_marks;
-    int64_t m_originNs = 0;
 };
 
 }  // namespace rankscope::replay

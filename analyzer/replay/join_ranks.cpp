@@ -107,6 +107,15 @@ class Joiner {
         return nullptr;
     }
 
+    TaskId addJoin(uint32_t row, int step) {
+        TaskInfo info;
+        info.kind = TaskKind::join;
+        info.lane = kNoLane;
+        info.row = row;
+        info.step = step;
+        return m_draft.addTask(info, 0);
+    }
+
     void joinCollectives() {
         std::vector<uint32_t> byCollective(m_facts.members.size());
         for (uint32_t i = 0; i < byCollective.size(); ++i) byCollective[i] = i;
@@ -136,16 +145,8 @@ class Joiner {
         exchange.algorithm = collective.algorithm;
         exchange.protocol = collective.protocol;
         exchange.bytes = collective.bytes.value_or(-1);
-        addJoin(exchange, members);
-    }
-
-    void addJoin(Exchange exchange, const std::vector<std::pair<int, Kernel*>>& members) {
-        TaskInfo info;
-        info.kind = TaskKind::join;
-        info.lane = kNoLane;
-        info.row = exchange.id;
-        info.step = m_draft.info(members.front().second->arrival).step;
-        const TaskId join = m_draft.addTask(info, 0);
+        exchange.step = m_draft.info(members.front().second->arrival).step;
+        const TaskId join = exchange.join = addJoin(exchange.id, exchange.step);
         int64_t lastNs = INT64_MIN;
         std::vector<ExchangeMember> rows;
         for (const auto& [rank, kernel] : members) {
@@ -153,8 +154,6 @@ class Joiner {
             lastNs = std::max(lastNs, kernel->startNs);
             rows.push_back({rank, kernel->arrival, kernel->transfer});
         }
-        exchange.step = info.step;
-        exchange.join = join;
         const uint32_t index = m_draft.addExchange(exchange, rows);
         m_draft.info(join).detail = index;
         for (const auto& [rank, kernel] : members) {
@@ -228,12 +227,8 @@ class Joiner {
         for (const Kernel* kernel : kernels) lastNs = std::max(lastNs, kernel->startNs);
         for (const Kernel* kernel : kernels)
             if (kernel->endNs < lastNs) return;  // one left early: its pairs do not wait for each other alike
-        TaskInfo info;
-        info.kind = TaskKind::join;
-        info.lane = kNoLane;
-        info.row = static_cast<uint32_t>(messages.front()->row->id);
-        info.step = m_draft.info((*kernels.begin())->arrival).step;
-        const TaskId join = m_draft.addTask(info, 0);
+        const TaskId join =
+            addJoin(static_cast<uint32_t>(messages.front()->row->id), m_draft.info((*kernels.begin())->arrival).step);
         for (Kernel* kernel : kernels) {
             m_draft.addEdge(join, kernel->arrival, WaitKind::peer);
             m_draft.addEdge(kernel->transfer, join, WaitKind::peer);

@@ -35,8 +35,7 @@ std::vector<int64_t> stepBounds(const facts::RankEvents& events, const facts::Tr
     int64_t endNs = INT64_MIN;
     for (const facts::HostRange& range : events.ranges) {
         const auto [known, isNew] = named.try_emplace(range.nameId, false);
-        const auto name = static_cast<size_t>(range.nameId);
-        if (isNew && name < facts.strings.size()) known->second = patternOf(facts.strings[name]) == pattern;
+        if (isNew) known->second = patternOf(facts.string(range.nameId)) == pattern;
         if (!known->second || range.startNs < endNs) continue;
         bounds.push_back(range.startNs);
         endNs = range.endNs;
@@ -154,20 +153,24 @@ void RankRecorder::waitForRoom(const facts::HostCall& call, int32_t stream) {
         waitForDevice(call, m_host.laneOf(call.threadId), {room}, true);
 }
 
-void RankRecorder::submit(const facts::HostCall& call, uint32_t lane) {
+TaskInfo RankRecorder::infoOf(const facts::HostCall& call, TaskKind kind) const {
     TaskInfo info;
-    info.kind = TaskKind::host;
+    info.kind = kind;
     info.row = static_cast<uint32_t>(call.id);
     info.detail = static_cast<uint32_t>(call.nameId);
     info.step = m_step;
+    return info;
+}
+
+void RankRecorder::submit(const facts::HostCall& call, uint32_t lane) {
     int64_t durationNs = call.endNs - call.startNs;
     const TaskId room = call.waits ? kNoTask : roomMaker(call, m_device.streamOfCall(call.correlation));
     if (room != kNoTask) {
         durationNs = call.endNs - m_device.endNs(room);
         ++m_result.counts.inferredBlocking;
     }
-    const TaskId launch = m_host.add(m_result.draft, info, lane, call.startNs, call.waits ? call.startNs : call.endNs,
-                                     call.waits ? 0 : durationNs);
+    const TaskId launch = m_host.add(m_result.draft, infoOf(call, TaskKind::host), lane, call.startNs,
+                                     call.waits ? call.startNs : call.endNs, call.waits ? 0 : durationNs);
     if (room != kNoTask) m_result.draft.addEdge(launch, room, WaitKind::blocking);
     std::vector<TaskId> awaited;
     if (const auto waits = m_streamlessWaits.find(call.threadId); waits != m_streamlessWaits.end()) {
@@ -192,15 +195,10 @@ void RankRecorder::waitForDevice(const facts::HostCall& call, uint32_t lane, std
         doneNs = std::max(doneNs, endNs);
         return false;
     });
-    TaskInfo info;
-    info.kind = TaskKind::blockingCall;
-    info.row = static_cast<uint32_t>(call.id);
-    info.detail = static_cast<uint32_t>(call.nameId);
-    info.step = m_step;
-    const TaskId wait =
-        m_host.add(m_result.draft, info, lane, call.startNs, call.endNs, std::max<int64_t>(0, call.endNs - doneNs));
+    const TaskId wait = m_host.add(m_result.draft, infoOf(call, TaskKind::blockingCall), lane, call.startNs, call.endNs,
+                                   std::max<int64_t>(0, call.endNs - doneNs));
     for (TaskId task : tasks) m_result.draft.addEdge(wait, task, WaitKind::blocking);
-    ++(inferred ? m_result.counts.inferredBlocking : m_result.counts.blockingCalls);
+    if (inferred) ++m_result.counts.inferredBlocking;
 }
 
 std::vector<TaskId> RankRecorder::awaitedBy(const facts::HostCall& call) {
@@ -213,11 +211,8 @@ std::vector<TaskId> RankRecorder::awaitedBy(const facts::HostCall& call) {
         const auto event = m_eventTasks.find(wait.eventId);
         if (wait.kind == Kind::event && event != m_eventTasks.end()) return event->second;
     }
-    const auto name = static_cast<size_t>(call.nameId);
-    const std::string_view text =
-        name < m_facts.strings.size() ? std::string_view(m_facts.strings[name]) : std::string_view();
-    if (text.find("Device") != std::string_view::npos || text.find("Ctx") != std::string_view::npos)
-        return m_device.givenToAll();
+    const std::string_view name = m_facts.string(call.nameId);
+    if (name.find("Device") != name.npos || name.find("Ctx") != name.npos) return m_device.givenToAll();
     // Which stream or event is not recorded: it waited for what was done last when it returned.
     const TaskId done = m_device.lastEndedBy(call.endNs);
     if (done == kNoTask || m_device.endNs(done) <= call.startNs) return {};
@@ -280,16 +275,10 @@ void RankRecorder::markStep(int64_t ns, size_t index) {
 
 void RankRecorder::markStepsByDevice() {
     const std::vector<facts::StepWindow>& steps = m_rank->steps;
-    const auto stepAt = [&](int64_t ns) {
-        const auto after =
-            std::upper_bound(steps.begin(), steps.end(), ns,
-                             [](int64_t wanted, const facts::StepWindow& s) { return wanted < s.startNs; });
-        return after == steps.begin() || ns >= (after - 1)->startNs + (after - 1)->durNs ? -1 : (after - 1)->step;
-    };
-    m_device.setSteps(stepAt);
+    m_device.setSteps(steps);
     for (size_t i = 0; i <= steps.size(); ++i) {
         const bool closes = i == steps.size();
-        const int64_t ns = closes ? steps[i - 1].startNs + steps[i - 1].durNs : steps[i].startNs;
+        const int64_t ns = closes ? steps[i - 1].endNs() : steps[i].startNs;
         TaskInfo info;
         info.lane = kNoLane;
         info.kind = TaskKind::stepMark;

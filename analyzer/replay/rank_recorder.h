@@ -23,6 +23,7 @@ class RankRecorder {
     void takeCall(const facts::HostCall& call);
     TaskId roomMaker(const facts::HostCall& call, int32_t stream);
     void waitForRoom(const facts::HostCall& call, int32_t stream);
+    TaskInfo infoOf(const facts::HostCall& call, TaskKind kind) const;
     void submit(const facts::HostCall& call, uint32_t hostLane);
     void waitForDevice(const facts::HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
     /// What a synchronisation waits for.

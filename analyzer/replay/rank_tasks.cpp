@@ -31,9 +31,6 @@ ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& fa
 }
 
 EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
-    launches += other.launches;
-    eventWaits += other.eventWaits;
-    blockingCalls += other.blockingCalls;
     inferredWaits += other.inferredWaits;
     inferredBlocking += other.inferredBlocking;
     contradicted += other.contradicted;

@@ -37,11 +37,8 @@ struct CommKernel {
     TaskId transfer = kNoTask;
 };
 
-/// How the edges of a rank came about.
+/// How many edges of a rank are not as recorded.
 struct EdgeCounts {
-    int64_t launches = 0;
-    int64_t eventWaits = 0;
-    int64_t blockingCalls = 0;
     int64_t inferredWaits = 0;  // between streams, from who ended when who began: no event rows, or inside a CUDA graph
     int64_t inferredBlocking = 0;  // a call that took long and returned when work of the device ended
     int64_t contradicted = 0;      // the times say that it was not waited for: left out

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::replay {
@@ -39,12 +40,6 @@ std::vector<double> durationsOf(const std::vector<StepTime>& times, const std::v
         if (std::find(steps.begin(), steps.end(), time.step) != steps.end())
             durations.push_back(static_cast<double>(time.durNs));
     return durations;
-}
-
-double mean(const std::vector<double>& values) {
-    double sum = 0;
-    for (double value : values) sum += value;
-    return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
 std::string whyNot(const facts::TraceFacts& facts, const std::vector<RankTasks>& ranks, const std::vector<int>& steps) {
@@ -92,7 +87,7 @@ std::vector<double> ReplayModel::stepsNs(const TaskGraph& of, const Schedule& sc
 }
 
 double ReplayModel::stepNs(const TaskGraph& of, const Schedule& schedule) const {
-    return mean(stepsNs(of, schedule));
+    return facts::mean(stepsNs(of, schedule));
 }
 
 ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
@@ -115,7 +110,7 @@ ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks,
     if (!model.available()) return model;
     model.graph = std::move(joined.graph);
     model.unchanged = simulate(model.graph);
-    model.measuredStepNs = mean(durationsOf(recordedSteps(facts), model.steps));
+    model.measuredStepNs = facts::mean(durationsOf(recordedSteps(facts), model.steps));
     model.predictedStepNs = model.stepNs(model.unchanged);
     if (model.error() > kMostError)
         model.unavailable = fmt::format(

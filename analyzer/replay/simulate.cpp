@@ -7,11 +7,10 @@
 namespace rankscope::replay {
 
 Schedule simulate(const TaskGraph& graph) {
-    return simulate(graph, graph.durationNs, graph.leadNs);
+    return simulate(graph, graph.durationNs);
 }
 
-Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs, std::span<const uint32_t> leadNs) {
-    if (leadNs.empty()) leadNs = graph.leadNs;
+Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs) {
     const size_t tasks = graph.size();
     Schedule schedule;
     schedule.startNs.resize(tasks);
@@ -19,7 +18,7 @@ Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs, s
     const Edge* edge = graph.edges.data();
     for (size_t task = 0; task < tasks; ++task) {
         const TaskId before = graph.before[task];
-        int64_t start = int64_t{leadNs[task]} + (before == kNoTask ? 0 : schedule.endNs[before]);
+        int64_t start = int64_t{graph.leadNs[task]} + (before == kNoTask ? 0 : schedule.endNs[before]);
         for (const Edge* end = graph.edges.data() + graph.firstEdge[task + 1]; edge != end; ++edge)
             start = std::max(
                 start, (edge->afterStart ? schedule.startNs[edge->from] : schedule.endNs[edge->from]) + edge->delayNs);
@@ -57,27 +56,6 @@ std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule
         times[i].durNs =
             (i + 1 < times.size() ? times[i + 1].startNs : std::max(lastEndNs, times[i].startNs)) - times[i].startNs;
     return times;
-}
-
-std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> durationNs, const Schedule& schedule) {
-    const size_t tasks = graph.size();
-    // Latest allowed end; then slack = latest end - end.
-    std::vector<int64_t> latest(tasks, INT64_MAX);
-    for (const StepMark& mark : graph.marks) latest[mark.task] = schedule.endNs[mark.task];
-    for (size_t task = tasks; task-- > 0;) {
-        if (latest[task] == INT64_MAX) continue;
-        const int64_t start = latest[task] - durationNs[task];
-        if (const TaskId before = graph.before[task]; before != kNoTask)
-            latest[before] = std::min(latest[before], start - graph.leadNs[task]);
-        for (const Edge& edge : graph.edgesOf(static_cast<TaskId>(task))) {
-            // After the start of `from`: its end may come its duration later.
-            const int64_t allowed = start - int64_t{edge.delayNs} + (edge.afterStart ? durationNs[edge.from] : 0);
-            latest[edge.from] = std::min(latest[edge.from], allowed);
-        }
-    }
-    for (size_t task = 0; task < tasks; ++task)
-        latest[task] = latest[task] == INT64_MAX ? kUnlimitedSlackNs : latest[task] - schedule.endNs[task];
-    return latest;
 }
 
 }  // namespace rankscope::replay

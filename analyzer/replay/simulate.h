@@ -14,8 +14,8 @@ struct Schedule {
 
 /// With the graph's own durations.
 Schedule simulate(const TaskGraph& graph);
-/// With others, one per task: the cheapest kind of edit. Edited leads stand in `leadNs`; empty: the graph's.
-Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs, std::span<const uint32_t> leadNs = {});
+/// With others, one per task: the cheapest kind of edit.
+Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs);
 
 struct StepTime {
     int step = 0;
@@ -26,10 +26,5 @@ struct StepTime {
 /// Steps of the job, measured as the score measures a report's steps: from start to start. By step; only steps that
 /// every rank of `graph` has.
 std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule);
-
-/// By how much a task may start later, and end later by as much, without any step mark moving. ns, by task; tasks that
-/// no mark waits for have kUnlimitedSlackNs.
-std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> durationNs, const Schedule& schedule);
-inline constexpr int64_t kUnlimitedSlackNs = INT64_MAX;
 
 }  // namespace rankscope::replay

@@ -21,9 +21,7 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "analyzer/facts/rank_events.h"
@@ -120,8 +118,7 @@ struct StepMark {
     TaskId task = kNoTask;
 };
 
-/// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included
-/// (bytesPerTask()).
+/// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included.
 struct TaskGraph {
     std::vector<int64_t> durationNs;  // by task
     std::vector<uint32_t> leadNs;     // by task; without a task before it in its lane: from the origin of time
@@ -135,7 +132,6 @@ struct TaskGraph {
     std::vector<Exchange> exchanges;
     std::vector<ExchangeMember> members;
     std::vector<StepMark> marks;  // by (rank, step, closes)
-    int64_t originNs = 0;         // job time of the graph's time 0
 
     size_t size() const { return durationNs.size(); }
     std::span<const Edge> edgesOf(TaskId task) const {
@@ -145,7 +141,6 @@ struct TaskGraph {
         return {members.data() + exchange.firstMember, exchange.members};
     }
     int rankOf(TaskId task) const { return info[task].lane == kNoLane ? -1 : lanes[info[task].lane].rank; }
-    double bytesPerTask() const;
 };
 
 }  // namespace rankscope::replay

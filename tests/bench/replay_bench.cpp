@@ -57,15 +57,12 @@ void readEvents(benchmark::State& state) {
 void makeGraph(benchmark::State& state) {
     const Recorded& from = recorded();
     size_t tasks = 0;
-    double bytes = 0;
     for (auto _ : state) {
         const replay::JoinedRanks joined = build(from);
         if (!joined.problem.empty()) return state.SkipWithError(joined.problem.c_str());
         tasks = joined.graph.size();
-        bytes = joined.graph.bytesPerTask();
     }
     setRates(state, tasks);
-    state.counters["bytes/task"] = bytes;
 }
 
 void play(benchmark::State& state) {
@@ -74,17 +71,9 @@ void play(benchmark::State& state) {
     setRates(state, graph.size());
 }
 
-void slack(benchmark::State& state) {
-    const replay::TaskGraph graph = build(recorded()).graph;
-    const replay::Schedule schedule = replay::simulate(graph);
-    for (auto _ : state) benchmark::DoNotOptimize(replay::slackNs(graph, graph.durationNs, schedule));
-    setRates(state, graph.size());
-}
-
 BENCHMARK(readEvents)->Unit(benchmark::kMillisecond);
 BENCHMARK(makeGraph)->Unit(benchmark::kMillisecond);
 BENCHMARK(play)->Unit(benchmark::kMillisecond);
-BENCHMARK(slack)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace rankscope::bench

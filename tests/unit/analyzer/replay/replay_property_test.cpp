@@ -66,24 +66,6 @@ TEST_P(ReplayProperty, LongerTasksShortenNothing) {
     for (TaskId task = 0; task < graph.size(); ++task) EXPECT_GE(after.startNs[task], before.startNs[task]);
 }
 
-TEST_P(ReplayProperty, ATaskMayStartLaterByItsSlackAndNoMore) {
-    const TaskGraph graph = drawnGraph(GetParam());
-    const Schedule before = simulate(graph);
-    const std::vector<int64_t> slack = slackNs(graph, graph.durationNs, before);
-    const TaskId end = graph.marks.back().task;
-    for (TaskId task = 0; task < graph.size(); task += 17) {
-        if (slack[task] == kUnlimitedSlackNs) continue;
-        EXPECT_GE(slack[task], 0);
-        if (graph.info[task].kind == TaskKind::stepMark) continue;
-        const int64_t freeNs = graph.before[task] == kNoTask ? 0 : before.endNs[graph.before[task]];
-        std::vector<uint32_t> leads = graph.leadNs;
-        leads[task] = static_cast<uint32_t>(before.startNs[task] + slack[task] - freeNs);
-        EXPECT_EQ(simulate(graph, graph.durationNs, leads).endNs[end], before.endNs[end]);
-        ++leads[task];
-        EXPECT_EQ(simulate(graph, graph.durationNs, leads).endNs[end], before.endNs[end] + 1);
-    }
-}
-
 TEST_P(ReplayProperty, TheCriticalPathIsAsLongAsTheSteps) {
     const TaskGraph graph = drawnGraph(GetParam());
     const Schedule schedule = simulate(graph);

@@ -102,25 +102,6 @@ TEST(ReplaySimulate, StepsOfTheJobRunFromItsFirstRanksStart) {
     EXPECT_EQ(steps[1].durNs, 290 - 200);  // rank 1 ends last
 }
 
-TEST(ReplaySimulate, SlackIsHowMuchLaterATaskMayEnd) {
-    GraphDraft draft;
-    const uint32_t a = draft.addLane({0, false, 1}), b = draft.addLane({0, false, 2});
-    const TaskId slow = draft.addTask(on(a), 100);
-    const TaskId quick = draft.addTask(on(b), 60);
-    const TaskId last = draft.addTask(on(a), 10);
-    const TaskId unused = draft.addTask(on(b), 5);
-    draft.addEdge(last, quick, WaitKind::event, 3);
-    const TaskId mark = draft.addTask(on(kNoLane, TaskKind::stepMark), 0);
-    draft.addEdge(mark, last, WaitKind::mark);
-    draft.addMark({0, 0, true, mark});
-    const Played played(std::move(draft));
-    const std::vector<int64_t> slack = slackNs(played.graph, played.graph.durationNs, played.schedule);
-    EXPECT_EQ(slack[played.numbers[slow]], 0);
-    EXPECT_EQ(slack[played.numbers[quick]], 37);
-    EXPECT_EQ(slack[played.numbers[last]], 0);
-    EXPECT_EQ(slack[played.numbers[unused]], kUnlimitedSlackNs);
-}
-
 TEST(ReplaySimulate, TasksThatWaitForEachOtherInACircleAreRefused) {
     GraphDraft draft;
     const uint32_t a = draft.addLane({0, false, 1}), b = draft.addLane({0, false, 2});
