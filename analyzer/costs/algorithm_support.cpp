@@ -43,11 +43,9 @@ bool hasAlgorithm(Op op, GroupShape shape, Algorithm algorithm, const std::optio
         case Algorithm::ring:
             return allReduce || chunked || op == Op::broadcast || op == Op::reduce;
         case Algorithm::tree:
-            return allReduce;
         case Algorithm::collnetChain:
             return allReduce;
         case Algorithm::collnetDirect:
-            return allReduce || chunked;
         case Algorithm::nvls:
             return allReduce || chunked;
         case Algorithm::nvlsTree:
@@ -69,9 +67,9 @@ std::string NcclVersion::text() const {
 std::optional<NcclVersion> ncclVersionOf(const facts::TraceFacts& facts) {
     if (auto version = parsed(facts.text("nccl_version"))) return version;
     const bool pluginSpoke =
-        facts.text("source") == "capture" &&
-        std::any_of(facts.collectives.begin(), facts.collectives.end(),
-                    [](const store::Collective& c) { return c.algorithm != store::Algorithm::unknown; });
+        facts.text("source") == "capture" && std::ranges::any_of(facts.collectives, [](const store::Collective& c) {
+            return c.algorithm != store::Algorithm::unknown;
+        });
     if (pluginSpoke) return NcclVersion{2, 26, 0, true};
     return std::nullopt;
 }

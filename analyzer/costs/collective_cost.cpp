@@ -93,9 +93,8 @@ CollectivePrice CollectiveCost::price(const facts::Communicator& communicator, s
 }
 
 const CostFit* CollectiveCost::line(int64_t communicator, store::Op op) const {
-    const auto at = std::find_if(m_lines.begin(), m_lines.end(), [&](const CostFit& fit) {
-        return fit.communicatorId == communicator && fit.op == op;
-    });
+    const auto at = std::ranges::find_if(
+        m_lines, [&](const CostFit& fit) { return fit.communicatorId == communicator && fit.op == op; });
     return at == m_lines.end() ? nullptr : &*at;
 }
 

@@ -57,11 +57,11 @@ void CollectivePrice::readChoices() {
             if (cheapest != m_rules.allowed.end()) sample.choice = *cheapest;
         } else if (isModelled(m_op, sample.choice)) {
             const double low = timeNs(sample.choice).low;
-            forced = forced || std::any_of(m_rules.allowed.begin(), m_rules.allowed.end(),
-                                           [&](AlgorithmChoice choice) { return timeNs(choice).high < low; });
+            forced = forced || std::ranges::any_of(m_rules.allowed,
+                                                   [&](AlgorithmChoice choice) { return timeNs(choice).high < low; });
         }
-        const auto line = std::find_if(m_lines.begin(), m_lines.end(),
-                                       [choice = sample.choice](const auto& one) { return one.first == choice; });
+        const auto line =
+            std::ranges::find_if(m_lines, [choice = sample.choice](const auto& one) { return one.first == choice; });
         if (line != m_lines.end())
             line->second[bytes] = sample;
         else
@@ -74,8 +74,7 @@ void CollectivePrice::readChoices() {
 }
 
 const CollectivePrice::Sizes* CollectivePrice::sizesOf(AlgorithmChoice choice) const {
-    const auto line =
-        std::find_if(m_lines.begin(), m_lines.end(), [&](const auto& one) { return one.first == choice; });
+    const auto line = std::ranges::find_if(m_lines, [&](const auto& one) { return one.first == choice; });
     return line == m_lines.end() ? nullptr : &line->second;
 }
 
@@ -218,9 +217,8 @@ std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
     std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);
     if (choices.empty()) choices = {nearestOf(m_sizes, bytes).second.choice};
     const auto chosenBy = [&](AlgorithmChoice choice) { return healthyNs(choice, bytes); };
-    const auto first = std::min_element(choices.begin(), choices.end(), [&](AlgorithmChoice a, AlgorithmChoice b) {
-        return chosenBy(a).middle() < chosenBy(b).middle();
-    });
+    const auto first = std::ranges::min_element(
+        choices, [&](AlgorithmChoice a, AlgorithmChoice b) { return chosenBy(a).middle() < chosenBy(b).middle(); });
     double atMost = chosenBy(*first).high;
     for (AlgorithmChoice choice : choices) atMost = std::min(atMost, chosenBy(choice).high);
     facts::Estimate price = with(*first, bytes);

@@ -2,7 +2,6 @@
 #include "analyzer/costs/cost_evidence.h"
 
 #include <algorithm>
-#include <tuple>
 #include <vector>
 
 #include "analyzer/facts/statistics.h"
@@ -35,24 +34,21 @@ struct Edge {
     int64_t atNs = 0;
     bool begins = false;
     size_t transfer = 0;
-    bool operator<(const Edge& other) const {
-        return std::tie(atNs, begins, transfer) < std::tie(other.atNs, other.begins, other.transfer);
-    }
+    auto operator<=>(const Edge&) const = default;  // by time
 };
 
 /// Goes over one rank's edges in time with the few transfers that are under way.
 void addBeside(std::vector<Transfer>& transfers, std::vector<Edge>& edges) {
-    std::sort(edges.begin(), edges.end());
+    std::ranges::sort(edges);
     std::vector<size_t> active;
     int64_t sinceNs = 0;
     for (const Edge& edge : edges) {
-        const bool several = std::any_of(active.begin(), active.end(), [&](size_t i) {
-            return transfers[i].communicatorId != transfers[active.front()].communicatorId;
-        });
+        const bool several = std::ranges::any_of(
+            active, [&](size_t i) { return transfers[i].communicatorId != transfers[active.front()].communicatorId; });
         if (several)
             for (size_t i : active) transfers[i].besideNs += edge.atNs - sinceNs;
         sinceNs = edge.atNs;
-        const auto at = std::find(active.begin(), active.end(), edge.transfer);
+        const auto at = std::ranges::find(active, edge.transfer);
         if (edge.begins)
             active.push_back(edge.transfer);
         else if (at != active.end())

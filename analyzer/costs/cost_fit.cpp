@@ -102,7 +102,7 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
     }
     std::vector<CostFit> fits;
     for (const auto& [who, byChoice] : samples) {
-        const auto& timesBySize = std::max_element(byChoice.begin(), byChoice.end(), [](const auto& a, const auto& b) {
+        const auto& timesBySize = std::ranges::max_element(byChoice, [](const auto& a, const auto& b) {
                                       return totalNs(a.second) < totalNs(b.second);
                                   })->second;
         const auto communicator = facts.communicators.find(who.first);

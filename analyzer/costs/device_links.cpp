@@ -96,7 +96,7 @@ const Row* rowOf(const std::string& name) {
     std::transform(upper.begin(), upper.end(), upper.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (holdsWord(upper, "MIG")) return nullptr;  // instances of a device have no links of their own
-    const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& one) {
+    const auto row = std::ranges::find_if(kRows, [&](const Row& one) {
         return holdsWord(upper, one.name) && (one.also.empty() || upper.find(one.also) != std::string::npos);
     });
     return row == kRows.end() ? nullptr : &*row;

@@ -335,9 +335,9 @@ std::string Accountant::doingText(const std::vector<int>& ranks) const {
         const facts::RankSummary* summary = m_analysis.findRank(rank);
         if (summary == nullptr) continue;
         for (const facts::HostStall& stall : summary->hostStalls)
-            if (stall.doingNameId != 0 &&
+            if (stall.doing.nameId != 0 &&
                 std::binary_search(m_analysis.steps.begin(), m_analysis.steps.end(), stall.step))
-                byName[stall.doingNameId] += static_cast<double>(std::min(stall.doingNs, stall.stallNs));
+                byName[stall.doing.nameId] += static_cast<double>(std::min(stall.doing.ns, stall.stallNs));
         const auto step = m_ledger.stepOfRank.find(rank);
         steps += step == m_ledger.stepOfRank.end() ? 0 : step->second;
     }

@@ -109,9 +109,9 @@ std::string lateText(const job::Analysis& analysis, const facts::RankSummary& ra
             longest = &stall;
     if (longest == nullptr || static_cast<double>(longest->stallNs) < excessNs / 2)
         return "its host launched everything more slowly than usual (another process on its core, a profiler)";
-    if (longest->doingNameId != 0 && longest->doingNs * 2 > longest->stallNs)
-        return fmt::format("its host was in '{}' for {:.1f} ms", nameOr(analysis, longest->doingNameId, "?"),
-                           static_cast<double>(longest->doingNs) / 1e6);
+    if (longest->doing.nameId != 0 && longest->doing.ns * 2 > longest->stallNs)
+        return fmt::format("its host was in '{}' for {:.1f} ms", nameOr(analysis, longest->doing.nameId, "?"),
+                           static_cast<double>(longest->doing.ns) / 1e6);
     return hostText(facts::IdleCause::lateLaunch);
 }
 

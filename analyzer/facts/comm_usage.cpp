@@ -8,15 +8,6 @@
 namespace rankscope::facts {
 namespace {
 
-/// The communication a rank starts in a step of its analysed ones.
-std::pair<std::vector<CommTask>::const_iterator, std::vector<CommTask>::const_iterator> tasksOf(
-    const RankSummary& rank, const StepWindow& window) {
-    const auto starts = [](const CommTask& task, int64_t ns) { return task.startNs < ns; };
-    return {
-        std::lower_bound(rank.communication.begin(), rank.communication.end(), window.startNs, starts),
-        std::lower_bound(rank.communication.begin(), rank.communication.end(), window.startNs + window.durNs, starts)};
-}
-
 void dropTiny(CommUsage& usage) {
     int64_t largest = 0;
     for (const CommUseEvent& event : usage.events) largest = std::max(largest, event.bytes);
@@ -60,12 +51,12 @@ bool looksLikeActivations(const CommUsage& usage, Op op) {
         return false;
     std::vector<double> gaps;
     for (size_t i = 1; i < at.size(); ++i) gaps.push_back(at[i] - at[i - 1]);
-    const auto apart = std::count_if(gaps.begin(), gaps.end(), [](double gap) { return gap > kNoCompute; });
+    const auto apart = std::ranges::count_if(gaps, [](double gap) { return gap > kNoCompute; });
     if (static_cast<double>(apart) < kApart * static_cast<double>(gaps.size())) return false;
     if (at.front() > kFirstAfterGaps * median(gaps)) return false;
     // One message behind each micro-batch's backward also comes at an even pace; halves of layers differ, and backward
     // from forward.
-    std::sort(gaps.begin(), gaps.end());
+    std::ranges::sort(gaps);
     return gaps[gaps.size() * 3 / 4] > 1.2 * gaps[gaps.size() / 4];
 }
 
@@ -109,7 +100,7 @@ bool looksLikePooledRows(const CommUsage& usage) {
     const double lastSum = usage.positions(Op::reduceScatter).back();
     const std::vector<double> gathers = usage.positions(Op::allGather);
     return lastSum < kMiddle &&
-           std::all_of(gathers.begin(), gathers.end(), [lastSum](double at) { return at - lastSum > kOptimizer; });
+           std::ranges::all_of(gathers, [lastSum](double at) { return at - lastSum > kOptimizer; });
 }
 
 void sayGatherAndScatter(const CommUsage& usage, RoleEvidence& evidence) {
@@ -171,8 +162,7 @@ void sayAllToAll(const CommUsage& usage, RoleEvidence& evidence) {
 }  // namespace
 
 int CommUsage::count(store::Op op) const {
-    return static_cast<int>(
-        std::count_if(events.begin(), events.end(), [op](const CommUseEvent& e) { return e.op == op; }));
+    return static_cast<int>(std::ranges::count_if(events, [op](const CommUseEvent& e) { return e.op == op; }));
 }
 
 int64_t CommUsage::bytes(store::Op op) const {
@@ -216,7 +206,9 @@ std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vect
         const int index = known == nullptr ? -1 : typicalStep(rank, *known);
         if (index < 0) continue;
         const auto compute = static_cast<double>(rank.steps[static_cast<size_t>(index)].computeNs);
-        const auto [first, last] = tasksOf(rank, known->steps[static_cast<size_t>(index)]);
+        const StepWindow& step = known->steps[static_cast<size_t>(index)];
+        const auto first = std::ranges::lower_bound(rank.communication, step.startNs, {}, &CommTask::startNs);
+        const auto last = std::ranges::lower_bound(rank.communication, step.endNs(), {}, &CommTask::startNs);
         for (auto task = first; task != last; ++task) {
             CommUsage& usage = usages[task->communicatorId];
             if (usage.rank < 0) usage.rank = rank.rank;

@@ -63,7 +63,7 @@ HostActivity::HostActivity(const RankEvents& events) {
         if (call.endNs - call.startNs >= kLongCallNs)
             m_threads[call.threadId].push_back({call.startNs, call.endNs, 0, -1, call.id, call.nameId, -1, Kind::call});
     for (auto& [thread, entries] : m_threads) {
-        std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+        std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
             return std::tuple(a.startNs, -a.endNs, a.kind == Kind::call, a.id) <
                    std::tuple(b.startNs, -b.endNs, b.kind == Kind::call, b.id);
         });
@@ -96,8 +96,7 @@ HostDoing HostActivity::mostlyOf(const std::vector<Entry>& entries, int64_t from
             byName[outer.nameId] -= std::min(ns, inside(outer));
         }
     };
-    const auto first = std::upper_bound(entries.begin(), entries.end(), fromNs,
-                                        [](int64_t t, const Entry& entry) { return t < entry.startNs; });
+    const auto first = std::ranges::upper_bound(entries, fromNs, {}, &Entry::startNs);
     if (first != entries.begin())
         for (auto at = static_cast<int32_t>(first - entries.begin()) - 1; at >= 0;
              at = entries[static_cast<size_t>(at)].around)
@@ -150,7 +149,7 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
             add(entry, of.ns, true);
         }
     }
-    std::sort(pauses.begin(), pauses.end(), [](const HostPause& a, const HostPause& b) {
+    std::ranges::sort(pauses, [](const HostPause& a, const HostPause& b) {
         return a.startNs < b.startNs || (a.startNs == b.startNs && a.id < b.id);
     });
     return pauses;

@@ -10,12 +10,6 @@
 
 namespace rankscope::facts {
 
-/// What a host was in longest in some time, by name.
-struct HostDoing {
-    int32_t nameId = 0;  // 0: in nothing that is recorded
-    int64_t ns = 0;
-};
-
 /// Tells what a rank's host was in, innermost: operations of an imported trace, the program's ranges, and long calls of
 /// CUDA, nested as they are on their threads.
 class HostActivity {

@@ -35,8 +35,7 @@ IdleCauses::IdleCauses(const RankEvents& events)
         m_submissions.push_back(&call);
         if (call.correlation >= 0) submissions.emplace(call.correlation, &call);
     }
-    std::stable_sort(m_waiting.begin(), m_waiting.end(),
-                     [](const HostCall* a, const HostCall* b) { return a->endNs < b->endNs; });
+    std::ranges::stable_sort(m_waiting, {}, &HostCall::endNs);
     std::vector<int64_t> latencies;
     const auto add = [&](int64_t startNs, int64_t endNs, int64_t correlation) {
         const auto found = correlation >= 0 ? submissions.find(correlation) : submissions.end();
@@ -46,8 +45,7 @@ IdleCauses::IdleCauses(const RankEvents& events)
     for (const ComputeTask& task : events.compute) add(task.startNs, task.endNs, task.correlation);
     for (const CommTask& task : events.communication) add(task.startNs, task.endNs, task.correlation);
     for (const MemoryTask& task : events.memory) add(task.startNs, task.endNs, task.correlation);
-    std::stable_sort(m_starts.begin(), m_starts.end(),
-                     [](const Start& a, const Start& b) { return a.deviceStartNs < b.deviceStartNs; });
+    std::ranges::stable_sort(m_starts, {}, &Start::deviceStartNs);
     for (const Start& start : m_starts)
         m_busyUntilNs.push_back(std::max(m_busyUntilNs.empty() ? INT64_MIN : m_busyUntilNs.back(), start.deviceEndNs));
     if (latencies.empty()) return;
@@ -58,8 +56,7 @@ IdleCauses::IdleCauses(const RankEvents& events)
 }
 
 const IdleCauses::Start* IdleCauses::endOf(const Interval& gap) const {
-    const auto next = std::lower_bound(m_starts.begin(), m_starts.end(), gap.endNs,
-                                       [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    const auto next = std::ranges::lower_bound(m_starts, gap.endNs, {}, &Start::deviceStartNs);
     if (next == m_starts.end()) return nullptr;
     // Of operations that begin together the last one submitted is the one that was waited for.
     const Start* last = &*next;
@@ -71,14 +68,12 @@ const IdleCauses::Start* IdleCauses::endOf(const Interval& gap) const {
 }
 
 bool IdleCauses::foundIdle(const HostCall& call) const {
-    const auto after = std::lower_bound(m_starts.begin(), m_starts.end(), call.startNs,
-                                        [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    const auto after = std::ranges::lower_bound(m_starts, call.startNs, {}, &Start::deviceStartNs);
     return after == m_starts.begin() || m_busyUntilNs[static_cast<size_t>(after - m_starts.begin()) - 1] < call.startNs;
 }
 
 const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs) const {
-    auto call = std::upper_bound(m_waiting.begin(), m_waiting.end(), submission.startNs,
-                                 [](int64_t t, const HostCall* c) { return t < c->endNs; });
+    auto call = std::ranges::upper_bound(m_waiting, submission.startNs, {}, &HostCall::endNs);
     // The latest that waited for work still running: calls behind it found an idle device and cost nothing but
     // themselves.
     for (int looked = 0; call != m_waiting.begin() && looked < 64; ++looked) {
@@ -86,8 +81,7 @@ const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs
         if (candidate->startNs >= idleFromNs) continue;
         if (candidate->endNs < idleFromNs && candidate->endNs - candidate->startNs < kShortestWaitNs) return nullptr;
         // What was submitted since then kept the device busy: the wait is over and done with.
-        const auto after = std::lower_bound(m_submissions.begin(), m_submissions.end(), candidate->endNs,
-                                            [](const HostCall* c, int64_t t) { return c->startNs < t; });
+        const auto after = std::ranges::lower_bound(m_submissions, candidate->endNs, {}, &HostCall::startNs);
         const bool first = after == m_submissions.end() || (*after)->startNs >= submission.startNs;
         // A copy in front of which the device was idle waited for itself: the host was late before it came there.
         const bool ownOnly = candidate->kind == store::ApiKind::copy && foundIdle(*candidate);
@@ -97,8 +91,7 @@ const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs
 }
 
 int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
-    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs,
-                                  [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    auto range = std::ranges::upper_bound(m_events.ranges, timeNs, {}, &HostRange::startNs);
     // Ranges nest: the last one to begin that still runs is the innermost.
     for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges; ++looked) {
         --range;
@@ -108,14 +101,12 @@ int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
 }
 
 int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
-    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs,
-                                  [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    auto range = std::ranges::upper_bound(m_events.ranges, timeNs, {}, &HostRange::startNs);
     const HostRange* marked = nullptr;
     for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges && marked == nullptr; ++looked)
         if ((--range)->loadsData) marked = &*range;
     const auto& operations = m_events.operations;
-    auto operation = std::upper_bound(operations.begin(), operations.end(), timeNs,
-                                      [](int64_t t, const HostOperation& o) { return t < o.startNs; });
+    auto operation = std::ranges::upper_bound(operations, timeNs, {}, &HostOperation::startNs);
     for (int looked = 0; operation != operations.begin() && looked < kMostRanges; ++looked)
         if ((--operation)->loadsData)
             return marked != nullptr && marked->endNs >= operation->endNs ? marked->nameId : operation->nameId;
@@ -168,8 +159,7 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     verdict.cause = allocates ? IdleCause::allocator : IdleCause::blockingCall;
     const HostCall* blamed = drained;
     if (allocates && (drained == nullptr || !drained->allocates())) {
-        const auto inside = std::upper_bound(m_waiting.begin(), m_waiting.end(), gap.startNs,
-                                             [](int64_t t, const HostCall* c) { return t < c->endNs; });
+        const auto inside = std::ranges::upper_bound(m_waiting, gap.startNs, {}, &HostCall::endNs);
         for (auto call = inside; call != m_waiting.end() && (*call)->startNs < submission.startNs; ++call)
             if ((*call)->allocates()) blamed = *call;
     }
@@ -215,9 +205,7 @@ std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCaus
             const int64_t waitedNs = communicating.within(gap.startNs, freeNs) + waiting.within(freeNs, gap.endNs);
             const int64_t stallNs = gap.endNs - gap.startNs - waitedNs;
             if (stallNs <= 0) continue;
-            stalls.push_back({step.warmUp ? -1 : step.step, gap.startNs, gap.endNs, stallNs, verdict.cause,
-                              verdict.callId, verdict.callNameId, verdict.rangeNameId, verdict.pageableCopy,
-                              verdict.submissionId, verdict.doing.nameId, verdict.doing.ns, 0});
+            stalls.push_back({verdict, step.warmUp ? -1 : step.step, gap.startNs, gap.endNs, stallNs, 0});
         }
     }
     return stalls;

@@ -11,18 +11,6 @@
 
 namespace rankscope::facts {
 
-struct IdleVerdict {
-    IdleCause cause = IdleCause::other;
-    int64_t blockedUntilNs =
-        INT64_MIN;       // end of the call that had to wait for the device first; INT64_MIN when none did
-    int64_t callId = 0;  // row of api_call that is to blame; 0: none
-    int32_t callNameId = 0;
-    int32_t rangeNameId = 0;    // innermost host range in which the blame lies; 0: none
-    bool pageableCopy = false;  // the call to blame copied from or to pageable memory
-    int64_t submissionId = 0;   // row of api_call of the operation behind the standstill; 0: unknown
-    HostDoing doing;            // what the host did instead, where it was late for long
-};
-
 /// Built once per rank; the events must outlive it.
 class IdleCauses {
   public:

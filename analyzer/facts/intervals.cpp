@@ -6,9 +6,8 @@
 namespace rankscope::facts {
 
 IntervalSet unite(std::vector<Interval> intervals) {
-    const auto byStart = [](const Interval& a, const Interval& b) { return a.startNs < b.startNs; };
-    if (!std::is_sorted(intervals.begin(), intervals.end(), byStart))
-        std::sort(intervals.begin(), intervals.end(), byStart);
+    if (!std::ranges::is_sorted(intervals, {}, &Interval::startNs))
+        std::ranges::sort(intervals, {}, &Interval::startNs);
     size_t used = 0;  // the result grows in place: it never overtakes the input
     for (const Interval& next : intervals) {
         if (next.endNs <= next.startNs) continue;
@@ -61,8 +60,7 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
 }
 
 IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs) {
-    auto first =
-        std::lower_bound(set.begin(), set.end(), startNs, [](const Interval& i, int64_t t) { return i.endNs <= t; });
+    auto first = std::ranges::upper_bound(set, startNs, {}, &Interval::endNs);
     IntervalSet part;
     for (; first != set.end() && first->startNs < endNs; ++first)
         part.push_back({std::max(first->startNs, startNs), std::min(first->endNs, endNs)});
@@ -85,8 +83,7 @@ CoveredLength::CoveredLength(IntervalSet set) : m_set(std::move(set)) {
 }
 
 int64_t CoveredLength::before(int64_t timeNs) const {
-    const auto after = std::upper_bound(m_set.begin(), m_set.end(), timeNs,
-                                        [](int64_t t, const Interval& i) { return t < i.startNs; });
+    const auto after = std::ranges::upper_bound(m_set, timeNs, {}, &Interval::startNs);
     if (after == m_set.begin()) return 0;
     const size_t last = static_cast<size_t>(after - m_set.begin()) - 1;
     return m_lengthBefore[last] + std::min(timeNs, m_set[last].endNs) - m_set[last].startNs;

@@ -20,7 +20,7 @@ namespace {
 std::optional<int> mostCommon(const std::map<int, int>& byRank) {
     std::map<int, int> counts;
     for (const auto& [rank, value] : byRank) ++counts[value];
-    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+    const auto most = std::ranges::max_element(counts, [](const auto& a, const auto& b) {
         return a.second < b.second || (a.second == b.second && a.first < b.first);
     });
     if (most == counts.end()) return std::nullopt;
@@ -34,8 +34,7 @@ CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& us
         const auto use = uses.find(event.op);
         if (use != uses.end()) time[use->second.role] += event.durationNs;
     }
-    const auto most =
-        std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(time, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != time.end()) return most->first;
     return uses.empty() ? CommRole::unknown : uses.begin()->second.role;
 }
@@ -55,14 +54,13 @@ void findReplicas(const TraceFacts& facts, Layout& layout) {
         const std::vector<int>& ranks = facts.communicators.at(id).ranks;
         const auto use = layout.uses[id].find(store::Op::allReduce);
         if (use == layout.uses[id].end() ||
-            !std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return sharding.count(rank) != 0; }))
+            !std::ranges::all_of(ranks, [&](int rank) { return sharding.count(rank) != 0; }))
             continue;
-        const bool crosses = std::all_of(layout.roles.begin(), layout.roles.end(), [&](const auto& other) {
+        const bool crosses = std::ranges::all_of(layout.roles, [&](const auto& other) {
             if (other.second != CommRole::shardedParameters) return true;
             const std::vector<int>& inner = facts.communicators.at(other.first).ranks;
-            return std::count_if(ranks.begin(), ranks.end(), [&](int rank) {
-                       return std::find(inner.begin(), inner.end(), rank) != inner.end();
-                   }) <= 1;
+            return std::ranges::count_if(ranks,
+                                         [&](int rank) { return std::ranges::find(inner, rank) != inner.end(); }) <= 1;
         });
         if (!crosses) continue;
         role = CommRole::replicas;
@@ -129,9 +127,8 @@ void completeDegrees(int world, Layout& layout) {
     if (!whole) return;
     for (std::optional<int>* degree : {&layout.dp, &layout.tp, &layout.pp}) *degree = degree->value_or(1);
     // All-to-alls that do not look like dispatch and combine leave it open.
-    const bool exchanges = std::any_of(layout.uses.begin(), layout.uses.end(), [](const auto& entry) {
-        return std::any_of(entry.second.begin(), entry.second.end(),
-                           [](const auto& use) { return use.second.role == CommRole::experts; });
+    const bool exchanges = std::ranges::any_of(layout.uses, [](const auto& entry) {
+        return std::ranges::any_of(entry.second, [](const auto& use) { return use.second.role == CommRole::experts; });
     });
     if (!exchanges) layout.ep = layout.ep.value_or(1);
 }
@@ -166,7 +163,7 @@ std::string_view toText(CommRole role) {
 }
 
 int Pipeline::stageOf(int rank) const {
-    const auto at = std::find(stages.begin(), stages.end(), rank);
+    const auto at = std::ranges::find(stages, rank);
     return at == stages.end() ? -1 : static_cast<int>(at - stages.begin());
 }
 
@@ -180,7 +177,7 @@ std::vector<int> Layout::ranksOfStage(int stage) const {
     for (const Pipeline& pipeline : pipelines)
         if (stage >= 0 && static_cast<size_t>(stage) < pipeline.stages.size())
             ranks.push_back(pipeline.stages[static_cast<size_t>(stage)]);
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     return ranks;
 }
 
@@ -198,7 +195,7 @@ CommRole Layout::role(int64_t communicator) const {
 
 const Pipeline* Layout::pipelineOf(int rank) const {
     for (const Pipeline& pipeline : pipelines)
-        if (std::find(pipeline.stages.begin(), pipeline.stages.end(), rank) != pipeline.stages.end()) return &pipeline;
+        if (std::ranges::find(pipeline.stages, rank) != pipeline.stages.end()) return &pipeline;
     return nullptr;
 }
 

@@ -79,7 +79,7 @@ class Player {
             awake.push_back((stage + 1) % m_stages);
             awake.push_back((stage + m_stages - 1) % m_stages);
         }
-        return *std::max_element(now.begin(), now.end());
+        return *std::ranges::max_element(now);
     }
 
   private:

@@ -19,7 +19,6 @@ struct SentMessage {
     int64_t sentNs = 0;      // start of the send's kernel
     int64_t receivedNs = 0;  // end of the receive's, or of what is known
     int64_t readyNs = -1;    // start of the receive's kernel; -1 unknown
-    int64_t bytes = -1;
 };
 
 /// Messages of one analysed step, by who sends to whom.
@@ -34,25 +33,20 @@ class MessageCounts {
             m_step = known->steps[static_cast<size_t>(index)].step;
             break;
         }
-        std::map<int, const StepWindow*> windows;
-        for (const RankFacts& rank : facts.ranks)
-            for (const StepWindow& window : rank.steps)
-                if (window.step == m_step) windows[rank.rank] = &window;
         int64_t largest = 0;
         for (const store::P2p& p2p : facts.pointToPoint) largest = std::max(largest, p2p.bytes.value_or(0));
         const int64_t limit = std::max(CommUsage::kTinyBytes, largest / CommUsage::kTinyShare);
         for (const store::P2p& p2p : facts.pointToPoint) {
             if (p2p.srcRank == p2p.dstRank || !p2p.sendArrivalNs || (p2p.bytes && *p2p.bytes <= limit)) continue;
-            const auto window = windows.find(p2p.srcRank);
-            if (window == windows.end() || *p2p.sendArrivalNs < window->second->startNs) continue;
-            if (*p2p.sendArrivalNs >= window->second->startNs + window->second->durNs) continue;
+            const RankFacts* sender = facts.findRank(p2p.srcRank);
+            const StepWindow* step = sender == nullptr ? nullptr : stepAt(sender->steps, *p2p.sendArrivalNs);
+            if (step == nullptr || step->step != m_step) continue;
             m_pairs[{p2p.srcRank, p2p.dstRank}].push_back({p2p.communicatorId, *p2p.sendArrivalNs,
                                                            p2p.recvEndNs.value_or(*p2p.sendArrivalNs),
-                                                           p2p.recvArrivalNs.value_or(-1), p2p.bytes.value_or(-1)});
+                                                           p2p.recvArrivalNs.value_or(-1)});
         }
         for (auto& [pair, list] : m_pairs) {
-            std::sort(list.begin(), list.end(),
-                      [](const SentMessage& a, const SentMessage& b) { return a.sentNs < b.sentNs; });
+            std::ranges::sort(list, {}, &SentMessage::sentNs);
             m_peers[pair.first].first.push_back(pair.second);
             m_peers[pair.second].second.push_back(pair.first);
         }
@@ -76,7 +70,7 @@ class MessageCounts {
         if (out.size() != in.size() || out.empty()) return false;
         std::set<int64_t> receives;  // kernels of rank a that receive from b, by their start
         for (const SentMessage& message : in) receives.insert(message.readyNs);
-        return std::all_of(out.begin(), out.end(), [&](const SentMessage& m) { return receives.count(m.sentNs) != 0; });
+        return std::ranges::all_of(out, [&](const SentMessage& m) { return receives.count(m.sentNs) != 0; });
     }
 
     /// The rank sends to one and receives from another one only.
@@ -101,7 +95,7 @@ std::vector<int> walk(const Neighbours& neighbours, int start) {
     std::set<int> seen{start};
     for (int at = start;;) {
         const std::set<int>& around = neighbours.at(at);
-        const auto next = std::find_if(around.begin(), around.end(), [&](int rank) { return seen.count(rank) == 0; });
+        const auto next = std::ranges::find_if(around, [&](int rank) { return seen.count(rank) == 0; });
         if (next == around.end()) return path;
         path.push_back(at = *next);
         seen.insert(at);
@@ -113,11 +107,10 @@ std::vector<int> openChain(const MessageCounts& messages, const Neighbours& neig
     std::vector<int> path = walk(neighbours, start);
     size_t links = 0;
     for (int rank : path) links += neighbours.at(rank).size();
-    const bool whole = std::all_of(path.begin(), path.end(), [&](int rank) {
+    const bool whole = std::ranges::all_of(path, [&](int rank) {
         const std::set<int>& around = neighbours.at(rank);
-        return around.size() <= 2 && std::all_of(around.begin(), around.end(), [&](int n) {
-                   return std::find(path.begin(), path.end(), n) != path.end();
-               });
+        return around.size() <= 2 &&
+               std::ranges::all_of(around, [&](int n) { return std::ranges::find(path, n) != path.end(); });
     });
     if (!whole || path.size() < 2) return {};
     if (links == 2 * (path.size() - 1)) return path;
@@ -144,7 +137,7 @@ bool isReversed(const MessageCounts& messages, const std::vector<int>& chain) {
 /// How often kernels that fill most of a rank's compute run in a step: all of them run as often for each micro-batch
 /// and virtual stage.
 std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank, int step) {
-    const auto at = std::find_if(ranks.begin(), ranks.end(), [rank](const RankSummary& r) { return r.rank == rank; });
+    const auto at = std::ranges::find_if(ranks, [rank](const RankSummary& r) { return r.rank == rank; });
     if (at == ranks.end()) return {};
     std::vector<std::pair<int64_t, int>> byTime;
     int64_t total = 0;
@@ -174,7 +167,7 @@ void splitTwoStages(const std::vector<RankSummary>& ranks, int step, int message
     for (int v = 1; !counts.empty() && 2 * v - 1 <= messages && v <= 8; ++v) {
         if (messages % (2 * v - 1) != 0) continue;
         const int batches = messages / (2 * v - 1);
-        if (!std::all_of(counts.begin(), counts.end(), [&](int count) { return count % (batches * v) == 0; })) continue;
+        if (!std::ranges::all_of(counts, [&](int count) { return count % (batches * v) == 0; })) continue;
         pipeline.microBatches = batches;
         pipeline.virtualStages = v;
         return;
@@ -197,7 +190,7 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
     if (returned.empty() || sent.empty()) return "unknown";
     const int64_t firstBack = returned.front().receivedNs;
     const auto before =
-        std::count_if(sent.begin(), sent.end(), [firstBack](const SentMessage& m) { return m.receivedNs < firstBack; });
+        std::ranges::count_if(sent, [firstBack](const SentMessage& m) { return m.receivedNs < firstBack; });
     if (before < batches) return "1f1b";
     return "gpipe";
 }
@@ -271,8 +264,7 @@ Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>&
         used.insert(chain.begin(), chain.end());
         exchanges.pipelines.push_back(readChain(messages, ranks, chain));
     }
-    std::sort(exchanges.pipelines.begin(), exchanges.pipelines.end(),
-              [](const Pipeline& a, const Pipeline& b) { return a.stages < b.stages; });
+    std::ranges::sort(exchanges.pipelines, {}, &Pipeline::stages);
     return exchanges;
 }
 

@@ -27,7 +27,7 @@ std::vector<std::string> wordsOf(std::string_view name) {
 
 template <size_t N>
 bool isOneOf(const std::string& word, const std::array<std::string_view, N>& words) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::ranges::find(words, word) != words.end();
 }
 
 }  // namespace
@@ -41,8 +41,7 @@ bool namesDataLoading(std::string_view name) {
     constexpr std::array<std::string_view, 6> kWhole = {"dataloader", "dataloading", "dataload",
                                                         "getbatch",   "nextbatch",   "loadbatch"};
     const std::vector<std::string> words = wordsOf(name);
-    if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return isOneOf(word, kWhole); }))
-        return true;
+    if (std::ranges::any_of(words, [&](const std::string& word) { return isOneOf(word, kWhole); })) return true;
     if (words.size() == 1) return isOneOf(words[0], kWhat);
     for (size_t i = 1; i < words.size(); ++i) {
         const bool forward = isOneOf(words[i - 1], kWhat) && isOneOf(words[i], kHow);

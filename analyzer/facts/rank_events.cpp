@@ -67,8 +67,7 @@ void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
         task.correlation = correlationOf(row.correlationId);
         events.memory.push_back(task);
     });
-    std::sort(events.memory.begin(), events.memory.end(),
-              [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
+    std::ranges::sort(events.memory, {}, &MemoryTask::startNs);
 }
 
 void addCall(CommTask& task, store::Op op, store::DataType type, int64_t communicator, int64_t bytes) {

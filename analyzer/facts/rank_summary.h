@@ -36,22 +36,31 @@ struct IdleGap {
     IdleCause cause = IdleCause::other;
 };
 
+/// What a host was in longest in some time, innermost: an operation, a range or a call.
+struct HostDoing {
+    int32_t nameId = 0;  // 0: nothing that is recorded
+    int64_t ns = 0;
+};
+
+/// Why a device stood still, and which call is to blame.
+struct IdleVerdict {
+    IdleCause cause = IdleCause::other;
+    int64_t blockedUntilNs = INT64_MIN;  // end of the call that had to wait for the device first; INT64_MIN: none did
+    int64_t callId = 0;                  // row of api_call that is to blame; 0: none
+    int32_t callNameId = 0;
+    int32_t rangeNameId = 0;    // innermost host range in which the blame lies; 0: none
+    bool pageableCopy = false;  // the call to blame copied from or to pageable memory
+    int64_t submissionId = 0;   // row of api_call that put the work on the device which ended it; 0: unknown
+    HostDoing doing;            // what the host did instead, where it was late for long
+};
+
 /// Time in which the host kept the device from computing (hostStalls()).
-struct HostStall {
+struct HostStall : IdleVerdict {
     int step = -1;  // its number; -1 in warm-up
     int64_t startNs = 0;
     int64_t endNs = 0;
-    int64_t stallNs = 0;  // end - start without waiting for other ranks
-    IdleCause cause = IdleCause::other;
-    int64_t callId = 0;  // row of api_call that is to blame; 0: none
-    int32_t callNameId = 0;
-    int32_t rangeNameId = 0;    // host range around it; 0: none
-    bool pageableCopy = false;  // that call copied from or to pageable memory
-    int64_t submissionId = 0;   // row of api_call that put the work on the device which ended the stall; 0: unknown
-    int32_t doingNameId = 0;  // what the host was in longest meanwhile, innermost: an operation, a range or a call; 0:
-                              // nothing that is recorded
-    int64_t doingNs = 0;      // how long
-    int64_t pausedNs = 0;     // of stallNs, in which the host stood still (HostPause)
+    int64_t stallNs = 0;   // end - start without waiting for other ranks
+    int64_t pausedNs = 0;  // of it, in which the host stood still (HostPause)
 };
 
 /// A copy over 64 KiB from or to pageable memory.

@@ -33,7 +33,7 @@ std::map<int32_t, Launched> launchedByStream(const RankEvents& events) {
         if (launch != launches.end()) streams[task.streamId].emplace_back(launch->second, task.endNs);
     }
     for (auto& [stream, kernels] : streams) {
-        std::sort(kernels.begin(), kernels.end());
+        std::ranges::sort(kernels);
         for (size_t i = 1; i < kernels.size(); ++i)
             kernels[i].second = std::max(kernels[i].second, kernels[i - 1].second);
     }
@@ -60,7 +60,7 @@ std::vector<StreamWait> streamWaits(const RankEvents& events) {
     std::unordered_map<int64_t, std::vector<std::pair<int64_t, int32_t>>> records;  // event: (call, stream)
     for (const EventRecord& row : events.eventRecords)
         if (const int64_t ns = callNs(row.correlation); ns >= 0) records[row.eventId].emplace_back(ns, row.streamId);
-    for (auto& [event, times] : records) std::sort(times.begin(), times.end());
+    for (auto& [event, times] : records) std::ranges::sort(times);
     std::vector<StreamWait> waits;
     for (const SynchronizationRecord& row : events.synchronizations) {
         const int64_t ns = callNs(row.correlation);
@@ -73,8 +73,7 @@ std::vector<StreamWait> streamWaits(const RankEvents& events) {
         if (after != event->second.begin())
             waits.push_back({row.streamId, ns, (after - 1)->second, (after - 1)->first});
     }
-    std::stable_sort(waits.begin(), waits.end(),
-                     [](const StreamWait& a, const StreamWait& b) { return a.waitedNs < b.waitedNs; });
+    std::ranges::stable_sort(waits, {}, &StreamWait::waitedNs);
     return waits;
 }
 

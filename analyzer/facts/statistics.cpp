@@ -44,7 +44,7 @@ double medianError(const std::vector<double>& values) {
 
 double quantile(std::vector<double> values, double q) {
     if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double at = q * static_cast<double>(values.size() - 1);
     const auto below = static_cast<size_t>(at);
     const size_t above = std::min(below + 1, values.size() - 1);
@@ -53,7 +53,7 @@ double quantile(std::vector<double> values, double q) {
 
 double quartileHalfWidth(std::vector<double> values) {
     if (values.size() < 2) return 0;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return (values[values.size() * 3 / 4] - values[values.size() / 4]) / 2;
 }
 

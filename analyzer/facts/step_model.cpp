@@ -9,8 +9,7 @@ namespace rankscope::facts {
 double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs) {
     std::vector<size_t> byNeed(tasks.size());
     std::iota(byNeed.begin(), byNeed.end(), size_t{0});
-    std::stable_sort(byNeed.begin(), byNeed.end(),
-                     [&](size_t a, size_t b) { return tasks[a].neededAt < tasks[b].neededAt; });
+    std::ranges::stable_sort(byNeed, [&](size_t a, size_t b) { return tasks[a].neededAt < tasks[b].neededAt; });
 
     std::vector<double> ends(tasks.size(), 0);
     double progress = 0;

@@ -125,7 +125,7 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
     facts.collectives = trace.all<store::Collective>();
     std::ranges::sort(facts.collectives, {}, &store::Collective::id);
     facts.members = trace.all<store::CollectiveMember>();
-    std::sort(facts.members.begin(), facts.members.end(), [](const auto& a, const auto& b) {
+    std::ranges::sort(facts.members, [](const auto& a, const auto& b) {
         return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId);
     });
     facts.pointToPoint = trace.all<store::P2p>();
@@ -141,8 +141,9 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
 void readSteps(store::TraceReader& trace, TraceFacts& facts) {
     facts.stepSource = shown(trace.meta("step_source", "none"));
     std::vector<store::Step> steps = trace.all<store::Step>();
-    std::sort(steps.begin(), steps.end(),
-              [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); });
+    std::ranges::sort(steps, [](const auto& a, const auto& b) {
+        return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs);
+    });
     for (RankFacts& rank : facts.ranks) {
         for (const store::Step& row : std::ranges::equal_range(steps, rank.rank, {}, &store::Step::rank))
             rank.steps.push_back({row.step, row.startNs, row.durNs, row.warmUp});

@@ -2,6 +2,7 @@
 #include "analyzer/replay/critical_path.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace rankscope::replay {
@@ -88,7 +89,7 @@ size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vec
     int64_t fromNs = INT64_MAX, untilNs = INT64_MIN;
     size_t count = 0;
     for (const StepTime& time : times) {
-        if (std::find(steps.begin(), steps.end(), time.step) == steps.end()) continue;
+        if (std::ranges::find(steps, time.step) == steps.end()) continue;
         fromNs = std::min(fromNs, time.startNs);
         untilNs = std::max(untilNs, time.startNs + time.durNs);
         ++count;
@@ -118,8 +119,7 @@ std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& sche
     std::vector<PathShare> shares;
     for (const auto& [key, ns] : sums)
         shares.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
-    std::stable_sort(shares.begin(), shares.end(),
-                     [](const PathShare& a, const PathShare& b) { return a.nsPerStep > b.nsPerStep; });
+    std::ranges::stable_sort(shares, std::ranges::greater{}, &PathShare::nsPerStep);
     return shares;
 }
 

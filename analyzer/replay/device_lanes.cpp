@@ -68,8 +68,7 @@ DeviceLanes::DeviceLanes(const facts::RankEvents& events, RankTasks& result) : m
     }
     m_index.finish();
     for (auto& [id, stream] : m_streams)
-        std::sort(stream.unlaunched.begin(), stream.unlaunched.end(),
-                  [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
+        std::ranges::sort(stream.unlaunched, {}, [&](uint32_t piece) { return m_pieces[piece].startNs; });
     m_placed.reserve(m_pieces.size());
 }
 
@@ -99,8 +98,7 @@ void DeviceLanes::submit(int64_t correlation, TaskId launch, int64_t launchNs, s
     }
     std::vector<uint32_t> pieces;
     for (auto at = first; at != last; ++at) pieces.push_back(at->second);
-    std::stable_sort(pieces.begin(), pieces.end(),
-                     [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
+    std::ranges::stable_sort(pieces, {}, [&](uint32_t piece) { return m_pieces[piece].startNs; });
     for (uint32_t piece : pieces) place(piece, launch, launchNs, step, graph);
     orderGraph(firstPlaced);
 }
@@ -270,9 +268,8 @@ int64_t DeviceLanes::endNs(TaskId task) const {
 }
 
 const DeviceLanes::Placed* DeviceLanes::lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const {
-    const auto after = std::upper_bound(placed.begin(), placed.end(), ns, [&](int64_t wanted, uint32_t at) {
-        return wanted < pieceOf(m_placed[at]).endNs;
-    });
+    const auto after =
+        std::ranges::upper_bound(placed, ns, {}, [&](uint32_t at) { return pieceOf(m_placed[at]).endNs; });
     return after == placed.begin() ? nullptr : &m_placed[*(after - 1)];
 }
 
@@ -290,8 +287,8 @@ TaskId DeviceLanes::roomMaker(int32_t id, int64_t startedNs, int64_t returnedNs)
     const auto found = m_streams.find(id);
     if (found == m_streams.end()) return kNoTask;
     const Stream& stream = found->second;
-    const auto after = std::upper_bound(stream.placed.begin(), stream.placed.end(), returnedNs,
-                                        [&](int64_t ns, uint32_t at) { return ns < pieceOf(m_placed[at]).endNs; });
+    const auto after = std::ranges::upper_bound(stream.placed, returnedNs, {},
+                                                [&](uint32_t at) { return pieceOf(m_placed[at]).endNs; });
     if (stream.placed.end() - after < kFullQueue) return kNoTask;
     const TaskId own = after == stream.placed.begin() ? kNoTask : m_placed[*(after - 1)].last;
     return own != kNoTask && endNs(own) > startedNs ? own : lastEndedBy(returnedNs);
@@ -379,8 +376,7 @@ void DeviceLanes::finish(bool eventsKnown) {
     if (!eventsKnown) inferWaits();
     m_result.counts.inferredWaits += static_cast<int64_t>(m_inferred.size());
     setLatencies();
-    std::sort(m_result.comms.begin(), m_result.comms.end(),
-              [](const CommKernel& a, const CommKernel& b) { return a.kernelId < b.kernelId; });
+    std::ranges::sort(m_result.comms, {}, &CommKernel::kernelId);
 }
 
 }  // namespace rankscope::replay

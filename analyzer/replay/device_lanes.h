@@ -22,7 +22,7 @@ class CorrelationIndex {
     }
     void finish() {
         const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
-        if (!std::is_sorted(m_rows.begin(), m_rows.end(), less)) std::stable_sort(m_rows.begin(), m_rows.end(), less);
+        if (!std::is_sorted(m_rows.begin(), m_rows.end(), less)) std::ranges::stable_sort(m_rows, less);
     }
     /// Rows of a correlation id: [first, last) of pairs whose second is the row. Fast when asked in ascending order.
     auto find(int64_t correlation) {

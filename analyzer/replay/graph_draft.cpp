@@ -229,7 +229,7 @@ std::optional<TaskGraph> GraphDraft::seal(std::vector<TaskId>* numbers) && {
         member.transfer = numbered(member.transfer);
     }
     for (StepMark& mark : graph.marks) mark.task = numbered(mark.task);
-    std::sort(graph.marks.begin(), graph.marks.end(), [](const StepMark& a, const StepMark& b) {
+    std::ranges::sort(graph.marks, [](const StepMark& a, const StepMark& b) {
         return std::tuple(a.rank, a.step, a.closes) < std::tuple(b.rank, b.step, b.closes);
     });
     if (numbers != nullptr) *numbers = std::move(number);

@@ -91,8 +91,7 @@ class Joiner {
     Kernel* find(int rank, int64_t kernelId) {
         const auto comms = m_comms.find(rank);
         if (comms == m_comms.end()) return nullptr;
-        const auto at = std::lower_bound(comms->second.begin(), comms->second.end(), kernelId,
-                                         [](const Kernel& k, int64_t id) { return k.kernelId < id; });
+        const auto at = std::ranges::lower_bound(comms->second, kernelId, {}, &Kernel::kernelId);
         return at != comms->second.end() && at->kernelId == kernelId ? &*at : nullptr;
     }
 
@@ -100,8 +99,7 @@ class Joiner {
     Kernel* findAt(int rank, int64_t communicator, int64_t startNs) {
         const auto comms = m_comms.find(rank);
         if (comms == m_comms.end()) return nullptr;
-        auto at = std::lower_bound(comms->second.begin(), comms->second.end(), startNs,
-                                   [](const Kernel& k, int64_t ns) { return k.startNs < ns; });
+        auto at = std::ranges::lower_bound(comms->second, startNs, {}, &Kernel::startNs);
         for (; at != comms->second.end() && at->startNs == startNs; ++at)
             if (at->communicatorId == communicator) return &*at;
         return nullptr;
@@ -119,7 +117,7 @@ class Joiner {
     void joinCollectives() {
         std::vector<uint32_t> byCollective(m_facts.members.size());
         for (uint32_t i = 0; i < byCollective.size(); ++i) byCollective[i] = i;
-        std::stable_sort(byCollective.begin(), byCollective.end(), [&](uint32_t a, uint32_t b) {
+        std::ranges::stable_sort(byCollective, [&](uint32_t a, uint32_t b) {
             return m_facts.members[a].collectiveId < m_facts.members[b].collectiveId;
         });
         std::vector<std::pair<int, Kernel*>> members;
@@ -200,12 +198,11 @@ class Joiner {
             if (groupOf.count(kernel) != 0 || peers.size() < 2) continue;
             std::set<const Kernel*, ByTask> all = peers;
             all.insert(kernel);
-            const bool complete = std::all_of(peers.begin(), peers.end(), [&](const Kernel* peer) {
+            const bool complete = std::ranges::all_of(peers, [&](const Kernel* peer) {
                 const auto theirs = receivers.find(peer);
                 if (theirs == receivers.end() || theirs->second.size() + 1 != all.size() || groupOf.count(peer) != 0)
                     return false;
-                return std::all_of(theirs->second.begin(), theirs->second.end(),
-                                   [&](const Kernel* other) { return all.count(other) != 0; });
+                return std::ranges::all_of(theirs->second, [&](const Kernel* other) { return all.count(other) != 0; });
             });
             if (!complete) continue;
             for (const Kernel* member : all) groupOf[member] = groups;

@@ -28,7 +28,7 @@ std::vector<Side> sidesByKernel(std::span<const MessageEnds> messages) {
         sides.push_back({m.sendKernel, m.receiveKernel, i, m.receiveEndNs >= m.sendEndNs - kSameEndNs});
         sides.push_back({m.receiveKernel, m.sendKernel, i, m.sendEndNs >= m.receiveEndNs - kSameEndNs});
     }
-    std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+    std::ranges::sort(sides, [](const Side& a, const Side& b) {
         return std::tie(a.kernel, a.peer, a.message) < std::tie(b.kernel, b.peer, b.message);
     });
     return sides;

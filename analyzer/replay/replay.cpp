@@ -37,8 +37,7 @@ std::vector<StepTime> recordedSteps(const facts::TraceFacts& facts) {
 std::vector<double> durationsOf(const std::vector<StepTime>& times, const std::vector<int>& steps) {
     std::vector<double> durations;
     for (const StepTime& time : times)
-        if (std::find(steps.begin(), steps.end(), time.step) != steps.end())
-            durations.push_back(static_cast<double>(time.durNs));
+        if (std::ranges::find(steps, time.step) != steps.end()) durations.push_back(static_cast<double>(time.durNs));
     return durations;
 }
 

@@ -141,7 +141,7 @@ std::string markdownText(std::string_view bytes, size_t longest) {
 }
 
 std::string shellWord(std::string_view word) {
-    return !word.empty() && std::all_of(word.begin(), word.end(), isPlain) ? std::string(word) : shellQuoted(word);
+    return !word.empty() && std::ranges::all_of(word, isPlain) ? std::string(word) : shellQuoted(word);
 }
 
 std::string shellQuoted(std::string_view word) {

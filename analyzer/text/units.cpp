@@ -48,7 +48,7 @@ std::string percentText(double share) {
 }
 
 std::vector<std::string> rankRanges(std::vector<int> ranks) {
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     std::vector<std::string> ranges;
     for (size_t i = 0; i < ranks.size();) {
         size_t last = i;
