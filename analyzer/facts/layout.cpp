@@ -10,7 +10,6 @@
 #include <set>
 
 #include "analyzer/facts/comm_usage.h"
-#include "analyzer/facts/pipelines.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::facts {

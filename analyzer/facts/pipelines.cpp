@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/pipelines.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/facts/comm_usage.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/trace_facts.h"
 

@@ -11,7 +11,7 @@
 #include "analyzer/costs/link_peaks.h"
 #include "analyzer/diagnose/account.h"
 #include "analyzer/diagnose/not_judged.h"
-#include "analyzer/facts/attribution.h"
+#include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/delays.h"
 #include "analyzer/job/finding.h"

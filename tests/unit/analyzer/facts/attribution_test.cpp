@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/attribution.h"
 
 #include <gtest/gtest.h>
 
