@@ -10,7 +10,7 @@
 namespace rankscope::costs {
 namespace {
 
-/// "2.28.9", "[2, 21, 5]" and ncclGetVersion()'s 22809 (2804 before 2.9).
+/// Reads "2.28.9", "[2, 21, 5]" and ncclGetVersion()'s 22809 (2804 before 2.9).
 std::optional<NcclVersion> parsed(const std::string& text) {
     std::vector<int> numbers;
     bool inNumber = false;

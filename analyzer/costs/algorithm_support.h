@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm and protocol NCCL has for which function and group (src/device/generate.py, src/graph/tuning.cc and
-// docs/env.rst of NCCL 2.28).
+// Knows which algorithm and protocol NCCL has for which function and group (src/device/generate.py, src/graph/tuning.cc
+// and docs/env.rst of NCCL 2.28).
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace rankscope::costs {
 
-/// The NCCL a job ran with, or the oldest it can have been.
+/// Holds the version of NCCL a job ran with, or the oldest it can have been.
 struct NcclVersion {
     int major = 0;
     int minor = 0;
@@ -23,17 +23,17 @@ struct NcclVersion {
     bool atLeast(int wantedMajor, int wantedMinor) const {
         return major > wantedMajor || (major == wantedMajor && minor >= wantedMinor);
     }
-    /// "allreduce:ring;allgather:ring" in NCCL_ALGO and NCCL_PROTO: read since 2.24 (parseList in src/graph/tuning.cc),
-    /// an unknown word before.
+    /// True when it reads "allreduce:ring;allgather:ring" in NCCL_ALGO and NCCL_PROTO: since 2.24 (parseList in
+    /// src/graph/tuning.cc), an unknown word before.
     bool perFunctionSyntax() const { return atLeast(2, 24); }
     std::string text() const;  // "2.28.9", "2.26 or newer"
 };
 
-/// From what was recorded (meta nccl_version); else from the profiler plugin having been called, which this tool offers
-/// from NCCL 2.26 on. Nothing when neither tells.
+/// Reads the version that was recorded (meta nccl_version); else a profiler plugin that was called tells 2.26 or newer,
+/// from where on this tool offers it. Nothing when neither tells.
 std::optional<NcclVersion> ncclVersionOf(const facts::TraceFacts& facts);
 
-/// A kind of communicator: groups of one shape behave alike.
+/// Describes a kind of communicator: groups of one shape behave alike.
 struct GroupShape {
     int nodes = 1;
     int ranks = 1;
@@ -43,8 +43,8 @@ inline GroupShape shapeOf(const facts::Communicator& communicator) {
     return {communicator.nodes, communicator.size};
 }
 
-/// What the hardware was seen to do: NVLS, CollNet and LL128 depend on it, and a setting that asks for what is not
-/// there fails the job or, with LL128, can corrupt data.
+/// Holds what the hardware was seen to do: NVLS, CollNet and LL128 depend on it, and a setting that asks for what is
+/// not there fails the job or, with LL128, can corrupt data.
 struct SeenChoices {
     std::set<store::Algorithm> algorithms;
     std::set<store::Protocol> protocols;
@@ -55,11 +55,11 @@ struct SeenChoices {
 bool isSupported(store::Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version,
                  const SeenChoices& seen);
 
-/// What NCCL may take by itself although nothing shows that the hardware has it: LL128, which NCCL enables on GPUs of
-/// one kind under NVLink (tuning.cc). Not to be forced.
+/// Returns what NCCL may take by itself although nothing shows that the hardware has it: LL128, which NCCL enables on
+/// GPUs of one kind under NVLink (tuning.cc). It is not to be forced.
 std::vector<AlgorithmChoice> unseenChoices(store::Op op, GroupShape shape, const SeenChoices& seen);
 
-/// All of them.
+/// Returns all that isSupported().
 std::vector<AlgorithmChoice> supportedChoices(store::Op op, GroupShape shape, const std::optional<NcclVersion>& version,
                                               const SeenChoices& seen);
 

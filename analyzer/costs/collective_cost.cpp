@@ -12,8 +12,8 @@ namespace {
 
 using store::Protocol;
 
-/// Of the hardware latencies in NCCL 2.28 (tuning.cc: NVLink, PCIe and network, tree and ring) LL128's place in its
-/// range is 0 to 0.87 above LL's in its own, 0.3 on average. Below: what a place read from a trace may be off by.
+/// Among the hardware latencies in NCCL 2.28 (tuning.cc: NVLink, PCIe and network, tree and ring) LL128's place in its
+/// range is 0 to 0.87 above LL's in its own, 0.3 on average. kBelow is what a place read from a trace may be off by.
 constexpr double kBelow = 0.25, kAbove = 0.87, kBetween = 0.3;
 constexpr double kOtherAlgorithm = 2 * kSameProtocol;
 
@@ -27,32 +27,32 @@ facts::Communicator groupOf(const facts::TraceFacts& facts, GroupShape shape) {
     return {};
 }
 
-/// Of a time, as a share of it, by the end that is further off.
+/// Returns the error of a time, as a share of it, by the end that is further off.
 double errorOf(const facts::Estimate& ns) {
     return std::max(ns.high / ns.expected, ns.expected / std::max(ns.low, 1.0)) - 1;
 }
 
-/// Less of a transfer beside one other that shares its link: at half the rate meanwhile, half of this share at most is
-/// owed to it, which is under CostLine::kError.
+/// A transfer counts as alone with less than this share of it beside another that shares its link: at half the rate
+/// meanwhile, half of this share at most is owed to it, which is under CostLine::kError.
 constexpr double kAlone = 0.05;
 
 }  // namespace
 
-ProtocolStartup::ProtocolStartup(const LinkPeaks& peaks, const facts::TraceFacts& facts, const CostEvidence& evidence) {
+ProtocolLatency::ProtocolLatency(const LinkPeaks& peaks, const facts::TraceFacts& facts, const CostEvidence& evidence) {
     for (const auto& [key, curve] : evidence.curves()) {
         const bool flags = key.choice.protocol == Protocol::ll || key.choice.protocol == Protocol::ll128;
         if (key.from != EvidenceFrom::trace || !flags || !isModelled(key.op, key.choice)) continue;
         const auto link = linkModel(peaks, groupOf(facts, key.shape), key.op);
         if (!link || link->alphaNs <= 0) continue;
-        const Range startup = startupShare(key.choice.protocol), bandwidth = bandwidthShare(key.choice);
+        const Range latency = latencyShare(key.choice.protocol), bandwidth = bandwidthShare(key.choice);
         const double hopsNs = hopsOf(key.op, key.shape.ranks, key.choice.algorithm).high * link->alphaNs;
         for (const auto& [bytes, unused] : curve.timesBySize) {
             const auto time = curve.at(bytes);
             if (!time) continue;
             const double busNs = bytes * facts::busFactor(key.op, key.shape.ranks) / link->bytesPerNs;
             const auto place = [&](double share) {
-                return clamped(((time->expected - busNs / share) / hopsNs - startup.low) /
-                               (startup.high - startup.low));
+                return clamped(((time->expected - busNs / share) / hopsNs - latency.low) /
+                               (latency.high - latency.low));
             };
             const double least = place(bandwidth.low), most = place(bandwidth.high);
             Known& best = m_known[{key.shape, key.choice.protocol}];
@@ -61,12 +61,12 @@ ProtocolStartup::ProtocolStartup(const LinkPeaks& peaks, const facts::TraceFacts
     }
 }
 
-const ProtocolStartup::Known* ProtocolStartup::known(GroupShape shape, Protocol protocol) const {
+const ProtocolLatency::Known* ProtocolLatency::known(GroupShape shape, Protocol protocol) const {
     const auto at = m_known.find({shape, protocol});
     return at == m_known.end() || at->second.doubt > kOtherAlgorithm ? nullptr : &at->second;
 }
 
-facts::Estimate ProtocolStartup::of(GroupShape shape, Protocol protocol) const {
+facts::Estimate ProtocolLatency::of(GroupShape shape, Protocol protocol) const {
     const auto around = [](const Known& known, double below, double shift, double above) {
         const double slack = known.doubt / 2;
         return facts::Estimate{clamped(known.place - below - slack), clamped(known.place + shift),
@@ -123,13 +123,13 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
     group.size = message.shape.ranks;
     group.nodes = message.shape.nodes;
     group.smallestNode = message.smallestNode;
-    const std::optional<LinkModel> told = linkWithStartup(m_peaks, group, message.op);
-    if (told && !m_peaks.atLeast(group, message.op)) return told;
+    const std::optional<LinkModel> given = linkWithLatency(m_peaks, group, message.op);
+    if (given && !m_peaks.atLeast(group, message.op)) return given;
     const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, message.shape, message.op, message.present});
     if (curve == nullptr || !curve->line || !(curve->line->betaNsPerByte > 0) ||
         !isModelled(message.op, message.present))
-        return told;
-    // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs.
+        return given;
+    // These are the times of a byte and of a latency on a link of 1 byte/ns and 1 ns: what the choice itself costs.
     const int ranks = message.shape.ranks;
     const double perByte = collectiveNs({0, 1}, message.op, ranks, 1, message.present).low;
     const double perStart = collectiveNs({1, 1}, message.op, ranks, 0, message.present).high;
@@ -141,14 +141,14 @@ facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message&
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm),
-                startup = startupShare(choice.protocol), bandwidth = bandwidthShare(choice);
-    const facts::Estimate start = m_startup.of(message.shape, choice.protocol);
+                latency = latencyShare(choice.protocol), bandwidth = bandwidthShare(choice);
+    const facts::Estimate start = m_latency.of(message.shape, choice.protocol);
     facts::Estimate rate{0, 0.5, 1};
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
         const Range reached = bandwidthShare(present);
         const double startNs = hopsOf(message.op, message.shape.ranks, present.algorithm).middle() * link.alphaNs *
-                               startup.at(start.expected);
+                               latency.at(start.expected);
         const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;
         const double place = reached.high > reached.low
                                  ? std::clamp((share - reached.low) / (reached.high - reached.low), 0.0, 1.0)
@@ -156,7 +156,7 @@ facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message&
         rate = {std::max(0.0, place - kSameProtocol), place, std::min(1.0, place + kSameProtocol)};
     }
     const auto timeNs = [&](double hopCount, double startPlace, double ratePlace) {
-        return hopCount * link.alphaNs * startup.at(startPlace) + busNs / bandwidth.at(ratePlace);
+        return hopCount * link.alphaNs * latency.at(startPlace) + busNs / bandwidth.at(ratePlace);
     };
     return {timeNs(hops.low, start.low, rate.high) / (1 + CostLine::kError),
             timeNs(hops.middle(), start.expected, rate.expected),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective or a message of a job takes: the one place that is asked, whatever the evidence.
+// Says what a collective or a message of a job takes: the one place that is asked, whatever the evidence.
 #pragma once
 
 #include <map>
@@ -14,18 +14,18 @@ namespace rankscope::costs {
 
 /// Knows what a hop of LL and LL128 costs on this hardware, where collectives of the trace tell. Their shares of a
 /// Simple hop lie in ranges (nccl_formulas.h); a place in a range is 0 at its low end and 1 at its high end.
-class ProtocolStartup {
+class ProtocolLatency {
   public:
-    ProtocolStartup() = default;
-    /// Reads the places of choices that ran where the configured links tell the start-up of Simple.
-    ProtocolStartup(const LinkPeaks& peaks, const facts::TraceFacts& facts, const CostEvidence& evidence);
+    ProtocolLatency() = default;
+    /// Reads the places of choices that ran where the configured links give the latency of Simple.
+    ProtocolLatency(const LinkPeaks& peaks, const facts::TraceFacts& facts, const CostEvidence& evidence);
 
-    /// Of a protocol on groups of a shape: known within half of the range from the same protocol with another
-    /// algorithm; within what NCCL's own table has of LL against LL128 from the other one; else anywhere.
+    /// Returns the place of a protocol on groups of a shape: known within half of the range from the same protocol with
+    /// another algorithm; within what NCCL's own table has of LL against LL128 from the other one; else anywhere.
     facts::Estimate of(GroupShape shape, store::Protocol protocol) const;
 
   private:
-    /// Where the place lies that a measured time speaks for.
+    /// Holds the place that a measured time speaks for.
     struct Known {
         double place = 0.5;
         double doubt = 1;  // width of what is consistent with the time
@@ -35,7 +35,7 @@ class ProtocolStartup {
     std::map<std::pair<GroupShape, store::Protocol>, Known> m_known;  // by the time that tells most
 };
 
-/// Where an estimate comes from, best first.
+/// Says where an estimate comes from, best first.
 enum class Basis : uint8_t {
     measuredHere,  // both choices ran in this trace on groups of this shape, at this size or around it
     sweep,         // both are in nccl-tests tables of this shape
@@ -43,13 +43,13 @@ enum class Basis : uint8_t {
             // not to claim
 };
 
-/// Factors on the recorded transfer time, so that what disturbs the job's links stays in.
+/// Holds factors on the recorded transfer time, so that what disturbs the job's links stays in.
 struct CostEstimate {
     facts::Estimate scale{1, 1, 1};
     Basis basis = Basis::model;
 };
 
-/// One collective of the job.
+/// Describes one collective of the job.
 struct Message {
     GroupShape shape;
     int smallestNode = 1;  // fewest members on one node
@@ -58,41 +58,41 @@ struct Message {
     double bytes = 0;
     AlgorithmChoice present;
     double presentNs = 0;
-    double sharedPart =
-        0;  // of the present time, during which other collectives of its ranks were under way (sharedTransfers())
+    double sharedPart = 0;  // of the present time, beside other collectives of its ranks (sharedTransfers())
 };
 
 class CollectiveCost {
   public:
-    /// Of a job that tells nothing.
+    /// Knows nothing of any job.
     CollectiveCost() = default;
-    /// By the collectives of a job, the peaks of its links and nccl-tests tables.
+    /// Reads the collectives of a job, the peaks of its links and nccl-tests tables.
     CollectiveCost(const facts::TraceFacts& facts, const LinkPeaks& peaks,
                    const std::vector<NcclTestsTable>& tables = {})
         : m_peaks(peaks),
           m_evidence(facts, tables),
-          m_startup(peaks, facts, m_evidence),
+          m_latency(peaks, facts, m_evidence),
           m_lines(fitCosts(facts, peaks)),
           m_version(ncclVersionOf(facts)),
           m_forced(NcclSetting::parse(facts.text("env.NCCL_ALGO"), facts.text("env.NCCL_PROTO"))) {}
 
-    /// What a communicator's operation takes at any size by the times of some, which may be those of a changed job.
-    /// NCCL chooses as the job's variables let it.
+    /// Returns what a communicator's operation takes at any size by the times of some, which may be those of a changed
+    /// job. NCCL chooses as the job's variables let it.
     CollectivePrice price(const facts::Communicator& communicator, store::Op op, CollectivePrice::Sizes sizes) const;
 
-    /// Start-up and time per byte of a communicator's operation, as reports, findings and charts tell them: one number
-    /// for each. nullptr where sizes hardly differ and no peak is known.
+    /// Returns latency and time per byte of a communicator's operation, as reports, findings and charts say them: one
+    /// number for each. nullptr where sizes hardly differ and no peak is known.
     const CostFit* line(int64_t communicator, store::Op op) const;
     const std::vector<CostFit>& lines() const { return m_lines; }
 
-    /// All that was measured, by algorithm and protocol.
+    /// Returns all that was measured, by algorithm and protocol.
     const CostEvidence& evidence() const { return m_evidence; }
 
-    /// With another algorithm or protocol. Nothing where neither measurements nor the model speak.
+    /// Estimates the message with another algorithm or protocol. Nothing where neither measurements nor the model
+    /// speak.
     std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
 
-    /// What NCCL would choose by itself among `allowed` and what it `mayHave`, taken as the one that is estimated
-    /// cheapest. Whichever it takes, it takes no longer than the best of the unfavourable ends of what it has.
+    /// Returns what NCCL would choose by itself among `allowed` and what it `mayHave`, taken as the one with the
+    /// shortest estimate. Whichever it takes, it takes no longer than the best of the pessimistic ends of what it has.
     struct Chosen {
         AlgorithmChoice choice;
         CostEstimate cost;
@@ -100,10 +100,11 @@ class CollectiveCost {
     std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,
                                    const std::vector<AlgorithmChoice>& mayHave = {}) const;
 
-    /// The link under a group as peaks tell it, with the usual start-up where they tell none; else as the line through
-    /// the times of the present choice does once its shares are taken out; else at least what the job reached. The
-    /// shares are ranges, of which the link gets the end that is kindest to the present choice: the least link that
-    /// explains the times, so that what another choice is claimed to gain on it holds whatever the link really is.
+    /// Returns the link under a group as the peaks have it, with the usual latency where they have none; else as the
+    /// line through the times of the present choice has it once its shares are taken out; else at least what the job
+    /// reached. The shares are ranges, of which the link gets the end most favourable to the present choice: the least
+    /// link that explains the times, so that what another choice is claimed to gain on it holds whatever the link
+    /// really is.
     std::optional<LinkModel> linkOf(const Message& message) const;
 
   private:
@@ -114,7 +115,7 @@ class CollectiveCost {
 
     LinkPeaks m_peaks;
     CostEvidence m_evidence;
-    ProtocolStartup m_startup;
+    ProtocolLatency m_latency;
     std::vector<CostFit> m_lines;
     std::optional<NcclVersion> m_version;
     NcclSetting m_forced;

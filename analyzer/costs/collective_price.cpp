@@ -14,7 +14,7 @@ facts::Estimate hull(const facts::Estimate& a, const facts::Estimate& b) {
     return {std::min(a.low, b.low), a.expected, std::max(a.high, b.high)};
 }
 
-/// Further from what was measured a line is known less well.
+/// Widens an estimate with the distance to what was measured: further from it a line is known less well.
 facts::Estimate widened(facts::Estimate estimate, double bytes, double measuredBytes) {
     const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(CostLine::kSmallestRange));
     estimate.low /= 1 + CostLine::kError * away;
@@ -78,10 +78,10 @@ const CollectivePrice::Sizes* CollectivePrice::sizesOf(AlgorithmChoice choice) c
     return line == m_lines.end() ? nullptr : &line->second;
 }
 
-/// By the formulas, and by the intercept of the line through the ends of what was seen: the value where the sizes
-/// differ enough, and no more than it where they do not.
-facts::Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
-    const Range hops = hopsOfStartup(choice);
+/// Estimates the latency by the formulas, and by the intercept of the line through the ends of what was seen: the value
+/// where the sizes differ enough, and no more than it where they do not.
+facts::Estimate CollectivePrice::latency(AlgorithmChoice choice, bool any) const {
+    const Range hops = knownLatencyHops(choice);
     const facts::Estimate& alpha = m_state->alphaNs;
     facts::Estimate start{hops.low * (any ? alpha.low : alpha.expected), hops.middle() * alpha.expected,
                           hops.high * (any ? alpha.high : alpha.expected)};
@@ -101,7 +101,8 @@ facts::Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const
     return {std::max(0.0, intercept - error), intercept, most};
 }
 
-/// Per byte a choice does not get slower with larger messages, and a larger message takes no less than a smaller one.
+/// Holds a price to this: per byte a choice does not get slower with larger messages, and a larger message takes no
+/// less than a smaller one.
 facts::Estimate CollectivePrice::concave(facts::Estimate price, const Sizes& sizes, double bytes) const {
     for (const auto& [size, sample] : sizes) {
         const double least = sample.ns - kErrors * sample.errorNs, most = sample.ns + kErrors * sample.errorNs;
@@ -123,7 +124,8 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
         };
         return concave(widened({between(-kErrors), between(0), between(kErrors)}, bytes, measuredBytes), sizes, bytes);
     }
-    // In proportion to the nearest size beyond its start-up, which leaves the stated link the time for its bytes.
+    // The time grows in proportion from the nearest size beyond its latency, which leaves the stated link the time for
+    // its bytes.
     const double busNs =
         measuredBytes * facts::busFactor(m_op, m_ranks) / (bandwidthShare(choice).high * m_state->link.bytesPerNs);
     const auto timeNs = [&, size = measuredBytes, &price = sample](double startNs, double errors) {
@@ -131,7 +133,7 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
         return start + (ns - start) * bytes / size;
     };
-    const facts::Estimate start = startup(choice, true);
+    const facts::Estimate start = latency(choice, true);
     const double ends[] = {timeNs(start.low, -kErrors), timeNs(start.high, -kErrors), timeNs(start.low, kErrors),
                            timeNs(start.high, kErrors)};
     const facts::Estimate price{*std::min_element(std::begin(ends), std::end(ends)), timeNs(start.expected, 0),
@@ -140,7 +142,7 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
 }
 
 facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
-    const Range hops = hopsOfStartup(choice), share = bandwidthOf(choice);
+    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice);
     const double busBytes = bytes * facts::busFactor(m_op, m_ranks);
     const facts::Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const auto time = [&](double alphaNs, double bytesPerNs) {
@@ -148,10 +150,10 @@ facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) co
                      hops.high * alphaNs + busBytes / (share.low * bytesPerNs)};
     };
     // What is unexplained slows the one or the other, not both.
-    const Range slowLink = time(alpha.low, rate.low), slowStart = time(alpha.high, m_state->link.bytesPerNs);
-    return {std::min(slowLink.low, slowStart.low) / (1 + CostLine::kError),
+    const Range slowLink = time(alpha.low, rate.low), slowLatency = time(alpha.high, m_state->link.bytesPerNs);
+    return {std::min(slowLink.low, slowLatency.low) / (1 + CostLine::kError),
             time(alpha.expected, rate.expected).middle(),
-            std::max(slowLink.high, slowStart.high) * (1 + CostLine::kError)};
+            std::max(slowLink.high, slowLatency.high) * (1 + CostLine::kError)};
 }
 
 facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
@@ -159,8 +161,8 @@ facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) cons
     return sizes != nullptr ? seen(choice, *sizes, bytes) : unseen(choice, bytes);
 }
 
-/// NCCL's choices go from short start-up to high bandwidth as messages grow: larger messages than a seen one get no
-/// choice of less bandwidth than its.
+/// True when NCCL may have taken the choice for this size: its choices go from short latency to high bandwidth as
+/// messages grow, so that larger messages than a seen one get no choice of less bandwidth than its.
 bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
     const double share = bandwidthShare(choice).middle();
     const auto above = m_sizes.lower_bound(bytes);
@@ -175,7 +177,7 @@ std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<Algorith
     return result;
 }
 
-/// Without a stated link: the line through the sizes around. NCCL takes the cheapest of several lines, which is
+/// Without a stated link follows the line through the sizes around. NCCL takes the fastest of several lines, which is
 /// concave: between proportional to bytes and constant.
 std::optional<facts::Estimate> CollectivePrice::betweenSizes(double bytes) const {
     const auto& [smallest, small] = *m_sizes.begin();
@@ -200,7 +202,7 @@ std::optional<facts::Estimate> CollectivePrice::betweenSizes(double bytes) const
         m_sizes, bytes);
 }
 
-/// The link does as it was stated to, as nearly as lines tell.
+/// True when the link does as it was stated to, as nearly as lines tell.
 bool CollectivePrice::explained() const {
     const bool rate = m_state->bytesPerNs.high * (1 + CostLine::kError) >= m_state->link.bytesPerNs;
     return m_free && rate && m_state->alphaNs.expected <= m_state->link.alphaNs * (1 + CostLine::kError);
@@ -229,7 +231,7 @@ std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
         price = hull(price, other);
         cheapestHigh = std::min(cheapestHigh, other.high);
     }
-    // On links that do as they were stated to the cheapest is what NCCL takes.
+    // On links that do as they were stated to NCCL takes the fastest.
     if (explained()) price.high = std::max(price.expected, cheapestHigh);
     for (AlgorithmChoice choice : fitting(m_rules.mayHave, bytes))
         if (chosenBy(choice).low <= atMost) price.low = std::min(price.low, with(choice, bytes).low);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one communicator's operation takes at any size: the times it was seen to take, and what alpha-beta lines of
-// NCCL's algorithms and protocols allow between and beyond them.
+// Estimates what one communicator's operation takes at any size, from the times it was seen to take and what alpha-beta
+// lines of NCCL's algorithms and protocols allow between and beyond them.
 #pragma once
 
 #include <map>
@@ -12,23 +12,23 @@
 
 namespace rankscope::costs {
 
-/// Times of one size, of the member that takes longest.
+/// Holds the times of one size, of the member that takes longest.
 struct SizedPrice {
     double ns = 0;       // median
     double errorNs = 0;  // standard error of it
     AlgorithmChoice choice;
 };
 
-/// What is known of the hop and of the rate under a communicator, whatever runs on it. `link` is what the links were
-/// stated to do: no link is faster. A time beyond what the formulas allow at the stated rate is laid to the rate, as
-/// far as `low` and `high` may be laid to the start-up as well.
+/// Holds what is known of the hop and of the rate under a communicator, whatever runs on it. `link` is what the links
+/// were stated to do: no link is faster. A time beyond what the formulas allow at the stated rate is laid to the rate,
+/// as far as `low` and `high` may be laid to the latency as well.
 struct LinkState {
     LinkModel link;
     facts::Estimate alphaNs;     // per hop, of Simple
     facts::Estimate bytesPerNs;  // bus bandwidth of a choice that reaches all of it
 };
 
-/// What NCCL may choose from.
+/// Holds what NCCL may choose from.
 struct ChoiceRules {
     std::vector<AlgorithmChoice> allowed;  // and known to be there
     std::vector<AlgorithmChoice> mayHave;  // allowed, but never seen on this hardware
@@ -38,17 +38,17 @@ class CollectivePrice {
   public:
     using Sizes = std::map<double, SizedPrice>;  // by bytes
 
-    /// `link`: nothing where no start-up or no bandwidth is stated.
+    /// `link` is nothing where no latency or no bandwidth is stated.
     CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link, ChoiceRules rules);
 
-    /// ns. A size that was seen takes what it took. Else the line of the choice that NCCL takes for this size: through
-    /// the sizes seen of it, where they differ enough, else from the nearest one with the start-up of the formulas.
-    /// NCCL chooses by the links as they were stated to be, within the rules, and consistently with what it was seen to
-    /// choose; seen choices that this cannot explain were forced, and then there are no others. nullopt: sizes too
-    /// alike and no links.
+    /// Returns the time, ns. A size that was seen takes what it took. Else it follows the line of the choice that NCCL
+    /// takes for this size: through the sizes seen of it, where they differ enough, else from the nearest one with the
+    /// latency of the formulas. NCCL chooses by the links as they were stated to be, within the rules, and consistently
+    /// with what it was seen to choose; seen choices that this cannot explain were forced, and then there are no
+    /// others. nullopt: sizes too alike and no links.
     std::optional<facts::Estimate> ns(double bytes) const;
 
-    /// As ns() takes it.
+    /// Returns the link as ns() takes it.
     std::optional<LinkState> state() const { return m_state; }
 
   private:
@@ -56,15 +56,15 @@ class CollectivePrice {
 
     void readChoices();
     void readState();
-    void readStartup();
+    void readLatency();
     void readShares();
     Range bandwidthOf(AlgorithmChoice choice) const;
-    Range hopsOfStartup(AlgorithmChoice choice) const;
+    Range knownLatencyHops(AlgorithmChoice choice) const;
     bool explained() const;
     Range healthyNs(AlgorithmChoice choice, double bytes) const;
-    /// `any`: whatever the evidence allows; else as far as the formulas leave it open at the expected hop.
-    facts::Estimate startup(AlgorithmChoice choice, bool any) const;
-    Range startupHops(AlgorithmChoice choice) const;
+    /// `any` allows whatever the evidence does; else what the formulas leave open at the expected hop.
+    facts::Estimate latency(AlgorithmChoice choice, bool any) const;
+    Range latencyHops(AlgorithmChoice choice) const;
     const Sizes* sizesOf(AlgorithmChoice choice) const;  // nullptr: never seen
     facts::Estimate concave(facts::Estimate price, const Sizes& sizes, double bytes) const;
     facts::Estimate seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const;
@@ -82,7 +82,7 @@ class CollectivePrice {
     std::vector<std::pair<AlgorithmChoice, Sizes>> m_lines;  // by choice
     struct Shares {
         AlgorithmChoice choice;
-        Range bandwidth, startup;  // of the rate; of alpha, all hops
+        Range bandwidth, latency;  // of the rate; of alpha, all hops
     };
     std::vector<Shares> m_shares;  // of what was seen
     bool m_free = false;           // NCCL's choices are its own

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured of collectives: transfer times by shape of the group, operation, algorithm and protocol, from the
-// trace and from nccl-tests. The two sources are never mixed in one comparison: a test's time holds launches that a
+// Holds what was measured of collectives: transfer times by shape of the group, operation, algorithm and protocol, from
+// the trace and from nccl-tests. The two sources are never mixed in one comparison: a test's time holds launches that a
 // trace's does not.
 #pragma once
 
@@ -23,7 +23,7 @@ struct CurveKey {
     EvidenceFrom from = EvidenceFrom::trace;
     GroupShape shape;
     store::Op op = store::Op::unknown;
-    AlgorithmChoice choice;  // unknown algorithm and protocol: what NCCL chose by itself, not told which
+    AlgorithmChoice choice;  // unknown algorithm and protocol: NCCL chose by itself, unknown which
 
     auto operator<=>(const CurveKey&) const = default;
 };
@@ -38,7 +38,8 @@ struct CostCurve {
 
     size_t samples() const { return sampleCount(timesBySize); }
     double totalNs() const { return costs::totalNs(timesBySize); }
-    /// ns, with what the samples and the size leave open. Nothing beyond kExtrapolation of the sizes measured.
+    /// Returns the time, ns, with what the samples and the size leave open. Nothing beyond kExtrapolation of the sizes
+    /// measured.
     std::optional<facts::Estimate> at(double bytes) const;
 
     static constexpr size_t kFewestAtOneSize = 3;
@@ -52,7 +53,7 @@ class CostEvidence {
 
     const CostCurve* find(const CurveKey& key) const;
     const std::map<CurveKey, CostCurve>& curves() const { return m_curves; }
-    /// Algorithms and protocols that ran on this hardware.
+    /// Returns the algorithms and protocols that ran on this hardware.
     const SeenChoices& seen() const { return m_seen; }
 
   private:
@@ -62,7 +63,7 @@ class CostEvidence {
 };
 
 /// Tells which transfers had the links to themselves: one that another slows down tells of the links' load as much as
-/// of its own protocol. By id of a collective, the share of its transfer during which a rank of it had another
+/// of its own protocol. Returns by id of a collective the share of its transfer during which a rank of it had another
 /// communicator's collective under way as well; the busiest rank counts. Those that had none are not in it.
 std::map<int64_t, double> sharedTransfers(const facts::TraceFacts& facts);
 

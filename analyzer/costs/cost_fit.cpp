@@ -18,8 +18,8 @@ struct Point {
 
 constexpr double kAlike = 1.1;  // sizes closer than this count as one: a slope between them is their noise
 
-/// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh
-/// the others.
+/// Takes the median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not
+/// outweigh the others.
 std::vector<Point> medianPerSize(const TimesBySize& timesBySize) {
     std::vector<Point> points;
     for (auto first = timesBySize.begin(); first != timesBySize.end();) {
@@ -35,7 +35,8 @@ std::vector<Point> medianPerSize(const TimesBySize& timesBySize) {
     return points;
 }
 
-/// Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the range.
+/// Fits by Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the
+/// range.
 CostLine theilSen(std::vector<Point> points) {
     constexpr size_t kMost = 64;
     if (points.size() > kMost) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfer time of messages as alpha + beta x bytes (Hockney, Parallel Computing 20(3), 1994).
+// Fits the transfer time of messages as alpha + beta x bytes (Hockney, Parallel Computing 20(3), 1994).
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ struct CostLine {
     std::string source;  // fit | link peak as prior | best bandwidth reached as prior
 
     double timeNs(double bytes) const { return alphaNs + betaNsPerByte * bytes; }
-    /// n* = alpha / beta: a message of this size spends half its time on start-up.
+    /// Returns n* = alpha / beta: a message of this size spends half its time on latency.
     double crossoverBytes() const { return betaNsPerByte > 0 ? alphaNs / betaNsPerByte : 0; }
 
     static constexpr double kSmallestRange = 4;  // sizes must differ by this factor for a line to mean something
@@ -28,7 +28,7 @@ struct CostLine {
     static constexpr double kError = 0.05;
 };
 
-/// The line of a communicator's operation.
+/// Is the line of a communicator's operation.
 struct CostFit : CostLine {
     int64_t communicatorId = 0;
     store::Op op = store::Op::unknown;
@@ -36,21 +36,21 @@ struct CostFit : CostLine {
     std::optional<double> ceiling;  // highest possible bus bandwidth, bytes per ns
 };
 
-/// Times (ns) by the size of the message (bytes).
+/// Holds times (ns) by the size of the message (bytes).
 using TimesBySize = std::map<double, std::vector<double>>;
 
 size_t sampleCount(const TimesBySize& times);
 double totalNs(const TimesBySize& times);
 
-/// Theil-Sen through the median time of each size; sizes within 10 % count as one. Where they differ by less than
-/// CostLine::kSmallestRange they do not tell start-up from bandwidth: then the rate is taken to be `ceiling` (bus
-/// bandwidth of `op` over `ranks`, bytes per ns; `atLeast`: only the best that was reached), and there is no line
+/// Fits a line by Theil-Sen through the median time of each size; sizes within 10 % count as one. Where they differ by
+/// less than CostLine::kSmallestRange they do not tell latency from bandwidth: then the rate is taken to be `ceiling`
+/// (bus bandwidth of `op` over `ranks`, bytes per ns; `atLeast`: only the best that was reached), and there is no line
 /// without it. Neither parameter is negative.
 std::optional<CostLine> lineThrough(const TimesBySize& times, store::Op op, int ranks,
                                     const std::optional<double>& ceiling = {}, bool atLeast = false);
 
-/// Lines for every (communicator, op) with sizes and transfer times, through the choice of algorithm and protocol that
-/// takes most of its time.
+/// Fits a line for every (communicator, op) with sizes and transfer times, through the choice of algorithm and protocol
+/// that takes most of its time.
 std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& peaks);
 
 }  // namespace rankscope::costs

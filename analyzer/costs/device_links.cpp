@@ -15,7 +15,7 @@
 namespace rankscope::costs {
 namespace {
 
-/// One row: a name that holds `name` as a word and, where given, `also` anywhere. The first row that fits counts: what
+/// Describes names that hold `name` as a word and, where given, `also` anywhere. The first row that fits counts: what
 /// is special stands before what is common.
 struct Row {
     std::string_view name;
@@ -105,7 +105,8 @@ const Row* rowOf(const std::string& name) {
 /// Rates of equal hardware differ by what a driver rounds.
 constexpr double kEqualRates = 1.05;
 
-/// A rate as the machine gave it, bytes per ns; 0 where it gave none, or one that no link of today has (a damaged row).
+/// Returns a rate as the machine gave it, bytes per ns; 0 where it gave none, or one that no link of today has (a
+/// damaged row).
 double rateOf(const store::MachineLink& link) {
     const double rate = static_cast<double>(link.bytesPerS.value_or(0)) / 1e9;
     return rate > 0 && rate <= store::LinkSpec::kMostGbps ? rate : 0;
@@ -124,7 +125,7 @@ std::string generationText(const char* kind, const std::optional<int64_t>& gener
     return generation ? fmt::format("{} {}", kind, *generation) : std::string(kind);
 }
 
-/// The slowest of several ports; `what` names them where they differ.
+/// Returns the slowest of several ports; `what` names them where they differ.
 template <typename Key>
 std::optional<LinkClass> slowest(const std::map<Key, Port>& ports, const char* what,
                                  const std::map<Key, std::string>& names) {

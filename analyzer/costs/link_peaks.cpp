@@ -28,7 +28,7 @@ const KindWords& kindWords(PeakKind kind) {
     return kWords[static_cast<size_t>(kind)];
 }
 
-/// What the sources say of one class, the best first.
+/// Holds what the sources say of one class, the best first.
 using Candidates = std::vector<LinkClass>;
 
 std::optional<LinkClass> classOf(const std::optional<store::LinkSpecClass>& told, const std::string& source) {
@@ -71,13 +71,13 @@ std::string joinSources(const LinkPeaks& peaks) {
     return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-/// "inside a node 200 GB/s, start-up 6 us".
+/// Writes "inside a node 200 GB/s, start-up 6 us".
 std::string classText(const char* place, const std::optional<LinkClass>& link) {
     if (!link) return fmt::format("{} unknown", place);
-    const std::string startup =
+    const std::string latency =
         link->alphaNs > 0 ? fmt::format(", start-up {:.4g} us", link->alphaNs / 1000) : std::string();
     return fmt::format("{} {}{}{}", place, link->kind == PeakKind::atLeast ? "at least " : "", rateText(*link),
-                       startup);
+                       latency);
 }
 
 struct Ceiling {
@@ -85,19 +85,19 @@ struct Ceiling {
     PeakKind kind = PeakKind::told;
 };
 
-/// What limits the bus bandwidth: between nodes the cards, or the port that feeds them.
+/// Returns what limits the bus bandwidth: between nodes the NICs, or the port that feeds them.
 std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const facts::Communicator& communicator,
                                  store::Op op = store::Op::unknown) {
     const auto &intra = peaks.intra, &inter = peaks.inter;
     if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, intra->kind}) : std::nullopt;
     if (!inter) return std::nullopt;
-    const double cards = cardsPerRank(communicator, op) * inter->bytesPerNs;
+    const double nics = nicsPerRank(communicator, op) * inter->bytesPerNs;
     if (!intra || (intra->kind == PeakKind::atLeast && inter->kind != PeakKind::atLeast))
-        return Ceiling{cards, inter->kind};
-    // A port carries at least what one card does, which it feeds.
+        return Ceiling{nics, inter->kind};
+    // A port carries at least what one NIC does, which it feeds.
     const double port =
         intra->kind == PeakKind::atLeast ? std::max(intra->bytesPerNs, inter->bytesPerNs) : intra->bytesPerNs;
-    return port < cards ? Ceiling{port, intra->kind} : Ceiling{cards, inter->kind};
+    return port < nics ? Ceiling{port, intra->kind} : Ceiling{nics, inter->kind};
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ const char* toText(PeakKind kind) {
     return kindWords(kind).text;
 }
 
-double cardsPerRank(const facts::Communicator& communicator, store::Op op) {
+double nicsPerRank(const facts::Communicator& communicator, store::Op op) {
     if (store::isP2p(op)) return 1;
     if (op != store::Op::allToAll) return std::max(1, communicator.smallestNode);
     return static_cast<double>(std::max(1, communicator.size - 1)) /

@@ -10,16 +10,16 @@
 
 namespace rankscope::costs {
 
-/// How a peak is known, the best way first.
+/// Says how a peak is known, the best source first.
 enum class PeakKind : uint8_t {
-    told,         // by the user: --links, RANKSCOPE_LINKS, a configuration file
+    told,         // given by the user: --links, RANKSCOPE_LINKS, a configuration file
     measured,     // an nccl-tests table or a sweep
     machine,      // NVML, InfiniBand and network interfaces of the hosts that ran the job
     deviceTable,  // a data sheet, found by the name of the device
     atLeast,      // the best that this job reached: a lower bound, and verdicts on it say 'at least'
 };
 
-/// "told", "measured", "machine", "device_table", "at_least".
+/// Returns "told", "measured", "machine", "device_table" or "at_least".
 const char* toText(PeakKind kind);
 
 /// True where the peak is a rate by its specification, of which NCCL reaches a part: 0.78 on eight A100 (235 of 300
@@ -28,12 +28,12 @@ bool isNominal(PeakKind kind);
 
 struct LinkClass {
     double bytesPerNs = 0;  // = GB/s (1e9), one direction, per rank
-    double alphaNs = 0;     // start-up per hop; 0 when not known
+    double alphaNs = 0;     // latency per hop; 0 when not known
     PeakKind kind = PeakKind::told;
-    std::string source = {};  // what told it, for a reader: "--links", "NVML: 18 links of NVLink 4"
+    std::string source = {};  // where it is from, for a reader: "--links", "NVML: 18 links of NVLink 4"
 };
 
-/// What the links can do. `intra` is a rank's port inside its node, `inter` its own NIC.
+/// Says what the links can do. `intra` is a rank's port inside its node, `inter` its own NIC.
 struct LinkPeaks {
     std::optional<LinkClass> intra;
     std::optional<LinkClass> inter;
@@ -41,30 +41,30 @@ struct LinkPeaks {
     std::vector<std::string> warnings;        // sources that contradict each other or cannot be read
     std::vector<std::string> unknownDevices;  // names that no row of the device table has, where that table was asked
 
-    /// Highest bus bandwidth that an operation of this communicator can reach: inside a node intra; over nodes
-    /// min(intra, k * inter), k = cardsPerRank(). What a port carries at least is no limit to a card whose rate is
+    /// Returns the highest bus bandwidth that an operation of this communicator can reach: inside a node intra; over
+    /// nodes min(intra, k * inter), k = nicsPerRank(). What a port carries at least is no limit to a NIC whose rate is
     /// known.
     std::optional<double> busCeiling(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
     /// True where that ceiling is a lower bound: the best that this job reached.
     bool atLeast(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
-    /// How that ceiling is known: the kind of the class that sets it; told where there is none.
+    /// Returns how that ceiling is known: the kind of the class that sets it; told where there is none.
     PeakKind ceilingKind(const facts::Communicator& communicator) const;
-    /// Slowest start-up per hop of the links it uses, 0 when unknown.
+    /// Returns the longest latency per hop of the links it uses, 0 when unknown.
     double alphaPerHop(const facts::Communicator& communicator) const;
 };
 
-/// Network cards whose rates add up to the bus bandwidth of an operation over nodes. NCCL's rings use every card of a
-/// node, so that the node with the fewest members counts; a message has its sender's; in an all-to-all of P ranks the
-/// P - k of P parts that leave a node with k members go through each sender's own.
-double cardsPerRank(const facts::Communicator& communicator, store::Op op);
+/// Returns how many NICs' rates add up to the bus bandwidth of an operation over nodes. NCCL's rings use every NIC of a
+/// node, so that the node with the fewest members counts; a message has its sender's; in an all-to-all of P ranks the P
+/// - k of P parts that leave a node with k members go through each sender's own.
+double nicsPerRank(const facts::Communicator& communicator, store::Op op);
 
-/// Two ranks that send each other messages.
+/// Makes a communicator of two ranks that send each other messages.
 facts::Communicator pairOfRanks(bool betweenNodes);
 
-/// What a user of an analysis says of the links, beside what the trace holds.
+/// Holds what a user of an analysis says of the links, beside what the trace holds.
 struct LinkSources {
-    /// Link specifications (store::parseLinkSpec) and who gave them, the one that counts first. A class that one leaves
-    /// out is looked for in the next.
+    /// Holds link specifications (store::parseLinkSpec) and who gave them, the one that counts first. A class that one
+    /// leaves out is looked for in the next.
     struct Told {
         std::string text;
         std::string source;  // "--links"
@@ -73,32 +73,32 @@ struct LinkSources {
     std::optional<LinkClass> measuredIntra, measuredInter;  // of nccl-tests tables: measuredLinks
 };
 
-/// Each class by the best source that has it: told by `given`, told when the run was made, measured, the machine's, the
-/// device table's. Sources further back that differ by more than kContradiction are a warning.
+/// Takes each class from the best source that has it: `given`, what was given when the run was made, measured, the
+/// machine, the device table. Sources further back that differ by more than kContradiction are a warning.
 LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& given = {});
 
 /// Writes `source` anew from those of the classes.
 void nameSources(LinkPeaks& peaks);
 
-/// Of one specification, without a trace. What cannot be read is unknown.
+/// Reads one specification, without a trace. What cannot be read is unknown.
 LinkPeaks parseLinkPeaks(const std::string& text);
 
-/// One line for people: "inside a node 200 GB/s, start-up 6 us (told: --links); between nodes unknown". `nodes` is that
-/// of the job: one node needs nothing between.
+/// Writes one line for people: "inside a node 200 GB/s, start-up 6 us (told: --links); between nodes unknown". `nodes`
+/// is that of the job: one node needs nothing between.
 std::string linkPeaksText(const LinkPeaks& peaks, size_t nodes);
 
-/// The command that helps where no peak is known.
+/// Names the command that helps where no peak is known.
 constexpr const char* kTellLinks =
     "rankscope analyze NAME --links \"intra:gbps=200;inter:gbps=40\", with your own links' 1e9 bytes/s per rank";
 
 struct LinkPeakThresholds {
-    // Nominal rates and what users tell differ by a fifth (NCCL reaches 80 to 95 % of a rate), NVLink SHARP by half;
+    // Nominal rates and what users give differ by a fifth (NCCL reaches 80 to 95 % of a rate), NVLink SHARP by half;
     // twice is another link or another unit.
     static constexpr double kContradiction = 2;
 };
 
-/// GB/s that a pinned copy is taken to run at when the trace has none: PCIe 4.0 x16, the slowest host link of devices
-/// that train today.
+/// A pinned copy is taken to run at this rate, GB/s, when the trace has none: PCIe 4.0 x16, the slowest host link of
+/// devices that train today.
 inline constexpr double kUnseenPinnedGbps = 25;
 
 }  // namespace rankscope::costs

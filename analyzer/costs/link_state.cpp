@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the times of a communicator's operation tell of its link, and of what the protocols reach on it.
+// Reads what the times of a communicator's operation tell of its link, and of what the protocols reach on it.
 #include <algorithm>
 #include <cmath>
 
@@ -9,9 +9,9 @@
 namespace rankscope::costs {
 namespace {
 
-constexpr double kMostlyStartup = 0.8;  // share of a time from which on it speaks for the start-up
+constexpr double kMostlyLatency = 0.8;  // share of a time from which on it speaks for the latency
 
-/// Where a value lies in its range, 0 at the low end.
+/// Returns where a value lies in its range, 0 at the low end.
 Range placesOf(const Range& known, const Range& range) {
     if (range.high <= range.low) return {0, 1};
     return {(known.low - range.low) / (range.high - range.low), (known.high - range.low) / (range.high - range.low)};
@@ -22,29 +22,29 @@ Range atPlaces(const Range& range, const Range& places) {
     return {at(places.low), at(places.high)};
 }
 
-/// `value` as far as it lies in `range`.
+/// Returns `value` as far as it lies in `range`.
 Range within(const Range& value, const Range& range) {
     return {std::clamp(value.low, range.low, range.high), std::clamp(value.high, range.low, range.high)};
 }
 
 }  // namespace
 
-/// A choice as the formulas know it: what they do not know counts as a ring, of which everything may be start-up or
-/// nothing.
-Range CollectivePrice::startupHops(AlgorithmChoice choice) const {
-    const Range hops = hopsOf(m_op, m_ranks, choice.algorithm), share = startupShare(choice.protocol);
+/// Returns the latency hops of a choice as the formulas know it: what they do not know counts as a ring, of which
+/// everything may be latency or nothing.
+Range CollectivePrice::latencyHops(AlgorithmChoice choice) const {
+    const Range hops = hopsOf(m_op, m_ranks, choice.algorithm), share = latencyShare(choice.protocol);
     return {isModelled(m_op, choice) ? hops.low * share.low : 0, hops.high * share.high};
 }
 
 /// Stated values hold as far as they and the formulas explain the times. What they leave lies in the rate or in the
-/// start-up.
+/// latency.
 void CollectivePrice::readState() {
-    readStartup();
+    readLatency();
     std::optional<Range> rate;
     for (const auto& [choice, sizes] : m_lines) {
         const auto& [bytes, largest] = *sizes.rbegin();
-        const facts::Estimate start = startup(choice, false);
-        if (!isModelled(m_op, choice) || start.high > kMostlyStartup * largest.ns)
+        const facts::Estimate start = latency(choice, false);
+        if (!isModelled(m_op, choice) || start.high > kMostlyLatency * largest.ns)
             continue;  // tells nothing of the rate
         const Range share = bandwidthShare(choice);
         const auto rateBehind = [&, busBytes = bytes * facts::busFactor(m_op, m_ranks),
@@ -62,20 +62,20 @@ void CollectivePrice::readState() {
     m_state->bytesPerNs = {low, high >= peak ? peak : std::sqrt(low * high), high};
 }
 
-/// The share of the bandwidth that a protocol reaches here, and its share of the start-up, where its messages are large
-/// or small enough to tell.
+/// Reads the share of the bandwidth that a protocol reaches here, and its share of the latency, where its messages are
+/// large or small enough to tell.
 void CollectivePrice::readShares() {
     const facts::Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const double least = rate.expected >= rate.high ? rate.expected : rate.low;
     for (const auto& [choice, sizes] : m_lines) {
         if (!isModelled(m_op, choice)) continue;
-        const Range bandwidth = bandwidthShare(choice), hops = startupHops(choice);
+        const Range bandwidth = bandwidthShare(choice), hops = latencyHops(choice);
         const auto& [largeBytes, large] = *sizes.rbegin();
         const auto& [smallBytes, small] = *sizes.begin();
-        const facts::Estimate start = startup(choice, false);
+        const facts::Estimate start = latency(choice, false);
         const auto share = [&, busBytes = largeBytes * facts::busFactor(m_op, m_ranks), ns = large.ns](
                                double startNs, double bytesPerNs) {
-            return busBytes / std::max(ns - startNs, (1 - kMostlyStartup) * ns) / bytesPerNs;
+            return busBytes / std::max(ns - startNs, (1 - kMostlyLatency) * ns) / bytesPerNs;
         };
         const Range reached = within({share(start.low, rate.high), share(start.high, least)}, bandwidth);
         const auto startNs = [&, busBytes = smallBytes * facts::busFactor(m_op, m_ranks), ns = small.ns](
@@ -98,28 +98,28 @@ Range CollectivePrice::bandwidthOf(AlgorithmChoice choice) const {
     return known.value_or(range);
 }
 
-Range CollectivePrice::hopsOfStartup(AlgorithmChoice choice) const {
-    const Range range = startupHops(choice);
+Range CollectivePrice::knownLatencyHops(AlgorithmChoice choice) const {
+    const Range range = latencyHops(choice);
     std::optional<Range> known;
     for (const Shares& seen : m_shares) {
-        if (seen.choice == choice) return seen.startup;
+        if (seen.choice == choice) return seen.latency;
         // Hops of trees and rings with one protocol differ by as much of the range in NCCL's table (tuning.cc).
         if (seen.choice.protocol != choice.protocol) continue;
-        const Range places = placesOf(seen.startup, startupHops(seen.choice));
+        const Range places = placesOf(seen.latency, latencyHops(seen.choice));
         known = atPlaces(range, {places.low - 2 * kSameProtocol, places.high + 2 * kSameProtocol});
     }
     return known.value_or(range);
 }
 
-/// As NCCL prices it, which knows nothing of what ails the links.
+/// Prices a choice as NCCL does, which knows nothing of what ails the links.
 Range CollectivePrice::healthyNs(AlgorithmChoice choice, double bytes) const {
-    const Range hops = hopsOfStartup(choice), share = bandwidthOf(choice);
+    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice);
     const double busNs = bytes * facts::busFactor(m_op, m_ranks) / m_state->link.bytesPerNs;
     return {hops.low * m_state->link.alphaNs + busNs / share.high,
             hops.high * m_state->link.alphaNs + busNs / share.low};
 }
 
-void CollectivePrice::readStartup() {
+void CollectivePrice::readLatency() {
     const double stated = m_state->link.alphaNs, peak = m_state->link.bytesPerNs;
     double slowest = peak;
     std::optional<double> highest;
@@ -130,12 +130,12 @@ void CollectivePrice::readStartup() {
     for (const auto& [bytes, sample] : m_sizes) {
         if (!isModelled(m_op, sample.choice)) continue;
         const double busNs = bytes * facts::busFactor(m_op, m_ranks), ns = sample.ns + kErrors * sample.errorNs;
-        const Range hops = startupHops(sample.choice), share = bandwidthShare(sample.choice);
+        const Range hops = latencyHops(sample.choice), share = bandwidthShare(sample.choice);
         const double unexplained = std::max(0.0, ns - busNs / (share.high * peak)) / hops.high;
         highest = std::min(highest.value_or(unexplained), unexplained);
-        // A small message, whose bytes do not account for its time, tells how long start-up is if not as stated.
+        // A small message, whose bytes do not account for its time, tells how long the latency is if not as stated.
         const double least = (sample.ns - busNs / (share.low * slowest)) / hops.high;
-        if (least * hops.high > kMostlyStartup * sample.ns)
+        if (least * hops.high > kMostlyLatency * sample.ns)
             alpha.expected = std::clamp(alpha.expected, least, std::max(least, ns / hops.low));
     }
     alpha.low = std::min(stated, alpha.expected);

@@ -12,8 +12,8 @@ using store::Algorithm;
 using store::Op;
 using store::Protocol;
 
-/// Share of the link's bandwidth. LL: at best half; NCCL's table goes down to a quarter where the SMs cannot poll the
-/// flags fast enough.
+/// Returns the share of the link's bandwidth. LL reaches half at best; NCCL's table goes down to a quarter where the
+/// SMs cannot poll the flags fast enough.
 Range bandwidthShare(AlgorithmChoice choice) {
     if (choice.algorithm == Algorithm::pat) return {0.7, 0.8};  // tuning.cc: 0.75
     Range share{1, 1};
@@ -26,8 +26,9 @@ Range bandwidthShare(AlgorithmChoice choice) {
     return share;
 }
 
-/// Start-up per hop against that of Simple (baseLat and hwLat of tuning.cc: LL 0.18 to 0.36, LL128 0.29 to 0.6 of it).
-Range startupShare(Protocol protocol) {
+/// Returns the latency per hop against that of Simple (baseLat and hwLat of tuning.cc: LL 0.18 to 0.36, LL128 0.29 to
+/// 0.6 of it).
+Range latencyShare(Protocol protocol) {
     if (protocol == Protocol::ll) return {0.2, 0.4};
     if (protocol == Protocol::ll128) return {0.3, 0.6};
     return {1, 1};
@@ -37,12 +38,12 @@ Range hopsOf(Op op, int ranks, Algorithm algorithm) {
     const double levels = std::ceil(std::log2(std::max(ranks, 2)));
     if (algorithm == Algorithm::tree) return {2 * levels, 2 * levels};
     if (algorithm == Algorithm::pat) {
-        // By its steps, and as tuning.cc has it: shorter ones, and a part that grows with the ranks (2.8 us against 14
-        // us a hop of Simple over the network).
+        // PAT is priced by its steps, and as tuning.cc has it: shorter ones, and a part that grows with the ranks (2.8
+        // us against 14 us a hop of Simple over the network).
         const double tuned = levels / 3.5 + 0.2 * ranks;
         return {std::min(levels, tuned), std::max(levels, tuned)};
     }
-    const double hops = facts::startupHops(op, ranks);
+    const double hops = facts::latencyHops(op, ranks);
     return {hops, hops};
 }
 
@@ -62,11 +63,11 @@ bool isModelled(Op op, AlgorithmChoice choice) {
 
 Range collectiveNs(const LinkModel& link, Op op, int ranks, double bytes, AlgorithmChoice choice) {
     const Range bandwidth = bandwidthShare(choice);
-    const Range startup = startupShare(choice.protocol);
+    const Range latency = latencyShare(choice.protocol);
     const Range hops = hopsOf(op, ranks, choice.algorithm);
     const double busNs = bytes * facts::busFactor(op, ranks) / link.bytesPerNs;
-    return {hops.low * link.alphaNs * startup.low + busNs / bandwidth.high,
-            hops.high * link.alphaNs * startup.high + busNs / bandwidth.low};
+    return {hops.low * link.alphaNs * latency.low + busNs / bandwidth.high,
+            hops.high * link.alphaNs * latency.high + busNs / bandwidth.low};
 }
 
 std::vector<AlgorithmChoice> algorithmChoices(Op op) {
@@ -100,7 +101,7 @@ double unknownAlphaNs(bool betweenNodes) {
     return betweenNodes ? 20'000 : 8'000;
 }
 
-std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Communicator& communicator,
+std::optional<LinkModel> linkWithLatency(const LinkPeaks& peaks, const facts::Communicator& communicator,
                                          store::Op op) {
     std::optional<LinkModel> link = linkModel(peaks, communicator, op);
     if (link && link->alphaNs <= 0) link->alphaNs = unknownAlphaNs(communicator.nodes > 1);
@@ -108,14 +109,14 @@ std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const facts::Co
 }
 
 std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op) {
-    return peaks.atLeast(communicator, op) ? linkWithStartup(peaks, communicator, op)
+    return peaks.atLeast(communicator, op) ? linkWithLatency(peaks, communicator, op)
                                            : linkModel(peaks, communicator, op);
 }
 
 double linkBoundNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice) {
     const double ofFormat = bandwidthShare({store::Algorithm::ring, choice.protocol}).high;
     const double ofAlgorithm = bandwidthShare({choice.algorithm, store::Protocol::simple}).low;
-    const double startNs = hopsOf(op, ranks, choice.algorithm).high * link.alphaNs * startupShare(choice.protocol).high;
+    const double startNs = hopsOf(op, ranks, choice.algorithm).high * link.alphaNs * latencyShare(choice.protocol).high;
     return startNs + bytes * facts::busFactor(op, ranks) / link.bytesPerNs / (ofFormat * ofAlgorithm);
 }
 
@@ -123,7 +124,7 @@ LinkModel seenLink(const LinkModel& link, store::Op op, int ranks, double bytes,
                    double measuredNs) {
     const double startNs = linkBoundNs(link, op, ranks, 0, choice),
                  boundNs = linkBoundNs(link, op, ranks, bytes, choice);
-    const bool mostlyBytes = boundNs >= 2 * startNs;  // above n*: less says more about start-up than about the link
+    const bool mostlyBytes = boundNs >= 2 * startNs;  // above n*: less says more about latency than about the link
     if (!mostlyBytes || measuredNs < kSlowLink * collectiveNs(link, op, ranks, bytes, choice).high) return link;
     return {link.alphaNs, link.bytesPerNs * (boundNs - startNs) / (measuredNs - startNs)};
 }

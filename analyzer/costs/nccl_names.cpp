@@ -20,7 +20,7 @@ constexpr std::array<std::pair<const char*, Op>, 8> kOps{{{"allreduce", Op::allR
                                                           {"alltoall", Op::allToAll},
                                                           {"gather", Op::gather},
                                                           {"scatter", Op::scatter}}};
-// As tuner tables spell them.
+// The names are spelled as in tuner tables.
 constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithmNames{
     {{"tree", Algorithm::tree},
      {"ring", Algorithm::ring},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own names of functions, algorithms and protocols, as its variables, its tuner tables and nccl-tests spell
-// them. Case does not matter.
+// Translates NCCL's own names of functions, algorithms and protocols, as its variables, its tuner tables and nccl-tests
+// spell them. Case does not matter.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace rankscope::costs {
 
-/// "allreduce", "all_reduce", "AllReduce", "all_reduce_perf": unknown when it is none.
+/// Reads "allreduce", "all_reduce", "AllReduce", "all_reduce_perf": unknown when it is none.
 store::Op opOfName(std::string_view name);
-/// "Ring", "nvlstree": unknown when it is none.
+/// Reads "Ring", "nvlstree": unknown when it is none.
 store::Algorithm algorithmOfName(std::string_view name);
 store::Protocol protocolOfName(std::string_view name);
 
-/// As NCCL_ALGO spells it: "nvlstree"; empty for unknown.
+/// Spells it as NCCL_ALGO does: "nvlstree"; empty for unknown.
 std::string ncclName(store::Algorithm algorithm);
-/// As tuner tables spell it: "nvls_tree" (plugins/tuner/example of NCCL).
+/// Spells it as tuner tables do: "nvls_tree" (plugins/tuner/example of NCCL).
 std::string tunerName(store::Algorithm algorithm);
-/// As NCCL_PROTO and tuner tables spell it: "ll128"; empty for unknown.
+/// Spells it as NCCL_PROTO and tuner tables do: "ll128"; empty for unknown.
 std::string ncclName(store::Protocol protocol);
-/// Of the per-function syntax and tuner tables: "allreduce"; empty for what they do not cover.
+/// Spells it as the per-function syntax and tuner tables do: "allreduce"; empty for what they do not cover.
 std::string ncclName(store::Op op);
 
 }  // namespace rankscope::costs

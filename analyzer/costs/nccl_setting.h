@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL_ALGO and NCCL_PROTO as rules per function: which choices they leave to NCCL, and how the variables spell them.
+// Reads NCCL_ALGO and NCCL_PROTO as rules per function: which choices they leave to NCCL, and how the variables spell
+// them.
 #pragma once
 
 #include <map>
@@ -10,7 +11,7 @@
 
 namespace rankscope::costs {
 
-/// Allowed for one function; an empty set leaves it to NCCL.
+/// Holds what is allowed for one function; an empty set leaves it to NCCL.
 struct FunctionRule {
     std::set<store::Algorithm> algorithms;
     std::set<store::Protocol> protocols;
@@ -21,15 +22,15 @@ struct FunctionRule {
     bool empty() const { return algorithms.empty() && protocols.empty(); }
 };
 
-/// Both variables as a whole. Functions that are not named are NCCL's own.
+/// Holds both variables as a whole. Functions that are not named are NCCL's own.
 struct NcclSetting {
     std::map<store::Op, FunctionRule> rules;
 
     const FunctionRule& ruleOf(store::Op op) const;
-    /// As the two variables stand in an environment: "list[;function:list…]", "^" for all but, words of any case. What
-    /// NCCL would refuse is passed over.
+    /// Reads the two variables as they stand in an environment: "list[;function:list…]", "^" for all but, words of any
+    /// case. What NCCL would refuse is passed over.
     static NcclSetting parse(const std::string& algo, const std::string& proto);
-    /// Value of the variable, in the syntax per function; empty: not to be set.
+    /// Writes the value of the variable, in the syntax per function; empty: not to be set.
     std::string algoValue() const;
     std::string protoValue() const;
 };

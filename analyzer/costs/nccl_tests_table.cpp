@@ -47,8 +47,8 @@ std::string withoutLabel(const std::string& line) {
     return line.substr(at + 1);
 }
 
-/// One measured row: its columns from the left are size and count, from the right two blocks of time, algbw, busbw and
-/// errors.
+/// Holds one measured row: its columns from the left are size and count, from the right two blocks of time, algbw,
+/// busbw and errors.
 struct Columns {
     double bytes = 0;
     double time[2] = {0, 0}, algbw[2] = {0, 0}, busbw[2] = {0, 0};
@@ -96,7 +96,7 @@ class TableReader {
             row(words);
     }
 
-    /// Names of programs and variables, in commands that the log shows and in what NCCL and nccl-tests say.
+    /// Notes names of programs and variables, in commands that the log shows and in what NCCL and nccl-tests say.
     void noteSettings(const std::string& line) {
         for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf",
                                     "reduce_perf", "alltoall_perf", "gather_perf", "scatter_perf"}) {
@@ -110,7 +110,7 @@ class TableReader {
             m_version = line.substr(at + 13, line.find_first_of("+ \t", at + 13) - at - 13);
     }
 
-    /// "NAME=value" or NCCL's "NAME set by environment to value".
+    /// Reads "NAME=value" or NCCL's "NAME set by environment to value".
     static std::string valueOf(const std::string& line, const std::string& name) {
         for (const std::string& form : {name + "=", name + " set by environment to "}) {
             const size_t at = line.find(form);
@@ -192,7 +192,8 @@ class TableReader {
         Columns columns;
         columns.bytes = numberOf(words[0]).value_or(-1);
         if (columns.bytes < 0) fail("the first column is no size in bytes", kRunAgain);
-        // size count type [redop] [root]: a word behind the type that is none of the digits is the reduction.
+        // The columns are size count type [redop] [root]: a word behind the type that is none of the digits is the
+        // reduction.
         m_reduces = m_reduces || (words.size() > 3 + 2 * block && words[3] != "none" && !numberOf(words[3]));
         for (size_t place = 0; place < 2; ++place) {
             const size_t at = words.size() - (2 - place) * block;
@@ -216,7 +217,7 @@ class TableReader {
         return columns;
     }
 
-    /// algbw = bytes / time and busbw = algbw x factor, as far as the printed digits go.
+    /// Checks that algbw = bytes / time and busbw = algbw x factor, as far as the printed digits go.
     void check(const Columns& columns, int place) {
         if (columns.time[place] <= 0) fail("a time of 0", kRunAgain);
         const double algbw = columns.bytes / columns.time[place] / 1e3;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nccl-tests (all_reduce_perf and its siblings) print, as evidence for cost fits. Old and new column layouts,
-// output of srun --label, logs with NCCL's INFO lines between the rows, and several tables in one file (a sweep over
-// NCCL_ALGO and NCCL_PROTO) are read.
+// Reads what nccl-tests (all_reduce_perf and its siblings) print, as evidence for cost fits: old and new column
+// layouts, output of srun --label, logs with NCCL's INFO lines between the rows, and several tables in one file (a
+// sweep over NCCL_ALGO and NCCL_PROTO).
 #pragma once
 
 #include <filesystem>
@@ -30,26 +30,26 @@ struct NcclTestsTable {
     store::Protocol protocol = store::Protocol::unknown;
     std::vector<NcclTestsRow> rows;
 
-    /// In place for all-reduce, broadcast and reduce, out of place for the others: as torch.distributed calls them.
-    /// Microseconds.
+    /// Returns the time in place for all-reduce, broadcast and reduce, out of place for the others, as
+    /// torch.distributed calls them; microseconds.
     double timeUs(const NcclTestsRow& row) const;
 };
 
-/// What the user says about a file; unknown: as the file tells.
+/// Holds what the user says about a file; unknown: as the file tells.
 struct NcclTestsHints {
     store::Op op = store::Op::unknown;
     store::Algorithm algorithm = store::Algorithm::unknown;
     store::Protocol protocol = store::Protocol::unknown;
 };
 
-/// Every table of the file, at least one. A table is refused as a whole, with file, line and hint, when it is cut off,
-/// of one rank, has wrong results or no bandwidth, when its columns contradict each other (busbw = bytes / time x
-/// factor of operation and ranks, doc/PERFORMANCE.md of nccl-tests), or when the operation is not told. Throws
+/// Reads every table of the file, at least one. A table is refused as a whole, with file, line and hint, when it is cut
+/// off, of one rank, has wrong results or no bandwidth, when its columns contradict each other (busbw = bytes / time x
+/// factor of operation and ranks, doc/PERFORMANCE.md of nccl-tests), or when the operation is not named. Throws
 /// store::Error.
 std::vector<NcclTestsTable> readNcclTestsTables(const std::filesystem::path& path, const NcclTestsHints& hints = {});
 
-/// "FILE[:op][:algorithm][/protocol]" of the command line, "sweep.txt:allreduce:ring/ll". Throws store::Error for a
-/// word that is none of them.
+/// Reads "FILE[:op][:algorithm][/protocol]" of the command line, "sweep.txt:allreduce:ring/ll". Throws store::Error for
+/// a word that is none of them.
 struct EvidenceSource {
     std::filesystem::path path;
     NcclTestsHints hints;

@@ -100,7 +100,7 @@ double longestStartupNs(const job::Analysis& analysis, const facts::Communicator
     constexpr double kSpread = 1.5;
     double hop = analysis.peaks.alphaPerHop(communicator);
     if (hop <= 0 && analysis.peaks.busCeiling(communicator)) hop = costs::unknownAlphaNs(communicator.nodes > 1);
-    return hop > 0 ? kSpread * hop * facts::startupHops(op, communicator.size)
+    return hop > 0 ? kSpread * hop * facts::latencyHops(op, communicator.size)
                    : std::numeric_limits<double>::infinity();
 }
 

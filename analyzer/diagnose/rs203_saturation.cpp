@@ -45,7 +45,7 @@ constexpr double kLate = GradientPlan::kLateStart;
 /// Start-up of a collective, ns: by the configured link, else by the fit; 0 where neither is known.
 double startUpNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
     const double hop = analysis.peaks.alphaPerHop(communicator);
-    if (hop > 0) return hop * facts::startupHops(op, communicator.size);
+    if (hop > 0) return hop * facts::latencyHops(op, communicator.size);
     const costs::CostFit* fit = analysis.findFit(communicator.id, op);
     return fit != nullptr ? fit->alphaNs : 0;
 }

@@ -30,7 +30,7 @@ std::optional<double> insideNs(const job::Analysis& analysis, const facts::Commu
                                const facts::CommTask& task) {
     facts::Communicator inside = communicator;
     inside.nodes = 1;
-    const std::optional<costs::LinkModel> link = costs::linkWithStartup(analysis.peaks, inside, task.op);
+    const std::optional<costs::LinkModel> link = costs::linkWithLatency(analysis.peaks, inside, task.op);
     if (!link || task.bytes <= 0) return std::nullopt;
     // NCCL would choose anew: the fastest of the choices it uses in this job, at the slow end of what each may cost.
     double best = collectiveNs(*link, task.op, communicator.size, static_cast<double>(task.bytes),

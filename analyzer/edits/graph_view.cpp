@@ -63,7 +63,7 @@ double configuredStartUpNs(const replay::TaskGraph& graph, const job::Analysis& 
                            const replay::Exchange& exchange) {
     const std::optional<facts::Communicator> group = groupOf(graph, analysis, exchange);
     const std::optional<costs::LinkModel> link =
-        group ? costs::linkWithStartup(analysis.peaks, *group, exchange.op) : std::nullopt;
+        group ? costs::linkWithLatency(analysis.peaks, *group, exchange.op) : std::nullopt;
     if (!link) return -1;
     return costs::collectiveNs(*link, exchange.op, group->size, 0, {exchange.algorithm, exchange.protocol}).high;
 }

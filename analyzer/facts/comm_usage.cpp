@@ -19,16 +19,18 @@ void dropTiny(CommUsage& usage) {
 using store::Op;
 
 constexpr int kFewestActivations = 4;  // a layer has two in forward and two in backward (Megatron-LM, arXiv:1909.08053)
-constexpr double kBlocking =
-    0.4;  // of them compute stands still beside: those of forward; in backward the weights' gradients may fill the time
-constexpr double kFirstAfterGaps =
-    1.5;  // the first comes half a layer into forward, as the others follow each other; gradients wait for backward
+// Compute stands still beside this share of activations: those of forward; in backward the weights' gradients may fill
+// the time.
+constexpr double kBlocking = 0.4;
+// The first of them comes within this many gaps, half a layer into forward, as the others follow each other; gradients
+// wait for backward.
+constexpr double kFirstAfterGaps = 1.5;
 constexpr double kApart = 0.7;       // of them have compute in front: gradients that do not overlap leave in a row
 constexpr double kNoCompute = 1e-4;  // of the step's compute: nothing ran in between
-constexpr double kMiddle =
-    0.5;  // of the step's compute: backward, which takes twice as long as forward, ends behind it
-constexpr double kOptimizer =
-    0.05;  // of the step's compute: all there is between the last gradient and the parameters that come back
+// Backward, which takes twice as long as forward, ends behind this share of the step's compute.
+constexpr double kMiddle = 0.5;
+// This share of the step's compute is all there is between the last gradient and the parameters that come back.
+constexpr double kOptimizer = 0.05;
 constexpr double kSameSize = 0.7;  // of them carry the same bytes: activations of one micro-batch
 
 double shareOfCommonSize(const CommUsage& usage, Op op) {
@@ -42,8 +44,8 @@ double shareOfCommonSize(const CommUsage& usage, Op op) {
     return total > 0 ? static_cast<double>(most) / total : 0;
 }
 
-/// Many of one size, each between two stretches of compute that stands still meanwhile, from the first layers of
-/// forward on.
+/// Tells activations: many messages of one size, each between two stretches of compute that stands still meanwhile,
+/// from the first layers of forward on.
 bool looksLikeActivations(const CommUsage& usage, Op op) {
     const std::vector<double> at = usage.positions(op);
     if (static_cast<int>(at.size()) < kFewestActivations || usage.blocking(op) < kBlocking ||
@@ -60,7 +62,7 @@ bool looksLikeActivations(const CommUsage& usage, Op op) {
     return gaps[gaps.size() * 3 / 4] > 1.2 * gaps[gaps.size() / 4];
 }
 
-/// All-gathers and reduce-scatters in the order they start.
+/// Counts all-gathers and reduce-scatters in the order they start.
 struct GatherOrder {
     int front = 0;   // all-gathers before the first reduce-scatter
     int middle = 0;  // between the first and the last
@@ -93,9 +95,9 @@ bool looksLikeSequenceParallel(const CommUsage& usage, const GatherOrder& order)
            shareOfCommonSize(usage, Op::reduceScatter) >= kSameSize;
 }
 
-/// Sums of pooled rows of sharded embedding tables in forward, and their gradients gathered in backward (TorchRec's
-/// row-wise sharding): the last reduce-scatter lies in forward, and a stretch of compute lies between it and the
-/// all-gathers.
+/// Tells sums of pooled rows of sharded embedding tables in forward, and their gradients gathered in backward
+/// (TorchRec's row-wise sharding): the last reduce-scatter lies in forward, and a stretch of compute lies between it
+/// and the all-gathers.
 bool looksLikePooledRows(const CommUsage& usage) {
     const double lastSum = usage.positions(Op::reduceScatter).back();
     const std::vector<double> gathers = usage.positions(Op::allGather);
@@ -114,13 +116,14 @@ void sayGatherAndScatter(const CommUsage& usage, RoleEvidence& evidence) {
         evidence.sequenceParallel = true;
         return say(CommRole::activations, CommRole::activations, 0.9);
     }
-    // Parameters gathered for forward and again for backward: nothing stays whole (ZeRO, arXiv:1910.02054, stage 3).
+    // Parameters are gathered for forward and again for backward: nothing stays whole (ZeRO, arXiv:1910.02054, stage
+    // 3).
     if (order.middle > 0 || order.front > order.scatters) {
         evidence.zero = 3;
         evidence.zeroConfidence = 0.9;
         return say(CommRole::shardedParameters, CommRole::shardedParameters, 0.9);
     }
-    // Reduce-scatter in backward, one all-gather of the updated parameters. That is stage 2, or a stage 1 that sends no
+    // A reduce-scatter in backward and one all-gather of the updated parameters are stage 2, or a stage 1 that sends no
     // more than it must.
     evidence.zero = 2;
     evidence.zeroConfidence = 0.6;
@@ -154,8 +157,8 @@ void sayAllReduce(const CommUsage& usage, RoleEvidence& evidence) {
 
 void sayAllToAll(const CommUsage& usage, RoleEvidence& evidence) {
     const int count = usage.count(Op::allToAll);
-    // Dispatch and combine, forward and backward: four a layer and micro-batch. Other counts are other exchanges, such
-    // as embedding tables.
+    // Experts dispatch and combine, forward and backward: four exchanges a layer and micro-batch. Other counts are
+    // other exchanges, such as embedding tables.
     evidence.uses[Op::allToAll] = {CommRole::experts, count % 4 == 0 ? 0.8 : 0.4};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one rank uses one operation of one communicator in a typical step: the evidence that roles are told from.
+// Describes how one rank uses each communicator in a typical step, and tells from that what for.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace rankscope::facts {
 
-/// One communication kernel, reduced to what a role shows by.
+/// Holds of one communication kernel what a role shows by.
 struct CommUseEvent {
     store::Op op = store::Op::unknown;
     int64_t bytes = -1;   // -1 unknown
@@ -20,8 +20,8 @@ struct CommUseEvent {
     int64_t computeMeanwhileNs = 0;  // compute that went on beside it
 };
 
-/// The events of a communicator in one step of one member, by start. Those too small to carry parameters, gradients or
-/// activations are only counted.
+/// Holds the events of a communicator in one step of one member, by start. Those too small to carry parameters,
+/// gradients or activations are only counted.
 struct CommUsage {
     int rank = -1;  // whose view it is
     std::vector<CommUseEvent> events;
@@ -29,26 +29,26 @@ struct CommUsage {
 
     int count(store::Op op) const;
     int64_t bytes(store::Op op) const;  // sum; -1 when a size is unknown
-    /// Share of these operations beside which compute stands still.
+    /// Returns the share of these operations beside which compute stands still.
     double blocking(store::Op op) const;
-    /// Positions of these operations, by start.
+    /// Returns the positions of these operations, by start.
     std::vector<double> positions(store::Op op) const;
 
-    static constexpr int64_t kTinyBytes =
-        1024;  // loss values, flags, norms, token counts; a gradient of one bias vector is larger
-    static constexpr double kStill =
-        0.3;  // of the operation's time: less compute than that beside it is the end of what ran before
+    // Messages up to this size are loss values, flags, norms or token counts; a gradient of one bias vector is larger.
+    static constexpr int64_t kTinyBytes = 1024;
+    // Less compute than this share of the operation's time beside it is the end of what ran before.
+    static constexpr double kStill = 0.3;
     static constexpr int64_t kTinyShare = 1000;  // of the communicator's largest message: a metric beside tensors
 };
 
-/// The rank's middle analysed step that has compute; -1 when there is none.
+/// Returns the index of the rank's middle analysed step that has compute; -1 when there is none.
 int typicalStep(const RankSummary& rank, const RankFacts& facts);
 
-/// By communicator, seen from the first recorded member that uses it in its typical step. Linear in the communication
-/// kernels of that step.
+/// Reads the usage of each communicator, seen from the first recorded member that uses it in its typical step. Linear
+/// in the communication kernels of that step.
 std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
-/// What the collectives of a communicator say about the job.
+/// Holds what the collectives of a communicator say about the job.
 struct RoleEvidence {
     std::map<store::Op, CommUse> uses;
     std::optional<int> zero;  // stage that these operations speak for

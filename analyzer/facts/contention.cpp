@@ -30,7 +30,7 @@ std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask
     return samples;
 }
 
-/// What one kernel loses: its time over that alone, per time beside communication.
+/// Holds what one kernel loses: its time over that alone, per time beside communication.
 struct KeyLoss {
     double baseNs = 0;    // median alone
     double besideNs = 0;  // median duration of those beside communication
@@ -45,7 +45,7 @@ bool equalWork(const std::vector<double>& alone) {
            quantile(alone, 0.9) <= Contention::kAloneRange * quantile(alone, 0.1);
 }
 
-/// Nothing where equals alone are too few, or so unlike each other that they cannot be the same work.
+/// Returns nothing where equals alone are too few, or so unlike each other that they cannot be the same work.
 std::optional<KeyLoss> lossOf(const std::vector<Sample>& samples) {
     std::vector<double> alone;
     for (const Sample& s : samples)

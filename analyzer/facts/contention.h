@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much slower compute kernels progress while NCCL kernels run beside them: the same kernels (name, grid, block)
-// beside communication and alone.
+// Measures how much slower compute kernels progress while NCCL kernels run beside them: the same kernels (name, grid,
+// block) beside communication and alone.
 #pragma once
 
 #include <vector>
@@ -22,8 +22,8 @@ struct Contention {
 
     double slowdown() const { return lostShare < 1 ? 1 / (1 - lostShare) : 0; }
 
-    static constexpr double kBesideShare =
-        0.1;  // of a kernel's time beside communication, from which it is a sample: under that its noise says more
+    // A kernel is a sample from this share of its time beside communication on: under that its noise says more.
+    static constexpr double kBesideShare = 0.1;
     static constexpr double kAloneSpread = 0.15;  // of the median alone, half the distance of the quartiles: beyond,
                                                   // one name and shape stand for different work
     static constexpr double kAloneRange = 1.5;  // p90 / p10 alone: beyond, too. Attention over documents, sparse rows,
@@ -34,7 +34,7 @@ struct Contention {
     static constexpr int kFewest = 3;            // kernels of a key beside communication
 };
 
-/// `communication`: all NCCL kernels, waits included: they hold their multiprocessors while they wait, too.
+/// `communication` covers all NCCL kernels with their waits: they hold their multiprocessors while they wait, too.
 Contention measureContention(const std::vector<ComputeTask>& compute, const CoveredLength& communication,
                              const std::vector<StepWindow>& steps);
 

@@ -11,7 +11,7 @@
 namespace rankscope::facts {
 namespace {
 
-/// Duration of the middle call of each name, ns, and the first of it.
+/// Holds the median duration of the calls of one name, ns, and the first of them.
 struct Usual {
     int64_t ns = -1;
     int64_t firstId = 0;
@@ -40,13 +40,13 @@ bool mayWait(const HostCall& call) {
            call.kind == store::ApiKind::copy;
 }
 
-/// Number of the analysed step that a time lies in; -1 in warm-up and outside.
+/// Returns the number of the analysed step that a time lies in; -1 in warm-up and outside.
 int analysedStepAt(const RankFacts& facts, int64_t ns) {
     const StepWindow* step = stepAt(facts.steps, ns);
     return step != nullptr && !step->warmUp ? step->step : -1;
 }
 
-/// When kernels ran: everything but copies and sets.
+/// Returns when kernels ran: everything but copies and sets.
 IntervalSet kernelTimes(const DeviceActivity& activity) {
     return unite(activity.compute, unite(activity.transfer, activity.wait));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank's host did: in what it was, where it stood still, and what it asked of the allocator and the copy engine.
+// Tells what a rank's host did: in what it was, where it stood still, and what it asked of the allocator and the copy
+// engine.
 #pragma once
 
 #include <map>
@@ -16,8 +17,8 @@ class HostActivity {
   public:
     explicit HostActivity(const RankEvents& events);
 
-    /// Of the thread; where that was in nothing for more than half of the time, of whichever other was in one thing
-    /// longest.
+    /// Returns what the thread was in longest; where it was in nothing for more than half of the time, whichever thread
+    /// was in one thing longest counts.
     HostDoing mostly(int32_t threadId, int64_t fromNs, int64_t toNs) const;
 
     enum class Kind : uint8_t { operation, range, call };
@@ -31,7 +32,7 @@ class HostActivity {
         int32_t around = -1;  // index in its thread of the entry around it; -1 none
         Kind kind = Kind::operation;
     };
-    /// By thread; those of a thread by start, the outer one first.
+    /// Returns the entries by thread; those of a thread by start, the outer one first.
     const std::map<int32_t, std::vector<Entry>>& threads() const { return m_threads; }
 
     static constexpr int64_t kLongCallNs = 100'000;  // shorter calls are the pace of launching
@@ -59,7 +60,7 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
 /// Sets pausedNs of each stall. Both are sorted by start.
 void measurePauses(const std::vector<HostPause>& pauses, std::vector<HostStall>& stalls);
 
-/// Allocator calls and host-device copies of each analysed step, by step; steps with neither are left out.
+/// Counts allocator calls and host-device copies of each analysed step, by step; steps with neither are left out.
 std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& activity, const RankFacts& facts);
 
 }  // namespace rankscope::facts

@@ -8,11 +8,11 @@
 namespace rankscope::facts {
 namespace {
 
-constexpr int64_t kShortestWaitNs =
-    20'000;                        // a call that returned sooner found its work done: the time of the call itself
+// A call that returned sooner found its work done: the time of the call itself.
+constexpr int64_t kShortestWaitNs = 20'000;
 constexpr int kMostRanges = 4096;  // looked back over: far back only long ranges are still open
-constexpr int64_t kShortestDoingNs =
-    1'000'000;  // an import keeps what the host did in longer standstills only; shorter ones are a launch's
+// An import keeps what the host did in longer standstills only; shorter ones are a launch's.
+constexpr int64_t kShortestDoingNs = 1'000'000;
 constexpr int64_t kLaunchSlackNs = 10'000;  // launches are no better timed than this on real machines
 
 bool isHosts(IdleCause cause) {
@@ -74,8 +74,8 @@ bool IdleCauses::foundIdle(const HostCall& call) const {
 
 const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs) const {
     auto call = std::ranges::upper_bound(m_waiting, submission.startNs, {}, &HostCall::endNs);
-    // The latest that waited for work still running: calls behind it found an idle device and cost nothing but
-    // themselves.
+    // The latest call that waited for work still running counts: calls behind it found an idle device and cost nothing
+    // but themselves.
     for (int looked = 0; call != m_waiting.begin() && looked < 64; ++looked) {
         const HostCall* candidate = *--call;
         if (candidate->startNs >= idleFromNs) continue;
@@ -176,7 +176,7 @@ IdleVerdict IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
     const Start* end = endOf(gap);
     if (end == nullptr || end->submission == nullptr) return {};
     const HostCall& submission = *end->submission;
-    // It could have begun here: from then on the device held it up, before that the host did.
+    // The operation could have begun here: from then on the device held it up, before that the host did.
     const int64_t readyNs = submission.endNs + m_latencyNs;
     const int64_t hostNs = std::min(readyNs, gap.endNs) - gap.startNs;
     if (hostNs > 0 && (hostNs * 2 >= gap.endNs - gap.startNs || gap.endNs <= readyNs + kLaunchSlackNs))
@@ -197,9 +197,8 @@ std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCaus
              subtract({{step.startNs, step.endNs()}}, clip(working, step.startNs, step.endNs()))) {
             const IdleVerdict verdict = causes.of(gap, step.startNs);
             if (!isHosts(verdict.cause)) continue;
-            // A call that waits for communication has reason to: the host is late only from its return on. Not so an
-            // allocator call, which waits for every stream: without it compute would have gone on beside the
-            // communication.
+            // A call that waits for communication has reason to: the host is late only from its return on. An allocator
+            // call waits for every stream: without it compute would have gone on beside the communication.
             const bool hadReason = verdict.cause != IdleCause::allocator;
             const int64_t freeNs = hadReason ? std::clamp(verdict.blockedUntilNs, gap.startNs, gap.endNs) : gap.startNs;
             const int64_t waitedNs = communicating.within(gap.startNs, freeNs) + waiting.within(freeNs, gap.endNs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a device stood still, from what its host did meanwhile. A standstill ends when an operation begins. When that
-// operation had been submitted long before, something on the device held it up; when it was only just submitted, the
-// host was late, and the question is what the host did instead.
+// Tells why a device stood still, from what its host did meanwhile. A standstill ends when an operation begins. When
+// that operation had been submitted long before, something on the device held it up; when it was only just submitted,
+// the host was late, and the question is what the host did instead.
 #pragma once
 
 #include <vector>
@@ -11,12 +11,12 @@
 
 namespace rankscope::facts {
 
-/// Built once per rank; the events must outlive it.
+/// Is built once per rank; the events must outlive it.
 class IdleCauses {
   public:
     explicit IdleCauses(const RankEvents& events);
     bool hostIsKnown() const { return !m_events.hostCalls.empty(); }
-    /// `gap` lies between two device operations or at a step's edges. `stepStartNs`: of the step it lies in.
+    /// `gap` lies between two device operations or at a step's edges; `stepStartNs` is that of its step.
     IdleVerdict of(const Interval& gap, int64_t stepStartNs) const;
 
   private:
@@ -25,17 +25,18 @@ class IdleCauses {
         int64_t deviceEndNs = 0;
         const HostCall* submission = nullptr;
     };
-    /// Nothing ran on the device when the call began: it had nothing to wait for but work of its own.
+    /// True when nothing ran on the device as the call began: it had nothing to wait for but work of its own.
     bool foundIdle(const HostCall& call) const;
     const Start* endOf(const Interval& gap) const;
-    /// The last call in front of a submission that waited for the device, if nothing else was submitted in between.
+    /// Returns the last call in front of a submission that waited for the device, if nothing else was submitted in
+    /// between.
     const HostCall* drain(const HostCall& submission, int64_t idleFromNs) const;
     int32_t rangeAt(int32_t thread, int64_t timeNs) const;
-    /// The last range or operation in front of that time that loads data.
+    /// Returns the last range or operation in front of that time that loads data.
     int32_t loadingBefore(int64_t timeNs) const;
     IdleVerdict lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const;
 
-    /// Nothing but the wait for a batch explains that the host does nothing at the start of a step.
+    /// True when nothing but the wait for a batch explains that the host does nothing at the start of a step.
     bool silentForInput(int64_t fromNs, const HostCall& submission) const;
 
     const RankEvents& m_events;
@@ -44,12 +45,12 @@ class IdleCauses {
     std::vector<int64_t> m_busyUntilNs;          // up to each of them, that one included
     std::vector<const HostCall*> m_waiting;      // calls that wait for the device, by end
     std::vector<const HostCall*> m_submissions;  // by start
-    CoveredLength m_allocating, m_loading,
-        m_inCuda;             // host time in allocator calls, in data-loading ranges, in any call
+    // Host time in allocator calls, in data-loading ranges, in any call.
+    CoveredLength m_allocating, m_loading, m_inCuda;
     int64_t m_latencyNs = 0;  // from the end of a submission to its start on an idle device
 };
 
-/// Times in which the host keeps the device from computing, of all steps, by start. Unlike an idle gap a stall goes on
+/// Finds when the host keeps the device from computing, in all steps, by start. Unlike an idle gap a stall goes on
 /// while a collective runs: what a late host costs does not shrink because communication that compute would have hidden
 /// shows meanwhile. Waiting for other ranks is left out. Empty when no host calls are recorded.
 std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCauses& causes, const RankFacts& facts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algebra of half-open time intervals [startNs, endNs). A set is sorted, disjoint, without empty or touching members;
-// every operation is linear.
+// Computes with half-open time intervals [startNs, endNs). A set is sorted, disjoint, without empty or touching
+// members; every operation is linear.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct Interval {
 
 using IntervalSet = std::vector<Interval>;
 
-/// Union of intervals in any order; empty and reversed ones are dropped. Linear when the input is sorted by start, else
+/// Unites intervals in any order; empty and reversed ones are dropped. Linear when the input is sorted by start, else
 /// it is sorted first.
 IntervalSet unite(std::vector<Interval> intervals);
 
 IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
 
-/// Union of the times of rows that have `startNs` and `endNs`, in any order.
+/// Unites the times of rows that have `startNs` and `endNs`, in any order.
 template <typename Rows>
 IntervalSet timesOf(Rows&& rows) {
     std::vector<Interval> times;
@@ -34,19 +34,19 @@ IntervalSet timesOf(Rows&& rows) {
 
 IntervalSet intersect(const IntervalSet& a, const IntervalSet& b);
 
-/// What of `a` is not in `b`.
+/// Returns the part of `a` that is not in `b`.
 IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
 
-/// The part of a set in a window. O(log n + members inside).
+/// Returns the part of a set in a window. O(log n + members inside).
 IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs);
 
 int64_t length(std::span<const Interval> set);
 
-/// Length of the part of a set that lies in a window, answered in O(log n) after a linear preparation.
+/// Tells the length of the part of a set that lies in a window, in O(log n) after a linear preparation.
 class CoveredLength {
   public:
     explicit CoveredLength(IntervalSet set);
-    /// Covered time before `timeNs`.
+    /// Returns the covered time before `timeNs`.
     int64_t before(int64_t timeNs) const;
     int64_t within(int64_t startNs, int64_t endNs) const {
         return endNs > startNs ? before(endNs) - before(startNs) : 0;

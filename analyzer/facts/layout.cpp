@@ -15,7 +15,7 @@
 namespace rankscope::facts {
 namespace {
 
-/// Most frequent value; the larger of two equally frequent ones. Nothing from nothing.
+/// Returns the most frequent value, the larger of two equally frequent ones; nothing from nothing.
 std::optional<int> mostCommon(const std::map<int, int>& byRank) {
     std::map<int, int> counts;
     for (const auto& [rank, value] : byRank) ++counts[value];
@@ -26,7 +26,7 @@ std::optional<int> mostCommon(const std::map<int, int>& byRank) {
     return most->first;
 }
 
-/// The role of the operation that takes most time.
+/// Returns the role of the operation that takes most time.
 CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& uses) {
     std::map<CommRole, int64_t> time;
     for (const CommUseEvent& event : usage.events) {
@@ -38,11 +38,11 @@ CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& us
     return uses.empty() ? CommRole::unknown : uses.begin()->second.role;
 }
 
-/// Sizes of a rank's groups, by role.
+/// Holds the sizes of a rank's groups, by role.
 using GroupSizes = std::map<CommRole, std::map<int, int>>;  // role, rank: ranks in the largest such group
 
-/// An all-reduce beside a sharded group that shares one rank with it sums shards between copies: HSDP, not data
-/// parallel on its own.
+/// Finds replicas: an all-reduce beside a sharded group that shares one rank with it sums shards between copies, which
+/// is HSDP, not data parallel on its own.
 void findReplicas(const TraceFacts& facts, Layout& layout) {
     std::set<int> sharding;  // ranks in a sharded group
     for (const auto& [id, role] : layout.roles)
@@ -102,15 +102,15 @@ void sayDegrees(const TraceFacts& facts, const GroupSizes& groups, Layout& layou
     }
 }
 
-/// As recorded; a trace of a few ranks may tell only by its largest communicator.
+/// Returns the world size as recorded; a trace of a few ranks may tell it only by its largest communicator.
 int worldSize(const TraceFacts& facts) {
     int world = std::max(std::atoi(facts.text("world_size", "0").c_str()), static_cast<int>(facts.ranks.size()));
     for (const auto& [id, communicator] : facts.communicators) world = std::max(world, communicator.size);
     return world;
 }
 
-/// A degree nothing speaks for is 1 when the others explain every rank; data parallelism may also be the rest of the
-/// world.
+/// Sets a degree that nothing speaks for to 1 when the others explain every rank; data parallelism may also be the rest
+/// of the world.
 void completeDegrees(int world, Layout& layout) {
     const bool any = layout.dp || layout.tp || layout.pp || layout.ep;
     if (!any || world < 1) return;
@@ -132,7 +132,7 @@ void completeDegrees(int world, Layout& layout) {
     if (!exchanges) layout.ep = layout.ep.value_or(1);
 }
 
-/// "0-3", "0,4", "0,8,...,504 (64 ranks)".
+/// Writes "0-3", "0,4", "0,8,...,504 (64 ranks)".
 std::string rankListText(const std::vector<int>& ranks) {
     constexpr size_t kMostParts = 4;  // more do not fit a column of a table
     const std::vector<std::string> parts = text::rankRanges(ranks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the job was split over its ranks, told from communicators, operations and who sends to whom. What the evidence
-// does not show stays empty.
+// Describes how the job was split over its ranks, as communicators, operations and who sends to whom show it. What the
+// evidence does not show stays empty.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace rankscope::facts {
 
-/// What a communicator, or one operation on it, is used for.
+/// Says what a communicator, or one operation on it, is used for.
 enum class CommRole : uint8_t {
     unknown,
     gradients,          // all-reduce or reduce-scatter in or behind the backward pass, with the all-gather of updated
@@ -31,8 +31,8 @@ enum class CommRole : uint8_t {
 };
 std::string_view toText(CommRole role);
 
-/// What one operation of a communicator is used for. All-to-alls made of grouped sends appear as Op::allToAll and as
-/// Op::send.
+/// Says what one operation of a communicator is used for. All-to-alls made of grouped sends appear as Op::allToAll and
+/// as Op::send.
 struct CommUse {
     CommRole role = CommRole::unknown;
     double confidence = 0;  // 0..1
@@ -45,10 +45,11 @@ struct Pipeline {
     std::string schedule = "unknown";  // gpipe | 1f1b | interleaved | unknown
     double confidence = 0;
 
-    /// Idle share of the schedule itself: (P-1) / (M V + P-1) (GPipe, arXiv:1811.06965; interleaving,
+    /// Returns the idle share of the schedule itself: (P-1) / (M V + P-1) (GPipe, arXiv:1811.06965; interleaving,
     /// arXiv:2104.04473). 0 when M is unknown.
     double theoreticalBubble() const;
-    /// Index of the stage a rank holds (with interleaving: its first one), -1 when it is not part of this pipeline.
+    /// Returns the index of the stage a rank holds (with interleaving its first one), -1 when it is not part of this
+    /// pipeline.
     int stageOf(int rank) const;
 };
 
@@ -69,31 +70,31 @@ struct Layout {
     CommRole role(int64_t communicator, store::Op op) const;
     CommRole role(const CommTask& task) const { return role(task.communicatorId, task.op); }
     const Pipeline* pipelineOf(int rank) const;
-    /// Stage of the rank, -1 outside of all pipelines.
+    /// Returns the stage of the rank, -1 outside of all pipelines.
     int stageOf(int rank) const;
-    /// All ranks that hold a stage, over all pipelines (tensor- and data-parallel peers), by rank.
+    /// Returns all ranks that hold a stage, over all pipelines (tensor- and data-parallel peers), by rank.
     std::vector<int> ranksOfStage(int stage) const;
 };
 
 Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
-/// What a reader is told of each communicator, by id: its role and its ranks, "tensor parallel 0-3", "data parallel
-/// 0,4"; NCCL's own name instead of a role that is unknown. No two of a run have the same name: where role and ranks
-/// are the same, the id stands behind them.
+/// Names each communicator for a reader, by id: its role and its ranks, "tensor parallel 0-3", "data parallel 0,4";
+/// NCCL's own name instead of a role that is unknown. No two of a run have the same name: where role and ranks are the
+/// same, the id stands behind them.
 std::map<int64_t, std::string> communicatorNames(const TraceFacts& facts, const Layout& layout);
 
-/// Of one of them; "communicator 5" for an id that the run does not have.
+/// Names one of them; "communicator 5" for an id that the run does not have.
 std::string communicatorName(const TraceFacts& facts, const Layout& layout, int64_t id);
 
-/// What sends and receives are used for.
+/// Says what sends and receives are used for.
 struct Exchanges {
     std::vector<Pipeline> pipelines;   // by first rank of the first stage
     std::map<int64_t, CommUse> roles;  // of sends and receives, by communicator
 };
 
-/// Chains of ranks in which each talks to its neighbours only are pipelines, closed to a ring by interleaved schedules.
-/// Where all members of a communicator send to each other at once, an all-to-all is made of sends: experts. A ring in
-/// one direction is neither. n log n in the messages of one step.
+/// Finds pipelines: chains of ranks in which each talks to its neighbours only, closed to a ring by interleaved
+/// schedules. Where all members of a communicator send to each other at once, an all-to-all is made of sends: experts.
+/// A ring in one direction is neither. n log n in the messages of one step.
 Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
 }  // namespace rankscope::facts

@@ -6,7 +6,7 @@
 namespace rankscope::facts {
 namespace {
 
-/// How often a ring carries each part of a message around; 0 for what goes straight through.
+/// Returns how often a ring carries each part of a message around; 0 for what goes straight through.
 double rounds(store::Op op) {
     switch (op) {
         case store::Op::allReduce:
@@ -27,7 +27,7 @@ double busFactor(store::Op op, int ranks) {
     return rounds(op) > 0 ? rounds(op) * (n - 1) / n : 1;
 }
 
-double startupHops(store::Op op, int ranks) {
+double latencyHops(store::Op op, int ranks) {
     return rounds(op) > 0 ? rounds(op) * (std::max(ranks, 2) - 1) : 1;
 }
 

@@ -14,7 +14,8 @@ struct Action {
     int chunk = 0;
 };
 
-/// Interleaved 1F1B (arXiv:2104.04473): groups of P micro-batches go through one virtual stage after the other.
+/// Lists the actions of interleaved 1F1B (arXiv:2104.04473): groups of P micro-batches go through one virtual stage
+/// after the other.
 std::vector<Action> interleaved(int stages, int stage, int micros, int chunks) {
     const int total = micros * chunks;
     const int group = stages * chunks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline's step on paper: every stage runs its schedule, an action starts when the stage is free and its input has
-// arrived. It answers how long the step would be with other micro-batches, balanced stages or faster transfers.
+// Plays a pipeline's step on paper: every stage runs its schedule, an action starts when the stage is free and its
+// input has arrived. It answers how long the step would be with other micro-batches, balanced stages or faster
+// transfers.
 #pragma once
 
 #include <string>
@@ -17,9 +18,10 @@ struct PipelineModel {
 
     static constexpr double kForwardShare = 1.0 / 3;  // backward costs twice the forward's flop
 
-    /// From the first forward to the last backward of any stage. Linear in stages x micro-batches x virtual stages.
+    /// Returns the time from the first forward to the last backward of any stage. Linear in stages x micro-batches x
+    /// virtual stages.
     double makespanNs() const;
-    /// The same stages with equal work.
+    /// Returns the same stages with equal work.
     PipelineModel balanced() const;
 };
 

@@ -20,7 +20,7 @@ struct SentMessage {
     int64_t readyNs = -1;    // start of the receive's kernel; -1 unknown
 };
 
-/// Messages of one analysed step, by who sends to whom.
+/// Holds the messages of one analysed step, by who sends to whom.
 class MessageCounts {
   public:
     /// Reads the middle analysed step. Messages of a few bytes beside large ones (shapes, flags) are left out.
@@ -52,7 +52,7 @@ class MessageCounts {
     }
 
     int step() const { return m_step; }
-    /// By (source, destination), those of a pair by the time they were sent.
+    /// Returns them by (source, destination), those of a pair by the time they were sent.
     const std::map<std::pair<int, int>, std::vector<SentMessage>>& pairs() const { return m_pairs; }
 
     const std::vector<SentMessage>& between(int src, int dst) const {
@@ -61,8 +61,8 @@ class MessageCounts {
         return at == m_pairs.end() ? kNone : at->second;
     }
 
-    /// Every message a sends to b leaves in the kernel that receives one from b: members exchange something, as in an
-    /// all-to-all.
+    /// True when every message a sends to b leaves in the kernel that receives one from b: members exchange something,
+    /// as in an all-to-all.
     bool atOnce(int a, int b) const {
         const std::vector<SentMessage>& out = between(a, b);
         const std::vector<SentMessage>& in = between(b, a);
@@ -72,7 +72,7 @@ class MessageCounts {
         return std::ranges::all_of(out, [&](const SentMessage& m) { return receives.count(m.sentNs) != 0; });
     }
 
-    /// The rank sends to one and receives from another one only.
+    /// True when the rank sends to one and receives from another one only.
     bool ring(int rank) const {
         const auto at = m_peers.find(rank);
         return at != m_peers.end() && at->second.first.size() == 1 && at->second.second.size() == 1 &&
@@ -87,8 +87,8 @@ class MessageCounts {
 
 using Neighbours = std::map<int, std::set<int>>;  // undirected
 
-/// The ranks that hang together, in the order of a walk from `start` along unvisited neighbours. Meant for paths and
-/// rings.
+/// Returns the ranks that are connected with `start`, in the order of a walk along unvisited neighbours. It is meant
+/// for paths and rings.
 std::vector<int> walk(const Neighbours& neighbours, int start) {
     std::vector<int> path{start};
     std::set<int> seen{start};
@@ -101,7 +101,7 @@ std::vector<int> walk(const Neighbours& neighbours, int start) {
     }
 }
 
-/// A path from end to end, or a ring cut open where the fewest messages pass; empty for any other shape.
+/// Returns a path from end to end, or a ring cut open where the fewest messages pass; empty for any other shape.
 std::vector<int> openChain(const MessageCounts& messages, const Neighbours& neighbours, int start) {
     std::vector<int> path = walk(neighbours, start);
     size_t links = 0;
@@ -124,7 +124,7 @@ std::vector<int> openChain(const MessageCounts& messages, const Neighbours& neig
     return path;
 }
 
-/// Activations leave the first stage before any gradient returns.
+/// True when the chain begins with the last stage: activations leave the first one before any gradient returns.
 bool isReversed(const MessageCounts& messages, const std::vector<int>& chain) {
     const auto firstAt = [&](int src, int dst) {
         const std::vector<SentMessage>& sent = messages.between(src, dst);
@@ -133,8 +133,8 @@ bool isReversed(const MessageCounts& messages, const std::vector<int>& chain) {
     return firstAt(chain.back(), chain[chain.size() - 2]) < firstAt(chain[0], chain[1]);
 }
 
-/// How often kernels that fill most of a rank's compute run in a step: all of them run as often for each micro-batch
-/// and virtual stage.
+/// Counts how often kernels that fill most of a rank's compute run in a step: all of them run as often for each
+/// micro-batch and virtual stage.
 std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank, int step) {
     const auto at = std::ranges::find_if(ranks, [rank](const RankSummary& r) { return r.rank == rank; });
     if (at == ranks.end()) return {};
@@ -194,7 +194,7 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
     return "gpipe";
 }
 
-/// Counts, orientation and schedule of a chain.
+/// Reads counts, orientation and schedule of a chain.
 Pipeline readChain(const MessageCounts& messages, const std::vector<RankSummary>& ranks, std::vector<int> chain) {
     Pipeline pipeline;
     if (isReversed(messages, chain)) std::reverse(chain.begin(), chain.end());
@@ -249,7 +249,7 @@ Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>&
         }
     }
     std::set<int> used;
-    // Ends of paths first: a walk from the middle of a path would miss half of it.
+    // Ends of paths come first: a walk from the middle of a path would miss half of it.
     std::vector<int> starts;
     for (const auto& [rank, around] : neighbours)
         if (around.size() == 1) starts.push_back(rank);

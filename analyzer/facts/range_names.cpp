@@ -10,8 +10,8 @@
 namespace rankscope::facts {
 namespace {
 
-/// Lower-case words: split at anything but letters, and where a capital follows a small letter (DataLoader: data,
-/// loader).
+/// Splits a name into lower-case words: at anything but letters, and where a capital follows a small letter
+/// (DataLoader: data, loader).
 std::vector<std::string> wordsOf(std::string_view name) {
     std::vector<std::string> words(1);
     bool afterSmall = false;

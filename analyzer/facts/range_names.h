@@ -5,7 +5,7 @@
 
 namespace rankscope::facts {
 
-/// Does a range of this name wait for or fetch the next batch? PyTorch's `enumerate(DataLoader)#…`, `data`,
+/// True when a range of this name waits for or fetches the next batch. PyTorch's `enumerate(DataLoader)#…`, `data`,
 /// `next_batch`, `load_input`, `Data loading` do; `DistributedDataParallel.forward`, `BatchNorm` or `input_grad` do
 /// not.
 bool namesDataLoading(std::string_view name);

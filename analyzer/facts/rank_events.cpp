@@ -235,7 +235,7 @@ std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts&
     std::vector<Count> counts(facts.steps.size());
     Count all;
     for (const HostCall& call : events.hostCalls) {
-        // Copies and sets of nothing leave no record although nothing is lost. A buffer that is, takes kernels with it.
+        // Copies and sets of nothing leave no record although nothing is lost. A lost buffer takes kernels with it.
         if (call.kind != store::ApiKind::launch && call.kind != store::ApiKind::graphLaunch) continue;
         const bool lost = call.correlation < 0 || recorded.count(call.correlation) == 0;
         ++all.submitted;

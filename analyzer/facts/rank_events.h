@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank's device and host did: the input of phase 1. Held for one rank at a time per worker.
+// Holds what one rank's device and host did: the input of phase 1, for one rank at a time per worker.
 #pragma once
 
 #include <compare>
@@ -31,7 +31,7 @@ struct ComputeTask {
     int64_t correlation = -1;
 };
 
-/// A copy or a set.
+/// Records a copy or a set.
 struct MemoryTask {
     int64_t startNs = 0;
     int64_t endNs = 0;
@@ -49,7 +49,7 @@ struct MemoryTask {
     static constexpr int64_t kStagedBytes = 64 * 1024;
 };
 
-/// One NCCL kernel with the calls it carries.
+/// Records one NCCL kernel with the calls it carries.
 struct CommTask {
     int64_t kernelId = 0;
     int64_t collectiveId = 0;    // 0: none matched
@@ -65,7 +65,7 @@ struct CommTask {
     store::Protocol protocol = store::Protocol::unknown;
     int32_t channels = 0;   // of its calls, else its kernel's blocks: NCCL launches one per channel; 0 unknown
     int64_t launchNs = -1;  // end of the NCCL call on the host; -1 unknown
-    int64_t readyNs = -1;  // when the work that its stream was told to wait for was done (findReadyTimes()); -1 unknown
+    int64_t readyNs = -1;   // when the work that its stream had to wait for was done (findReadyTimes()); -1 unknown
     int64_t startNs = 0;
     int64_t endNs = 0;
     int64_t waitNs = 0;     // first part of the kernel, waiting for the others
@@ -82,13 +82,13 @@ struct CommTask {
     int64_t idleNetworkAfterNs = 0;   // the same up to the next one
 
     int64_t transferNs() const { return endNs - startNs - waitNs; }
-    /// False: how much of it was waiting for others is unknown, since they are not recorded or it is matched with
-    /// nothing.
+    /// False when it is unknown how much of it was waiting for others, since they are not recorded or it is matched
+    /// with nothing.
     bool splitKnown() const { return waitKnown && (collectiveId != 0 || lastRank >= 0); }
     bool pointToPoint() const { return store::isP2p(op); }
 };
 
-/// A host call that may explain an idle device.
+/// Records a host call that may explain an idle device.
 struct HostCall {
     int64_t startNs = 0;
     int64_t endNs = 0;
@@ -101,7 +101,7 @@ struct HostCall {
     int32_t nameId = 0;
     int32_t threadId = 0;
 
-    /// Puts work on the device.
+    /// True when it puts work on the device.
     bool submits() const {
         return kind == store::ApiKind::launch || kind == store::ApiKind::graphLaunch || kind == store::ApiKind::copy ||
                kind == store::ApiKind::set;
@@ -109,7 +109,7 @@ struct HostCall {
     bool allocates() const { return kind == store::ApiKind::allocate || kind == store::ApiKind::free; }
 };
 
-/// A range the program marked on a host thread.
+/// Records a range that the program marked on a host thread.
 struct HostRange {
     int64_t startNs = 0;
     int64_t endNs = 0;
@@ -118,7 +118,7 @@ struct HostRange {
     bool loadsData = false;  // its name says that it fetches the next batch
 };
 
-/// A CPU operator or Python function of an imported trace, kept where it tells what the host did
+/// Records a CPU operator or Python function of an imported trace, kept where it tells what the host did
 /// (collector/importers/host_operations.h).
 struct HostOperation {
     int64_t id = 0;  // row of nvtx
@@ -130,30 +130,24 @@ struct HostOperation {
     bool loadsData = false;
 };
 
-/// cudaEventRecord.
+/// Records a call of cudaEventRecord.
 struct EventRecord {
     int64_t correlation = -1;
     int64_t eventId = 0;
     int32_t streamId = 0;
 };
 
-/// A wait of the host or of a stream, as CUPTI tells it.
+/// Records a wait of the host or of a stream, as CUPTI tells it.
 struct SynchronizationRecord {
-    enum class Kind : uint8_t {
-        unknown,
-        event,
-        streamWaitEvent,
-        stream,
-        context
-    };  // CUpti_ActivitySynchronizationType
+    enum class Kind : uint8_t { unknown, event, streamWaitEvent, stream, context };  // as CUPTI numbers them
     int64_t correlation = -1;
     int64_t eventId = -1;  // -1: none, or unknown
     int32_t streamId = 0;  // 0: the whole context, or unknown
     Kind kind = Kind::unknown;
 };
 
-/// What a rank's NIC sent of one collective or message to one peer on another node, as NCCL's proxy thread timed it on
-/// this host. What a proxy did for another process (PXN) is left out: whose link it used cannot be told.
+/// Says what a rank's NIC sent of one collective or message to one peer on another node, as NCCL's proxy thread timed
+/// it on this host. What a proxy did for another process (PXN) is left out: whose link it used is unknown.
 struct NetworkSend {
     int64_t communicatorId = 0;
     int64_t callId = 0;     // row of nccl_call
@@ -172,7 +166,7 @@ struct RankEvents {
     std::vector<HostCall> hostCalls;        // by start
     std::vector<HostRange> ranges;          // by start
     std::vector<HostOperation> operations;  // by start
-    bool operationsRecorded = false;        // the trace told what its hosts did besides calls of CUDA: silence means
+    bool operationsRecorded = false;        // the trace says what its hosts did besides calls of CUDA: silence means
                                             // something else than work that nobody recorded
     std::vector<EventRecord> eventRecords;  // by time
     std::vector<SynchronizationRecord> synchronizations;  // by start
@@ -182,8 +176,8 @@ struct RankEvents {
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank);
 
-/// Steps (their numbers) in which the host submitted work that has no record on the device: dropped by CUPTI, or not
-/// delivered when the process was killed. What the device did there is unknown, not idle. Empty for a rank whose
+/// Returns the numbers of steps in which the host submitted work that has no record on the device: dropped by CUPTI, or
+/// not delivered when the process was killed. What the device did there is unknown, not idle. Empty for a rank whose
 /// submissions cannot be joined with device records at all.
 std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts& facts);
 

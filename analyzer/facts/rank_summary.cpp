@@ -17,7 +17,7 @@
 namespace rankscope::facts {
 namespace {
 
-/// Names of the causes, as trace.db and the JSON have them, and for a reader; by IdleCause.
+/// Holds the names of the causes, as trace.db and the JSON have them, and for a reader; by IdleCause.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kIdleCauses{
     {{"other", "of unknown cause"},
      {"blocking_call", "the host blocks in a call"},
@@ -71,7 +71,7 @@ class Exposed {
 /// and calls let them. `shifted`: each where it was, what was queued behind a kernel that waited as much earlier.
 class Punctual {
   public:
-    /// Of this task, the next by start, ns.
+    /// Returns what of this task, the next by start, would be exposed, ns.
     int64_t exposedNs(const CommTask& task, const CoveredLength& compute) {
         constexpr int64_t kQueuedNs = 10'000;  // from the end of a kernel to the start of one queued behind it
         Stream& stream = m_streams[task.streamId];
@@ -127,8 +127,8 @@ void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute,
     }
 }
 
-/// What the attributions of the steps owe to other ranks' lateness, and what they cannot split. A kernel counts in the
-/// step it starts in.
+/// Adds to the attributions of the steps what they owe to other ranks' lateness, and what they cannot split. A kernel
+/// counts in the step it starts in.
 void addLateness(RankSummary& summary, const std::vector<StepWindow>& steps) {
     for (const CommTask& task : summary.communication) {
         const StepWindow* window = stepAt(steps, task.startNs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What phase 1 keeps of a rank: small enough for all ranks to be in memory at once.
+// Holds what phase 1 keeps of a rank: small enough for all ranks to be in memory at once.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rankscope::facts {
 
-/// Where a rank's step went, to the nanosecond: computeNs + exposedCommNs() + memoryNs + idleNs == stepNs.
+/// Says where a rank's step went, to the nanosecond: computeNs + exposedCommNs() + memoryNs + idleNs == stepNs.
 struct Attribution {
     int64_t stepNs = 0;
     int64_t computeNs = 0;          // |C|, the time with hidden communication included
@@ -30,7 +30,7 @@ struct Attribution {
     Attribution& operator+=(const Attribution& other);
 };
 
-/// A rank's device activity by category, whole recording.
+/// Holds a rank's device activity by category, over the whole recording.
 struct DeviceActivity {
     IntervalSet compute;   // C
     IntervalSet transfer;  // NCCL kernels behind their wait window
@@ -38,10 +38,10 @@ struct DeviceActivity {
     IntervalSet memory;    // M
 };
 
-/// Attribution of the window [startNs, endNs), and its idle intervals.
+/// Attributes the window [startNs, endNs), and returns its idle intervals in `idle`.
 Attribution attribute(const DeviceActivity& activity, int64_t startNs, int64_t endNs, IntervalSet* idle = nullptr);
 
-/// Kernels of one key in one analysed step of one rank.
+/// Sums up the kernels of one key in one analysed step of one rank.
 struct KernelStatistics {
     KernelKey key;
     int step = 0;  // its number
@@ -64,13 +64,13 @@ struct IdleGap {
     IdleCause cause = IdleCause::other;
 };
 
-/// What a host was in longest in some time, innermost: an operation, a range or a call.
+/// Says what a host was in longest in some time, innermost: an operation, a range or a call.
 struct HostDoing {
     int32_t nameId = 0;  // 0: nothing that is recorded
     int64_t ns = 0;
 };
 
-/// Why a device stood still, and which call is to blame.
+/// Says why a device stood still, and which call is to blame.
 struct IdleVerdict {
     IdleCause cause = IdleCause::other;
     int64_t blockedUntilNs = INT64_MIN;  // end of the call that had to wait for the device first; INT64_MIN: none did
@@ -82,7 +82,7 @@ struct IdleVerdict {
     HostDoing doing;            // what the host did instead, where it was late for long
 };
 
-/// Time in which the host kept the device from computing (hostStalls()).
+/// Records a time in which the host kept the device from computing (hostStalls()).
 struct HostStall : IdleVerdict {
     int step = -1;  // its number; -1 in warm-up
     int64_t startNs = 0;
@@ -91,13 +91,14 @@ struct HostStall : IdleVerdict {
     int64_t pausedNs = 0;  // of it, in which the host stood still (HostPause)
 };
 
-/// A copy over 64 KiB from or to pageable memory.
+/// Records a copy over 64 KiB from or to pageable memory.
 struct PageableCopy {
     int64_t id = 0;  // row of memcpy
     int64_t bytes = 0;
 };
 
-/// Copies over 64 KiB between host and device in one step; smaller ones are staged at once, from whatever memory.
+/// Sums up copies over 64 KiB between host and device in one step; smaller ones are staged at once, from whatever
+/// memory.
 struct CopyUse {
     int32_t count = 0;
     int32_t blocking = 0;  // of them: the call returned only when the copy was done
@@ -109,7 +110,7 @@ struct CopyUse {
     int64_t longestId = 0;  // row of memcpy
 };
 
-/// What the host asked of the allocator and the copy engine in one analysed step.
+/// Says what the host asked of the allocator and the copy engine in one analysed step.
 struct HostUse {
     int step = 0;
     int32_t allocatorCalls = 0;
@@ -118,7 +119,8 @@ struct HostUse {
     std::vector<PageableCopy> pageableCopies;  // by start
 };
 
-/// The host stood still inside an operation or a call that usually takes microseconds (hostPauses()).
+/// Records a time in which the host stood still inside an operation or a call that usually takes microseconds
+/// (hostPauses()).
 struct HostPause {
     int step = -1;  // its number; -1 in warm-up and outside
     int64_t startNs = 0;
@@ -146,14 +148,14 @@ struct RankSummary {
     Contention contention;                  // of compute with communication
     int32_t computeStreamId = 0;            // the stream with most compute time
 
-    static constexpr int64_t kShortestGapNs =
-        10'000;  // shorter gaps are launch gaps between dependent kernels; summed up, not stored
+    // Shorter gaps are launch gaps between dependent kernels; summed up, not stored.
+    static constexpr int64_t kShortestGapNs = 10'000;
 };
 
-/// Phase 1 for one rank. `events` is taken apart.
+/// Runs phase 1 for one rank. `events` is taken apart.
 RankSummary summarize(RankEvents events, const RankFacts& facts);
 
-/// Summaries of all recorded ranks, by rank. `workers` threads (0: one per core) each hold one rank's events at a time
+/// Summarizes all recorded ranks, by rank. `workers` threads (0: one per core) each hold one rank's events at a time
 /// and read through their own connection. An error of a worker is thrown here. `visit` sees the events of each rank
 /// before they are taken apart: called by the workers, several at a time, each rank once.
 std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the data of a collective were there: a communication stream is given by events which work to wait for
+// Finds when the data of a collective were there: events say which work a communication stream waits for
 // (cudaEventRecord on the stream that does it, cudaStreamWaitEvent on its own). A kernel that starts well after that
 // work has ended, and right after its own call, was held up by the host.
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace rankscope::facts {
 namespace {
 
-/// A stream waits for what another one had been given when an event was recorded. Times are those of the host calls.
+/// Says that a stream waits for what another one had been given when an event was recorded. Times are those of the host
+/// calls.
 struct StreamWait {
     int32_t streamId = 0;
     int64_t waitedNs = 0;
@@ -20,7 +21,7 @@ struct StreamWait {
     int64_t recordedNs = 0;
 };
 
-/// Kernels of one stream by the time of their launch: streams run them in that order.
+/// Holds the kernels of one stream by the time of their launch: streams run them in that order.
 using Launched = std::vector<std::pair<int64_t, int64_t>>;  // launch, latest end so far
 
 std::map<int32_t, Launched> launchedByStream(const RankEvents& events) {
@@ -40,7 +41,7 @@ std::map<int32_t, Launched> launchedByStream(const RankEvents& events) {
     return streams;
 }
 
-/// End of what a stream had been given at that time; the time itself when that is done or unknown.
+/// Returns the end of what a stream had been given at that time; the time itself when that is done or unknown.
 int64_t doneNs(const std::map<int32_t, Launched>& streams, int32_t stream, int64_t recordedNs) {
     const auto found = streams.find(stream);
     if (found == streams.end()) return recordedNs;
@@ -48,7 +49,7 @@ int64_t doneNs(const std::map<int32_t, Launched>& streams, int32_t stream, int64
     return after == found->second.begin() ? recordedNs : std::max(recordedNs, (after - 1)->second);
 }
 
-/// All stream waits of a rank whose event's record is known, by waitedNs.
+/// Returns all stream waits of a rank whose event's record is known, by waitedNs.
 std::vector<StreamWait> streamWaits(const RankEvents& events) {
     std::unordered_map<int64_t, int64_t> calls;
     for (const HostCall& call : events.hostCalls)

@@ -8,8 +8,8 @@
 namespace rankscope::facts {
 namespace {
 
-/// Continued fraction of the incomplete beta function, from the tail on: 200 terms are far more than it needs for x
-/// below the switch point.
+/// Returns the continued fraction of the incomplete beta function, from the tail on: 200 terms are far more than it
+/// needs for x below the switch point.
 double betaFraction(double a, double b, double x) {
     double fraction = 1;
     for (int m = 200; m >= 1; --m) {

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of small samples. An empty sample gives 0.
+// Computes statistics of small samples. An empty sample gives 0.
 #pragma once
 
 #include <vector>
 
 namespace rankscope::facts {
 
-/// A value and how far it may be off. The unit is that of the variable's name.
+/// Holds a value and how far it may be off. The unit is that of the variable's name.
 struct Estimate {
     double low = 0;
     double expected = 0;
     double high = 0;
 
-    /// With an error on either side.
+    /// Makes one with an error on either side.
     static Estimate around(double value, double error) { return {value - error, value, value + error}; }
     Estimate widened(double error) const { return {low - error, expected, high + error}; }
     Estimate operator+(const Estimate& other) const {
         return {low + other.low, expected + other.expected, high + other.high};
     }
-    /// By a factor that is not negative.
+    /// Scales by a factor that is not negative.
     Estimate operator*(double factor) const { return {low * factor, expected * factor, high * factor}; }
 };
 
 double mean(const std::vector<double>& values);
 double median(std::vector<double> values);
 
-/// Standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right for normal
-/// noise).
+/// Returns the standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right
+/// for normal noise).
 double medianError(const std::vector<double>& values);
 
-/// The value that the share `q` of the sample (0 to 1) is not above, interpolated.
+/// Returns the value that the share `q` of the sample (0 to 1) is not above, interpolated.
 double quantile(std::vector<double> values, double q);
 
-/// Half width of an interval that holds most of the sample: half the distance of the quartiles.
+/// Returns the half width of an interval that holds most of the sample: half the distance of the quartiles.
 double quartileHalfWidth(std::vector<double> values);
 
-/// The value that a Student t variable with `degrees` (> 0) degrees of freedom exceeds in absolute value with
-/// probability 1 - `confidence` (0 < confidence < 1): 12.706 for 0.95 and 1. By bisection of the distribution function,
-/// the regularized incomplete beta function as a continued fraction (Abramowitz and Stegun 26.5.8 and 26.7.1).
+/// Returns the value that a Student t variable with `degrees` (> 0) degrees of freedom exceeds in absolute value with
+/// probability 1 - `confidence` (0 < confidence < 1): 12.706 for 0.95 and 1. It bisects the distribution function, the
+/// regularized incomplete beta function as a continued fraction (Abramowitz and Stegun 26.5.8 and 26.7.1).
 double studentTwoSided(double confidence, double degrees);
 
-/// Probability that its absolute value exceeds `t` (>= 0): the two-sided p value.
+/// Returns the probability that its absolute value exceeds `t` (>= 0): the two-sided p value.
 double studentOutside(double t, double degrees);
 
-/// The regularized incomplete beta function I_x(a, b).
+/// Returns the regularized incomplete beta function I_x(a, b).
 double regularizedBeta(double a, double b, double x);
 
 }  // namespace rankscope::facts

@@ -30,7 +30,7 @@ double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs) {
             networkFree = std::max(networkFree, now + tasks[issued].lagNs) + tasks[issued].durationNs;
             ends[issued++] = networkFree;
         } else {
-            // A need in front of its own issue would be a cycle: what was not issued yet holds nobody up.
+            // A task that is needed before it is issued would be a cycle: what was not issued yet holds nobody up.
             if (byNeed[need] < issued) now = std::max(now, ends[byNeed[need]]);
             ++need;
         }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first what-if: one rank's step as compute that progresses and a network that carries one collective after the
-// other. It answers how much shorter a step gets when compute is faster, collectives are merged or start earlier.
-// Waiting for other ranks is no part of it: it describes the rank the others wait for. The replay of the whole task
-// graph will take its place.
+// Models one rank's step as compute that progresses and a network that carries one collective after the other. It
+// answers how much shorter a step gets when compute is faster, collectives are merged or start earlier. Waiting for
+// other ranks is no part of it: it describes the rank the others wait for.
 #pragma once
 
 #include <vector>
@@ -18,11 +17,11 @@ struct ModelTask {
     double lagNs = 0;     // how long after its data the host calls it
 };
 
-/// Step time: compute of `computeNs` in total, its speed 1, the tasks in order on one network. Linear but for a sort by
-/// neededAt.
+/// Returns the step time, ns: compute of `computeNs` in total at speed 1, the tasks in order on one network. Linear but
+/// for a sort by neededAt.
 double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs);
 
-/// The tasks of one step of one rank as they were recorded. All-gathers are needed where the next one of their
+/// Returns the tasks of one step of one rank as they were recorded. All-gathers are needed where the next one of their
 /// communicator starts (its consumer issues it: prefetching), or at once when compute stood still behind them; the
 /// others where the last of them ends: at the optimizer, which all-gathers of new parameters may follow.
 std::vector<ModelTask> modelTasks(const std::vector<CommTask>& tasks);

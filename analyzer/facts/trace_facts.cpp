@@ -223,10 +223,10 @@ bool TraceFacts::sameHost(const std::vector<int>& wanted) const {
 }
 
 std::optional<int> TraceFacts::worldSize() const {
-    const auto told = [this](const char* key) { return std::atoi(text(key, "0").c_str()); };
-    if (const int job = told("job_world_size"); job > 0) return std::max(job, static_cast<int>(ranks.size()));
+    const auto number = [this](const char* key) { return std::atoi(text(key, "0").c_str()); };
+    if (const int job = number("job_world_size"); job > 0) return std::max(job, static_cast<int>(ranks.size()));
     // Importers before this key wrote the largest rank + 1.
-    const int world = text("source") == "capture" || text("source").empty() ? told("world_size") : 0;
+    const int world = text("source") == "capture" || text("source").empty() ? number("world_size") : 0;
     return world > 0 ? std::optional(std::max(world, static_cast<int>(ranks.size()))) : std::nullopt;
 }
 
@@ -245,7 +245,7 @@ TraceFacts readTraceFacts(store::TraceReader& trace) {
 }
 
 std::string jobDeath(const std::vector<store::Loss>& losses) {
-    // The first that there is says most: of several deaths the one to look at.
+    // The first kind that there is says most: of several deaths it is the one to look at.
     constexpr std::array<const char*, 3> kKinds = {"first_death", "died", "failed_exit"};
     for (const char* kind : kKinds) {
         const auto loss = std::ranges::find(losses, kind, &store::Loss::kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small tables of trace.db, read whole: who took part, which collectives ran, where the steps are. Events of a rank
+// Reads the small tables of trace.db whole: who took part, which collectives ran, where the steps are. Events of a rank
 // are in RankEvents.
 #pragma once
 
@@ -38,7 +38,7 @@ struct StepWindow {
     int64_t endNs() const { return startNs + durNs; }
 };
 
-/// The step that a time lies in, of steps in the order of their starts; nullptr outside of all.
+/// Returns the step that a time lies in, of steps in the order of their starts; nullptr outside of all.
 const StepWindow* stepAt(const std::vector<StepWindow>& steps, int64_t ns);
 
 struct RankFacts {
@@ -65,35 +65,35 @@ struct TraceFacts {
     std::vector<store::CollectiveMember> members;  // by (rank, collective)
     std::vector<store::P2p> pointToPoint;
     std::vector<store::Loss> losses;
-    std::vector<store::MachineLink>
-        machineLinks;                      // what the hosts said of their links; none in older traces and imported ones
-    std::map<int64_t, std::string> hosts;  // empty where nobody named it
+    // What the hosts said of their links; there are none in older traces and imported ones.
+    std::vector<store::MachineLink> machineLinks;
+    std::map<int64_t, std::string> hosts;                    // empty where nobody named it
     std::map<int, std::vector<std::string>> sourcesNotLive;  // rank: "cupti taken: …"
     std::vector<std::string> strings;                        // interned texts by id; [0] is empty
     ClockFacts clock;
     std::string stepSource;          // nvtx:NAME | period | none
     bool wholeRunIsOneStep = false;  // no steps found: everything is analysed as one
 
-    std::map<std::tuple<int64_t, store::Op, int64_t>, int64_t>
-        typicalTransferNs;  // by (communicator, op, bytes): median over the instances whose members are all recorded
+    // The median by (communicator, op, bytes) over the instances whose members are all recorded.
+    std::map<std::tuple<int64_t, store::Op, int64_t>, int64_t> typicalTransferNs;
 
-    /// Wait of a member whose peers' arrivals are not all recorded: at least until the last recorded one, at most what
-    /// a transfer of this size leaves of its kernel.
+    /// Estimates the wait of a member whose peers' arrivals are not all recorded: at least until the last recorded one,
+    /// at most what a transfer of this size leaves of its kernel.
     int64_t likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const;
-    /// An interned text; empty for an id that the trace does not have.
+    /// Returns an interned text; empty for an id that the trace does not have.
     std::string_view string(int32_t id) const;
     const RankFacts* findRank(int rank) const;
     const store::Collective* findCollective(int64_t id) const;
     std::string text(const std::string& key, const std::string& fallback = {}) const;
-    /// Ranks of the job, recorded or not; nothing where no file tells.
+    /// Returns the number of ranks of the job, recorded or not; nothing where no file tells.
     std::optional<int> worldSize() const;
     bool sameHost(const std::vector<int>& ranks) const;
 };
 
 TraceFacts readTraceFacts(store::TraceReader& trace);
 
-/// "The job died: rank 3 (on node0) ...: look there for the cause." from what the collector told of the ranks' ends;
-/// empty for a job whose ranks all ended by themselves with status 0, as far as is known.
+/// Says how the job died, from what the collector wrote of the ranks' ends: "The job died: rank 3 (on node0) ...: look
+/// there for the cause."; empty for a job whose ranks all ended by themselves with status 0, as far as is known.
 std::string jobDeath(const std::vector<store::Loss>& losses);
 
 }  // namespace rankscope::facts

@@ -58,7 +58,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
             ReachedPeakThresholds::kClockShare * timeNs)
             continue;
         const costs::AlgorithmChoice choice{algorithm, protocol};
-        const double startNs = costs::hopsOf(op, communicator.size, algorithm).low * costs::startupShare(protocol).low *
+        const double startNs = costs::hopsOf(op, communicator.size, algorithm).low * costs::latencyShare(protocol).low *
                                ReachedPeakThresholds::kLeastAlphaNs;
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
         const double rate = portBytes(op, algorithm, communicator.size, static_cast<double>(size)) /
@@ -66,7 +66,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         if (communicator.nodes <= 1 || communicator.smallestNode > 1) reached.port = std::max(reached.port, rate);
         if (communicator.nodes <= 1) continue;
         double& card = reached.cardOf[id];
-        card = std::max(card, rate / costs::cardsPerRank(communicator, op));
+        card = std::max(card, rate / costs::nicsPerRank(communicator, op));
         reached.card = std::max(reached.card, card);
     }
 }

@@ -24,7 +24,7 @@ PathCategory categoryOf(TaskKind kind) {
     }
 }
 
-/// What a task began after: the task, when that let go, and by what.
+/// Says what a task began after: the task, when that let go, and by what.
 struct Cause {
     TaskId task = kNoTask;
     int64_t ns = INT64_MIN;  // of the cause's end, or start
@@ -71,7 +71,7 @@ void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int
                 reachedNs);  // first of its lane: bound by its lead alone
             break;
         }
-        // In front of a transfer it is what one of several messages takes longer.
+        // In front of a transfer the path is in what one of several messages takes longer.
         const PathCategory between = info.kind == TaskKind::transfer                 ? PathCategory::transfer
                                      : !cause.lane && cause.kind == WaitKind::launch ? PathCategory::launch
                                      : host                                          ? PathCategory::host

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the length of the steps is made of: the chain of tasks in which each began as soon as the one before it let it.
+// Finds what the length of the steps is made of: the chain of tasks in which each began as soon as the one before it
+// let it.
 #pragma once
 
 #include <string_view>
@@ -18,8 +19,8 @@ struct PathShare {
     double nsPerStep = 0;
 };
 
-/// A part of the chain, on one rank. `task`: what runs, or what the gap, the launch or the host's work in front of it
-/// keeps waiting.
+/// Is a part of the chain, on one rank. `task` is what runs, or what the gap, the launch or the host's work in front of
+/// it keeps waiting.
 struct PathPiece {
     PathCategory category = PathCategory::compute;
     int rank = 0;
@@ -27,8 +28,8 @@ struct PathPiece {
     int64_t ns = 0;
 };
 
-/// The chain of tasks in front of `task`, from its start back to `fromNs` (graph time): each began as soon as the one
-/// before it let it. Latest first.
+/// Returns the chain of tasks in front of `task`, from its start back to `fromNs` (graph time): each began as soon as
+/// the one before it let it. Latest first.
 std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs);
 
 /// Shares of the steps' time by what the critical path is in, and on which rank; longest first. They add up to the mean
@@ -39,14 +40,14 @@ std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedu
 /// is no category: the path is where the one is that is waited for.
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
-/// A part of the critical path that is in transfers, by what is transferred.
+/// Sums up a part of the critical path that is in transfers, by what is transferred.
 struct PathTransfer {
     uint32_t communicatorId = 0;  // 0: unknown
     store::Op op = store::Op::unknown;
     double nsPerStep = 0;
 };
 
-/// They add up to the `transfer` shares of criticalPath() of the same arguments.
+/// Returns parts that add up to the `transfer` shares of criticalPath() of the same arguments.
 std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule,
                                             const std::vector<int>& steps);
 

@@ -7,17 +7,18 @@
 namespace rankscope::replay {
 namespace {
 
-constexpr int64_t kDeviceClockNs =
-    2'000;  // two stamps of one device that far apart may be of one moment: CUPTI rounds and converts them
-constexpr int64_t kRightAwayNs =
-    10'000;  // work that begins that soon behind other work may have waited for it: a launch or an event takes as long
+// Two stamps of one device that far apart may be of one moment: CUPTI rounds and converts them.
+constexpr int64_t kDeviceClockNs = 2'000;
+// Work that begins that soon behind other work may have waited for it: a launch or an event takes as long.
+constexpr int64_t kRightAwayNs = 10'000;
 constexpr int64_t kLongestLatencyNs = 100'000;  // of a launch, a gap or an event; beyond, something else was waited for
-constexpr std::ptrdiff_t kFullQueue =
-    256;  // pieces of work ahead of the device: CUDA's queues hold about a thousand entries, events included
+// CUDA's queues hold about a thousand entries, events included: with fewer pieces of work ahead of the device they are
+// not full.
+constexpr std::ptrdiff_t kFullQueue = 256;
 constexpr int64_t kUsualLaunchNs = 6'000;  // of a launch when none of the trace shows it: then none mattered
 
-/// Mean of the samples that show nothing but the latency: those near the shortest tenth. The others waited for
-/// something that is not recorded.
+/// Returns the mean of the samples that show nothing but the latency: those near the shortest tenth. The others waited
+/// for something that is not recorded.
 int64_t typicalNs(std::vector<int64_t>& samples) {
     if (samples.empty()) return 0;
     const auto low = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of a rank: what was put on them, in order, and what else each piece of work had to wait for.
+// Plays the streams of a rank: what was put on them, in order, and what else each piece of work had to wait for.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace rankscope::replay {
 
-/// From CUPTI's correlation ids, which grow with the calls, to rows of a table. Several rows may share one (the nodes
-/// of a CUDA graph): they are found in the order in which they were added.
+/// Leads from CUPTI's correlation ids, which grow with the calls, to rows of a table. Several rows may share one (the
+/// nodes of a CUDA graph): they are found in the order in which they were added.
 class CorrelationIndex {
   public:
     void add(int64_t correlation, uint32_t row) {
@@ -24,7 +24,8 @@ class CorrelationIndex {
         const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
         if (!std::is_sorted(m_rows.begin(), m_rows.end(), less)) std::ranges::stable_sort(m_rows, less);
     }
-    /// Rows of a correlation id: [first, last) of pairs whose second is the row. Fast when asked in ascending order.
+    /// Returns the rows of a correlation id: [first, last) of pairs whose second is the row. Fast when asked in
+    /// ascending order.
     auto find(int64_t correlation) {
         const auto less = [](const std::pair<int64_t, uint32_t>& row, int64_t wanted) { return row.first < wanted; };
         auto first = m_rows.begin() + static_cast<std::ptrdiff_t>(m_near);
@@ -52,35 +53,37 @@ class DeviceLanes {
     /// is the call's task, which began at `launchNs`. It waits for `awaited`, too, where that is on other streams.
     void submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step,
                 const std::vector<TaskId>& awaited);
-    /// Before the window that is replayed: what this call has put on the device only tells when its streams are free.
+    /// Passes over a call before the window that is replayed: what it has put on the device only tells when its streams
+    /// are free.
     void pass(int64_t correlation);
-    /// The window begins.
+    /// Begins the window.
     void begin();
-    /// Last task of what this call has put on the device; kNoTask: nothing.
+    /// Returns the last task of what this call has put on the device; kNoTask: nothing.
     TaskId lastOf(int64_t correlation);
     bool has(int64_t correlation) { return m_index.find(correlation).first != m_index.find(correlation).second; }
-    /// Does any work of the recording run on it?
+    /// True when any work of the recording runs on it.
     bool runs(int32_t stream) const { return m_running.count(stream) != 0; }
-    /// The stream that the call with this correlation id puts work on; -1: none.
+    /// Returns the stream that the call with this correlation id puts work on; -1: none.
     int32_t streamOfCall(int64_t correlation);
-    /// What a stream has been given until now: its last task, or what it is yet to wait for.
+    /// Returns what a stream has been given until now: its last task, or what it is yet to wait for.
     std::vector<TaskId> given(int32_t stream) const;
     std::vector<TaskId> givenToAll() const;
-    /// The stream's next work waits for these.
+    /// Lets the stream's next work wait for these.
     void wait(int32_t stream, const std::vector<TaskId>& tasks);
     int64_t endNs(TaskId task) const;  // recorded
-    /// The task of the rank that ends last up to `ns`; kNoTask: none.
+    /// Returns the task of the rank that ends last up to `ns`; kNoTask: none.
     TaskId lastEndedBy(int64_t ns) const;
-    /// The task whose end made room in the launch queue of `stream` for an entry of a call that lasted from `startedNs`
-    /// to `returnedNs`: the last of the stream that had ended by then, or, where none ended during the call, of another
-    /// one: its stream waited for that. kNoTask when the queue cannot have been full.
+    /// Returns the task whose end made room in the launch queue of `stream` for an entry of a call that lasted from
+    /// `startedNs` to `returnedNs`: the last of the stream that had ended by then, or, where none ended during the
+    /// call, of another one: its stream waited for that. kNoTask when the queue cannot have been full.
     TaskId roomMaker(int32_t stream, int64_t startedNs, int64_t returnedNs);
-    /// When work put on the device so far ends, by the recording; INT64_MIN: nothing was.
+    /// Returns when work put on the device so far ends, by the recording; INT64_MIN: nothing was.
     int64_t busyUntilNs() const { return m_busyUntilNs; }
-    /// Device time of work without a launching call, and of all.
+    /// Return the device time of work without a launching call, and of all.
     int64_t unlaunchedNs() const { return m_unlaunchedNs; }
     int64_t totalNs() const { return m_totalNs; }
-    /// Once all is submitted: infers waits where `eventsKnown` is false, estimates latencies, adds the edges.
+    /// Ends the playing once all is submitted: infers waits where `eventsKnown` is false, estimates latencies, adds the
+    /// edges.
     void finish(bool eventsKnown);
     /// Sets the step of work by its recorded start, for traces that do not tell it by the host.
     void setSteps(const std::vector<facts::StepWindow>& steps);
@@ -95,7 +98,7 @@ class DeviceLanes {
         Work work = Work::kernel;
         uint32_t row = 0;  // in the vector of RankEvents that it comes from
     };
-    /// A piece as a task, and what bound it.
+    /// Holds a piece as a task, and what bound it.
     struct Placed {
         TaskId task = kNoTask;  // an NCCL kernel's arrival
         TaskId last = kNoTask;  // its transfer; else the task
@@ -125,7 +128,7 @@ class DeviceLanes {
     void addPending(Stream& stream, TaskId task);
     uint32_t kernelKey(const facts::KernelKey& key);
     const Placed& placedOf(TaskId task) const { return m_placed[m_placedOf[task]]; }
-    /// Last of these that ends up to `ns` by the recording; null: none.
+    /// Returns the last of these that ends up to `ns` by the recording; null: none.
     const Placed* lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const;
     const Piece& pieceOf(const Placed& placed) const { return m_pieces[placed.piece]; }
     int64_t beforeEndNs(const Placed& placed) const {

@@ -8,7 +8,8 @@
 namespace rankscope::replay {
 namespace {
 
-/// By new number what `from` has by draft id. It takes `from`, so that a draft and its graph are not both held whole.
+/// Returns by new number what `from` has by draft id. It takes `from`, so that a draft and its graph are not both held
+/// whole.
 template <typename Value>
 std::vector<Value> inOrder(const std::vector<TaskId>& order, std::vector<Value> from) {
     std::vector<Value> values(order.size());
@@ -16,7 +17,7 @@ std::vector<Value> inOrder(const std::vector<TaskId>& order, std::vector<Value> 
     return values;
 }
 
-/// Who waits for whom, the other way round: targets of each task's edges and the next task of its lane.
+/// Holds who waits for whom, the other way round: targets of each task's edges and the next task of its lane.
 struct Successors {
     std::vector<uint32_t> first;  // by task, and one more
     std::vector<TaskId> tasks;

@@ -16,13 +16,13 @@ namespace rankscope::replay {
 class GraphDraft {
   public:
     GraphDraft() = default;
-    /// All of `graph`; draft id = task.
+    /// Begins with all of `graph`; draft id = task.
     explicit GraphDraft(const TaskGraph& graph);
 
     uint32_t addLane(const Lane& lane);
-    /// At the end of its lane. `leadNs` beyond 4.29 s is kept by a host task of that length in front of it.
+    /// Adds a task at the end of its lane. `leadNs` beyond 4.29 s is kept by a host task of that length in front of it.
     TaskId addTask(const TaskInfo& info, int64_t durationNs, int64_t leadNs = 0);
-    /// Into its lane, right behind `before` (kNoTask: first of the lane).
+    /// Puts a task into its lane, right behind `before` (kNoTask: first of the lane).
     TaskId insertTask(const TaskInfo& info, TaskId before, int64_t durationNs, int64_t leadNs = 0);
     /// Takes a task out of its place in its lane and puts it behind `before` of the same lane (kNoTask: first). Its
     /// edges stay.
@@ -50,8 +50,8 @@ class GraphDraft {
     void addMark(const StepMark& mark) { m_marks.push_back(mark); }
     void reserve(size_t tasks, size_t edges);
 
-    /// nullopt when tasks wait for each other in a circle. `numbers`, where given, becomes the task of each draft id.
-    /// Linear. Takes the draft apart.
+    /// Numbers the tasks; nullopt when they wait for each other in a circle. `numbers`, where given, becomes the task
+    /// of each draft id. Linear. Takes the draft apart.
     std::optional<TaskGraph> seal(std::vector<TaskId>* numbers = nullptr) &&;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host threads of a rank that work with the device.
+// Plays the host threads of a rank that work with the device.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@ namespace rankscope::replay {
 /// Threads that work at the same time are a lane each.
 class HostLanes {
   public:
-    /// `active`: by call, whether its thread shall be kept for it.
+    /// `active` says by call whether its thread shall be kept for it.
     void assign(const std::vector<facts::HostCall>& calls, const std::vector<bool>& active, int rank,
                 GraphDraft& draft);
 
-    /// kNoLane: the thread has nothing to do with the device.
+    /// Returns kNoLane where the thread has nothing to do with the device.
     uint32_t laneOf(int32_t thread) const;
     uint32_t anyLane() const { return m_lanes.empty() ? kNoLane : m_lanes.begin()->second; }
     /// Adds a task that begins at `startNs` and ends at `endNs` by the recording. One that begins inside the task

@@ -13,8 +13,8 @@
 namespace rankscope::replay {
 namespace {
 
-constexpr double kMostUnmatched =
-    0.02;  // of the time of NCCL kernels; a call or two at the ends of a recording have no partner
+// More of the time of NCCL kernels unmatched says too little: a call or two at the ends of a recording have no partner.
+constexpr double kMostUnmatched = 0.02;
 
 class Joiner {
   public:
@@ -53,7 +53,7 @@ class Joiner {
         bool joined = false;             // with those of other ranks
         int64_t shortestNs = INT64_MAX;  // what its shortest message takes; kUnknownMessageNs: of one it is unknown
     };
-    /// An order that does not depend on addresses.
+    /// Orders by what does not depend on addresses.
     struct ByTask {
         bool operator()(const Kernel* a, const Kernel* b) const { return a->arrival < b->arrival; }
     };
@@ -95,7 +95,7 @@ class Joiner {
         return at != comms->second.end() && at->kernelId == kernelId ? &*at : nullptr;
     }
 
-    /// The kernel of a message: of that communicator, begun at that moment.
+    /// Finds the kernel of a message: of that communicator, begun at that moment.
     Kernel* findAt(int rank, int64_t communicator, int64_t startNs) {
         const auto comms = m_comms.find(rank);
         if (comms == m_comms.end()) return nullptr;
@@ -188,7 +188,7 @@ class Joiner {
         for (const Message& message : messages) joinMessage(message);
     }
 
-    /// Sets of kernels each of which sends to and receives from all others, as their messages.
+    /// Finds sets of kernels each of which sends to and receives from all others, as their messages.
     static std::vector<std::vector<Message*>> allToAlls(std::vector<Message>& messages) {
         std::map<const Kernel*, std::set<const Kernel*, ByTask>, ByTask> receivers;
         for (const Message& message : messages) receivers[message.send].insert(message.receive);
@@ -216,7 +216,7 @@ class Joiner {
         return result;
     }
 
-    /// One join instead of an edge for each pair.
+    /// Makes one join instead of an edge for each pair.
     void joinAllToAll(const std::vector<Message*>& messages) {
         std::set<Kernel*, ByTask> kernels;
         for (const Message* message : messages) kernels.insert(message->send);
@@ -278,8 +278,8 @@ class Joiner {
         if (message.send->endNs >= message.receive->startNs) awaits(*message.send, *message.receive, message.takesNs);
     }
 
-    /// A message that takes longer than the kernel's shortest keeps it so much longer, counted from the later of its
-    /// two arrivals.
+    /// Lets a message that takes longer than the kernel's shortest keep it so much longer, counted from the later of
+    /// its two arrivals.
     void awaits(Kernel& kernel, const Kernel& peer, int64_t takesNs) {
         kernel.joined = true;
         const int64_t joinedNs = std::min(std::max(kernel.startNs, peer.startNs), kernel.endNs);

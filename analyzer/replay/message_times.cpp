@@ -12,7 +12,7 @@ namespace {
 /// with the same one.
 constexpr int64_t kSameEndNs = 5'000;
 
-/// A message as one of its kernels sees it.
+/// Shows a message as one of its kernels sees it.
 struct Side {
     uint32_t kernel = 0;
     uint32_t peer = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the messages of a group take each. A kernel that carries sends and receives to several peers shows only when the
-// last of them is done.
+// Tells what the messages of a group take each. A kernel that carries sends and receives to several peers shows only
+// when the last of them is done.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rankscope::replay {
 
-/// A message and the kernels at its ends. Times by the recording, ns.
+/// Describes a message and the kernels at its ends. Times are those of the recording, ns.
 struct MessageEnds {
     uint32_t sendKernel = 0;  // numbers of kernels: any, the same for the same kernel
     uint32_t receiveKernel = 0;
@@ -23,12 +23,12 @@ struct MessageEnds {
 
 inline constexpr int64_t kUnknownMessageNs = -1;
 
-/// By message: what it took, ns, from when both kernels had begun. It is seen where one of its kernels has no other
-/// peer, or all other peers' kernels have ended before that one: then the kernel ended with this message. Else
+/// Returns by message what it took, ns, from when both kernels had begun. It is seen where one of its kernels has no
+/// other peer, or all other peers' kernels have ended before that one: then the kernel ended with this message. Else
 /// kUnknownMessageNs.
 std::vector<int64_t> shownTimes(std::span<const MessageEnds> messages);
 
-/// By message: the shortest that is shown of this size between these ranks, ns: nothing held that one up.
+/// Returns by message the shortest time that is shown of this size between these ranks, ns: nothing held that one up.
 /// kUnknownMessageNs where none is.
 std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages);
 

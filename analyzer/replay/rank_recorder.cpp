@@ -15,10 +15,10 @@ namespace {
 constexpr int64_t kHostClockNs = 2'000;  // two stamps of one machine that far apart may be of one moment
 constexpr int64_t kLongNs = 20'000;      // a call that usually returns at once took long: over this ...
 constexpr double kLongFactor = 5;        // ... and this many times its usual duration
-constexpr double kMostUnlaunched =
-    0.02;  // share of the device time without launch rows, from which the host's part is unknown
+// From this share of the device time without launch rows on the host's part is unknown.
+constexpr double kMostUnlaunched = 0.02;
 
-/// Name of a range without its number, as steps are named in meta.step_source.
+/// Returns the name of a range without its number, as steps are named in meta.step_source.
 std::string_view patternOf(std::string_view name) {
     while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back()))) name.remove_suffix(1);
     while (!name.empty() && std::string_view(" #:_-=/[(").find(name.back()) != std::string_view::npos)
@@ -26,7 +26,7 @@ std::string_view patternOf(std::string_view name) {
     return name;
 }
 
-/// Host times at which the steps of a rank begin, and the last one ends; empty when steps are no ranges.
+/// Returns the host times at which the steps of a rank begin, and the last one ends; empty when steps are no ranges.
 std::vector<int64_t> stepBounds(const facts::RankEvents& events, const facts::TraceFacts& facts, size_t steps) {
     if (!facts.stepSource.starts_with("nvtx:")) return {};
     const std::string_view pattern = std::string_view(facts.stepSource).substr(5);

@@ -26,9 +26,9 @@ class RankRecorder {
     TaskInfo infoOf(const facts::HostCall& call, TaskKind kind) const;
     void submit(const facts::HostCall& call, uint32_t hostLane);
     void waitForDevice(const facts::HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
-    /// What a synchronisation waits for.
+    /// Returns what a synchronisation waits for.
     std::vector<TaskId> awaitedBy(const facts::HostCall& call);
-    /// Does a call that is not known to wait seem to have waited for the device?
+    /// True when a call that is not known to wait seems to have waited for the device.
     bool seemsToWait(const facts::HostCall& call) const;
     void recordEvent(const facts::EventRecord& record, const facts::HostCall& call);
     void streamWaits(const facts::SynchronizationRecord& wait, const facts::HostCall& call);
@@ -47,8 +47,7 @@ class RankRecorder {
     std::map<int32_t, std::vector<TaskId>> m_streamlessWaits;       // thread: its next work on another stream waits
     std::map<int32_t, int32_t> m_lastStream;                        // thread: where it put work last
     std::unordered_map<int32_t, int64_t> m_usualNs;                 // name of a call: its usual duration
-    std::vector<int64_t>
-        m_bounds;  // host times of step ranges, then the end of the last; empty: steps are told by the device
+    std::vector<int64_t> m_bounds;  // host times of step ranges, then the end of the last; empty: by the device
     size_t m_nextBound = 0;
     size_t m_lastBound = SIZE_MAX;  // with a window: its end
     bool m_windowed = false;

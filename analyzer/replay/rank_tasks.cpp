@@ -9,8 +9,9 @@
 namespace rankscope::replay {
 namespace {
 
-constexpr double kTasksPerPiece =
-    2.2;  // of device work: itself, its call, and now and then a wait or the second task of an NCCL kernel
+// A piece of device work comes to so many tasks: itself, its call, and now and then a wait or the second task of an
+// NCCL kernel.
+constexpr double kTasksPerPiece = 2.2;
 
 }  // namespace
 

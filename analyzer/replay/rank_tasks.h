@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 of the replay: one rank's part of the task graph, from its events while they are in memory.
+// Plays phase 1: one rank's part of the task graph, from its events while they are in memory.
 #pragma once
 
 #include <climits>
@@ -12,7 +12,7 @@
 
 namespace rankscope::replay {
 
-/// The steps that are replayed, by number.
+/// Holds the steps that are replayed, by number.
 struct ReplayWindow {
     int first = INT_MIN;
     int last = INT_MAX;
@@ -23,21 +23,21 @@ struct ReplayWindow {
     static constexpr size_t kMostTasks = 6'000'000;
 };
 
-/// Everything, or as many of the last steps as fit into `mostTasks`, two at least.
+/// Returns everything, or as many of the last steps as fit into `mostTasks`, two at least.
 ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts,
                           size_t mostTasks = ReplayWindow::kMostTasks);
 
-/// An NCCL kernel: phase 2 ties it to the other members.
+/// Describes an NCCL kernel: phase 2 ties it to the other members.
 struct CommKernel {
     int64_t kernelId = 0;
     int64_t communicatorId = 0;
-    int64_t startNs = 0;  // recorded: durations of transfers are told from them, nothing else
+    int64_t startNs = 0;  // recorded: durations of transfers come from them, nothing else
     int64_t endNs = 0;
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
 };
 
-/// How many edges of a rank are not as recorded.
+/// Counts edges of a rank that are not as recorded.
 struct EdgeCounts {
     int64_t inferredWaits = 0;  // between streams, from who ended when who began: no event rows, or inside a CUDA graph
     int64_t inferredBlocking = 0;  // a call that took long and returned when work of the device ended
@@ -50,13 +50,13 @@ struct RankTasks {
     int rank = 0;
     std::string problem;  // why there is no replay of this rank; empty: there is
     GraphDraft draft;
-    std::vector<facts::KernelKey>
-        kernelKeys;                 // TaskInfo::detail of its kernels; numbered anew over all ranks in phase 2
+    // TaskInfo::detail of its kernels leads here; phase 2 numbers them anew over all ranks.
+    std::vector<facts::KernelKey> kernelKeys;
     std::vector<CommKernel> comms;  // by kernelId
     EdgeCounts counts;
 };
 
-/// Of the steps in `window`.
+/// Plays the steps in `window`.
 RankTasks rankTasks(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window = {});
 
 }  // namespace rankscope::replay

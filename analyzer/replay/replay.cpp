@@ -16,7 +16,7 @@ namespace {
 constexpr double kMostError = 0.1;  // of the measured step: three times what is asked of a replay; beyond, the job
                                     // waited for something that the trace does not show
 
-/// The job's steps as recorded: by number, first start over ranks, then the last end.
+/// Returns the job's steps as recorded: by number, first start over ranks, then the last end.
 std::vector<StepTime> recordedSteps(const facts::TraceFacts& facts) {
     std::map<int, int64_t> starts;
     int64_t endNs = INT64_MIN;

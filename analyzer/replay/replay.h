@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job played again from its own task graph: recorded durations and host work, waits computed anew. What an edit
+// Plays the job again from its own task graph: recorded durations and host work, waits computed anew. What an edit
 // saves is the difference of two replays.
 #pragma once
 
@@ -13,9 +13,9 @@
 namespace rankscope::replay {
 
 struct ReplayModel {
-    std::string unavailable =
-        "the trace was not replayed";  // why there is no replay; empty: there is. Nothing may be predicted without one.
-    std::vector<std::string> notes;    // what had to be inferred, and what was left out
+    // Says why there is no replay; empty: there is. Nothing may be predicted without one.
+    std::string unavailable = "the trace was not replayed";
+    std::vector<std::string> notes;  // what had to be inferred, and what was left out
     TaskGraph graph;
     Schedule unchanged;      // of `graph`
     std::vector<int> steps;  // numbers of the analysed steps; of a trace too long to be held (ReplayWindow), those of
@@ -26,21 +26,22 @@ struct ReplayModel {
     EdgeCounts edges;
 
     bool available() const { return unavailable.empty(); }
-    /// Share of the measured step.
+    /// Returns the error as a share of the measured step.
     double error() const;
-    /// Mean step time, ns, of another schedule of this graph, or of an edited graph, over the analysed steps.
+    /// Returns the mean step time, ns, of another schedule of this graph, or of an edited graph, over the analysed
+    /// steps.
     double stepNs(const TaskGraph& of, const Schedule& schedule) const;
     double stepNs(const Schedule& schedule) const { return stepNs(graph, schedule); }
-    /// The step times of the analysed steps, in their order.
+    /// Returns the step times of the analysed steps, in their order.
     std::vector<double> stepsNs(const TaskGraph& of, const Schedule& schedule) const;
 };
 
-/// `ranks`: of every recorded rank. `steps`: the analysed ones. Says in `unavailable` what a trace lacks rather than to
-/// predict from it.
+/// Replays the job from the tasks of every recorded rank; `steps` are the analysed ones. Says in `unavailable` what a
+/// trace lacks rather than to predict from it.
 ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
                    const ReplayWindow& window = {});
 
-/// The ranks' tasks as one graph, in which collectives, sends and receives join them: phase 2 of the replay.
+/// Holds the ranks' tasks as one graph, in which collectives, sends and receives join them: phase 2 of the replay.
 struct JoinedRanks {
     std::string problem;  // why there is no graph; empty: there is
     TaskGraph graph;

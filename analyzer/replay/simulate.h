@@ -6,15 +6,15 @@
 
 namespace rankscope::replay {
 
-/// When each task starts and ends, ns from the graph's origin.
+/// Says when each task starts and ends, ns from the graph's origin.
 struct Schedule {
     std::vector<int64_t> startNs;  // by task
     std::vector<int64_t> endNs;
 };
 
-/// With the graph's own durations.
+/// Plays the graph with its own durations.
 Schedule simulate(const TaskGraph& graph);
-/// With others, one per task: the cheapest kind of edit.
+/// Plays it with other durations, one per task: the least work of all edits.
 Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs);
 
 struct StepTime {
@@ -23,8 +23,8 @@ struct StepTime {
     int64_t durNs = 0;    // until the first rank begins the next one; of the last step: until the last rank ends it
 };
 
-/// Steps of the job, measured as the score measures a report's steps: from start to start. By step; only steps that
-/// every rank of `graph` has.
+/// Returns the steps of the job, measured as the score measures a report's steps: from start to start. By step; only
+/// steps that every rank of `graph` has.
 std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule);
 
 }  // namespace rankscope::replay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job did, as tasks and what each had to wait for; times are left out. Simulating it (simulate.h) gives them
-// back.
+// Holds what a job did, as tasks and what each had to wait for; times are left out. Simulating it (simulate.h) gives
+// them back.
 //
 // A task belongs to a lane: a host thread of a rank, or a stream of a rank. It starts when
 //   - the task before it in its lane has ended, and `leadNs` after that (host: work between two calls; device: the gap
@@ -52,7 +52,7 @@ enum class WaitKind : uint8_t {
     mark,      // of a step
 };
 
-/// `from` must be over (or have begun) for `delayNs`.
+/// Says that `from` must be over (or have begun) for `delayNs`.
 struct Edge {
     TaskId from = kNoTask;
     uint32_t delayNs : 27 = 0;    // up to 134 ms
@@ -81,15 +81,15 @@ struct Lane {
     int32_t id = 0;  // row of thread (the first of those that take turns) or stream
 };
 
-/// One member's part of a collective, or one side of a message.
+/// Is one member's part of a collective, or one side of a message.
 struct ExchangeMember {
     int rank = 0;
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
 };
 
-/// A collective, or one message between two ranks. What an edit needs to price it otherwise. Packed: jobs with experts
-/// send a message for each third task.
+/// Is a collective, or one message between two ranks: what an edit needs to price it otherwise. It is packed: jobs with
+/// experts send a message for each third task.
 struct Exchange {
     int64_t bytes = -1;  // as collective.bytes, p2p.bytes; -1 unknown
     uint32_t id = 0;     // row of collective or p2p

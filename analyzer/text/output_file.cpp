@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as Linux follows
 
-// What the last of the links points to, even where it does not exist yet.
+// Follows links to what the last of them points to, even where that does not exist yet.
 fs::path meant(fs::path file) {
     std::error_code error;
     for (int i = 0; i < kMostLinks && fs::is_symlink(file, error); ++i) {
@@ -25,8 +25,8 @@ fs::path meant(fs::path file) {
     return file;
 }
 
-// Of this process alone: two that write the same file do not disturb each other, and no file of the user's is in the
-// way.
+// Names a file of this process alone: two that write the same file do not disturb each other, and no file of the user's
+// is in the way.
 fs::path writtenFirst(const fs::path& file) {
     std::error_code error;
     const bool inPlace = file == "/dev/stdout" || (fs::exists(file, error) && !fs::is_regular_file(file, error));
@@ -61,7 +61,7 @@ OutputFile::OutputFile(const fs::path& name)
       m_file(name == "-" ? "/dev/stdout" : meant(name)),
       m_beside(writtenFirst(m_file)) {
     errno = 0;
-    // A stdout that is a file is gone on with, not begun anew: >> and what others wrote there.
+    // A stdout that is a file is appended to, not begun anew: >> and what others wrote there stay.
     const std::ios::openmode mode =
         std::ios::out | std::ios::binary | (m_file == "/dev/stdout" ? std::ios::app : std::ios::openmode{});
     if (m_buffer.open(m_beside, mode) == nullptr) fail();

@@ -7,10 +7,10 @@
 
 namespace rankscope::text {
 
-/// A file written beside its place and renamed by commit(), so that a reader never sees half of it; without commit()
-/// nothing is left. What is no regular file (a device, a pipe) is written to as it is: a rename would put a file in its
-/// place. A link keeps pointing to what it points to. "-" is stdout, as it is. Throws std::filesystem::filesystem_error
-/// with the name given and the reason.
+/// Writes a file beside its place and renames it in commit(), so that a reader never sees half of it; without commit()
+/// nothing is left. What is no regular file (a device, a pipe) is written in place: a rename would put a file there. A
+/// link keeps pointing to its target. "-" is stdout. Throws std::filesystem::filesystem_error with the name given and
+/// the reason.
 class OutputFile {
   public:
     explicit OutputFile(const std::filesystem::path& name);
@@ -46,7 +46,7 @@ class OutputFile {
     bool m_isOpen = true;
 };
 
-/// All of a file at once.
+/// Writes all of a file at once.
 void writeOutputFile(const std::string& text, const std::filesystem::path& name);
 
 }  // namespace rankscope::text

@@ -18,7 +18,7 @@ struct Character {
     size_t bytes = 0;  // 0: not valid here
 };
 
-/// Well-formed byte sequences only (The Unicode Standard, table 3-7).
+/// Accepts well-formed byte sequences only (The Unicode Standard, table 3-7).
 Character decode(std::string_view text) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char lead = byte(0);
@@ -57,7 +57,7 @@ void forEachCharacter(std::string_view text, Take&& take) {
     }
 }
 
-/// A character that markup would read, as a character reference; empty for all others.
+/// Returns the character reference of what markup would read; empty for all other characters.
 std::string_view referenceOf(char c) {
     constexpr std::pair<char, std::string_view> kReferences[] = {
         {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};

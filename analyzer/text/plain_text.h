@@ -8,32 +8,32 @@
 
 namespace rankscope::text {
 
-/// Valid UTF-8 that XML 1.0, HTML and JSON can hold: invalid bytes, control characters other than tab and newline,
-/// controls of the writing direction, and noncharacters become U+FFFD.
+/// Makes valid UTF-8 that XML 1.0, HTML and JSON can hold: invalid bytes, control characters other than tab and
+/// newline, controls of the writing direction, and noncharacters become U+FFFD.
 std::string plainText(std::string_view bytes);
 
-/// As plainText(), on one line: what would break it becomes a space.
+/// Does as plainText(), on one line: what would break it becomes a space.
 std::string oneLine(std::string_view bytes);
 
-/// At most `most` bytes of a text, cut between characters, with an ellipsis where something was cut.
+/// Cuts a text to at most `most` bytes, between characters, with an ellipsis where something was cut.
 std::string shortened(std::string text, size_t most);
 
-/// & < > " ' as character references: for XML and HTML, text and attributes alike. Makes plain text of it first.
+/// Makes plain text of it, with & < > " ' as character references: for XML and HTML, text and attributes alike.
 std::string markupText(std::string_view bytes);
 
-/// A text inside Markdown, on one line: nothing in it is markup, ends a table's cell, calls a person (@name) or becomes
-/// a link. At most about `longest` bytes of it.
+/// Makes a text for Markdown, on one line: nothing in it is markup, ends a table's cell, calls a person (@name) or
+/// becomes a link. It has at most about `longest` bytes.
 std::string markdownText(std::string_view bytes, size_t longest = 2000);
 
-/// A word as a POSIX shell reads it back unchanged: itself where nothing in it means anything to a shell, else in
-/// single quotes.
+/// Writes a word so that a POSIX shell reads it back unchanged: in single quotes where something in it means anything
+/// to a shell.
 std::string shellWord(std::string_view word);
 
-/// The same, in quotes whatever it holds: a value that is assigned.
+/// Does the same, in quotes whatever the word holds: for a value that is assigned.
 std::string shellQuoted(std::string_view word);
 
-/// A kernel's name as a person reads it: demangled, without its return type and parameters, cut to `longest`
-/// characters. A name that is not mangled is only cut.
+/// Makes a kernel's name readable: demangled, without its return type and parameters, cut to `longest` characters. A
+/// name that is not mangled is only cut.
 std::string readableKernelName(std::string_view name, size_t longest = 80);
 
 }  // namespace rankscope::text

@@ -10,7 +10,7 @@
 namespace rankscope::text {
 namespace {
 
-/// Three significant digits without an exponent: 1.23, 12.3, 123.
+/// Writes three significant digits without an exponent: 1.23, 12.3, 123.
 std::string shortNumber(double value) {
     const double size = std::abs(value);
     if (size >= 99.95 || value == std::floor(value)) return fmt::format("{:.0f}", value);
