@@ -58,6 +58,12 @@ void addBeside(std::vector<Transfer>& transfers, std::vector<Edge>& edges) {
 
 }  // namespace
 
+size_t CostCurve::samples() const {
+    size_t count = 0;
+    for (const auto& [bytes, times] : timesBySize) count += times.size();
+    return count;
+}
+
 std::optional<facts::Estimate> CostCurve::at(double bytes) const {
     if (!price || bytes * kExtrapolation < timesBySize.begin()->first ||
         bytes > timesBySize.rbegin()->first * kExtrapolation)

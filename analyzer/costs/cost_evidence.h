@@ -36,7 +36,7 @@ struct CostCurve {
     std::string group;               // whose line that is where findings and the chart rest on it: "data parallel 0-7"
     std::optional<CollectivePrice> price;  // of the sizes that were measured often enough; none: of none
 
-    size_t samples() const { return sampleCount(timesBySize); }
+    size_t samples() const;
     double totalNs() const { return costs::totalNs(timesBySize); }
     /// Returns the time, ns, with what the samples and the size leave open. Nothing beyond kExtrapolation of the sizes
     /// measured.

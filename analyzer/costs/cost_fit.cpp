@@ -70,11 +70,6 @@ CostLine atRate(const std::vector<Point>& points, double betaNsPerByte, bool atL
 
 }  // namespace
 
-size_t sampleCount(const TimesBySize& times) {
-    return std::accumulate(times.begin(), times.end(), size_t{0},
-                           [](size_t sum, const auto& size) { return sum + size.second.size(); });
-}
-
 double totalNs(const TimesBySize& times) {
     double sum = 0;
     for (const auto& [bytes, ofSize] : times) sum = std::accumulate(ofSize.begin(), ofSize.end(), sum);
@@ -112,7 +107,6 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
         fit.communicatorId = who.first;
         fit.op = who.second;
         fit.ceiling = peaks.busCeiling(communicator->second, who.second);
-        fit.samples = static_cast<int>(sampleCount(timesBySize));
         const std::optional<CostLine> line = lineThrough(timesBySize, fit.op, communicator->second.size, fit.ceiling,
                                                          peaks.atLeast(communicator->second, who.second));
         if (!line) continue;

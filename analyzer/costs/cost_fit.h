@@ -32,14 +32,12 @@ struct CostLine {
 struct CostFit : CostLine {
     int64_t communicatorId = 0;
     store::Op op = store::Op::unknown;
-    int samples = 0;
     std::optional<double> ceiling;  // highest possible bus bandwidth, bytes per ns
 };
 
 /// Holds times (ns) by the size of the message (bytes).
 using TimesBySize = std::map<double, std::vector<double>>;
 
-size_t sampleCount(const TimesBySize& times);
 double totalNs(const TimesBySize& times);
 
 /// Fits a line by Theil-Sen through the median time of each size; sizes within 10 % count as one. Where they differ by

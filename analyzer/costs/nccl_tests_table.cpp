@@ -106,8 +106,6 @@ class TableReader {
         }
         if (const std::string value = valueOf(line, "NCCL_ALGO"); !value.empty()) m_algorithm = algorithmOfName(value);
         if (const std::string value = valueOf(line, "NCCL_PROTO"); !value.empty()) m_protocol = protocolOfName(value);
-        if (const size_t at = line.find("NCCL version "); at != std::string::npos)
-            m_version = line.substr(at + 13, line.find_first_of("+ \t", at + 13) - at - 13);
     }
 
     /// Reads "NAME=value" or NCCL's "NAME set by environment to value".
@@ -151,7 +149,6 @@ class TableReader {
         m_table.line = m_line;
         m_table.ranks = m_ranks;
         m_table.nodes = static_cast<int>(m_hosts.size());
-        m_table.ncclVersion = m_version;
         m_table.algorithm = m_hints.algorithm != store::Algorithm::unknown ? m_hints.algorithm : m_algorithm;
         m_table.protocol = m_hints.protocol != store::Protocol::unknown ? m_hints.protocol : m_protocol;
         m_errorColumn =
@@ -180,7 +177,7 @@ class TableReader {
         check(columns, 0);
         if (columns.inPlace) check(columns, 1);
         m_table.rows.push_back(
-            {m_line, static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
+            {static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
     }
 
     Columns columnsOf(const std::vector<std::string>& words) {
@@ -282,7 +279,6 @@ class TableReader {
     std::vector<NcclTestsTable> m_tables;
     std::set<std::string> m_hosts;
     int m_ranks = 0;
-    std::string m_version;
     Op m_program = Op::unknown;
     store::Algorithm m_algorithm = store::Algorithm::unknown;
     store::Protocol m_protocol = store::Protocol::unknown;

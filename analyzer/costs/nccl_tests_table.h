@@ -13,7 +13,6 @@
 namespace rankscope::costs {
 
 struct NcclTestsRow {
-    int line = 0;       // of the file
     int64_t bytes = 0;  // as nccl-tests counts them: all-gather, reduce-scatter and all-to-all the whole of all ranks
     double outOfPlaceUs = 0;
     double inPlaceUs = 0;  // 0: not measured
@@ -25,7 +24,6 @@ struct NcclTestsTable {
     store::Op op = store::Op::unknown;
     int ranks = 0;
     int nodes = 0;                                           // hosts in the device list
-    std::string ncclVersion;                                 // "2.18.3"; empty: not printed
     store::Algorithm algorithm = store::Algorithm::unknown;  // unknown: NCCL chose
     store::Protocol protocol = store::Protocol::unknown;
     std::vector<NcclTestsRow> rows;

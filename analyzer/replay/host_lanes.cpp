@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/replay/host_lanes.h"
-
+// How the threads of a rank share lanes (HostLanes).
 #include <algorithm>
+
+#include "analyzer/replay/rank_recorder.h"
 
 namespace rankscope::replay {
 namespace {

@@ -264,13 +264,20 @@ void RankRecorder::markStep(int64_t ns, size_t index) {
         info.kind = TaskKind::host;
         host = m_host.add(m_result.draft, info, lane, ns, ns, 0);
     }
-    info.kind = TaskKind::stepMark;
-    info.lane = kNoLane;
-    const TaskId mark = m_result.draft.addTask(info, 0);
+    const TaskId mark = addMark(step, closes, 0);
     if (host != kNoTask) m_result.draft.addEdge(mark, host, WaitKind::mark);
     // A step begins on the device when what was launched before is done.
     for (TaskId task : m_device.givenToAll()) m_result.draft.addEdge(mark, task, WaitKind::mark);
+}
+
+TaskId RankRecorder::addMark(int step, bool closes, int64_t atNs) {
+    TaskInfo info;
+    info.lane = kNoLane;
+    info.kind = TaskKind::stepMark;
+    info.step = step;
+    const TaskId mark = m_result.draft.addTask(info, 0, atNs);
     m_result.draft.addMark({m_events.rank, step, closes, mark});
+    return mark;
 }
 
 void RankRecorder::markStepsByDevice() {
@@ -279,14 +286,10 @@ void RankRecorder::markStepsByDevice() {
     for (size_t i = 0; i <= steps.size(); ++i) {
         const bool closes = i == steps.size();
         const int64_t ns = closes ? steps[i - 1].endNs() : steps[i].startNs;
-        TaskInfo info;
-        info.lane = kNoLane;
-        info.kind = TaskKind::stepMark;
-        info.step = steps[closes ? i - 1 : i].step;
         const TaskId done = m_device.lastEndedBy(ns);
-        const TaskId mark = m_result.draft.addTask(info, 0, done == kNoTask ? std::min<int64_t>(ns, UINT32_MAX) : 0);
+        const int64_t atNs = done == kNoTask ? std::min<int64_t>(ns, UINT32_MAX) : 0;
+        const TaskId mark = addMark(steps[closes ? i - 1 : i].step, closes, atNs);
         if (done != kNoTask) m_result.draft.addEdge(mark, done, WaitKind::mark, ns - m_device.endNs(done));
-        m_result.draft.addMark({m_events.rank, info.step, closes, mark});
     }
 }
 

@@ -5,10 +5,30 @@
 #include <unordered_map>
 
 #include "analyzer/replay/device_lanes.h"
-#include "analyzer/replay/host_lanes.h"
 #include "analyzer/replay/rank_tasks.h"
 
 namespace rankscope::replay {
+
+/// The lanes of a rank's host threads that work with the device. Threads that take turns (a program's own and
+/// autograd's) are one lane: while one works the other waits for it. Threads that work at the same time are a lane
+/// each.
+class HostLanes {
+  public:
+    /// `active` says by call whether its thread shall be kept for it.
+    void assign(const std::vector<facts::HostCall>& calls, const std::vector<bool>& active, int rank,
+                GraphDraft& draft);
+
+    /// Returns kNoLane where the thread has nothing to do with the device.
+    uint32_t laneOf(int32_t thread) const;
+    uint32_t anyLane() const { return m_lanes.empty() ? kNoLane : m_lanes.begin()->second; }
+    /// Adds a task that begins at `startNs` and ends at `endNs` by the recording. One that begins inside the task
+    /// before it cuts that off.
+    TaskId add(GraphDraft& draft, TaskInfo info, uint32_t lane, int64_t startNs, int64_t endNs, int64_t durationNs);
+
+  private:
+    std::map<int32_t, uint32_t> m_lanes;      // by thread
+    std::map<uint32_t, int64_t> m_busyUntil;  // by lane: recorded end of its last task
+};
 
 /// Walks through a rank's host calls in order of time and plays what they do: put work on streams, record events, wait
 /// for them.
@@ -34,6 +54,7 @@ class RankRecorder {
     void streamWaits(const facts::SynchronizationRecord& wait, const facts::HostCall& call);
     void markStepsUntil(int64_t ns);
     void markStep(int64_t ns, size_t index);
+    TaskId addMark(int step, bool closes, int64_t atNs);
     void markStepsByDevice();
 
     const facts::RankEvents& m_events;

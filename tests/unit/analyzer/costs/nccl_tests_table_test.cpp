@@ -89,7 +89,6 @@ TEST_F(NcclTests, ASweepIsSeveralTablesWithTheVariablesOfEach) {
     EXPECT_EQ(tables[0].protocol, store::Protocol::ll);
     EXPECT_EQ(tables[1].algorithm, store::Algorithm::tree);
     EXPECT_EQ(tables[1].protocol, store::Protocol::simple);
-    EXPECT_EQ(tables[1].ncclVersion, "2.28.9");
 }
 
 TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
@@ -152,7 +151,6 @@ TEST_F(NcclTests, RealOutputsAreRead) {
     ASSERT_EQ(efa.size(), 1u);
     EXPECT_EQ(efa[0].ranks, 16);
     EXPECT_EQ(efa[0].nodes, 2);
-    EXPECT_EQ(efa[0].ncclVersion, "2.18.3");
     EXPECT_NEAR(efa[0].timeUs(efa[0].rows.front()), 89.27, 0.01);
 }
 

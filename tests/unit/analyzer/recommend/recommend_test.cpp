@@ -109,7 +109,7 @@ costs::NcclTestsTable sweep(costs::AlgorithmChoice choice, double nsPerByte) {
     table.algorithm = choice.algorithm;
     table.protocol = choice.protocol;
     for (int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2)
-        table.rows.push_back({1, bytes, 30 + nsPerByte * static_cast<double>(bytes) / 1000,
+        table.rows.push_back({bytes, 30 + nsPerByte * static_cast<double>(bytes) / 1000,
                               30 + nsPerByte * static_cast<double>(bytes) / 1000});
     return table;
 }
