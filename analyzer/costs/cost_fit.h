@@ -28,7 +28,7 @@ struct CostLine {
     static constexpr double kError = 0.05;
 };
 
-/// Is the line of a communicator's operation.
+/// Holds the line of a communicator's operation.
 struct CostFit : CostLine {
     int64_t communicatorId = 0;
     store::Op op = store::Op::unknown;

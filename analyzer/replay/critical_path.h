@@ -19,8 +19,8 @@ struct PathShare {
     double nsPerStep = 0;
 };
 
-/// Is a part of the chain, on one rank. `task` is what runs, or what the gap, the launch or the host's work in front of
-/// it keeps waiting.
+/// Describes a part of the chain, on one rank. `task` is what runs, or what the gap, the launch or the host's work in
+/// front of it keeps waiting.
 struct PathPiece {
     PathCategory category = PathCategory::compute;
     int rank = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a rank share lanes (HostLanes).
+// Decides how the threads of a rank share lanes (HostLanes).
 #include <algorithm>
 
 #include "analyzer/replay/rank_recorder.h"

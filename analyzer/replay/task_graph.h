@@ -81,15 +81,15 @@ struct Lane {
     int32_t id = 0;  // row of thread (the first of those that take turns) or stream
 };
 
-/// Is one member's part of a collective, or one side of a message.
+/// Describes one member's part of a collective, or one side of a message.
 struct ExchangeMember {
     int rank = 0;
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
 };
 
-/// Is a collective, or one message between two ranks: what an edit needs to price it otherwise. It is packed: jobs with
-/// experts send a message for each third task.
+/// Describes a collective, or one message between two ranks: what an edit needs to price it otherwise. It is packed:
+/// jobs with experts send a message for each third task.
 struct Exchange {
     int64_t bytes = -1;  // as collective.bytes, p2p.bytes; -1 unknown
     uint32_t id = 0;     // row of collective or p2p

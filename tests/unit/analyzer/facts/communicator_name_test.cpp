@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/layout.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/facts/layout.h"
 
 namespace rankscope::facts {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of printed commands: a shell must read back what was meant.
+#include "analyzer/text/plain_text.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "analyzer/text/plain_text.h"
-
 namespace rankscope::text {
 namespace {
 
+// A shell must read back what was meant.
 std::string readByShell(const std::string& text) {
     // A here-document would be read by the shell, too: the word goes in as a script's own text.
     FILE* script = std::tmpfile();
@@ -36,6 +36,25 @@ TEST(ShellWord, AnythingElseIsReadBackUnchanged) {
         EXPECT_EQ(readByShell(shellWord(word)), word);
     EXPECT_EQ(shellWord(""), "''");
     EXPECT_EQ(shellQuoted("plain"), "'plain'");
+}
+
+TEST(KernelName, DropsReturnTypeAndParametersOfAMangledName) {
+    EXPECT_EQ(readableKernelName("_Z4gemm10KernelCostPf"), "gemm");
+    EXPECT_EQ(readableKernelName("_ZN2at6native4copyIfLi4EEEvPT_i"), "at::native::copy<float, 4>");
+    EXPECT_EQ(readableKernelName("_ZN12_GLOBAL__N_15scaleEPf"), "(anonymous namespace)::scale");
+}
+
+TEST(KernelName, LeavesOtherNamesAlone) {
+    EXPECT_EQ(readableKernelName("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"),
+              "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)");
+    EXPECT_EQ(readableKernelName("_Znot_a_name"), "_Znot_a_name");
+    EXPECT_EQ(readableKernelName(""), "");
+}
+
+TEST(KernelName, CutsWhatNobodyReads) {
+    const std::string name = readableKernelName(std::string(10'000, 'k'));
+    EXPECT_EQ(name.size(), 80u);
+    EXPECT_TRUE(name.ends_with("..."));
 }
 
 }  // namespace
