@@ -9,8 +9,8 @@
 
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/diagnose/savings.h"
 #include "analyzer/replay/critical_path.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/build_report.h"
 #include "analyzer/text/plain_text.h"
@@ -234,7 +234,7 @@ void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary)
         if (finding.ranks.size() == summary.roles.size()) row.roles.clear();
         row.cause = finding.cause;
         row.fix = finding.fix;
-        row.costNs = finding.savingNsPerStep;
+        row.costNs = finding.worthNs();
         row.severity = finding.severity;
         summary.findings.push_back(std::move(row));
     }
@@ -298,7 +298,7 @@ RunSummary summarizeTrace(const std::filesystem::path& database, unsigned worker
     const job::Analysis analysis = report::readWithOverview(database, {workers, {}, {}}, overview);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
-    diagnose::replaySavings(analysis, findings);
+    diagnose::priceFindings(analysis, findings);
     RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings)));
     summary.overview = std::move(overview);
     summary.file = database.string();

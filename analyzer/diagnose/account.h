@@ -53,4 +53,10 @@ struct Accounting {
         said;  // large, but accounted for by theory in part: the report must say so, since no finding does
 };
 
+/// A diagnosis whose input the recording lacks.
+struct NotJudged {
+    std::string id;
+    std::string needs;  // in a few words: "no link peak"
+};
+
 }  // namespace rankscope::diagnose

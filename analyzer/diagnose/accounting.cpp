@@ -15,6 +15,7 @@
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/facts/rank_summary.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
@@ -63,7 +64,7 @@ std::map<std::string, double> certain(const job::Analysis& analysis, const std::
     std::map<std::string, double> most;
     for (const job::Finding& finding : findings) {
         if (finding.verdict == job::Verdict::inconclusive) continue;
-        const double costNs = std::max(finding.severity * analysis.stepNs, finding.savingNsPerStep.value_or(0));
+        const double costNs = std::max(finding.severity * analysis.stepNs, finding.worthNs());
         // The whole of what a finding's detector claimed is its own, in however long a step; a note is worth what it
         // says.
         most[finding.id] = std::max(
@@ -234,7 +235,7 @@ class Accountant {
     }
 
     void addExpected(const job::Finding& finding) {
-        m_savings[finding.id] += std::max(0.0, finding.savingNsPerStep.value_or(0));
+        m_savings[finding.id] += std::max(0.0, finding.worthNs());
         if (!holdsOthersUp(finding.id)) return;
         for (const auto& [victim, ns] : m_analysis.delays.lostBy)
             for (int root : finding.ranks)
@@ -277,8 +278,7 @@ class Accountant {
     double savingOf(const std::string& id, int64_t communicator) const {
         double most = 0;
         for (const job::Finding& finding : m_findings)
-            if (finding.id == id && finding.communicator == communicator)
-                most = std::max(most, finding.savingNsPerStep.value_or(0));
+            if (finding.id == id && finding.communicator == communicator) most = std::max(most, finding.worthNs());
         return most;
     }
 
@@ -343,7 +343,7 @@ std::string Accountant::doingText(const std::vector<int>& ranks) const {
     }
     std::vector<std::pair<double, int32_t>> most;
     for (const auto& [name, ns] : byName)
-        if (steps > 0 && ns / steps >= CommonThresholds::kNoteShare) most.emplace_back(ns / steps, name);
+        if (steps > 0 && ns / steps >= PriceThresholds::kNoteShare) most.emplace_back(ns / steps, name);
     std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     if (most.size() > AccountingThresholds::kMostNamed) most.resize(AccountingThresholds::kMostNamed);
     std::string text;
@@ -472,7 +472,7 @@ Unexplained Accountant::describe(Exposed category, double share, bool together) 
         for (const WaitedFor& waited : open.waitedFor) {
             const facts::RankSummary* summary = m_analysis.findRank(waited.rank);
             if (summary == nullptr) continue;
-            const std::string idle = idleText({waited.rank}, CommonThresholds::kFloorShare);
+            const std::string idle = idleText({waited.rank}, PriceThresholds::kFloorShare);
             const std::string pauses = standstillsText(m_analysis, *summary);
             if (!idle.empty())
                 open.facts.push_back(fmt::format("the device of rank {} idles meanwhile, in % of its step: {}{}",
@@ -480,7 +480,7 @@ Unexplained Accountant::describe(Exposed category, double share, bool together) 
         }
     }
     if (category == Exposed::idle) {
-        if (const std::string idle = idleText(open.ranks, CommonThresholds::kNoteShare); !idle.empty())
+        if (const std::string idle = idleText(open.ranks, PriceThresholds::kNoteShare); !idle.empty())
             open.facts.push_back("idle by cause: " + idle);
         if (const std::string doing = doingText(open.ranks); !doing.empty())
             open.facts.push_back("the host was meanwhile " + doing + " (standstills of 1 ms or more)");
@@ -525,7 +525,7 @@ Accounting Accountant::judge() const {
     for (const Account& account : result.accounts) {
         const bool communication = account.category <= Exposed::communication;
         if ((communication ? exposed : account.share) > AccountingThresholds::kWorthSaying &&
-            account.share >= CommonThresholds::kNoteShare && byTheory(account))
+            account.share >= PriceThresholds::kNoteShare && byTheory(account))
             result.said.push_back(account);
     }
     return result;

@@ -66,11 +66,6 @@ const std::set<int>& Claims::culprits(const std::string& id) const {
     return at == m_culprits.end() ? kNone : at->second;
 }
 
-bool Claims::isCulprit(int rank) const {
-    return std::any_of(m_culprits.begin(), m_culprits.end(),
-                       [rank](const auto& entry) { return entry.second.count(rank) != 0; });
-}
-
 void Claims::takeTransfer(const std::string& id, int64_t communicator, double nsPerStep) {
     if (nsPerStep > 0) m_transfer[communicator][id] += nsPerStep;
 }

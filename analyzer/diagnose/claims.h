@@ -35,7 +35,6 @@ class Claims {
     double explainedBy(const std::string& id, int rank, int step) const;
     /// Ranks a diagnosis named as the place of the fault.
     const std::set<int>& culprits(const std::string& id) const;
-    bool isCulprit(int rank) const;
 
     /// `id` explains this much of the communicator's exposed transfer, per step.
     void takeTransfer(const std::string& id, int64_t communicator, double nsPerStep);

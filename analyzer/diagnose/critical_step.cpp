@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "analyzer/text/units.h"
+
 namespace rankscope::diagnose {
 
 double CriticalStep::exposedTransferNs() const {
@@ -40,10 +42,6 @@ std::vector<int> recordedMembers(const job::Analysis& analysis, const facts::Com
         if (std::find(communicator.ranks.begin(), communicator.ranks.end(), rank.rank) != communicator.ranks.end())
             ranks.push_back(rank.rank);
     return ranks;
-}
-
-std::vector<CriticalStep> criticalSteps(const job::Analysis& analysis, const facts::Communicator& communicator) {
-    return criticalSteps(analysis, std::set<int64_t>{communicator.id});
 }
 
 std::vector<CriticalStep> criticalSteps(const job::Analysis& analysis, const std::set<int64_t>& communicators) {
@@ -92,6 +90,67 @@ std::vector<CommunicatorClass> communicatorClasses(const job::Analysis& analysis
         if (!found.ranks.empty()) result.push_back(std::move(found));
     }
     return result;
+}
+
+std::vector<double> transfersOf(const CriticalStep& step) {
+    std::vector<double> transfers;
+    for (const facts::CommTask& task : step.tasks) transfers.push_back(static_cast<double>(task.transferNs()));
+    return transfers;
+}
+
+double savedAtMost(const CriticalStep& step, const std::vector<double>& newTransferNs) {
+    double saved = 0;
+    for (size_t begin = 0; begin < step.tasks.size();) {
+        size_t end = begin + 1;
+        // A launch gap between two messages is no pause of the network.
+        while (end < step.tasks.size() && step.tasks[end].idleNetworkBeforeNs <= facts::RankSummary::kShortestGapNs &&
+               step.tasks[end].startNs - step.tasks[end - 1].endNs <= facts::RankSummary::kShortestGapNs)
+            ++end;
+        double gained = 0, exposed = 0;
+        for (size_t i = begin; i < end; ++i) {
+            gained += static_cast<double>(step.tasks[i].transferNs()) - newTransferNs[i];
+            exposed += static_cast<double>(step.tasks[i].exposedTransferNs);
+        }
+        const facts::CommTask& last = step.tasks[end - 1];
+        const auto hidden = static_cast<double>(last.transferNs() - last.exposedTransferNs);
+        const double rest = std::max(0.0, newTransferNs[end - 1] - hidden);
+        saved += std::max(0.0, std::min(gained, exposed - rest));
+        begin = end;
+    }
+    return saved;
+}
+
+const CriticalStep& shownStep(const job::Analysis& analysis, const std::vector<CriticalStep>& steps,
+                              const job::Finding& finding) {
+    const CriticalStep* shown = &steps.front();
+    int64_t longest = 0;
+    for (const CriticalStep& step : steps) {
+        const facts::StepWindow* window = analysis.window(step.rank->rank, step.tasks[step.own.front()].step);
+        if (window == nullptr) continue;
+        const int64_t both = std::min(window->startNs + window->durNs, finding.windowEndNs) -
+                             std::max(window->startNs, finding.windowStartNs);
+        if (both <= longest) continue;
+        longest = both;
+        shown = &step;
+    }
+    return *shown;
+}
+
+void addExposedRows(const CriticalStep& step, std::vector<size_t> candidates, size_t most, const std::string& what,
+                    job::Finding& finding) {
+    std::erase_if(candidates,
+                  [&](size_t i) { return step.tasks[i].collectiveId == 0 || step.tasks[i].exposedTransferNs <= 0; });
+    std::stable_sort(candidates.begin(), candidates.end(), [&](size_t a, size_t b) {
+        return step.tasks[a].exposedTransferNs > step.tasks[b].exposedTransferNs;
+    });
+    candidates.resize(std::min(most, candidates.size()));
+    std::sort(candidates.begin(), candidates.end());
+    for (size_t i : candidates) {
+        const facts::CommTask& task = step.tasks[i];
+        finding.evidence.rows.push_back(
+            {"collective", task.collectiveId, step.rank->rank,
+             what + ", exposed for " + text::durationText(static_cast<double>(task.exposedTransferNs))});
+    }
 }
 
 }  // namespace rankscope::diagnose

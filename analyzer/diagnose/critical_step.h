@@ -2,9 +2,11 @@
 #pragma once
 
 #include <set>
+#include <string>
 #include <vector>
 
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/finding.h"
 
 namespace rankscope::diagnose {
 
@@ -23,11 +25,8 @@ struct CriticalStep {
     double transferNs() const;
 };
 
-/// One per analysed step; steps without a collective of the communicator are left out.
-std::vector<CriticalStep> criticalSteps(const job::Analysis& analysis, const facts::Communicator& communicator);
-
-/// The same for several communicators at once (the sibling groups of one kind): the member of any of them that waits
-/// least, with its own collectives on them.
+/// One per analysed step, on that member of any of the communicators (sibling groups of one kind) that waits least,
+/// with its own collectives on them; steps without one are left out.
 std::vector<CriticalStep> criticalSteps(const job::Analysis& analysis, const std::set<int64_t>& communicators);
 
 /// Communicators that do the same on different ranks: one role, size and spread over nodes.
@@ -44,5 +43,22 @@ facts::CommRole roleOf(const job::Analysis& analysis, const facts::CommTask& tas
 
 /// Members of the communicator that are recorded.
 std::vector<int> recordedMembers(const job::Analysis& analysis, const facts::Communicator& communicator);
+
+/// By how much the step is shorter at most when its task i takes newTransferNs[i] instead of its recorded transfer.
+/// Communication that follows on communication is one busy period of the network: what its messages gain moves up the
+/// later ones and shortens the period's exposed part, less what the last message still exposes by itself.
+double savedAtMost(const CriticalStep& step, const std::vector<double>& newTransferNs);
+
+/// The recorded transfers of the step's tasks, to be changed.
+std::vector<double> transfersOf(const CriticalStep& step);
+
+/// The one of the step whose window the finding names (setTypicalStep); the first where it names none.
+const CriticalStep& shownStep(const job::Analysis& analysis, const std::vector<CriticalStep>& steps,
+                              const job::Finding& finding);
+
+/// Adds the `most` of `candidates` (indices into step.tasks) that are exposed longest to the evidence, in order of
+/// time: "`what`, exposed for 1.2 ms".
+void addExposedRows(const CriticalStep& step, std::vector<size_t> candidates, size_t most, const std::string& what,
+                    job::Finding& finding);
 
 }  // namespace rankscope::diagnose

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
@@ -33,17 +34,8 @@ void tellAssumedGroup(const job::Analysis& analysis, job::Finding& finding) {
                                      " ranks on one stream; the trace of one rank does not tell its groups");
 }
 
-/// What holds for every claim: enough steps, nothing lost where it points, a clock good enough.
-void applySharedRules(const Diagnosis* diagnosis, const job::Analysis& analysis, job::Finding& finding) {
-    if (diagnosis != nullptr) finding.title = diagnosis->title;
-    const bool ofSteps = diagnosis == nullptr || diagnosis->needs == Needs::steps;
-    if (ofSteps && finding.verdict == job::Verdict::found &&
-        static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) {
-        finding.verdict = job::Verdict::inconclusive;
-        finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) +
-                                  (analysis.steps.size() == 1 ? " analysed step" : " analysed steps") +
-                                  ": a persistent cause needs " + std::to_string(CommonThresholds::kFewestSteps);
-    }
+/// Says in the evidence what may be wrong with any claim: a group that is assumed, records that are missing.
+void tellDoubts(const job::Analysis& analysis, job::Finding& finding) {
     tellAssumedGroup(analysis, finding);
     for (const store::Loss& loss : analysis.facts.losses) {
         if (loss.severity == store::Severity::info || loss.kind == "link_peaks")
@@ -89,24 +81,18 @@ std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, c
     for (const Diagnosis* diagnosis : table)
         if (diagnosis->detect != nullptr && canBeAsked(*diagnosis, analysis))
             diagnosis->detect(analysis, claims, findings);
+    // What costs little and rests on a step or two is not even worth a note.
+    if (static_cast<int>(analysis.steps.size()) < PriceThresholds::kFewestSteps)
+        std::erase_if(findings, [](const job::Finding& finding) { return finding.verdict == job::Verdict::note; });
     for (job::Finding& finding : findings) {
         const auto diagnosis = std::ranges::find_if(table, [&](const Diagnosis* one) { return finding.id == one->id; });
-        applySharedRules(diagnosis == table.end() ? nullptr : *diagnosis, analysis, finding);
+        if (diagnosis != table.end()) finding.title = (*diagnosis)->title;
+        if (diagnosis == table.end() || (*diagnosis)->needs == Needs::steps) doubtFewSteps(analysis, finding);
+        tellDoubts(analysis, finding);
     }
-    std::stable_sort(findings.begin(), findings.end(), [](const job::Finding& a, const job::Finding& b) {
-        return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity);
-    });
+    std::stable_sort(findings.begin(), findings.end(),
+                     [](const job::Finding& a, const job::Finding& b) { return a.worthNs() > b.worthNs(); });
     return findings;
-}
-
-void setCost(const job::Analysis& analysis, const std::vector<double>& costPerStepNs, job::Finding& finding) {
-    const double cost = facts::median(costPerStepNs);
-    const double spread = facts::quartileHalfWidth(costPerStepNs);
-    finding.severity = cost / analysis.stepNs;
-    finding.savingNsPerStep = cost;
-    finding.savingLowNs = std::max(0.0, cost - spread);
-    finding.savingHighNs = cost + spread;
-    if (finding.severity < CommonThresholds::kFloorShare) finding.verdict = job::Verdict::note;
 }
 
 void setTypicalStep(const job::Analysis& analysis, const std::vector<double>& costPerStepNs, int rank,

@@ -41,10 +41,7 @@ struct Diagnosis {
     const char* falsePositives = "";
     const char* fix = "";
     CureAt cureAt = CureAt::program;
-    bool hasSettings = false;    // a setting can cure it: there may be advice on it
-    bool judgedByCost = true;    // what saves too little is a note; false: there is another measure for it
-    bool noteByCostOnly = true;  // a note is one for its small cost, so that a replay that sees a larger one makes it a
-                                 // finding; false: for other reasons, too
+    bool hasSettings = false;  // a setting can cure it: there may be advice on it
     Needs needs = Needs::steps;
     const char* hint = "";  // what of the timeline shows it, for someone who sees it for the first time
 
@@ -53,9 +50,8 @@ struct Diagnosis {
     /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in
     /// such a job. Null: it reads what every recording has, or what only some jobs have.
     std::string (*missing)(const job::Analysis& analysis) = nullptr;
-    /// The changes that the finding's fix amounts to, as `rankscope whatif --change` takes them; empty: it has none
-    /// that can be replayed.
-    std::vector<std::string> (*repair)(const job::Analysis& analysis, const job::Finding& finding) = nullptr;
+    /// The changes that the finding's fix amounts to; empty: it has none that can be played.
+    std::vector<job::Change> (*repair)(const job::Analysis& analysis, const job::Finding& finding) = nullptr;
 };
 
 /// The table: all of them, in the order in which their detectors run, deepest cause first.

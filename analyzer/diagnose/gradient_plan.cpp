@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/facts/step_model.h"
-
 namespace rankscope::diagnose {
 
 void keepReductions(std::vector<CriticalStep>& steps) {
@@ -31,35 +29,6 @@ GradientPlan planOf(const CriticalStep& step) {
     plan.messages = step.own.size();
     plan.backwardStart = plan.backwardEnd * (1 - GradientPlan::kBackwardShare);
     return plan;
-}
-
-double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const std::vector<size_t>& replaced,
-                       double bucketBytes, double alphaNs, double betaNsPerByte) {
-    const std::vector<facts::ModelTask> recorded = facts::modelTasks(step.tasks);
-    std::vector<facts::ModelTask> changed;
-    double total = 0;
-    double neededAt = plan.backwardEnd;
-    std::vector<bool> gone(step.tasks.size(), false);
-    for (size_t i : replaced) {
-        gone[i] = true;
-        total += static_cast<double>(std::max<int64_t>(step.tasks[i].bytes, 0));
-        neededAt = std::max(neededAt, recorded[i].neededAt);
-    }
-    for (size_t i = 0; i < recorded.size(); ++i)
-        if (!gone[i]) changed.push_back(recorded[i]);
-    // Gradients appear evenly over the backward pass, or as early as the job was seen to send them.
-    const double from = std::min(plan.firstStart, plan.backwardStart);
-    constexpr double kMostBuckets =
-        1e5;  // jobs have some hundred; more are only in a damaged trace, and would not fit memory
-    const auto buckets = static_cast<size_t>(std::clamp(std::ceil(total / bucketBytes), 1.0, kMostBuckets));
-    for (size_t k = 1; k <= buckets; ++k) {
-        const double share = static_cast<double>(k) / static_cast<double>(buckets);
-        const double ready = from + (plan.backwardEnd - from) * share;
-        changed.push_back({ready, alphaNs + betaNsPerByte * total / static_cast<double>(buckets), neededAt});
-    }
-    std::stable_sort(changed.begin(), changed.end(),
-                     [](const facts::ModelTask& a, const facts::ModelTask& b) { return a.readyAt < b.readyAt; });
-    return facts::modelStepNs(changed, plan.computeNs);
 }
 
 }  // namespace rankscope::diagnose

@@ -37,9 +37,4 @@ void keepReductions(std::vector<CriticalStep>& steps);
 
 GradientPlan planOf(const CriticalStep& step);
 
-/// Step time with the gradients of `replaced` (indices into step.tasks) sent in buckets of `bucketBytes`, each as soon
-/// as backward has made its share.
-double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const std::vector<size_t>& replaced,
-                       double bucketBytes, double alphaNs, double betaNsPerByte);
-
 }  // namespace rankscope::diagnose

@@ -8,31 +8,29 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
 namespace {
 
-constexpr double kNamedShare = 0.5;  // of the worst rank's stall: whoever stalls less is not where the fix goes
-/// Stalls in every micro-batch lengthen the beat of a pipeline, and its bubble with it: the step grows as a whole. 1
-/// elsewhere.
-double bubbleFactor(const job::Analysis& analysis, const facts::RankSummary& rank, int step, int times, double busyNs) {
-    const facts::Pipeline* pipeline = analysis.layout.pipelineOf(rank.rank);
-    const facts::Attribution* attribution = analysis.attribution(rank, step);
-    if (pipeline == nullptr || attribution == nullptr || pipeline->microBatches <= 0 ||
-        times < pipeline->microBatches || busyNs <= 0)
-        return 1;
-    return std::max(1.0, static_cast<double>(attribution->stepNs) / busyNs);
-}
-
+constexpr double kNamedShare = 0.5;     // of the worst rank's stall: whoever stalls less is not where the fix goes
 constexpr double kWaitingShare = 0.25;  // of the cost: whoever waits less is not worth naming as affected
 
-}  // namespace
-
-double exposedTransferNs(const job::Analysis& analysis, const facts::RankSummary& rank, int step) {
-    const facts::Attribution* attribution = analysis.attribution(rank, step);
-    return attribution == nullptr ? 0 : static_cast<double>(attribution->exposedTransferNs);
+/// How much earlier the last rank is done at most, ns, when each rank of analysis.ranks needs lessNs less of its own
+/// time.
+double earlierNs(const job::Analysis& analysis, int step, const std::vector<double>& lessNs) {
+    double before = 0, after = 0, most = 0;
+    for (size_t r = 0; r < analysis.ranks.size(); ++r) {
+        const double own = ownTimeNs(analysis, analysis.ranks[r], step);
+        before = std::max(before, own);
+        after = std::max(after, own - lessNs[r]);
+        most = std::max(most, lessNs[r]);
+    }
+    return std::clamp(before - after, 0.0, most);
 }
+
+}  // namespace
 
 double ownTimeNs(const job::Analysis& analysis, const facts::RankSummary& rank, int step) {
     const facts::Attribution* attribution = analysis.attribution(rank, step);
@@ -50,30 +48,13 @@ HostCost hostCost(const job::Analysis& analysis,
     std::vector<std::vector<double>> withHidden(analysis.ranks.size());
     for (int step : analysis.steps) {
         std::vector<double> stalls;
-        std::vector<int> times;
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const Stalled stalled = stallOf(analysis.ranks[r], step);
             stalls.push_back(std::min(stalled.ns, ownTimeNs(analysis, analysis.ranks[r], step)));
-            times.push_back(stalled.times);
             withHidden[r].push_back(stalls.back() + stalled.hiddenNs);
         }
-        const size_t worst = static_cast<size_t>(std::max_element(stalls.begin(), stalls.end()) - stalls.begin());
-        const double usualTransfer =
-            worst < stalls.size() ? exposedTransferNs(analysis, analysis.ranks[worst], step) : 0;
-        double before = 0, after = 0;
-        for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-            const double own = ownTimeNs(analysis, analysis.ranks[r], step);
-            // Whoever runs out of compute waiting for a late rank sees transfers that its compute hides otherwise.
-            const double uncovered =
-                std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], step) - usualTransfer);
-            before = std::max(before, own);
-            const bool stallsToo = stalls[r] >= kNamedShare * stalls[worst];
-            after = std::max(after, own - stalls[r] - (stallsToo ? 0 : uncovered));
-            cost.stallNs[r].push_back(stalls[r]);
-        }
-        const double saved = stalls.empty() ? 0 : std::clamp(before - after, 0.0, stalls[worst]);
-        cost.costNs.push_back(
-            saved * (saved > 0 ? bubbleFactor(analysis, analysis.ranks[worst], step, times[worst], before) : 1));
+        for (size_t r = 0; r < analysis.ranks.size(); ++r) cost.stallNs[r].push_back(stalls[r]);
+        cost.costNs.push_back(earlierNs(analysis, step, stalls));
     }
     for (const std::vector<double>& stalls : cost.stallNs) cost.medianStallNs.push_back(facts::median(stalls));
     const double most = cost.medianStallNs.empty() ? 0 : cost.medianStallNs[cost.worst()];
@@ -88,7 +69,6 @@ Stalled stallSum(const facts::RankSummary& rank, int step, const StallTest& want
     for (const facts::HostStall& stall : rank.hostStalls) {
         if (stall.step != step || !wanted(stall)) continue;
         sum.ns += static_cast<double>(stall.stallNs);
-        ++sum.times;
     }
     return sum;
 }
@@ -104,38 +84,21 @@ std::vector<facts::HostStall> longestStalls(const job::Analysis& analysis, const
     return stalls;
 }
 
-bool describeHostCost(const job::Analysis& analysis, HostCost& cost, job::Finding& finding) {
+bool describeHostCost(const job::Analysis& analysis, const HostCost& cost, job::Finding& finding) {
     if (cost.ranks.empty() || facts::median(cost.costNs) <= 0) return false;
     finding.ranks = cost.ranks;
-    setCost(analysis, cost.costNs, finding);
+    setAtMost(analysis, cost.costNs, finding);
     setTypicalStep(analysis, cost.costNs, analysis.ranks[cost.worst()].rank, finding);
-    if (finding.severity < CommonThresholds::kNoteShare) return false;
-    // What costs little and rests on a step or two is not even worth a note.
-    if (finding.verdict == job::Verdict::note &&
-        static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps)
-        return false;
+    if (finding.severity < PriceThresholds::kNoteShare) return false;
     for (const facts::RankSummary& rank : analysis.ranks) {
         if (std::find(cost.ranks.begin(), cost.ranks.end(), rank.rank) != cost.ranks.end()) continue;
         std::vector<double> waits;
         for (int step : analysis.steps)
             if (const facts::Attribution* attribution = analysis.attribution(rank, step))
                 waits.push_back(static_cast<double>(attribution->exposedWaitNs));
-        if (facts::median(waits) > kWaitingShare * *finding.savingNsPerStep) finding.affectedRanks.push_back(rank.rank);
+        if (facts::median(waits) > kWaitingShare * finding.atMostNs) finding.affectedRanks.push_back(rank.rank);
     }
     return true;
-}
-
-void setAverageCost(const job::Analysis& analysis, double meanNsPerStep, job::Finding& finding) {
-    for (int step : analysis.steps) {
-        int64_t longest = 0;
-        for (const facts::RankSummary& rank : analysis.ranks)
-            if (const facts::Attribution* attribution = analysis.attribution(rank, step))
-                longest = std::max(longest, attribution->stepNs);
-        finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(analysis.steps.size());
-    }
-    finding.severity = finding.meanStepNs > 0 ? meanNsPerStep / finding.meanStepNs : 0;
-    finding.savingNsPerStep = finding.savingLowNs = finding.savingHighNs = meanNsPerStep;
-    if (finding.severity < CommonThresholds::kFloorShare) finding.verdict = job::Verdict::note;
 }
 
 bool describeIntermittentCost(const job::Analysis& analysis, HostCost& cost, job::Finding& finding) {
@@ -145,11 +108,11 @@ bool describeIntermittentCost(const job::Analysis& analysis, HostCost& cost, job
         return std::accumulate(values.begin(), values.end(), 0.0) / steps;
     };
     job::Finding described = finding;
-    setAverageCost(analysis, meanOf(cost.costNs), described);
+    setMeanAtMost(analysis, meanOf(cost.costNs), described);
     std::vector<size_t> hit;
     for (size_t s = 0; s < cost.costNs.size(); ++s)
-        if (cost.costNs[s] >= CommonThresholds::kFloorShare * analysis.stepNs) hit.push_back(s);
-    if (described.verdict == job::Verdict::note || static_cast<int>(hit.size()) < CommonThresholds::kFewestSteps)
+        if (cost.costNs[s] >= PriceThresholds::kFloorShare * analysis.stepNs) hit.push_back(s);
+    if (described.verdict == job::Verdict::note || static_cast<int>(hit.size()) < PriceThresholds::kFewestSteps)
         return false;
     std::vector<double> means;
     for (const std::vector<double>& stalls : cost.stallNs) means.push_back(meanOf(stalls));

@@ -15,30 +15,24 @@ namespace rankscope::diagnose {
 /// A rank's step without waiting for others, ns: the longest of these sets the pace.
 double ownTimeNs(const job::Analysis& analysis, const facts::RankSummary& rank, int step);
 
-/// Exposed transfer of a rank's step, ns.
-double exposedTransferNs(const job::Analysis& analysis, const facts::RankSummary& rank, int step);
-
-/// Time of one step that a rank would not need, and in how many pieces.
+/// Time of one step that a rank would not need.
 struct Stalled {
     double ns = 0;
-    int times = 0;
     double hiddenNs = 0;  // beyond ns: what would show if nobody else did it, as when copies go on while the rank waits
                           // for peers that copy, too
 };
 
 struct HostCost {
     std::vector<std::vector<double>> stallNs;  // by rank of analysis.ranks, then by analysed step
-    std::vector<double> costNs;  // by analysed step: what the step is shorter when the stalls are gone, on whichever
-                                 // rank then sets the pace
-    std::vector<int> ranks;      // that stall; the others wait for them or for nobody
+    std::vector<double> costNs;         // by analysed step: how much earlier the last rank is done without its stalls
+    std::vector<int> ranks;             // that stall; the others wait for them or for nobody
     std::vector<double> medianStallNs;  // by rank of analysis.ranks, without what is hidden
 
     /// The rank that stalls longest, as index into analysis.ranks.
     size_t worst() const;
 };
 
-/// Ranks that stall less than half as long as the worst, hidden stalls included, are not named. In a pipeline whose
-/// ranks stall in every micro-batch, the bubble grows with the beat.
+/// Ranks that stall less than half as long as the worst, hidden stalls included, are not named.
 HostCost hostCost(const job::Analysis& analysis,
                   const std::function<Stalled(const facts::RankSummary&, int step)>& stallOf);
 
@@ -50,13 +44,8 @@ Stalled stallSum(const facts::RankSummary& rank, int step, const StallTest& want
 std::vector<facts::HostStall> longestStalls(const job::Analysis& analysis, const HostCost& cost,
                                             const job::Finding& finding, const StallTest& wanted);
 
-/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word. Where stalls of a pipeline's
-/// stages may add up, `cost` becomes what a replay without them says.
-bool describeHostCost(const job::Analysis& analysis, HostCost& cost, job::Finding& finding);
-
-/// Cost of what hits some steps only: the mean over all steps, without an interval. Shares are of the mean step, which
-/// it is a part of: of a typical one it may be several times as much.
-void setAverageCost(const job::Analysis& analysis, double meanNsPerStep, job::Finding& finding);
+/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word.
+bool describeHostCost(const job::Analysis& analysis, const HostCost& cost, job::Finding& finding);
 
 /// The same for what hits some steps only, and by the mean over all: of three steps at least, else they are accidents.
 /// `cost`'s ranks and medianStallNs become those of the mean. False, with both as they were, when it costs less than a

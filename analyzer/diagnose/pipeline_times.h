@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "analyzer/facts/step_model.h"
+#include "analyzer/facts/pipeline_model.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::diagnose {

@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
@@ -94,18 +95,6 @@ int enoughMicroBatches(const facts::Pipeline& pipeline) {
     return changed.microBatches;
 }
 
-/// Step time saved at equal tokens by `enough` micro-batches in one step: as much work shares one fill, one drain and
-/// what a step does once, optimizer and gradient reduction.
-double savingNs(const PipelineTimes& times, const PipelineStep& step, int enough) {
-    const facts::PipelineModel measured = times.model(step);
-    const facts::PipelineModel now = measured.balanced();
-    facts::PipelineModel then = now;
-    then.microBatches = enough;
-    const double fewer = static_cast<double>(now.microBatches) / enough;
-    const double once = std::max(0.0, step.stepNs() - measured.makespanNs());
-    return now.makespanNs() - then.makespanNs() * fewer + once * (1 - fewer);
-}
-
 void sayTooFew(const PipelineTimes& times, job::Finding& finding, int enough) {
     const facts::Pipeline& shape = *times.shape;
     facts::Pipeline changed = shape;
@@ -185,7 +174,7 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
     std::vector<double> costs;
     const int enough = tooFew ? enoughMicroBatches(*times.shape) : 0;
     if (tooFew) {
-        for (const PipelineStep& step : times.steps) costs.push_back(std::max(0.0, savingNs(times, step, enough)));
+        for (double share : bubble.remaining) costs.push_back(std::max(0.0, share) * analysis.stepNs);
         sayTooFew(times, finding, enough);
         if (moreThanTheSchedule)
             finding.cause += fmt::format("; {} of the step are more than schedule and stage balance explain",
@@ -199,10 +188,7 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
             "look at the send/recv waits in the window: transfers that are late, host calls that block between "
             "micro-batches"};
     }
-    setCost(analysis, costs, finding);
-    // What it costs is the idleness; the saving is what the proposed change brings back of it.
-    finding.severity = tooFew ? remaining : unexplained;
-    if (finding.severity >= CommonThresholds::kFloorShare) finding.verdict = job::Verdict::found;
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     addEvidence(analysis, times, bubble, finding);
     if (tooFew) finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);
@@ -217,7 +203,7 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
 
 Changes enoughMicroBatches(const job::Analysis&, const job::Finding& f) {
     const std::optional<double> count = number(f, "proposed_micro_batches");
-    return count ? Changes{fmt::format("micro-batches:count={:.0f}", *count)} : Changes();
+    return count ? Changes{{"micro-batches", {{"count", fmt::format("{:.0f}", *count)}}}} : Changes();
 }
 
 std::vector<ThresholdEntry> thresholds() {
@@ -251,8 +237,6 @@ const Diagnosis kBubble{
         "More micro-batches per step, or interleaved virtual stages. GPipe keeps the activations of all M "
         "micro-batches, 1F1B of at most P.",
     .hasSettings = true,
-    .judgedByCost = false,
-    .noteByCostOnly = false,  // but for what the schedule explains
     .hint =
         "Orange and blank on the ranks' lines is the bubble: a stage with nothing to do until its neighbour sends. "
         "Framed are the longest waits.",

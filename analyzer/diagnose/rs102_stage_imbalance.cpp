@@ -9,6 +9,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/edits/what_if.h"
 #include "analyzer/facts/statistics.h"
@@ -89,7 +90,9 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
             model.stageNs[s] = std::max(0.0, model.stageNs[s]) / slowness[s];
             works[s].push_back(model.stageNs[s]);
         }
-        costs.push_back(std::max(0.0, model.makespanNs() - model.balanced().makespanNs()));
+        const double mean =
+            std::accumulate(model.stageNs.begin(), model.stageNs.end(), 0.0) / static_cast<double>(stages);
+        costs.push_back((*std::max_element(model.stageNs.begin(), model.stageNs.end()) - mean) * model.microBatches);
     }
     std::vector<double> work;
     for (std::vector<double>& perStep : works) work.push_back(facts::median(perStep));
@@ -110,7 +113,7 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
     }
     std::sort(finding.ranks.begin(), finding.ranks.end());
     std::sort(finding.affectedRanks.begin(), finding.affectedRanks.end());
-    setCost(analysis, costs, finding);
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks[slowest].front(), finding);
     const double batches = std::max(1, times.shape->microBatches);
     finding.cause = fmt::format("{} of {} computes {:.2f}x the mean stage and sets the beat: the others wait for it",
@@ -153,11 +156,11 @@ std::string missingForStageImbalance(const job::Analysis& analysis) {
 }
 
 /// The step after a change, ns; nothing where it cannot be made.
-std::optional<double> stepAfter(const job::Analysis& analysis, const char* change) {
+std::optional<double> stepAfter(const job::Analysis& analysis, const job::Change& change) {
     try {
         replay::TaskGraph graph = analysis.replay.graph;
         edits::EditEffect effect;
-        edits::parseEdit(change)->apply(graph, analysis, effect);
+        edits::makeEdit(change)->apply(graph, analysis, effect);
         return analysis.replay.stepNs(graph, replay::simulate(graph));
     } catch (const edits::EditError&) {
         return std::nullopt;
@@ -167,9 +170,10 @@ std::optional<double> stepAfter(const job::Analysis& analysis, const char* chang
 /// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too, and of a few heavy layers
 /// more than a finding's worth would stay behind.
 Changes movedLayers(const job::Analysis& analysis, const job::Finding&) {
-    const std::optional<double> whole = stepAfter(analysis, "layers"), parts = stepAfter(analysis, "layers:parts=yes");
-    const bool tooCoarse = !whole || (parts && *whole - *parts > CommonThresholds::kFloorShare * analysis.stepNs);
-    return {tooCoarse ? "layers:parts=yes" : "layers"};
+    const job::Change layers{"layers"}, layersAndParts{"layers", {{"parts", "yes"}}};
+    const std::optional<double> whole = stepAfter(analysis, layers), parts = stepAfter(analysis, layersAndParts);
+    const bool tooCoarse = !whole || (parts && *whole - *parts > PriceThresholds::kFloorShare * analysis.stepNs);
+    return {tooCoarse ? layersAndParts : layers};
 }
 
 std::vector<ThresholdEntry> thresholds() {
@@ -191,14 +195,14 @@ const Diagnosis kStageImbalance{
     .definition =
         "Work per pipeline stage differs, and the slowest stage sets the beat: compute, copies and the communication "
         "inside the stage, over all its tensor- and data-parallel ranks, without the optimizer. Slower devices are "
-        "taken out by comparing same kernels with the other ranks. What it costs is the schedule played with the "
-        "measured stages against the same schedule with equal ones.",
+        "taken out by comparing same kernels with the other ranks. What it costs at most is what the slowest stage "
+        "takes "
+        "beyond the mean one, in every micro-batch.",
     .thresholds = thresholds,
     .falsePositives =
         "A model of few, large layers cannot be cut more evenly: then the last stage's head or the first one's "
         "embedding is what is left to split.",
     .fix = "Move layers' worth of work from the slowest stage to the lightest; the finding says how much.",
-    .noteByCostOnly = false,  // but for what the schedule explains
     .hint =
         "The line that stays blue longest is the stage that sets the pace; orange on the others is their wait for it.",
     .detect = detectStageImbalance,

@@ -7,8 +7,8 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
-#include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
@@ -56,6 +56,14 @@ bool crossesNodes(const job::Analysis& analysis, const PipelineTimes& times) {
         });
 }
 
+Changes instantMessages(const job::Analysis& analysis, const job::Finding&) {
+    Changes changes;
+    for (const auto& [id, role] : analysis.layout.roles)
+        if (role == facts::CommRole::pipeline)
+            changes.push_back({"speed", {{"factor", "inf"}, {"communicator", std::to_string(id)}}});
+    return changes;
+}
+
 void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const PipelineTimes times = pipelineTimes(analysis);
     if (times.empty() || times.shape->microBatches < 1) return;
@@ -63,7 +71,7 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     double explained = 0;
     for (int64_t communicator : messages.communicators)
         explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
-    std::vector<double> costs, exposed, most;
+    std::vector<double> exposed, most, costs;  // by step: of the mean stage, of the rank that has most
     for (const PipelineStep& step : times.steps) {
         const facts::PipelineModel model = times.model(step);
         facts::PipelineModel instant = model;
@@ -74,28 +82,27 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
             largest = std::max(largest, stage.largestExposedTransferNs);
         }
         exposed.push_back(sum / static_cast<double>(step.stages.size()));
-        // The model says what reaches the critical path; what no rank has exposed cannot.
-        costs.push_back(std::min(model.makespanNs() - instant.makespanNs(), largest));
         most.push_back(largest);
+        // The schedule says what of it is on the critical path.
+        costs.push_back(std::min(model.makespanNs() - instant.makespanNs(), largest));
     }
     job::Finding finding;
     finding.id = "RS103";
-    // In the model all boundaries are alike and no message keeps a stage from computing. Where some stage has much of
-    // it exposed, a replay tells.
-    const double modelled = facts::median(costs) / analysis.stepNs;
-    if (facts::median(most) >= CommonThresholds::kFloorShare * analysis.stepNs)
-        if (std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding))
+    // In the schedule all boundaries are alike and no message keeps a stage from computing: a replay knows better.
+    if (facts::median(most) >= PriceThresholds::kFloorShare * analysis.stepNs)
+        if (std::optional<std::vector<double>> replayed = savingsAlone(analysis, instantMessages(analysis, finding)))
             costs = std::move(*replayed);
     for (double& cost : costs) cost = std::max(0.0, cost - explained);
     const double share = facts::median(costs) / analysis.stepNs;
-    if (share < CommonThresholds::kFloorShare || facts::median(exposed) <= 0) return;
+    if (share < PriceThresholds::kFloorShare || facts::median(exposed) <= 0) return;
     finding.ranks = times.allRanks();
     finding.affectedRanks = finding.ranks;
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
-    setCost(analysis, costs, finding);
     const bool nodes = crossesNodes(analysis, times);
-    const bool oneBoundary = modelled < kThresholds.share || (nodes && times.ranks.size() == 2);
-    if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share)) finding.verdict = job::Verdict::note;
+    const bool oneBoundary = nodes && times.ranks.size() == 2;
+    if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share))
+        finding.whyNote = "a pipeline has this much of it";
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     finding.cause = fmt::format(
         "messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
@@ -110,7 +117,7 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
         finding.fix.push_back(
             "keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");
     finding.evidence.facts = {fmt::format(
-        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter",
+        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter at most",
         text::percentText(facts::median(exposed) / analysis.stepNs), text::durationText(facts::median(costs)))};
     finding.evidence.numbers = {{"message_transfer_ns", times.transferNs},
                                 {"message_bytes", messages.bytes},
@@ -122,15 +129,8 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     // Also what is no finding of its own is no bubble of the schedule.
     if (finding.verdict != job::Verdict::inconclusive)
         for (int64_t communicator : messages.communicators)
-            claims.takeTransfer("RS103", communicator, *finding.savingNsPerStep);
+            claims.takeTransfer("RS103", communicator, finding.atMostNs);
     findings.push_back(std::move(finding));
-}
-
-Changes instantMessages(const job::Analysis& analysis, const job::Finding&) {
-    Changes changes;
-    for (const auto& [id, role] : analysis.layout.roles)
-        if (role == facts::CommRole::pipeline) changes.push_back(fmt::format("speed:factor=inf,communicator={}", id));
-    return changes;
 }
 
 std::vector<ThresholdEntry> thresholds() {
@@ -152,15 +152,14 @@ const Diagnosis kExposedP2p{
     .id = "RS103",
     .title = "pipeline p2p exposed",
     .definition =
-        "Sends and receives between stages take time in which compute stands still, on the critical path: the schedule "
-        "played with the measured message time against the same with none, and where stages differ a replay of the "
-        "whole job. Waiting for a neighbour that is not ready is no transfer and does not count.",
+        "Sends and receives between stages take time in which compute stands still, on the critical path: what the job "
+        "gains when they take none, by a replay; where it cannot be replayed, by the schedule played with the measured "
+        "message time and with none. Waiting for a neighbour that is not ready is no transfer and does not count.",
     .thresholds = thresholds,
     .falsePositives =
         "A link that is slower than its siblings (RS208) or than it should be (RS204) makes messages long: those "
         "findings keep that time.",
     .fix = "Overlap p2p with compute, use larger micro-batches, place neighbouring stages close together.",
-    .noteByCostOnly = false,  // but for what the schedule explains
     .hint =
         "Framed are messages between stages that take long themselves: orange with no blue beside it, while both ends "
         "are there.",

@@ -9,12 +9,11 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/host_cost.h"
-#include "analyzer/diagnose/late_launch.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
-#include "analyzer/facts/step_model.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
@@ -40,30 +39,21 @@ struct Hideable {
     bool late = false;
 };
 
-/// Gradients leave during backward as they appear. Nothing is claimed when they do: what is exposed then is the tail or
-/// the volume.
-Hideable hideableGradients(const CriticalStep& step, const costs::CostFit* fit) {
+/// Of all gradients, those in one bucket. Without sizes eight buckets stand for any sensible number.
+double bucketShare(double bytes) {
+    return bytes > 0 ? std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : 1.0 / 8;
+}
+
+/// Gradients leave during backward as they appear: it hides no more of them than it is long. Nothing is claimed when
+/// they do leave then: what is exposed is the tail or the volume.
+Hideable hideableGradients(const CriticalStep& step) {
     Hideable result;
     const GradientPlan plan = planOf(step);
     result.oneMessage = plan.messages == 1;
     result.late = plan.lateness() > GradientPlan::kLateStart;
     if (!result.late) return result;
-    const double before = facts::modelStepNs(facts::modelTasks(step.tasks), plan.computeNs);
-    double alpha = 0;
-    double beta = plan.bytes > 0 ? plan.transferNs / plan.bytes : 0;
-    if (fit != nullptr && fit->betaNsPerByte > 0) {
-        alpha = fit->alphaNs;
-        beta = fit->betaNsPerByte;
-    }
-    // Without sizes eight buckets stand for any sensible number: an eighth stays exposed.
-    const double bucket = plan.bytes > 0 ? kThresholds.bucketMebi * 1024 * 1024 : 1;
-    double after = 0;
-    if (plan.bytes > 0) {
-        after = stepWithBuckets(step, plan, step.own, bucket, alpha, beta);
-    } else {
-        after = before - std::min(plan.transferNs, plan.backwardNs()) * 7 / 8;
-    }
-    result.ns = std::clamp(before - after, 0.0, step.exposedTransferNs());
+    const double hideable = plan.transferNs * (1 - bucketShare(plan.bytes));  // the last bucket follows backward
+    result.ns = std::min({hideable, plan.backwardNs(), step.exposedTransferNs()});
     return result;
 }
 
@@ -86,8 +76,7 @@ double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communi
     }
     exposed -= std::min(besideStalls, claimedNs);
     if (exposed <= (1 - kThresholds.overlapTarget) * transfer) return 0;
-    const double first =
-        bytes > 0 ? transfer * std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : transfer / 8;
+    const double first = transfer * bucketShare(bytes);
     // Forward that has begun among them hides what it can: only what runs between them is left. Else the whole of it is
     // to come.
     const bool begun = among > (1 - kThresholds.overlapTarget) * transfer;
@@ -150,6 +139,44 @@ void addReplicas(const job::Analysis& analysis, std::vector<CriticalStep>& steps
             if (roleOf(analysis, step.tasks[i]) == facts::CommRole::replicas) step.own.push_back(i);
         std::sort(step.own.begin(), step.own.end());
     }
+}
+
+/// Communication whose host calls come late: its data are there, its stream is free, compute goes on or has nothing
+/// more to do, and the kernel starts only when it is called.
+struct LateLaunch {
+    double savedNs = 0;     // of the step at most, with calls in time
+    size_t calls = 0;       // of the communicators, with known readiness
+    size_t late = 0;        // of them: began as soon as they were called, well after their data were there
+    double latenessNs = 0;  // median of the late ones
+
+    static constexpr double kSlackNs = 20e3;  // a launch takes 5 to 10 us from call to kernel, and events are signalled
+                                              // in some us; twice that is no launch latency
+};
+
+/// Of the step's own tasks.
+LateLaunch lateLaunch(const CriticalStep& step) {
+    LateLaunch result;
+    std::vector<double> lateness;
+    double exposedLateNs = 0;
+    int64_t streamFreeNs = 0;
+    for (size_t i : step.own) {
+        const facts::CommTask& task = step.tasks[i];
+        if (task.readyNs < 0) continue;
+        ++result.calls;
+        const double late = static_cast<double>(task.launchNs - std::max(task.readyNs, streamFreeNs));
+        streamFreeNs = task.endNs;
+        if (late <= LateLaunch::kSlackNs || static_cast<double>(task.startNs - task.launchNs) > LateLaunch::kSlackNs)
+            continue;
+        ++result.late;
+        lateness.push_back(late);
+        if (task.exposedTransferNs > 0)  // else compute hides it
+            exposedLateNs += static_cast<double>(task.launchNs - task.readyNs);
+    }
+    if (result.late == 0) return result;
+    result.latenessNs = facts::median(lateness);
+    result.savedNs =
+        std::min(exposedLateNs, static_cast<double>(step.attribution->stepNs - step.attribution->computeNs));
+    return result;
 }
 
 void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Finding& finding) {
@@ -225,7 +252,6 @@ std::vector<double> lateCosts(const job::Analysis& analysis, const Claims& claim
 }
 
 void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
-    std::set<int64_t> repaired;
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
         const facts::CommRole role = where.role;
         if (role != facts::CommRole::gradients && role != facts::CommRole::shardedParameters &&
@@ -234,7 +260,7 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
         const int64_t id = where.first->id;
         std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
         std::vector<LateLaunch> late;
-        for (const CriticalStep& step : steps) late.push_back(lateLaunch(step, repaired));
+        for (const CriticalStep& step : steps) late.push_back(lateLaunch(step));
         const std::vector<double> whenInTime = lateCosts(analysis, claims, steps, late);
         const std::vector<CriticalStep> all = steps;
         if (role == facts::CommRole::gradients) keepReductions(steps);
@@ -245,9 +271,7 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
         for (const CriticalStep& step : steps) {
             if (role == facts::CommRole::replicas)
                 break;  // they follow the reduce-scatters of their shards: what overlaps is told there
-            Hideable h = role == facts::CommRole::gradients
-                             ? hideableGradients(step, analysis.findFit(id, step.tasks[step.own.front()].op))
-                             : hideableShards(step);
+            Hideable h = role == facts::CommRole::gradients ? hideableGradients(step) : hideableShards(step);
             h.sameStream = std::all_of(step.own.begin(), step.own.end(),
                                        [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
             if (role == facts::CommRole::gradients)
@@ -279,14 +303,18 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
         finding.ranks = where.ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = id;
-        setCost(analysis, costs, finding);
+        // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last
+        // backward could hide them.
+        if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr)
+            finding.whyNote = "in a pipeline only the last backward could hide it";
+        setAtMost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         isLate ? explainLate(late, finding) : explain(hideable, role, finding);
         finding.evidence.facts = {
             fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})",
                         text::durationText(facts::median(exposed)), text::percentText(facts::median(overlap)),
                         text::percentText(kThresholds.overlapTarget)),
-            isLate ? fmt::format("with calls in time the step would be {} shorter",
+            isLate ? fmt::format("with calls in time the step would be {} shorter at most",
                                  text::durationText(facts::median(costs)))
                    : fmt::format("{} of it would fit under compute it may overlap",
                                  text::durationText(facts::median(costs))),
@@ -305,12 +333,8 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
                 {"kernel", longest[k].kernelId, steps.front().rank->rank,
                  fmt::format("{} exposed for {}", store::toText(longest[k].op),
                              text::durationText(static_cast<double>(longest[k].exposedTransferNs)))});
-        // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last
-        // backward could hide them.
-        if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = job::Verdict::note;
         if (finding.verdict == job::Verdict::found)
-            for (int64_t each : where.ids) claims.takeTransfer("RS201", each, *finding.savingNsPerStep);
-        if (isLate) repaired.insert(where.ids.begin(), where.ids.end());
+            for (int64_t each : where.ids) claims.takeTransfer("RS201", each, finding.atMostNs);
         findings.push_back(std::move(finding));
     }
 }
@@ -320,9 +344,10 @@ std::string missingForPoorOverlap(const job::Analysis& analysis) {
 }
 
 Changes overlapped(const job::Analysis&, const job::Finding& f) {
-    if (number(f, "lateness_ns")) return {"launch-early"};
+    if (number(f, "lateness_ns")) return {{"launch-early"}};
     const std::optional<double> bytes = number(f, "proposed_bucket_bytes");  // a single one has nothing to overlap with
-    return {bytes ? fmt::format("buckets:mb={:g},overlap=yes", *bytes / (1024 * 1024)) : "overlap"};
+    if (!bytes) return {{"overlap"}};
+    return {{"buckets", {{"mb", fmt::format("{:g}", *bytes / (1024 * 1024))}, {"overlap", "yes"}}}};
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -7,17 +7,16 @@
 #include <set>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/exposed_rows.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
-#include "analyzer/diagnose/replayed_cost.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
-#include "analyzer/facts/step_model.h"
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"
 
@@ -79,21 +78,6 @@ std::vector<size_t> mergeable(const job::Analysis& analysis, const CriticalStep&
     return result;
 }
 
-/// Time of one bucket: NCCL chooses anew for its size, at the slow end of what the formulas allow; without a configured
-/// start-up the fit's line goes on.
-double bucketNs(const job::Analysis& analysis, const facts::Communicator& communicator, const costs::CostFit& fit,
-                double bytes) {
-    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, fit.op);
-    if (!link || link->alphaNs <= 0) return fit.timeNs(bytes);
-    double best = 0;
-    for (costs::AlgorithmChoice choice : costs::algorithmChoices(fit.op)) {
-        if (choice.protocol == store::Protocol::ll128) continue;  // not on every machine
-        const double time = costs::collectiveNs(*link, fit.op, communicator.size, bytes, choice).high;
-        if (best == 0 || time < best) best = time;
-    }
-    return best;
-}
-
 /// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow
 /// link. Of a link that tells no start-up the usual one counts; unlimited without a link.
 double longestStartupNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
@@ -104,65 +88,36 @@ double longestStartupNs(const job::Analysis& analysis, const facts::Communicator
                    : std::numeric_limits<double>::infinity();
 }
 
+/// A bucket size, and what the steps save with it at most.
 struct Proposal {
     double bucketBytes = 0;
     std::vector<double> savings;  // per step
     bool replayed = false;
 };
 
-/// The power of two that saves most, over all steps.
-Proposal bestBucket(const job::Analysis& analysis, const std::vector<CriticalStep>& steps,
-                    const std::vector<std::vector<size_t>>& runs, const facts::Communicator& communicator,
-                    const costs::CostFit& fit) {
+job::Change buckets(double bytes) {
+    return {"buckets", {{"mb", fmt::format("{:g}", bytes / kMebi)}}};
+}
+
+/// The power of two that saves most in the replayed job, of sizes that save alike the smallest. Where none can be
+/// played, one whose start-up is a quarter of its time, at which the messages save their start-up.
+Proposal bestBucket(const job::Analysis& analysis, const costs::CostFit& fit, const std::vector<double>& counts,
+                    double messageBytes) {
+    constexpr double kMost = 512 * kMebi;
     Proposal best;
-    for (double bucket = 1; bucket <= 512; bucket *= 2) {
-        if (fit.betaNsPerByte * bucket * kMebi < fit.alphaNs) continue;  // still small
-        Proposal proposal{bucket * kMebi, {}, false};
-        for (size_t s = 0; s < steps.size(); ++s) {
-            const GradientPlan plan = planOf(steps[s]);
-            const double before = facts::modelStepNs(facts::modelTasks(steps[s].tasks), plan.computeNs);
-            const double perByte = bucketNs(analysis, communicator, fit, proposal.bucketBytes) / proposal.bucketBytes;
-            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, 0, perByte);
-            proposal.savings.push_back(std::max(0.0, before - after));
-        }
-        if (facts::median(proposal.savings) > facts::median(best.savings)) best = proposal;
+    double bucket = kMebi;
+    while (bucket < fit.crossoverBytes() && bucket < kMost) bucket *= 2;
+    const double largest = std::clamp(2 * messageBytes, bucket, kMost);
+    for (double bytes = bucket; bytes <= largest; bytes *= 2) {
+        std::optional<std::vector<double>> savings = savingsAlone(analysis, {buckets(bytes)});
+        if (savings && (!best.replayed || facts::median(*savings) >= facts::median(best.savings) +
+                                                                         PriceThresholds::kNoteShare * analysis.stepNs))
+            best = {bytes, std::move(*savings), true};
     }
+    if (best.replayed) return best;
+    best.bucketBytes = std::min(4 * bucket, kMost);
+    for (double count : counts) best.savings.push_back(count * fit.alphaNs);
     return best;
-}
-
-std::optional<Proposal> replayed(const job::Analysis& analysis, double bucketBytes) {
-    job::Finding candidate;
-    candidate.id = "RS202";
-    candidate.evidence.numbers = {{"proposed_bucket_bytes", bucketBytes}};
-    std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
-    return costs ? std::optional(Proposal{bucketBytes, std::move(*costs), true}) : std::nullopt;
-}
-
-/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where
-/// `given` cannot be replayed, the best smaller one that can, but none under `leastBytes`; `given` where there is none.
-Proposal bestByReplay(const job::Analysis& analysis, Proposal given, double leastBytes) {
-    double smallest = given.bucketBytes;
-    std::optional<Proposal> first = replayed(analysis, smallest);
-    for (double bucket = smallest / 2;
-         bucket >= std::max(kMebi, leastBytes) && (!first || first->bucketBytes < given.bucketBytes); bucket /= 2) {
-        std::optional<Proposal> smaller = replayed(analysis, bucket);
-        if (smaller && (!first || facts::median(smaller->savings) >=
-                                      facts::median(first->savings) + CommonThresholds::kNoteShare * analysis.stepNs))
-            first = std::move(smaller);
-    }
-    if (!first) return given;
-    smallest = first->bucketBytes;
-    if (smallest < given.bucketBytes) given = *first;
-    given.replayed = true;
-    double gainNs = facts::median(first->savings);
-    for (double bucket = 4 * smallest; bucket <= std::min(16 * smallest, 512 * kMebi); bucket *= 4) {
-        std::optional<Proposal> larger = replayed(analysis, bucket);
-        if (!larger) break;
-        if (facts::median(larger->savings) < gainNs + CommonThresholds::kNoteShare * analysis.stepNs) continue;
-        gainNs = facts::median(larger->savings);
-        given = std::move(*larger);
-    }
-    return given;
 }
 
 void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
@@ -206,21 +161,19 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
             bytes.push_back(total);
         }
         if (facts::median(counts) < kThresholds.fewestMessages || facts::median(exposed) <= 0) continue;
-        Proposal proposal = bestBucket(analysis, steps, runs, communicator, fit);
-        // What is not exposed cannot be saved.
-        for (size_t s = 0; s < proposal.savings.size(); ++s)
-            proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
-        const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
+        Proposal proposal = bestBucket(analysis, fit, counts, facts::median(bytes));
+        // What is not exposed cannot be saved, but where calls of small messages keep the host from launching compute.
+        if (!proposal.replayed)
+            for (size_t s = 0; s < proposal.savings.size(); ++s)
+                proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
         if (facts::median(proposal.savings) <= 0) continue;
-        if (facts::median(proposal.savings) >= floor)
-            proposal = bestByReplay(analysis, std::move(proposal), fit.crossoverBytes());
 
         job::Finding finding;
         finding.id = "RS202";
         finding.ranks = where->ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = communicator.id;
-        setCost(analysis, proposal.savings, finding);
+        setAtMost(analysis, proposal.savings, finding);
         setTypicalStep(analysis, proposal.savings, steps.front().rank->rank, finding);
         const double size = facts::median(bytes) / facts::median(counts);
         const bool reached = fit.source != "fit" && analysis.peaks.atLeast(communicator);
@@ -252,7 +205,7 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
                                    megabytes, megabytes, proposal.bucketBytes / elementBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
+            for (int64_t id : where->ids) claims.takeTransfer("RS202", id, finding.atMostNs);
         if (proposal.replayed && finding.verdict == job::Verdict::found)
             merged.insert(where->ids.begin(), where->ids.end());
         findings.push_back(std::move(finding));
@@ -272,7 +225,7 @@ std::string missingForSmallMessages(const job::Analysis& analysis) {
 
 Changes merged(const job::Analysis&, const job::Finding& f) {
     const std::optional<double> bytes = number(f, "proposed_bucket_bytes");
-    return bytes ? Changes{fmt::format("buckets:mb={:g}", *bytes / (1024 * 1024))} : Changes();
+    return bytes ? Changes{buckets(*bytes)} : Changes();
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/operation.h"
@@ -191,19 +192,8 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
         finding.ranks = where.ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = id;
-        setCost(analysis, costs, finding);
-        if (!tooMuch && finding.severity < CommonThresholds::kNoteShare) continue;
-        setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         const bool judged = ceiling && sized && !reached;
-        if (ceiling && sized &&
-            (facts::median(shares) < (costs::isNominal(analysis.peaks.ceilingKind(communicator))
-                                          ? kThresholds.nominalShare
-                                          : kThresholds.ceilingShare) ||
-             facts::median(startups) > kThresholds.largeShare))
-            continue;  // slower than the link can be, or start-up bound: other diagnoses
-        if (!judged) {
-            if (finding.verdict == job::Verdict::note) continue;
-            finding.verdict = job::Verdict::inconclusive;
+        if (!judged)
             finding.whyInconclusive =
                 !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the "
                          "link's"
@@ -215,7 +205,16 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                                                  : "communication inside nodes",
                           *ceiling, costs::kTellLinks)
                     : std::string("no link peak is known: ") + costs::kTellLinks;
-        }
+        setAtMost(analysis, costs, finding);
+        if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
+        if (!judged && finding.verdict == job::Verdict::note) continue;
+        if (ceiling && sized &&
+            (facts::median(shares) < (costs::isNominal(analysis.peaks.ceilingKind(communicator))
+                                          ? kThresholds.nominalShare
+                                          : kThresholds.ceilingShare) ||
+             facts::median(startups) > kThresholds.largeShare))
+            continue;  // slower than the link can be, or start-up bound: other diagnoses
+        setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause =
             ceiling && !reached
                 ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help",
@@ -297,7 +296,7 @@ constexpr double kHalf =
 /// says is too much.
 Changes fewerBytes(const job::Analysis& analysis, const job::Finding& f) {
     const replay::TaskGraph& graph = analysis.replay.graph;
-    if (!f.communicator || !f.savingNsPerStep || analysis.replay.steps.empty()) return {};
+    if (!f.communicator || analysis.replay.steps.empty()) return {};
     const auto group = analysis.facts.communicators.find(*f.communicator);
     if (group == analysis.facts.communicators.end()) return {};
     const facts::CommRole role = analysis.layout.role(*f.communicator);
@@ -315,10 +314,11 @@ Changes fewerBytes(const job::Analysis& analysis, const job::Finding& f) {
     }
     Changes changes;
     for (const auto& [id, ns] : transferNs) {
-        const double tooMuch = *f.savingNsPerStep * static_cast<double>(analysis.replay.steps.size());
+        const double tooMuch = f.atMostNs * static_cast<double>(analysis.replay.steps.size());
         if (ns > 0)
-            changes.push_back(
-                fmt::format("bytes:factor={:.3g},communicator={}", std::clamp(1 - tooMuch / ns, 0.01, kHalf), id));
+            changes.push_back({"bytes",
+                               {{"factor", fmt::format("{:.3g}", std::clamp(1 - tooMuch / ns, 0.01, kHalf))},
+                                {"communicator", std::to_string(id)}}});
     }
     return changes;
 }
@@ -371,7 +371,6 @@ const Diagnosis kSaturation{
     .fix =
         "Fewer bytes: bf16 gradients, compression hook, gradient accumulation, HSDP, ZeRO-2 instead of 3, a larger "
         "batch per rank.",
-    .noteByCostOnly = false,  // but for what hides
     .hint =
         "Framed are large messages that already run as fast as the link can: orange shrinks only when fewer bytes are "
         "sent.",

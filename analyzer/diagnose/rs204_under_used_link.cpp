@@ -8,6 +8,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
@@ -80,7 +81,7 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     finding.communicator = slow.front()->communicatorId;
-    setCost(analysis, costs, finding);
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, finding.ranks.front(), finding);
     const std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
     finding.cause =
@@ -110,8 +111,7 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
             "NCCL_DEBUG=INFO prints the transport ('P2P/CUMEM', 'SHM'): nvidia-smi topo -m shows whether NVLink is "
             "there; NCCL_P2P_LEVEL=NVL, NCCL_MIN_CTAS=16");
     if (finding.verdict == job::Verdict::found)
-        for (const job::LinkProbe* probe : slow)
-            claims.takeTransfer("RS204", probe->communicatorId, *finding.savingNsPerStep);
+        for (const job::LinkProbe* probe : slow) claims.takeTransfer("RS204", probe->communicatorId, finding.atMostNs);
     findings.push_back(std::move(finding));
 }
 
@@ -134,17 +134,15 @@ void claimBySetting(const job::Analysis& analysis, bool betweenNodes, Claims& cl
     std::vector<double> exposed;
     const std::vector<CriticalStep> steps = ids.empty() ? std::vector<CriticalStep>() : criticalSteps(analysis, ids);
     for (const CriticalStep& step : steps) exposed.push_back(step.exposedTransferNs());
-    if (facts::median(exposed) < CommonThresholds::kFloorShare * analysis.stepNs) return;
+    if (facts::median(exposed) < PriceThresholds::kFloorShare * analysis.stepNs) return;
     const std::optional<costs::LinkClass>& link = betweenNodes ? analysis.peaks.inter : analysis.peaks.intra;
     job::Finding finding;
     finding.id = "RS204";
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     finding.communicator = *ids.begin();
-    setCost(analysis, exposed, finding);
+    setAtMost(analysis, exposed, finding);
     setTypicalStep(analysis, exposed, steps.front().rank->rank, finding);
-    finding.savingNsPerStep.reset();
-    finding.savingLowNs = finding.savingHighNs = 0;
     finding.cause = fmt::format("communication {} reaches {:.1f} GB/s a rank at best",
                                 betweenNodes ? "between nodes" : "inside the node", link->bytesPerNs);
     for (const Cause& cause : causes) finding.cause += "; " + cause.text;

@@ -7,9 +7,10 @@
 
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/costs/nccl_names.h"
+#include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/faster_network.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -202,7 +203,7 @@ std::vector<double> savings(const job::Analysis& analysis, const std::vector<Cri
             if (const auto verdict = judge(analysis, step.tasks[i], seen))
                 times[i] = std::min(times[i], verdict->bestNs);
         }
-        costs.push_back(savingOf(step, times));
+        costs.push_back(savedAtMost(step, times));
     }
     return costs;
 }
@@ -285,7 +286,7 @@ void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     if (!communicators.empty()) finding.communicator = *communicators.begin();
-    setCost(analysis, costs, finding);
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
     describe(analysis, steps, losing, finding);
     const bool reached = std::any_of(communicators.begin(), communicators.end(), [&](int64_t id) {
@@ -296,7 +297,7 @@ void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<
             "no peak of the link is known: it carries at least what the job reached over it, and the protocol's flags "
             "with it");
     if (finding.verdict == job::Verdict::found)
-        for (int64_t id : communicators) claims.takeTransfer("RS205", id, *finding.savingNsPerStep);
+        for (int64_t id : communicators) claims.takeTransfer("RS205", id, finding.atMostNs);
     findings.push_back(std::move(finding));
 }
 
@@ -313,7 +314,7 @@ std::string missingForAlgorithm(const job::Analysis& analysis) {
 }
 
 Changes chosenAlgorithm(const job::Analysis&, const job::Finding&) {
-    return {"algorithm:algo=auto"};
+    return {{"algorithm", {{"algo", "auto"}}}};
 }
 
 std::vector<ThresholdEntry> thresholds() {

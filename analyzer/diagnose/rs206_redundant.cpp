@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/micro_steps.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
@@ -21,7 +22,7 @@ double savingWithoutRepeats(const CriticalStep& step, const GradientRepeats& rep
     std::vector<double> times = transfersOf(step);
     const size_t kept = repeats.reductions.size() / repeats.microSteps;
     for (size_t i = 0; i + kept < repeats.reductions.size(); ++i) times[repeats.reductions[i]] = 0;
-    return savingOf(step, times);
+    return savedAtMost(step, times);
 }
 
 void describe(const CommunicatorClass& where, const CriticalStep& step, const GradientRepeats& repeats, bool sharded,
@@ -86,11 +87,11 @@ void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<
         finding.id = "RS206";
         finding.ranks = finding.affectedRanks = where.ranks;
         finding.communicator = where.first->id;
-        setCost(analysis, costs, finding);
+        setAtMost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps[typical].rank->rank, finding);
         describe(where, steps[typical], found[typical], where.role == facts::CommRole::shardedParameters, finding);
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where.ids) claims.takeTransfer("RS206", id, *finding.savingNsPerStep);
+            for (int64_t id : where.ids) claims.takeTransfer("RS206", id, finding.atMostNs);
         findings.push_back(std::move(finding));
     }
 }
@@ -101,7 +102,7 @@ std::string missingForRedundant(const job::Analysis& analysis) {
 
 Changes reducedOnce(const job::Analysis&, const job::Finding& f) {
     const std::optional<double> microSteps = number(f, "micro_steps");
-    return microSteps ? Changes{fmt::format("reduce-once:micro-steps={:.0f}", *microSteps)} : Changes();
+    return microSteps ? Changes{{"reduce-once", {{"micro-steps", fmt::format("{:.0f}", *microSteps)}}}} : Changes();
 }
 
 std::vector<ThresholdEntry> thresholds() {

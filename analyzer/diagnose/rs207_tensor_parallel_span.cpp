@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
@@ -91,7 +92,7 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
                 if (inside) times[i] = std::min(times[i], *inside);
                 total += static_cast<double>(std::max<int64_t>(0, step.tasks[i].bytes));
             }
-            costs.push_back(std::max(0.0, known ? savingOf(step, times) - priceNs(analysis, step, placesPerNode)
+            costs.push_back(std::max(0.0, known ? savedAtMost(step, times) - priceNs(analysis, step, placesPerNode)
                                                 : step.exposedTransferNs()));
             exposed.push_back(step.exposedTransferNs());
             calls.push_back(static_cast<double>(step.own.size()));
@@ -99,25 +100,22 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
         }
         const bool reached = known && analysis.peaks.intra && analysis.peaks.intra->kind == costs::PeakKind::atLeast;
         // What the job reached inside a node says too little where it gains nothing: then the question stays open.
-        const bool tooLittle = reached && facts::median(costs) < CommonThresholds::kFloorShare * analysis.stepNs;
+        const bool tooLittle = reached && facts::median(costs) < PriceThresholds::kFloorShare * analysis.stepNs;
         if (tooLittle) costs = exposed;
         if (facts::median(costs) <= 0) continue;
         job::Finding finding;
         finding.id = "RS207";
         finding.ranks = finding.affectedRanks = where.ranks;
         finding.communicator = where.first->id;
-        setCost(analysis, costs, finding);
-        setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
-        if ((!known || tooLittle) && finding.verdict == job::Verdict::found) {
-            finding.verdict = job::Verdict::inconclusive;
+        if (!known || tooLittle)
             finding.whyInconclusive =
                 fmt::format("the speed inside a node is {}: tell it: {}; at most {} a step is at stake",
                             known ? fmt::format("known to be {:.1f} GB/s at least, which gains too little",
                                                 analysis.peaks.intra->bytesPerNs)
                                   : "not known",
                             costs::kTellLinks, text::durationText(facts::median(exposed)));
-            finding.savingNsPerStep.reset();
-        }
+        setAtMost(analysis, costs, finding);
+        setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause = fmt::format(
             "tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network "
             "between them",
@@ -148,7 +146,7 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
                 "tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism",
                 perNode)};
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where.ids) claims.takeTransfer("RS207", id, *finding.savingNsPerStep);
+            for (int64_t id : where.ids) claims.takeTransfer("RS207", id, finding.atMostNs);
         findings.push_back(std::move(finding));
     }
 }
@@ -163,7 +161,7 @@ std::string missingForTensorParallelSpan(const job::Analysis& analysis) {
 }
 
 Changes placedInside(const job::Analysis&, const job::Finding& f) {
-    return f.communicator ? Changes{fmt::format("place:communicator={}", *f.communicator)} : Changes();
+    return f.communicator ? Changes{{"place", {{"communicator", std::to_string(*f.communicator)}}}} : Changes();
 }
 
 std::vector<ThresholdEntry> thresholds() {

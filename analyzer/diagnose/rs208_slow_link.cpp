@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
@@ -92,7 +93,7 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claim
     for (const job::LinkProbe* probe : suspect.explains) affected.insert(probe->ranks.begin(), probe->ranks.end());
     finding.affectedRanks.assign(affected.begin(), affected.end());
     finding.communicator = suspect.explains.front()->communicatorId;
-    setCost(analysis, costs, finding);
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
@@ -111,7 +112,7 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claim
         "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
     if (finding.verdict == job::Verdict::found)
         for (const job::LinkProbe* probe : suspect.explains)
-            claims.takeTransfer("RS208", probe->communicatorId, *finding.savingNsPerStep);
+            claims.takeTransfer("RS208", probe->communicatorId, finding.atMostNs);
     findings.push_back(std::move(finding));
 }
 

@@ -7,9 +7,9 @@
 #include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
-#include "analyzer/facts/step_model.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
@@ -25,21 +25,6 @@ struct ContentionThresholds {
 };
 
 constexpr ContentionThresholds kThresholds;
-
-/// The step with compute that loses nothing: where communication is what compute waits for anyway, faster compute gains
-/// less.
-double savingWithout(const CriticalStep& step, double lostNs) {
-    const auto compute = static_cast<double>(step.attribution->computeNs);
-    if (compute <= 0 || lostNs <= 0 || lostNs >= compute) return 0;
-    std::vector<facts::ModelTask> tasks = facts::modelTasks(step.tasks);
-    const double before = facts::modelStepNs(tasks, compute);
-    const double scale = (compute - lostNs) / compute;
-    for (facts::ModelTask& task : tasks) {
-        task.readyAt *= scale;
-        task.neededAt *= scale;
-    }
-    return std::clamp(before - facts::modelStepNs(tasks, compute - lostNs), 0.0, lostNs);
-}
 
 double lostIn(const facts::Contention& contention, int step) {
     for (const auto& [number, ns] : contention.lostNs)
@@ -80,16 +65,13 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
             critical = &rank;
         }
         if (critical == nullptr) continue;
-        CriticalStep where{critical, analysis.attribution(*critical, step), {}, {}};
-        for (const facts::CommTask& task : analysis.tasks(*critical, step))
-            if (!task.pointToPoint()) where.tasks.push_back(task);
-        costs.push_back(savingWithout(where, lostIn(critical->contention, step)));
+        costs.push_back(lostIn(critical->contention, step));
     }
     if (facts::median(costs) <= 0) return;
     job::Finding finding;
     finding.id = "RS209";
     finding.ranks = finding.affectedRanks = ranks;
-    setCost(analysis, costs, finding);
+    setAtMost(analysis, costs, finding);
     setTypicalStep(analysis, costs, worst->rank, finding);
     const facts::Contention& c = worst->contention;
     const auto name = static_cast<size_t>(c.key.nameId);
@@ -122,7 +104,7 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
 }
 
 Changes noContention(const job::Analysis&, const job::Finding&) {
-    return {"no-contention"};
+    return {{"no-contention"}};
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -5,10 +5,11 @@
 #include <array>
 #include <cctype>
 
+#include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/faster_network.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
@@ -105,7 +106,7 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
                 if (rows.size() < 3 && task.collectiveId != 0)
                     rows.push_back({"collective", task.collectiveId, step.rank->rank, "gradients in fp32"});
             }
-            costs.push_back(savingOf(step, times));
+            costs.push_back(savedAtMost(step, times));
             volumes.push_back(bytes);
             exposed.push_back(visible);
         }
@@ -122,7 +123,7 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
             cost = std::max(0.0,
                             std::min(cost, facts::median(all) - claims.explainedTransferNs(where.first->id, "RS210")));
         if (facts::median(costs) <= 0) continue;
-        setCost(analysis, costs, finding);
+        setAtMost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause = fmt::format(
             "gradients are reduced in fp32 ({} a step) although the model computes in 16 bit: twice the bytes",
@@ -145,7 +146,7 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
         finding.fix.push_back(
             "sums of many ranks lose bits in 16 bit: watch the loss, or keep fp32 where replicas are many");
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where.ids) claims.takeTransfer("RS210", id, *finding.savingNsPerStep);
+            for (int64_t id : where.ids) claims.takeTransfer("RS210", id, finding.atMostNs);
         findings.push_back(std::move(finding));
     }
 }
@@ -159,7 +160,7 @@ std::string missingForFullPrecision(const job::Analysis& analysis) {
 }
 
 Changes sixteenBit(const job::Analysis&, const job::Finding&) {
-    return {"gradients:dtype=bf16"};
+    return {{"gradients", {{"dtype", "bf16"}}}};
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -28,12 +28,11 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
         groups.push_back(makeSlowGroup(analysis, ratios, {r}));
         costs.push_back(costOfSlowness(analysis, ratios, groups.back()));
     }
-    shareSavings(costs);
     for (size_t g = 0; g < groups.size(); ++g) {
         const int rank = groups[g].ranks.front();
         job::Finding finding;
         finding.id = "RS301";
-        if (!describeSlowness(analysis, ratios, groups[g], costs[g], finding)) continue;
+        describeSlowness(analysis, ratios, groups[g], costs[g], finding);
         const std::string host = analysis.facts.findRank(rank)->host;
         finding.cause =
             fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work, and they wait for it", rank,
@@ -52,7 +51,7 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
                             "firmware versions, other jobs on {}",
                             host));
         }
-        if (finding.verdict == job::Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].shares);
+        if (finding.verdict == job::Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].extraNs);
         findings.push_back(std::move(finding));
     }
 }

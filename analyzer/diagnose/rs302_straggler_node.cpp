@@ -48,13 +48,12 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
     }
     std::vector<SlowCost> costs;
     for (const SlowGroup& group : slow) costs.push_back(costOfSlowness(analysis, ratios, group));
-    shareSavings(costs);
     for (size_t g = 0; g < slow.size(); ++g) {
         const SlowGroup& group = slow[g];
         const SlowCost& cost = costs[g];
         job::Finding finding;
         finding.id = "RS302";
-        if (!describeSlowness(analysis, ratios, group, cost, finding)) continue;
+        describeSlowness(analysis, ratios, group, cost, finding);
         const std::string host = analysis.facts.findRank(group.ranks.front())->host;
         finding.cause = fmt::format(
             "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work, and "
@@ -69,7 +68,7 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
         };
         // Named as a whole, whatever the verdict: its ranks are no stragglers of their own.
         claims.takeWaiting(analysis, "RS302", group.ranks,
-                           finding.verdict == job::Verdict::found ? cost.shares : std::vector<double>());
+                           finding.verdict == job::Verdict::found ? cost.extraNs : std::vector<double>());
         findings.push_back(std::move(finding));
     }
 }

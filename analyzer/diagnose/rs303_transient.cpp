@@ -10,6 +10,7 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
@@ -222,8 +223,6 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
     finding.id = "RS303";
     // The median step is not hit: what it costs is spread over all of them.
     const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
-    setAverageCost(analysis, mean, finding);
-    if (finding.severity < CommonThresholds::kNoteShare) return;
     for (const Event& event : events) {
         finding.ranks.push_back(analysis.ranks[event.rank].rank);
         finding.steps.push_back(analysis.steps[event.step]);
@@ -232,7 +231,10 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
     }
-    if (static_cast<int>(finding.steps.size()) < kThresholds.fewestEvents) finding.verdict = job::Verdict::note;
+    if (static_cast<int>(finding.steps.size()) < kThresholds.fewestEvents)
+        finding.whyNote = "a single slow step cannot be said to come back";
+    setMeanAtMost(analysis, mean, finding);
+    if (finding.severity < PriceThresholds::kNoteShare) return;
     for (const facts::RankSummary& rank : analysis.ranks)
         if (!std::binary_search(finding.ranks.begin(), finding.ranks.end(), rank.rank))
             finding.affectedRanks.push_back(rank.rank);
@@ -267,7 +269,7 @@ std::string missingForTransientStall(const job::Analysis& analysis) {
 }
 
 Changes steady(const job::Analysis&, const job::Finding& f) {
-    return {fmt::format("steady:steps={},ranks={}", listText(f.steps), listText(f.ranks))};
+    return {{"steady", {{"steps", job::listText(f.steps)}, {"ranks", job::listText(f.ranks)}}}};
 }
 
 std::vector<ThresholdEntry> thresholds() {
@@ -302,7 +304,6 @@ const Diagnosis kTransient{
         "Steps with more kernels (evaluation, accumulation) are other work and left out; so are steps in which only "
         "communication took longer. A stall of every step is RS4xx or RS301.",
     .fix = "Look at what the named ranks did in the named steps; move it off the step, or do it on all ranks at once.",
-    .noteByCostOnly = false,  // but for being few
     .hint =
         "Framed is the stall: one rank stands still for once (blank, or a long call on its host lanes) and the others "
         "wait for it (orange).",

@@ -8,6 +8,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
@@ -33,7 +34,6 @@ struct Work {
     double totalNs = 0;
     double differentNs = 0;  // in kernels that not every peer runs as often in that shape, or that take longer here
                              // although the device is as fast
-    double kernels = 0;
 };
 
 /// Ranks that would do the same work in a balanced job, as indices into analysis.ranks: one pipeline stage, or all.
@@ -75,7 +75,6 @@ std::vector<Work> workOf(const job::Analysis& analysis, const std::vector<size_t
             const bool same = std::all_of(count.begin(), count.end(), [&](int other) { return other == kernel.count; });
             const double ns = static_cast<double>(kernel.totalNs) / pace;
             work[i].totalNs += ns;
-            work[i].kernels += kernel.count;
             if (!same || (moreInside && ratio.slow.count(kernel.key) != 0)) work[i].differentNs += ns;
         }
     }
@@ -127,36 +126,17 @@ std::vector<int> heavyRanks(const job::Analysis& analysis, const Imbalance& imba
     return always.empty() ? sometimes : always;
 }
 
-size_t heaviestMember(const Imbalance& imbalance, size_t step) {
-    size_t heaviest = 0;
-    for (size_t i = 1; i < imbalance.group.size(); ++i)
-        if (imbalance.excessNs[i][step] > imbalance.excessNs[heaviest][step]) heaviest = i;
-    return heaviest;
-}
-
-/// Step by step: how much earlier the last rank is done when every peer has the mean work.
+/// By step: what the heaviest computes beyond the mean, and no more than one of its peers stands still.
 std::vector<double> costsOf(const job::Analysis& analysis, const Imbalance& imbalance) {
     std::vector<double> costs;
     for (size_t s = 0; s < analysis.steps.size(); ++s) {
-        double before = 0, after = 0, most = 0;
-        const size_t heaviest = imbalance.group[heaviestMember(imbalance, s)];
-        const double usualTransfer = exposedTransferNs(analysis, analysis.ranks[heaviest], analysis.steps[s]);
-        for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-            const double own = ownTimeNs(analysis, analysis.ranks[r], analysis.steps[s]);
-            const auto member = std::find(imbalance.group.begin(), imbalance.group.end(), r);
-            const double excess = member == imbalance.group.end()
-                                      ? 0
-                                      : imbalance.excessNs[static_cast<size_t>(member - imbalance.group.begin())][s];
-            // Lighter ranks run out of compute waiting, and see transfers that equal work hides.
-            const double uncovered =
-                r == heaviest
-                    ? 0
-                    : std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], analysis.steps[s]) - usualTransfer);
-            before = std::max(before, own);
-            after = std::max(after, own - excess - uncovered);
-            most = std::max(most, excess);
+        double excess = 0, standstill = 0;
+        for (size_t i = 0; i < imbalance.group.size(); ++i) {
+            excess = std::max(excess, imbalance.excessNs[i][s]);
+            standstill = std::max(standstill,
+                                  standstillNs(analysis, analysis.ranks[imbalance.group[i]].rank, analysis.steps[s]));
         }
-        costs.push_back(std::clamp(before - after, 0.0, most));
+        costs.push_back(std::min(excess, standstill));
     }
     return costs;
 }
@@ -263,9 +243,9 @@ void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector
         finding.ranks = heavyRanks(analysis, imbalance);
         if (finding.ranks.empty()) continue;
         const std::vector<double> costs = costsOf(analysis, imbalance);
-        setCost(analysis, costs, finding);
+        setAtMost(analysis, costs, finding);
         setTypicalStep(analysis, costs, finding.ranks.front(), finding);
-        if (finding.severity < CommonThresholds::kNoteShare) continue;
+        if (finding.severity < PriceThresholds::kNoteShare) continue;
         for (size_t i : group)
             if (std::find(finding.ranks.begin(), finding.ranks.end(), analysis.ranks[i].rank) == finding.ranks.end())
                 finding.affectedRanks.push_back(analysis.ranks[i].rank);
@@ -289,7 +269,7 @@ std::string missingForUnevenWork(const job::Analysis& analysis) {
 }
 
 Changes evenWork(const job::Analysis&, const job::Finding&) {
-    return {"balance:what=work"};
+    return {{"balance", {{"what", "work"}}}};
 }
 
 std::vector<ThresholdEntry> thresholds() {

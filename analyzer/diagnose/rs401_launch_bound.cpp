@@ -8,6 +8,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
@@ -89,7 +90,7 @@ Pace paceOf(const facts::RankSummary& rank, int step) {
 /// Each rank whose own pace would cost its step as much as a finding must is bound, also where another one's is worse.
 void nameAllBound(const job::Analysis& analysis, HostCost& cost) {
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
-        if (cost.medianStallNs[r] >= CommonThresholds::kFloorShare * analysis.stepNs &&
+        if (cost.medianStallNs[r] >= PriceThresholds::kFloorShare * analysis.stepNs &&
             std::find(cost.ranks.begin(), cost.ranks.end(), analysis.ranks[r].rank) == cost.ranks.end())
             cost.ranks.push_back(analysis.ranks[r].rank);
     std::sort(cost.ranks.begin(), cost.ranks.end());
@@ -98,7 +99,7 @@ void nameAllBound(const job::Analysis& analysis, HostCost& cost) {
 void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     HostCost cost = hostCost(analysis, [](const facts::RankSummary& rank, int step) {
         const Pace pace = paceOf(rank, step);
-        return pace.bound() ? Stalled{pace.lateNs, pace.gaps} : Stalled{};
+        return pace.bound() ? Stalled{pace.lateNs} : Stalled{};
     });
     nameAllBound(analysis, cost);
     job::Finding finding;
@@ -140,7 +141,7 @@ std::string missingForLaunchBound(const job::Analysis& analysis) {
 }
 
 Changes graphs(const job::Analysis&, const job::Finding&) {
-    return {"graphs"};
+    return {{"graphs"}};
 }
 
 std::vector<ThresholdEntry> thresholds() {

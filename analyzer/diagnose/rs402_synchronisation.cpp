@@ -91,7 +91,7 @@ std::string missingForSynchronisationStall(const job::Analysis& analysis) {
 }
 
 Changes noSynchronisation(const job::Analysis&, const job::Finding& f) {
-    return {"no-stalls:cause=sync,ranks=" + listText(f.ranks)};
+    return noStalls("sync", f);
 }
 
 std::vector<ThresholdEntry> thresholds() {

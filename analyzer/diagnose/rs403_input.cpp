@@ -87,7 +87,7 @@ std::string missingForInputStall(const job::Analysis& analysis) {
 }
 
 Changes noInputStall(const job::Analysis&, const job::Finding& f) {
-    return {"no-stalls:cause=input,ranks=" + listText(f.ranks)};
+    return noStalls("input", f);
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 /// First uses allocate: whether they go on needs steps to tell, and whole steps.
 bool tooFewSteps(const job::Analysis& analysis) {
-    return static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep;
+    return static_cast<int>(analysis.steps.size()) < PriceThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep;
 }
 
 bool isAllocator(const facts::HostStall& stall) {
@@ -72,7 +73,7 @@ std::string missingForAllocatorChurn(const job::Analysis& analysis) {
 }
 
 Changes noAllocator(const job::Analysis&, const job::Finding& f) {
-    return {"no-stalls:cause=allocator,ranks=" + listText(f.ranks)};
+    return noStalls("allocator", f);
 }
 
 std::vector<ThresholdEntry> thresholds() {

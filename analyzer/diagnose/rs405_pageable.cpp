@@ -44,7 +44,7 @@ Stalled excessOf(const job::Analysis& analysis, const facts::RankSummary& rank, 
     const double exposed = std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining);
     // A rank that copies while it waits for others that copy, too, is the next to be waited for.
     const double uncovered = std::max(0.0, static_cast<double>(use->pageable.uncoveredNs) - remaining);
-    return {exposed + stallSum(rank, step, isPageable).ns, use->pageable.count, uncovered - exposed};
+    return {exposed + stallSum(rank, step, isPageable).ns, uncovered - exposed};
 }
 
 void detectPageableCopies(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
@@ -72,9 +72,6 @@ void detectPageableCopies(const job::Analysis& analysis, Claims& claims, std::ve
                 {"memcpy", copies.longestId, worst.rank,
                  fmt::format("{:.3f} ms from or to pageable memory", static_cast<double>(copies.longestNs) / 1e6)});
     }
-    // Pinned memory alone, still on the compute stream, makes them faster but leaves them exposed.
-    finding.savingLowNs =
-        std::max(0.0, finding.savingLowNs - facts::median(exposed) * std::min(1.0, facts::median(gbps) / rate));
     finding.cause = fmt::format(
         "{} {} {:.1f} MB per step between the device and pageable memory, at {:.1f} GB/s where pinned memory {} {:.0f}",
         ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "copies" : "copy", facts::median(bytes) / 1e6,
@@ -105,7 +102,7 @@ std::string missingForPageableCopies(const job::Analysis& analysis) {
 }
 
 Changes noPageable(const job::Analysis&, const job::Finding& f) {
-    return {"no-stalls:cause=pageable,ranks=" + listText(f.ranks)};
+    return noStalls("pageable", f);
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -132,11 +132,9 @@ void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vecto
         for (const facts::HostStall& stall : rank.hostStalls) {
             if (stall.step != step || stall.pausedNs <= 0) continue;
             stalled.ns += static_cast<double>(stall.pausedNs);
-            ++stalled.times;
         }
         return stalled;
     });
-    std::vector<double> least = cost.costNs;
     for (size_t s = 0; s < analysis.steps.size(); ++s)
         cost.costNs[s] = std::max(cost.costNs[s], lostInStep(analysis, starved, analysis.steps[s]));
     job::Finding finding;
@@ -147,7 +145,6 @@ void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vecto
         if (!describeIntermittentCost(analysis, rare, finding)) return;
         cost = std::move(rare);
     }
-    finding.savingLowNs = std::min(finding.savingLowNs, facts::median(std::move(least)));
     double sumNs = 0;
     size_t count = 0;
     for (size_t r : starved) {
@@ -207,7 +204,7 @@ std::string missingForStarvedHost(const job::Analysis& analysis) {
 }
 
 Changes noPauses(const job::Analysis&, const job::Finding& f) {
-    return {"no-stalls:cause=pauses,ranks=" + listText(f.ranks)};
+    return noStalls("pauses", f);
 }
 
 std::vector<ThresholdEntry> thresholds() {

@@ -39,21 +39,15 @@ SlowGroup makeSlowGroup(const job::Analysis& analysis, const std::vector<job::Ke
 
 /// What a group costs the job.
 struct SlowCost {
-    std::vector<double> savings;  // by analysed step: when the group is repaired and no other rank is slow
-    std::vector<double> shares;   // its part of what repairing all slow groups saves: the same where it is the only one
-    std::map<int, double> waitByPeer;  // sums over the analysed steps, ns
-    double waitedNs = 0, waitedForGroupNs = 0,
-           undecidedNs = 0;  // of the peers' exposed waiting: all, behind a member, behind nobody the clocks can name
+    std::vector<double> extraNs;           // by analysed step: compute that it would not need at its peers' pace
+    std::map<int, double> waitByPeer;      // sums over the analysed steps, ns
+    double waitedNs = 0, undecidedNs = 0;  // of the peers' exposed waiting: all, behind nobody the clocks can name
 };
 SlowCost costOfSlowness(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
                         const SlowGroup& group);
 
-/// Repairing the slowest brings the step down to the next slow one only: each level between two of them is shared by
-/// those that are slower.
-void shareSavings(std::vector<SlowCost>& costs);
-
-/// Fills everything of a finding but id, cause and fix. False: not worth a word.
-bool describeSlowness(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
+/// Fills everything of a finding but id, cause and fix.
+void describeSlowness(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
                       const SlowGroup& group, const SlowCost& cost, job::Finding& finding);
 
 }  // namespace rankscope::diagnose

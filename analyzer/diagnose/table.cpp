@@ -7,6 +7,7 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/price.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -64,12 +65,12 @@ Family familyOf(std::string_view id) {
 }
 
 ThresholdEntry floorEntry() {
-    return {"floor", CommonThresholds::kFloorShare, "share of the step",
+    return {"floor", PriceThresholds::kFloorShare, "share of the step",
             "what costs less is a note: the spread from run to run of real jobs hides the gain"};
 }
 
 ThresholdEntry fewestStepsEntry() {
-    return {"fewest steps", CommonThresholds::kFewestSteps, "analysed steps",
+    return {"fewest steps", PriceThresholds::kFewestSteps, "analysed steps",
             "fewer cannot tell a persistent cause from an accident: inconclusive"};
 }
 

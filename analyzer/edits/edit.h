@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/change.h"
 #include "analyzer/replay/task_graph.h"
 
 namespace rankscope::edits {
@@ -94,8 +95,13 @@ struct EditFamily {
 /// All kinds of changes, in the order in which they are listed.
 std::span<const EditFamily> editFamilies();
 
-/// "NAME" or "NAME:key=value,key=value". Throws EditError for what no family knows.
-std::unique_ptr<Edit> parseEdit(std::string_view change);
+/// The edit that makes a change. Throws EditError for what no family knows.
+std::unique_ptr<Edit> makeEdit(const job::Change& change);
+
+/// "NAME" or "NAME:key=value,key=value", as it is given on a command line. Throws EditError where it is not of that
+/// form, or no family has that name.
+job::Change parseChange(std::string_view text);
+std::unique_ptr<Edit> parseEdit(std::string_view text);
 
 /// All changes with their syntax and help, a line each.
 std::string listEdits();

@@ -35,17 +35,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 }  // namespace
 
-EditArguments::EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments)
-    : m_change(change), m_family(family) {
-    if (arguments.empty()) return;
-    for (std::string_view part : split(arguments, ',')) {
-        const size_t equals = part.find('=');
-        if (equals == 0 || equals == std::string_view::npos || equals + 1 == part.size())
-            refuse(fmt::format("'{}' is not key=value", part));
-        const std::string key(part.substr(0, equals));
+EditArguments::EditArguments(const job::Change& change, const EditFamily& family)
+    : m_change(change.text()), m_family(family) {
+    for (const auto& [key, value] : change.arguments) {
         for (const Argument& known : m_arguments)
             if (known.key == key) refuse(fmt::format("{} is given twice", key));
-        m_arguments.push_back({key, std::string(part.substr(equals + 1)), false});
+        m_arguments.push_back({key, value, false});
     }
 }
 

@@ -11,11 +11,11 @@
 
 namespace rankscope::edits {
 
-/// The "key=value,key=value" of a change. Every getter throws EditError with the family's syntax when the value is no
+/// The arguments of a change. Every getter throws EditError with the family's syntax when the value is no
 /// such thing; finish() when a key was given that nobody asked for.
 class EditArguments {
   public:
-    EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments);
+    EditArguments(const job::Change& change, const EditFamily& family);
 
     std::optional<std::string> text(std::string_view key);
     /// One of `words`; `fallback` when the key is not given.

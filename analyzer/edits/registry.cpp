@@ -80,10 +80,15 @@ constexpr std::array kFamilies{
                "dp-ranks:count=8 dp-ranks:count=16", parseReplicas},
 };
 
-const EditFamily* familyOf(std::string_view name) {
-    const auto at = std::find_if(kFamilies.begin(), kFamilies.end(),
-                                 [name](const EditFamily& family) { return name == family.name; });
-    return at == kFamilies.end() ? nullptr : &*at;
+/// Throws EditError with the names of all families.
+const EditFamily& familyNamed(std::string_view name) {
+    std::string names;
+    for (const EditFamily& known : kFamilies) {
+        if (name == known.name) return known;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    }
+    throw EditError(fmt::format("'{}' is no change", name),
+                    "changes: " + names + "; `rankscope whatif --list` shows their syntax");
 }
 
 }  // namespace
@@ -96,21 +101,35 @@ std::span<const EditFamily> editFamilies() {
     return kFamilies;
 }
 
-std::unique_ptr<Edit> parseEdit(std::string_view change) {
-    const size_t colon = change.find(':');
-    const std::string_view name = change.substr(0, colon);
-    const EditFamily* family = familyOf(name);
-    if (family == nullptr) {
-        std::string names;
-        for (const EditFamily& known : kFamilies) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-        throw EditError(fmt::format("'{}' is no change", name),
-                        "changes: " + names + "; `rankscope whatif --list` shows their syntax");
-    }
-    EditArguments arguments(change, *family,
-                            colon == std::string_view::npos ? std::string_view() : change.substr(colon + 1));
-    std::unique_ptr<Edit> edit = family->parse(arguments);
+std::unique_ptr<Edit> makeEdit(const job::Change& change) {
+    const EditFamily& family = familyNamed(change.family);
+    EditArguments arguments(change, family);
+    std::unique_ptr<Edit> edit = family.parse(arguments);
     arguments.finish();
     return edit;
+}
+
+job::Change parseChange(std::string_view text) {
+    const size_t colon = text.find(':');
+    job::Change change{std::string(text.substr(0, colon))};
+    const EditFamily& family = familyNamed(change.family);
+    std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+    for (bool more = !rest.empty(); more;) {
+        const size_t comma = rest.find(',');
+        const std::string_view argument = rest.substr(0, comma);
+        const size_t equals = argument.find('=');
+        if (equals == 0 || equals == std::string_view::npos || equals + 1 == argument.size())
+            throw EditError(fmt::format("change '{}': '{}' is not key=value", text, argument),
+                            fmt::format("syntax: {}", family.syntax));
+        change.arguments.emplace_back(argument.substr(0, equals), argument.substr(equals + 1));
+        more = comma != std::string_view::npos;
+        if (more) rest.remove_prefix(comma + 1);
+    }
+    return change;
+}
+
+std::unique_ptr<Edit> parseEdit(std::string_view text) {
+    return makeEdit(parseChange(text));
 }
 
 std::string listEdits() {

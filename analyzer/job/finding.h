@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/facts/statistics.h"
+#include "analyzer/job/change.h"
+
 namespace rankscope::job {
 
 enum class Verdict : uint8_t { found, inconclusive, note };
@@ -29,11 +32,6 @@ struct Evidence {
 struct Finding {
     std::string id;  // RS301
     std::string title;
-    Verdict verdict = Verdict::found;
-    std::string whyInconclusive;
-    double severity = 0;  // share of the step it costs, 0..1
-    double meanStepNs =
-        0;  // of what hits some steps only: the step that shares are of, the mean one; 0: they are of the typical step
     std::vector<int> ranks;          // where the fix goes
     std::vector<int> affectedRanks;  // who waits
     std::optional<int64_t> communicator;
@@ -43,17 +41,26 @@ struct Finding {
     std::string cause;
     Evidence evidence;
     std::vector<std::string> fix;
-    std::optional<double> savingNsPerStep;
-    double savingLowNs = 0;
-    double savingHighNs = 0;
-    bool savingReplayed = false;       // savingNsPerStep is a difference of two replays, not the detector's estimate
-    std::vector<std::string> changes;  // what the fix amounts to, as `rankscope whatif --change` takes it
+    std::string whyInconclusive;  // a reason for which it is not certain, whatever it costs
+    std::string whyNote;          // a reason for which it is no finding, whatever it costs
+
+    // What diagnose/price.h says of it.
+    Verdict verdict = Verdict::found;
+    double severity = 0;  // share of the step that the repair saves, 0..1; at most, where it is not replayed
+    double atMostNs = 0;  // per step: what the cause was seen to take, and no repair saves more
+    std::optional<facts::Estimate> savingNs;  // per step, of the replayed job; none: it could not be played
+    double meanStepNs = 0;        // of what hits some steps only: the mean step, which shares are then of; 0: they are
+                                  // of the typical step
+    std::vector<Change> changes;  // what the fix amounts to, where it can be played
+
+    /// What it is worth to look at, ns per step: the saving, or what it is at most.
+    double worthNs() const { return savingNs ? savingNs->expected : atMostNs; }
 };
 
 /// What its saving is of the step that its shares are of; 0 without one.
 inline double savingShare(const Finding& finding, double typicalStepNs) {
     const double stepNs = finding.meanStepNs > 0 ? finding.meanStepNs : typicalStepNs;
-    return stepNs > 0 ? finding.savingNsPerStep.value_or(0) / stepNs : 0;
+    return stepNs > 0 ? finding.worthNs() / stepNs : 0;
 }
 
 }  // namespace rankscope::job

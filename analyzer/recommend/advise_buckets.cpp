@@ -149,14 +149,14 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
     const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const job::Finding& one) {
         return one.id == diagnose::kOverlap.id && one.verdict == job::Verdict::found && one.changes.size() == 1 &&
-               (one.changes[0] == "overlap" || one.changes[0].find("overlap=yes") != std::string::npos);
+               (one.changes[0].family == "overlap" || one.changes[0].value("overlap") == "yes");
     });
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
     const std::vector<Tried> tried = tryAll(context, true);
     if (tried.empty()) return std::nullopt;
     const Tried& best = advised(context, tried, true);
     const auto step = worthOf(context, best, true);
-    const auto proposed = step ? context.predictor.expected({finding->changes[0]}).front() : std::nullopt;
+    const auto proposed = step ? context.predictor.expected({finding->changes[0].text()}).front() : std::nullopt;
     if (!step || (proposed && *proposed > best.savingNs + context.noiseNs)) return std::nullopt;
     return adviceOf(context, tried, best, *step, true);
 }

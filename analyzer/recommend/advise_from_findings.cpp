@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <string>
@@ -33,7 +32,8 @@ bool sharded(const job::Analysis& analysis) {
 /// Bucket that the replay of the finding's fix has, MiB; 0: the present ones.
 double bucketOf(const job::Finding& finding) {
     double mebibytes = 0;
-    for (const std::string& change : finding.changes) std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes);
+    for (const job::Change& change : finding.changes)
+        if (change.family == "buckets") mebibytes = change.number("mb").value_or(0);
     return mebibytes;
 }
 
@@ -153,6 +153,17 @@ bool judged(const Advice& advice, const std::string& area) {
            std::any_of(advice.kept.begin(), advice.kept.end(), isIt);
 }
 
+/// What the finding's repair gains, and where that comes from.
+void setPrediction(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
+    r.savingKnown = finding.savingNs.has_value();
+    r.meanStepNs = finding.meanStepNs;
+    r.savingNs = finding.savingNs.value_or(facts::Estimate{0, 0, finding.atMostNs});
+    r.basis = r.savingKnown ? "the step played with it; " + context.predictor.name
+                            : "what the cause was seen to take: its repair cannot be played";
+    if (!r.savingKnown) return;
+    for (const job::Change& change : finding.changes) r.change.edits.push_back(change.text());
+}
+
 struct Translation {
     const diagnose::Diagnosis* diagnosis;
     void (*write)(const AdviceContext&, const job::Finding&, Recommendation&);
@@ -172,9 +183,7 @@ bool translates(const diagnose::Diagnosis& diagnosis) {
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     std::vector<Recommendation> more;
     for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found || !finding.savingNsPerStep ||
-            *finding.savingNsPerStep <= context.noiseNs)
-            continue;
+        if (finding.verdict != job::Verdict::found || finding.worthNs() <= context.noiseNs) continue;
         for (const Translation& translation : kTranslations) {
             if (finding.id != translation.diagnosis->id) continue;
             Recommendation recommendation;
@@ -184,13 +193,8 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
             recommendation.findings = {finding.id};
             recommendation.evidence = finding.evidence.facts;
             recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);
-            recommendation.basis = finding.savingReplayed ? "the step played with it; " + context.predictor.name
-                                                          : "the finding's own estimate: it cannot be played";
-            if (finding.savingReplayed)
-                recommendation.change.edits = finding.changes;
-            else
-                recommendation.certainty = Certainty::tryAndMeasure;
-            recommendation.savingNs = {finding.savingLowNs, *finding.savingNsPerStep, finding.savingHighNs};
+            setPrediction(context, finding, recommendation);
+            if (!recommendation.savingKnown) recommendation.certainty = Certainty::tryAndMeasure;
             recommendation.verify =
                 fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
             more.push_back(std::move(recommendation));
@@ -203,14 +207,12 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
 std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice) {
     std::vector<Recommendation> cures;
     for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found ||
-            (finding.savingNsPerStep && *finding.savingNsPerStep <= context.noiseNs))
-            continue;
+        if (finding.verdict != job::Verdict::found || finding.worthNs() <= context.noiseNs) continue;
         Recommendation setting;
         setting.area = finding.id == diagnose::kAlgorithm.id ? "algorithm" : "";
         for (const Translation& translation : kTranslations)
             if (finding.id == translation.diagnosis->id) translation.write(context, finding, setting);
-        if (finding.savingNsPerStep && (!setting.settings.empty() || judged(advice, setting.area))) continue;
+        if ((!setting.settings.empty() || judged(advice, setting.area))) continue;
         const diagnose::Diagnosis* entry = diagnose::findDiagnosis(finding.id);
         Recommendation cure;
         cure.kind =
@@ -221,19 +223,11 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
         cure.ranks = finding.ranks;
         cure.steps = finding.fix;
         cure.evidence = finding.evidence.facts;
-        cure.savingKnown = finding.savingNsPerStep.has_value();
-        cure.meanStepNs = finding.meanStepNs;
-        cure.savingNs = {finding.savingLowNs, finding.savingNsPerStep.value_or(0), finding.savingHighNs};
+        setPrediction(context, finding, cure);
         const std::string run = text::shellWord(context.runName);
-        if (finding.savingReplayed) {
-            cure.change.edits = finding.changes;
-            std::string command = "rankscope whatif " + run;
-            for (const std::string& change : finding.changes) command += " --change " + text::shellWord(change);
-            cure.basis = fmt::format("the step played without it ({}); {}", command, context.predictor.name);
-        } else {
-            cure.basis = cure.savingKnown ? "the finding's own estimate: it cannot be played"
-                                          : "what the repaired job would reach is not known: measure it";
-        }
+        if (cure.savingKnown)
+            cure.basis = fmt::format("the step played without it (rankscope whatif {}{}); {}", run,
+                                     job::asOptions(finding.changes), context.predictor.name);
         cure.verify = fmt::format(
             "afterwards run the job again, as NEW: `rankscope compare {} NEW` then shows a shorter step, and {} gone",
             run, finding.id);

@@ -169,8 +169,8 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
     // A finding whose fix is more than that is answered by all of it.
     for (const job::Finding& finding : context.findings)
-        if (finding.verdict == job::Verdict::found && finding.id == diagnose::kOverlap.id && finding.savingReplayed &&
-            !finding.changes.empty() && !finding.changes.front().starts_with("prefetch"))
+        if (finding.verdict == job::Verdict::found && finding.id == diagnose::kOverlap.id && finding.savingNs &&
+            finding.changes.front().family != "prefetch")
             return;
     const auto step = context.predictor.edited(kAhead);
     if (!step) return;

@@ -33,14 +33,15 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
         if (auto change = transferChangeOf(recorded, r.settings)) r.change.transfers = std::move(change);
         if (!context.predictor.after || r.change.empty()) continue;
         const auto played = context.predictor.after(r.change);
-        if (played) r.savingNs = played->gained.savingNs;
+        if (played) {
+            r.savingNs = played->gained.savingNs;
+            r.savingKnown = true;
+        }
         if (!played || !isSure(r, played->gained)) r.certainty = Certainty::tryAndMeasure;
     }
-    std::erase_if(advice.recommendations,
-                  [&](const Recommendation& r) { return r.savingNs.expected <= context.noiseNs; });
-    std::stable_sort(
-        advice.recommendations.begin(), advice.recommendations.end(),
-        [](const Recommendation& a, const Recommendation& b) { return a.savingNs.expected > b.savingNs.expected; });
+    std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.worthNs() <= context.noiseNs; });
+    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(),
+                     [](const Recommendation& a, const Recommendation& b) { return a.worthNs() > b.worthNs(); });
     return advice;
 }
 
@@ -191,15 +192,14 @@ void tabulateAgain(const AdviceContext& recorded, const Accepted& accepted, Reco
 void rank(std::vector<Recommendation> settings, std::vector<Recommendation> cures, std::vector<Recommendation> trials,
           Advice& advice) {
     const auto larger = [](const Recommendation& a, const Recommendation& b) {
-        return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs.expected > b.savingNs.expected;
+        return a.certainty != b.certainty ? a.certainty < b.certainty : a.worthNs() > b.worthNs();
     };
     std::stable_sort(cures.begin(), cures.end(), larger);
     std::stable_sort(trials.begin(), trials.end(), larger);
     std::vector<Recommendation>& all = advice.recommendations;
     auto cure = cures.begin();
     for (Recommendation& setting : settings) {
-        while (cure != cures.end() && cure->savingNs.expected > setting.savingNs.expected)
-            all.push_back(std::move(*cure++));
+        while (cure != cures.end() && cure->worthNs() > setting.worthNs()) all.push_back(std::move(*cure++));
         all.push_back(std::move(setting));
     }
     all.insert(all.end(), std::make_move_iterator(cure), std::make_move_iterator(cures.end()));
@@ -254,7 +254,7 @@ std::optional<Together> playedTogether(const AdviceContext& recorded, const Acce
 void finish(double errorNs, Advice& advice) {
     for (auto* list : {&advice.recommendations, &advice.alternatives})
         for (Recommendation& r : *list) {
-            r.savingNs = r.savingNs.widened(errorNs);
+            if (r.savingKnown) r.savingNs = r.savingNs.widened(errorNs);
             if (r.alone) r.alone = r.alone->widened(errorNs);
             r.change = {};
         }

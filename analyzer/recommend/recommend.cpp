@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/diagnose/savings.h"
 #include "analyzer/facts/layout.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/load.h"
@@ -101,10 +101,10 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
     const costs::CollectiveCost cost(analysis.facts, analysis.peaks, options.tables);
     for (const auto& [key, curve] : cost.evidence().curves()) advice.curves.push_back(curve);
     addLines(analysis, advice.curves);
-    if (advice.steps < diagnose::CommonThresholds::kFewestSteps) {
+    if (advice.steps < diagnose::PriceThresholds::kFewestSteps) {
         advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed",
                                             advice.steps, advice.steps == 1 ? "" : "s",
-                                            diagnose::CommonThresholds::kFewestSteps));
+                                            diagnose::PriceThresholds::kFewestSteps));
         return advice;
     }
     const auto tell = [&](const char* what, int stage) {
@@ -112,7 +112,7 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
     };
     tell("what findings cost", 1);
     std::vector<job::Finding> findings = diagnose::detect(analysis);
-    diagnose::replaySavings(analysis, findings);
+    diagnose::priceFindings(analysis, findings);
     composeAdvice({analysis, findings, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, tell, advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations)

@@ -70,7 +70,7 @@ struct Recommendation {
     std::vector<std::string> evidence;
     std::string basis;         // where the prediction comes from
     facts::Estimate savingNs;  // per step, at equal tokens, on top of onTopOf
-    bool savingKnown = true;   // false: something is to be repaired, and nothing tells what that gains
+    bool savingKnown = true;   // false: nothing but savingNs.high is, which it gains at most
     double meanStepNs = 0;     // what the saving is a share of where rare steps alone gain; 0: the typical step
     std::vector<int> onTopOf;  // numbers: with these made before it
     std::optional<facts::Estimate> alone;  // on the job as it was recorded
@@ -78,6 +78,9 @@ struct Recommendation {
     std::string risk;
     std::string verify;
     JobChange change;  // what the replay makes of it; empty: it cannot be played
+
+    /// What it is worth to look at, ns per step.
+    double worthNs() const { return savingKnown ? savingNs.expected : savingNs.high; }
 };
 
 /// Played together, never added.

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "analyzer/diagnose/critical_step.h"
-#include "analyzer/diagnose/faster_network.h"
 #include "analyzer/recommend/played_job.h"
 
 namespace rankscope::recommend {
@@ -23,7 +22,7 @@ double savedBy(const diagnose::CriticalStep& step, const TransferScale& scale) {
         faster[i] = std::min(now, then);
         lost += std::max(0.0, then - now - static_cast<double>(task.idleNetworkAfterNs));
     }
-    return diagnose::savingOf(step, faster) - lost;
+    return diagnose::savedAtMost(step, faster) - lost;
 }
 
 /// A replay further off misses something that matters: the unchanged one is within 3 % on every job of the reference

@@ -2,7 +2,7 @@
 #include "analyzer/report/analyze.h"
 
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/diagnose/savings.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/report/build_report.h"
 #include "analyzer/report/result_store.h"
 #include "analyzer/report/step_overview_painter.h"
@@ -30,7 +30,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
-    const std::optional<diagnose::Ceiling> ceiling = diagnose::replaySavings(analysis, findings);
+    const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings);
     Report report = buildReport(analysis, claims, std::move(findings));
     report.overview = std::move(overview);
     if (ceiling) report.replay.ceiling = {ceiling->savingNs, ceiling->share, ceiling->findings};

@@ -9,6 +9,7 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/trace_facts.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"
@@ -61,7 +62,7 @@ BreakdownRow breakdownRow(const job::Analysis& analysis, const facts::RankSummar
     for (size_t i = 0; i < rank.steps.size(); ++i)
         if (!facts->steps[i].warmUp) row.total += rank.steps[i];
     row.splitKnown = static_cast<double>(row.total.unsplitNs) <
-                     diagnose::CommonThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
+                     diagnose::PriceThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
     for (size_t cause = 0; cause < rank.idleByCauseNs.size(); ++cause)
         row.idleByCauseNs[std::string(toText(static_cast<facts::IdleCause>(cause)))] = rank.idleByCauseNs[cause];
     return row;

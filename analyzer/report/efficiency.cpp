@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/diagnose/savings.h"
+#include "analyzer/diagnose/price.h"
 
 namespace rankscope::report {
 namespace {

@@ -55,14 +55,15 @@ Json findingJson(const Report& report, const job::Finding& f) {
     json["cause"] = f.cause;
     json["evidence"] = evidenceJson(f.evidence);
     json["fix"] = f.fix;
-    json["saving_ns_per_step"] = f.savingNsPerStep ? Json(whole(*f.savingNsPerStep)) : Json(nullptr);
+    json["saving_ns_per_step"] = f.savingNs ? Json(whole(f.savingNs->expected)) : Json(nullptr);
     json["saving_interval_ns"] =
-        f.savingNsPerStep ? Json::array({whole(f.savingLowNs), whole(f.savingHighNs)}) : Json(nullptr);
-    json["saving_source"] = !f.savingNsPerStep ? Json(nullptr) : Json(f.savingReplayed ? "replay" : "estimate");
-    json["changes"] = f.changes;
+        f.savingNs ? Json{whole(f.savingNs->low), whole(f.savingNs->high)} : Json{0, whole(f.atMostNs)};
+    json["saving_source"] = f.savingNs ? "replay" : "at_most";
+    json["changes"] = Json::array();
+    for (const job::Change& change : f.changes) json["changes"].push_back(change.text());
     json["confidence"] = nullptr;  // how often it is right on jobs nobody tuned it for has not been measured
     json["verdict"] = f.verdict == job::Verdict::inconclusive ? "inconclusive" : "found";
-    json["why_inconclusive"] = orNull(f.whyInconclusive);
+    json["why_inconclusive"] = f.verdict == job::Verdict::inconclusive ? Json(f.whyInconclusive) : Json(nullptr);
     return json;
 }
 

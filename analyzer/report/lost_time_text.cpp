@@ -8,6 +8,7 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/facts/rank_summary.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
@@ -36,7 +37,7 @@ std::vector<std::pair<std::string, double>> idleShares(const Report& report) {
     }
     std::vector<std::pair<std::string, double>> shares;
     for (const auto& [cause, ns] : causes)
-        if (stepsNs > 0 && ns / stepsNs >= diagnose::CommonThresholds::kNoteShare)
+        if (stepsNs > 0 && ns / stepsNs >= diagnose::PriceThresholds::kNoteShare)
             shares.emplace_back(facts::inWords(cause), ns / stepsNs);
     std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     return shares;
@@ -54,7 +55,7 @@ std::vector<std::string> delayLines(const Report& report) {
     std::vector<std::string> lines;
     for (const job::Delay& delay : report.delays.byRank) {
         if (lines.size() == kMost || report.run.stepNs <= 0 ||
-            delay.nsPerStep() < diagnose::CommonThresholds::kFloorShare * report.run.stepNs)
+            delay.nsPerStep() < diagnose::PriceThresholds::kFloorShare * report.run.stepNs)
             break;
         // What is lost to transfers is worth a word from a tenth on.
         const bool both = delay.transferNs >= 0.1 * delay.nsPerStep();

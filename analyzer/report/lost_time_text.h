@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, double>> idleShares(const Report& report);
 std::string idleText(const Report& report);
 
 /// A line for each rank that costs the others most: "rank 5 costs ranks 0-4, 6, 7 148 ms of each step (32.9 %): 85.1 ms
-/// waiting, 63.0 ms transfer that would have been hidden". None where no rank costs CommonThresholds::kFloorShare of
+/// waiting, 63.0 ms transfer that would have been hidden". None where no rank costs PriceThresholds::kFloorShare of
 /// the step.
 std::vector<std::string> delayLines(const Report& report);
 

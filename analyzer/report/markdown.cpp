@@ -48,11 +48,9 @@ std::string findingBlock(const Report& r, const job::Finding& f) {
     for (const std::string& fact : f.evidence.facts) out += "- " + words(fact) + "\n";
     out += "\nFix:\n\n";
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
-    if (f.savingNsPerStep) {
-        out += fmt::format("\nPredicted saving: {} per step ({}), {}.\n", text::durationText(*f.savingNsPerStep),
-                           text::percentText(job::savingShare(f, r.run.stepNs)),
-                           f.savingReplayed ? "replayed" : "estimated");
-    }
+    out += fmt::format("\nPredicted saving: {}{} per step ({}){}.\n", f.savingNs ? "" : "at most ",
+                       text::durationText(f.worthNs()), text::percentText(job::savingShare(f, r.run.stepNs)),
+                       f.savingNs ? ", replayed" : "");
     return out;
 }
 

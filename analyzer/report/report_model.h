@@ -10,7 +10,6 @@
 
 #include "analyzer/costs/link_peaks.h"
 #include "analyzer/diagnose/account.h"
-#include "analyzer/diagnose/not_judged.h"
 #include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/delays.h"

@@ -71,8 +71,8 @@ void storeFinding(store::Database& db, const Report& report, const job::Finding&
     const std::string json = renderFindingJson(report, f);
     insert.bind(1, id).bind(2, std::string_view(f.id)).bind(3, std::string_view(f.title));
     insert.bind(4, std::string_view(verdicts[static_cast<size_t>(f.verdict)])).bind(5, f.severity);
-    if (f.savingNsPerStep) {
-        insert.bind(6, static_cast<int64_t>(*f.savingNsPerStep));
+    if (f.savingNs) {
+        insert.bind(6, static_cast<int64_t>(f.savingNs->expected));
     } else {
         insert.bindNull(6);
     }

@@ -104,15 +104,14 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
     }
     for (size_t i = 0; i < f.fix.size(); ++i)
         out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + text::plainText(f.fix[i]) + "\n";
-    if (f.savingNsPerStep) {
-        out += fmt::format("  saves   {} per step ({}; {} to {}), {}\n", text::durationText(*f.savingNsPerStep),
-                           text::percentText(job::savingShare(f, r.run.stepNs)), text::durationText(f.savingLowNs),
-                           text::durationText(f.savingHighNs), f.savingReplayed ? "replayed" : "estimated");
-    }
-    if (f.savingReplayed) {
-        std::string changes;
-        for (const std::string& change : f.changes) changes += " --change " + text::shellQuoted(change);
-        out += fmt::format("  what if rankscope whatif {}{}\n", name, changes);
+    const std::string share = text::percentText(job::savingShare(f, r.run.stepNs));
+    if (f.savingNs) {
+        out += fmt::format("  saves   {} per step ({}; {} to {}), replayed\n", text::durationText(f.savingNs->expected),
+                           share, text::durationText(f.savingNs->low), text::durationText(f.savingNs->high));
+        out += fmt::format("  what if rankscope whatif {}{}\n", name, job::asOptions(f.changes));
+    } else {
+        out += fmt::format("  saves   at most {} per step ({}): its repair could not be replayed\n",
+                           text::durationText(f.atMostNs), share);
     }
 }
 

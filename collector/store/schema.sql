@@ -398,8 +398,8 @@ CREATE TABLE finding (
   diagnosis TEXT NOT NULL,         -- RS101…
   title TEXT NOT NULL,
   verdict TEXT NOT NULL,           -- found | inconclusive | note
-  severity REAL NOT NULL,          -- share of the step time it costs, 0..1
-  saving_ns_per_step INTEGER,
+  severity REAL NOT NULL,          -- share of the step that its repair saves, 0..1; at most, where that is unknown
+  saving_ns_per_step INTEGER,      -- NULL where the repair could not be replayed
   start_ns INTEGER,                -- window in which the evidence is best seen
   end_ns INTEGER,
   report_json TEXT NOT NULL        -- the finding as in rankscope.report/1

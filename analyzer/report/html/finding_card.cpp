@@ -25,12 +25,14 @@ std::string whereText(const Report& report, const job::Finding& finding) {
 
 std::string costLine(const Report& report, const job::Finding& finding) {
     std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", text::percentText(finding.severity));
-    if (finding.savingNsPerStep) {
-        out += fmt::format(
-            "; the repair saves <b>{}</b> per step ({}; {} to {}), {}", text::durationText(*finding.savingNsPerStep),
-            text::percentText(job::savingShare(finding, report.run.stepNs)), text::durationText(finding.savingLowNs),
-            text::durationText(finding.savingHighNs), finding.savingReplayed ? "replayed" : "estimated");
-    }
+    const std::string share = text::percentText(job::savingShare(finding, report.run.stepNs));
+    if (finding.savingNs)
+        out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), replayed",
+                           text::durationText(finding.savingNs->expected), share,
+                           text::durationText(finding.savingNs->low), text::durationText(finding.savingNs->high));
+    else
+        out += fmt::format("; the repair saves at most <b>{}</b> per step ({})", text::durationText(finding.atMostNs),
+                           share);
     return out + "</p>\n";
 }
 
@@ -82,10 +84,9 @@ std::string findingCard(const Report& report, const job::Finding& finding) {
     }
     if (!finding.fix.empty()) out += "<h4>Fix</h4>\n";
     for (const std::string& fix : finding.fix) out += copyable(fix);
-    if (finding.savingReplayed && !finding.changes.empty()) {
+    if (finding.savingNs) {
         std::string command = "rankscope whatif " + text::shellWord(report.run.name.empty() ? "NAME" : report.run.name);
-        for (const std::string& change : finding.changes) command += " --change " + text::shellQuoted(change);
-        out += "<h4>What if</h4>\n" + copyable(command);
+        out += "<h4>What if</h4>\n" + copyable(command + job::asOptions(finding.changes));
     }
     return out + explanation(finding.id) + "</article>\n";
 }

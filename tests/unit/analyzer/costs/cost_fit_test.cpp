@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/facts/operation.h"
-#include "analyzer/facts/step_model.h"
 
 namespace rankscope::costs {
 namespace {
@@ -89,16 +88,6 @@ TEST(LinkPeaks, OverNodesEveryNicCounts) {
     EXPECT_EQ(peaks.busCeiling(communicator), 200);
     EXPECT_EQ(peaks.alphaPerHop(communicator), 18'000);
     EXPECT_FALSE(parseLinkPeaks("nonsense;inter:gbps=x").busCeiling(communicator).has_value());
-}
-
-TEST(StepModel, HidesWhatFitsAndExposesTheRest) {
-    // 100 of compute; a transfer of 30 ready at 50 is hidden, one of 80 sticks out by 30.
-    EXPECT_DOUBLE_EQ(facts::modelStepNs({{50, 30, 100}}, 100), 100);
-    EXPECT_DOUBLE_EQ(facts::modelStepNs({{50, 80, 100}}, 100), 130);
-    // Compute that needs it at 60 waits for it, and then goes on.
-    EXPECT_DOUBLE_EQ(facts::modelStepNs({{50, 30, 60}}, 100), 120);
-    // One network: the second transfer queues behind the first.
-    EXPECT_DOUBLE_EQ(facts::modelStepNs({{0, 60, 100}, {10, 60, 100}}, 100), 120);
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(Unexplained, WaitingForARankWhoseWorkIsToBeSharedIsAllOfItsFinding) {
     const report::Report report = fourRanks({0, 0, 0, 0}, {8, 4, 4, 4}).analyze();
     ASSERT_EQ(test::foundIn(report), "RS304[0]");
     EXPECT_NEAR(accountOf(report, Exposed::waiting).share, 0.75 * 0.40, 0.01);
-    EXPECT_LT(*report.findings.front().savingNsPerStep, 35e6);
+    EXPECT_LT(report.findings.front().worthNs(), 35e6);
     EXPECT_LT(accountOf(report, Exposed::waiting).unexplained, 0.01) << report::verdictText(report);
     EXPECT_TRUE(report.accounting.unexplained.empty());
 }

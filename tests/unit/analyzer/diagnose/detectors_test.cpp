@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/price.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -10,7 +11,7 @@ namespace rankscope::diagnose {
 namespace {
 
 double savingShare(const report::Report& report, size_t finding = 0) {
-    return report.findings.at(finding).savingNsPerStep.value_or(0) / report.run.stepNs;
+    return report.findings.at(finding).worthNs() / report.run.stepNs;
 }
 
 TEST(Healthy, JobsOfAnyShapeHaveNoFinding) {
@@ -69,7 +70,7 @@ TEST(Straggler, SavingIsTheStepTimeThatABalancedRunHasLess) {
     balanced.slow = {};
     const report::Report before = test::playDdp(slow).analyze(), after = test::playDdp(balanced).analyze();
     ASSERT_EQ(test::foundIn(before), "RS301[5]");
-    EXPECT_NEAR(*before.findings[0].savingNsPerStep, before.run.stepNs - after.run.stepNs, 0.03 * before.run.stepNs);
+    EXPECT_NEAR(before.findings[0].worthNs(), before.run.stepNs - after.run.stepNs, 0.03 * before.run.stepNs);
     EXPECT_EQ(before.findings[0].affectedRanks, (std::vector<int>{0, 1, 2, 3, 4, 6, 7}));
 }
 
@@ -146,7 +147,7 @@ TEST(Overlap, GradientsAfterBackwardAreFound) {
     EXPECT_EQ(test::idsIn(report), "RS201");
     test::DdpJob healthy;
     const double measured = report.run.stepNs - test::playDdp(healthy).analyze().run.stepNs;
-    EXPECT_NEAR(*report.findings.at(0).savingNsPerStep, measured, 0.05 * report.run.stepNs);
+    EXPECT_NEAR(report.findings.at(0).worthNs(), measured, 0.05 * report.run.stepNs);
 }
 
 TEST(Overlap, ASingleBucketIsFoundAndNamed) {
@@ -169,7 +170,7 @@ TEST(Overlap, ShardedWithoutPrefetchOrOverlapIsFound) {
         EXPECT_NE(report.findings[0].cause.find("prefetch is off"), std::string::npos) << report.findings[0].cause;
         test::FsdpJob healthy;
         const double measured = report.run.stepNs - test::playFsdp(healthy).analyze().run.stepNs;
-        EXPECT_NEAR(*report.findings.at(0).savingNsPerStep, measured, 0.05 * report.run.stepNs);
+        EXPECT_NEAR(report.findings.at(0).worthNs(), measured, 0.05 * report.run.stepNs);
     }
 }
 
@@ -245,7 +246,7 @@ TEST(Saturation, JustUnderTheFloorIsANote) {
     EXPECT_EQ(std::count_if(report.notes.begin(), report.notes.end(),
                             [](const job::Finding& note) { return note.id == "RS203"; }),
               1);
-    EXPECT_LT(saturation(bytes), CommonThresholds::kFloorShare);
+    EXPECT_LT(saturation(bytes), PriceThresholds::kFloorShare);
 }
 
 TEST(Saturation, WithoutAPeakItIsInconclusive) {

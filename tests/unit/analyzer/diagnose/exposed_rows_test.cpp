@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/exposed_rows.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/diagnose/critical_step.h"
 
 namespace rankscope::diagnose {
 namespace {

@@ -14,7 +14,7 @@ TEST(StragglerNode, AllRanksOfASlowHostAreOneFinding) {
     const report::Report report = test::playDdp(job).analyze();
     ASSERT_EQ(test::foundIn(report), "RS302[4 5 6 7]");
     EXPECT_NE(report.findings[0].cause.find("node1"), std::string::npos) << report.findings[0].cause;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - test::playDdp(balanced).analyze().run.stepNs,
+    EXPECT_NEAR(report.findings[0].worthNs(), report.run.stepNs - test::playDdp(balanced).analyze().run.stepNs,
                 0.03 * report.run.stepNs);
 }
 

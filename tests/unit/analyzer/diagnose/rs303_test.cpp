@@ -18,7 +18,7 @@ TEST(TransientStall, PausesOfChangingRanksAreFoundWithTheirStepsAndRanks) {
     ASSERT_EQ(test::foundIn(report), "RS303[1 2]");
     EXPECT_EQ(report.findings[0].steps, (std::vector<int>{3, 8}));
     // Two pauses of 30 ms, less the 2 ms of the first kernel, over eleven steps.
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, 2 * 28e6 / 11, 0.01 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), 2 * 28e6 / 11, 0.01 * report.run.stepNs);
     EXPECT_NE(report.findings[0].cause.find("launched nothing"), std::string::npos) << report.findings[0].cause;
 }
 
@@ -55,7 +55,7 @@ TEST(TransientStall, OfManyTimesATypicalStepAreAShareOfTheMeanStep) {
     const report::Report report = test::playHosted(pausing({{3, {1, 900e6}}, {8, {2, 900e6}}})).analyze();
     const job::Finding* finding = test::findingOf(report, "RS303");
     ASSERT_NE(finding, nullptr);
-    EXPECT_GT(*finding->savingNsPerStep, report.run.stepNs);
+    EXPECT_GT(finding->worthNs(), report.run.stepNs);
     EXPECT_LT(finding->severity, 1);
     EXPECT_LT(job::savingShare(*finding, report.run.stepNs), 1);
 }

@@ -16,7 +16,7 @@ TEST(UnevenWork, ARankWithLargerGridsIsFoundAndIsNoStraggler) {
     ASSERT_EQ(test::foundIn(report), "RS304[5]");
     // Spread over eight ranks: 40 % more on one of them is 5 % more on each.
     const double compute = 36 * job.forwardNs;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, 0.35 * compute, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), 0.35 * compute, 0.03 * report.run.stepNs);
 }
 
 TEST(UnevenWork, OfChangingRanksIsFoundToo) {
@@ -65,7 +65,7 @@ TEST(UnevenWork, AKernelThatTakesLongerInTheSameShapeWhileTheOthersDoNotIsMoreWo
         named = named || fact.find("attention 1.60x as long in the same grid") != std::string::npos;
     EXPECT_TRUE(named);
     // 6 x 1.5 ms more on one rank is an eighth of that more on each.
-    EXPECT_NEAR(*finding.savingNsPerStep, 6 * 1.5e6 * 7 / 8, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(finding.worthNs(), 6 * 1.5e6 * 7 / 8, 0.03 * report.run.stepNs);
 }
 
 TEST(UnevenWork, ADeviceThatIsSlowerInMostKernelsIsAStragglerHoweverMuchTheyDiffer) {

@@ -19,7 +19,7 @@ TEST(SynchronisationStall, HostWorkBehindABlockingCallIsFoundWithTheCall) {
     ASSERT_EQ(test::foundIn(report), "RS402[0 1 2 3]");
     EXPECT_NE(report.findings[0].cause.find("cudaStreamSynchronize"), std::string::npos) << report.findings[0].cause;
     const double measured = report.run.stepNs - test::playHosted(reading(0, 0)).analyze().run.stepNs;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), measured, 0.03 * report.run.stepNs);
     ASSERT_FALSE(report.findings[0].evidence.rows.empty());
     EXPECT_EQ(report.findings[0].evidence.rows[0].table, "api_call");
 }

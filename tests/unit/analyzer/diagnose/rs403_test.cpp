@@ -18,7 +18,7 @@ TEST(InputStall, AHostAwayFromCudaAtTheStartOfTheStepIsFound) {
     const report::Report report = test::playHosted(feeding(10e6)).analyze();
     ASSERT_EQ(test::foundIn(report), "RS403[0 1 2 3]");
     const double measured = report.run.stepNs - test::playHosted(feeding(0)).analyze().run.stepNs;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), measured, 0.03 * report.run.stepNs);
 }
 
 TEST(InputStall, ARangeThatNamesDataIsQuoted) {
@@ -37,7 +37,7 @@ TEST(InputStall, ALoaderThatIsLateNowAndThenIsFound) {
     ASSERT_EQ(test::foundIn(report), "RS403[0 1 2 3]");
     const job::Finding& finding = report.findings[0];
     EXPECT_EQ(finding.steps, (std::vector<int>{2, 4, 5, 7, 10}));
-    EXPECT_NEAR(*finding.savingNsPerStep, 5 * 120e6 / 11, 0.1 * 5 * 120e6 / 11) << "the mean over 11 analysed steps";
+    EXPECT_NEAR(finding.worthNs(), 5 * 120e6 / 11, 0.1 * 5 * 120e6 / 11) << "the mean over 11 analysed steps";
     EXPECT_NE(finding.cause.find("in 5 of 11 steps"), std::string::npos) << finding.cause;
 }
 

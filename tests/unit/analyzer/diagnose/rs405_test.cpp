@@ -17,7 +17,7 @@ TEST(PageableCopies, ThatComputeWaitsForAreFound) {
     const report::Report report = test::playHosted(copying(100e6)).analyze();
     ASSERT_EQ(test::foundIn(report), "RS405[0 1 2 3]");
     const double measured = report.run.stepNs - test::playHosted(copying(0)).analyze().run.stepNs;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), measured, 0.03 * report.run.stepNs);
     EXPECT_EQ(report.findings[0].evidence.rows.at(0).table, "memcpy");
 }
 

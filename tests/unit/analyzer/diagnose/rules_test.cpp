@@ -194,7 +194,7 @@ TEST(Rules, ADeeperCauseKeepsItsTime) {
     job.slow = {{2, 1.5}};
     const report::Report report = test::playDdp(job).analyze();
     double saving = 0;
-    for (const job::Finding& finding : report.findings) saving += finding.savingNsPerStep.value_or(0);
+    for (const job::Finding& finding : report.findings) saving += finding.worthNs();
     EXPECT_NE(test::idsIn(report).find("RS202"), std::string::npos) << test::idsIn(report);
     EXPECT_LT(saving, report.run.stepNs);
 }

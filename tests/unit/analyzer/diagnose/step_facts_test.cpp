@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/diagnose/micro_steps.h"
-#include "analyzer/facts/step_model.h"
 #include "tests/unit/analyzer/player.h"
 
 namespace rankscope::diagnose {
@@ -21,13 +20,6 @@ facts::CommTask task(store::Op op, int64_t startNs, int64_t durNs, int64_t compu
     task.computeAtEndNs = computeNs + durNs - exposedNs;
     task.exposedTransferNs = exposedNs;
     return task;
-}
-
-TEST(StepModel, GradientsAreNeededBeforeTheAllGatherOfNewParameters) {
-    // 100 of compute, a reduce-scatter of 10, an optimizer of 20, an all-gather of 10: nothing overlaps.
-    const std::vector<facts::CommTask> tasks = {task(store::Op::reduceScatter, 100, 10, 100, 10),
-                                                task(store::Op::allGather, 130, 10, 120, 10)};
-    EXPECT_DOUBLE_EQ(facts::modelStepNs(facts::modelTasks(tasks), 120), 140);
 }
 
 /// Backward passes of `buckets` buckets, 20 of compute each, behind `pauseNs` of forward; the first forward is shorter
@@ -100,7 +92,7 @@ TEST(Overlap, ParametersThatReturnBeforeForwardAreFound) {
     EXPECT_EQ(test::Player::found(playZero2(16, true)), "");
     const report::Report report = playZero2(16, false);
     ASSERT_EQ(test::Player::found(report), "RS201[0 1 2 3]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playZero2(16, true).run.stepNs,
+    EXPECT_NEAR(report.findings[0].worthNs(), report.run.stepNs - playZero2(16, true).run.stepNs,
                 0.03 * report.run.stepNs);
 }
 

@@ -28,8 +28,7 @@ report::Report playBeside(double factor) {
 TEST(Contention, ComputeThatSlowsBesideCommunicationIsFound) {
     const report::Report report = playBeside(1.5);
     ASSERT_EQ(test::Player::found(report), "RS209[0 1 2 3]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playBeside(1).run.stepNs,
-                0.03 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), report.run.stepNs - playBeside(1).run.stepNs, 0.03 * report.run.stepNs);
 }
 
 TEST(Contention, SilentWhenHealthyAndJustUnderTheThreshold) {
@@ -62,7 +61,7 @@ report::Report playPartlyBeside(double factor, int steps = 8) {
 TEST(Contention, KernelsBesideCommunicationForAPartOfTheirTimeTell) {
     const report::Report report = playPartlyBeside(1.5);
     ASSERT_EQ(test::Player::found(report), "RS209[0 1 2 3]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playPartlyBeside(1).run.stepNs,
+    EXPECT_NEAR(report.findings[0].worthNs(), report.run.stepNs - playPartlyBeside(1).run.stepNs,
                 0.03 * report.run.stepNs);
 }
 
@@ -154,7 +153,7 @@ TEST(TensorParallelSpan, GroupsAcrossNodesAreFound) {
     inside.apart = false;
     const report::Report fixed = playTensor(inside);
     EXPECT_EQ(test::Player::found(fixed), "");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - fixed.run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(report.findings[0].worthNs(), report.run.stepNs - fixed.run.stepNs, 0.03 * report.run.stepNs);
     EXPECT_NE(report.findings[0].fix.at(0).find("degree 2"), std::string::npos) << report.findings[0].fix[0];
 }
 

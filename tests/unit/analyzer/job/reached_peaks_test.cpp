@@ -50,7 +50,7 @@ TEST(ReachedPeaks, AStormOfMessagesThatNcclSendsByLLIsFoundWithoutPeaks) {
     ASSERT_FALSE(report.findings.empty());
     const report::Report told = play({Protocol::ll, 1e6, 100e3, "intra:gbps=100,alpha_us=18"});
     ASSERT_EQ(test::Player::found(told), "RS202[0 1 2 3 4 5 6 7]");
-    EXPECT_LE(*report.findings[0].savingNsPerStep, *told.findings[0].savingNsPerStep);
+    EXPECT_LE(report.findings[0].worthNs(), told.findings[0].worthNs());
 }
 
 /// One size by Simple: a slow link and a long start-up look alike.

@@ -101,8 +101,8 @@ TEST(HtmlFinding, TheCommandToCopyIsQuotedForAShell) {
     Report report;
     report.run.name = "runs/a b; touch x";
     job::Finding finding;
-    finding.savingReplayed = true;
-    finding.changes = {"kernel:it's*=0.5"};
+    finding.savingNs = facts::Estimate{};
+    finding.changes = {{"kernel", {{"it's*", "0.5"}}}};
     const std::string card = html::findingCard(report, finding);
     EXPECT_NE(card.find("rankscope whatif " + text::markupText("'runs/a b; touch x' --change 'kernel:it'\\''s*=0.5'")),
               std::string::npos)

@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Savings of findings by replay, on a job small enough to be played by hand.
-#include "analyzer/diagnose/savings.h"
+#include "analyzer/diagnose/price.h"
 
 #include <gtest/gtest.h>
 
+#include "analyzer/edits/step_sides.h"
 #include "tests/unit/analyzer/small_job.h"
 
 namespace rankscope::diagnose {
 namespace {
 
-job::Finding found(const std::string& id, std::vector<int> ranks, double estimateNs) {
+job::Finding found(const std::string& id, std::vector<int> ranks, double atMostNs) {
     job::Finding finding;
     finding.id = id;
     finding.ranks = std::move(ranks);
     finding.severity = 0.1;
-    finding.savingNsPerStep = finding.savingLowNs = finding.savingHighNs = estimateNs;
+    finding.atMostNs = atMostNs;
     return finding;
 }
 
-TEST(Savings, AFindingSavesWhatItsChangesSave) {
+TEST(Price, AFindingSavesWhatItsChangesSave) {
     const job::Analysis analysis = test::SmallJob().analysis();
     std::vector<job::Finding> findings{found("RS301", {1}, 33)};
-    const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
-    EXPECT_EQ(findings[0].changes, std::vector<std::string>{"balance:ranks=1"});
-    EXPECT_TRUE(findings[0].savingReplayed);
-    EXPECT_EQ(*findings[0].savingNsPerStep, 50);
-    EXPECT_EQ(findings[0].savingLowNs, 50);
+    const std::optional<Ceiling> ceiling = priceFindings(analysis, findings);
+    EXPECT_EQ(findings[0].changes, std::vector{edits::parseChange("balance:ranks=1")});
+    EXPECT_TRUE(findings[0].savingNs);
+    EXPECT_EQ(findings[0].savingNs->expected, 50);
+    EXPECT_EQ(findings[0].savingNs->low, 50);
     ASSERT_TRUE(ceiling);
     EXPECT_EQ(ceiling->savingNs.expected, 50);
     EXPECT_NEAR(ceiling->share, 50 / 201.0, 1e-9);
 }
 
-TEST(Savings, AFindingsSavingIsThatOfItsOwnWhatIf) {
+TEST(Price, AFindingsSavingIsThatOfItsOwnWhatIf) {
     const job::Analysis analysis = test::SmallJob{.extraNs = 30}.analysis();  // mean and middle step differ
     std::vector<job::Finding> findings{found("RS301", {1}, 33)};
-    ASSERT_TRUE(replaySavings(analysis, findings));
+    ASSERT_TRUE(priceFindings(analysis, findings));
     std::vector<std::unique_ptr<edits::Edit>> edits;
-    for (const std::string& text : findings[0].changes) edits.push_back(edits::parseEdit(text));
+    for (const job::Change& change : findings[0].changes) edits.push_back(edits::makeEdit(change));
     const edits::WhatIf asked = edits::whatIf(analysis, edits);
-    EXPECT_EQ(asked.savingNs.expected, *findings[0].savingNsPerStep);
-    EXPECT_EQ(asked.savingNs.low, findings[0].savingLowNs);
-    EXPECT_EQ(asked.savingNs.high, findings[0].savingHighNs);
+    EXPECT_EQ(asked.savingNs.expected, findings[0].savingNs->expected);
+    EXPECT_EQ(asked.savingNs.low, findings[0].savingNs->low);
+    EXPECT_EQ(asked.savingNs.high, findings[0].savingNs->high);
 }
 
-TEST(Savings, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
+TEST(Price, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
     job::Analysis analysis = test::SmallJob{.readBackNs = 50}.analysis();  // 257 ns
     for (facts::RankSummary& rank : analysis.ranks) {
         facts::HostStall stall;
@@ -53,87 +54,89 @@ TEST(Savings, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
         rank.hostStalls.push_back(stall);
     }
     std::vector<job::Finding> findings{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)};
-    const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
+    const std::optional<Ceiling> ceiling = priceFindings(analysis, findings);
     ASSERT_TRUE(ceiling);
     EXPECT_EQ(ceiling->findings, 2u);
     EXPECT_EQ(ceiling->savingNs.expected, 106);
     EXPECT_EQ(findings[0].id, "RS402");  // by saving
-    EXPECT_EQ(*findings[0].savingNsPerStep, 56);
-    EXPECT_EQ(*findings[1].savingNsPerStep, 50);
+    EXPECT_EQ(findings[0].savingNs->expected, 56);
+    EXPECT_EQ(findings[1].savingNs->expected, 50);
 }
 
-TEST(Savings, WhatCannotBeReplayedKeepsItsEstimate) {
+TEST(Price, WhatCannotBeReplayedKeepsWhatItCostsAtMost) {
     const job::Analysis analysis = test::SmallJob().analysis();
     std::vector<job::Finding> findings{found("RS203", {0, 1}, 12), found("RS402", {0}, 7), found("RS303", {1}, 5)};
     findings[2].verdict = job::Verdict::inconclusive;
-    EXPECT_FALSE(replaySavings(analysis, findings));
-    for (const job::Finding& finding : findings) EXPECT_FALSE(finding.savingReplayed);
-    EXPECT_EQ(*findings[0].savingNsPerStep, 12);
-    EXPECT_EQ(*findings[1].savingNsPerStep, 7);
+    EXPECT_FALSE(priceFindings(analysis, findings));
+    for (const job::Finding& finding : findings) EXPECT_FALSE(finding.savingNs);
+    EXPECT_EQ(findings[0].atMostNs, 12);
+    EXPECT_EQ(findings[1].atMostNs, 7);
     EXPECT_TRUE(findings[2].changes.empty());
 }
 
-TEST(Savings, WhatGainsLessThanTheFloorIsANoteWhateverItsEstimate) {
+TEST(Price, WhatGainsLessThanTheFloorIsANoteWhateverItCostsAtMost) {
     const job::Analysis analysis = test::SmallJob().analysis();
     std::vector<job::Finding> findings{found("RS301", {0}, 60)};  // the quicker rank: nobody waits for it
-    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_FALSE(priceFindings(analysis, findings));
     EXPECT_EQ(findings[0].verdict, job::Verdict::note);
-    EXPECT_EQ(*findings[0].savingNsPerStep, 0);
+    EXPECT_EQ(findings[0].savingNs->expected, 0);
     EXPECT_EQ(findings[0].severity, 0);
 }
 
-TEST(Savings, ANoteThatGainsMoreThanTheFloorIsAFinding) {
+TEST(Price, ANoteThatGainsMoreThanTheFloorIsAFinding) {
     const job::Analysis analysis = test::SmallJob().analysis();
     std::vector<job::Finding> findings{found("RS301", {1}, 4)};
     findings[0].verdict = job::Verdict::note;
     findings[0].severity = 0.02;
-    ASSERT_TRUE(replaySavings(analysis, findings));
+    ASSERT_TRUE(priceFindings(analysis, findings));
     EXPECT_EQ(findings[0].verdict, job::Verdict::found);
-    EXPECT_EQ(*findings[0].savingNsPerStep, 50);
+    EXPECT_EQ(findings[0].savingNs->expected, 50);
     EXPECT_NEAR(findings[0].severity, 50 / 201.0, 1e-9);
     // A note for another reason than its cost stays one.
     findings[0].verdict = job::Verdict::note;
-    findings[0].severity = 0.1;
-    replaySavings(analysis, findings);
+    findings[0].whyNote = "a single slow step";
+    priceFindings(analysis, findings);
     EXPECT_EQ(findings[0].verdict, job::Verdict::note);
 }
 
-TEST(Savings, WhereTheHostSetsThePaceOfABusyDeviceNoReplayedGainTakesAFindingAway) {
+TEST(Price, WhereTheHostSetsThePaceOfABusyDeviceNoReplayedGainTakesAFindingAway) {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.replay.path = {{replay::PathCategory::host, 0, 201}};
     std::vector<job::Finding> findings{found("RS301", {0}, 60)};
     analysis.ranks.front().steps = {facts::Attribution{.stepNs = 200, .idleNs = 1}};
-    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_FALSE(priceFindings(analysis, findings));
     EXPECT_EQ(findings[0].verdict, job::Verdict::found);
-    EXPECT_EQ(*findings[0].savingNsPerStep, 60);
+    EXPECT_EQ(findings[0].atMostNs, 60);
+    EXPECT_FALSE(findings[0].savingNs);
     analysis.ranks.front().steps = {facts::Attribution{.stepNs = 200, .idleNs = 100}};
-    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_FALSE(priceFindings(analysis, findings));
     EXPECT_EQ(findings[0].verdict, job::Verdict::note);
 }
 
-TEST(Savings, SaturationSavesWhatHidesWithFewerBytes) {
+TEST(Price, SaturationSavesWhatHidesWithFewerBytes) {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.layout.roles[test::SmallJob::kCommunicator] = facts::CommRole::gradients;
     std::vector<job::Finding> findings{found("RS203", {0, 1}, 18), found("RS203", {0, 1}, 3)};
     findings[0].communicator = findings[1].communicator = test::SmallJob::kCommunicator;
-    replaySavings(analysis, findings);
+    priceFindings(analysis, findings);
     EXPECT_EQ(findings[0].changes,
-              std::vector<std::string>{"bytes:factor=0.4,communicator=7"});  // 18 of 30 ns are too much
-    EXPECT_EQ(findings[1].changes, std::vector<std::string>{"bytes:factor=0.5,communicator=7"});
+              std::vector{edits::parseChange("bytes:factor=0.4,communicator=7")});  // 18 of 30 ns are too much
+    EXPECT_EQ(findings[1].changes, std::vector{edits::parseChange("bytes:factor=0.5,communicator=7")});
 }
 
-TEST(Savings, ABadReplayPricesNothing) {
+TEST(Price, ABadReplayPricesNothing) {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.replay.measuredStepNs = 201 * 1.05;
     std::vector<job::Finding> findings{found("RS301", {1}, 33)};
-    EXPECT_FALSE(replaySavings(analysis, findings));
-    EXPECT_EQ(*findings[0].savingNsPerStep, 33);
+    EXPECT_FALSE(priceFindings(analysis, findings));
+    EXPECT_EQ(findings[0].atMostNs, 33);
+    EXPECT_FALSE(findings[0].savingNs);
     EXPECT_FALSE(transferEfficiency(analysis));
     analysis.replay.unavailable = "calls of the host are not recorded";
-    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_FALSE(priceFindings(analysis, findings));
 }
 
-TEST(Savings, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
+TEST(Price, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
     const std::vector<double> before{100, 150, 150, 152, 150, 150}, after{100, 100, 100, 100, 100, 100};
     EXPECT_DOUBLE_EQ(edits::typicalSaving(before, after).expected, 50);  // the first step had no fault
     EXPECT_LE(edits::typicalSaving(before, after).low, 50);
@@ -142,7 +145,7 @@ TEST(Savings, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
     EXPECT_DOUBLE_EQ(edits::typicalSaving(rare, after).expected, 10);
 }
 
-TEST(Savings, TransferEfficiencyIsTheIdealNetworksStep) {
+TEST(Price, TransferEfficiencyIsTheIdealNetworksStep) {
     const std::optional<double> transfer = transferEfficiency(test::SmallJob().analysis());
     ASSERT_TRUE(transfer);
     EXPECT_NEAR(*transfer, 171 / 201.0, 1e-9);

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/price.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/edits/change_transfers.h"
+#include "analyzer/edits/step_sides.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+double meanOf(const std::vector<double>& values) {
+    return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// By what it costs or saves, and by what its detector knows against it.
+void setVerdict(job::Finding& finding) {
+    finding.verdict = job::Verdict::found;
+    if (finding.severity < PriceThresholds::kFloorShare || !finding.whyNote.empty()) {
+        finding.verdict = job::Verdict::note;
+        return;
+    }
+    if (!finding.whyInconclusive.empty()) finding.verdict = job::Verdict::inconclusive;
+}
+
+/// What can be played: certain findings, and what only its small cost makes a note. Deepest cause first.
+std::vector<job::Finding*> certain(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+    std::vector<job::Finding*> ordered;
+    for (const Diagnosis* diagnosis : diagnoses())
+        for (job::Finding& finding : findings) {
+            const bool small = finding.verdict == job::Verdict::note && finding.whyNote.empty() &&
+                               finding.whyInconclusive.empty() &&
+                               static_cast<int>(analysis.steps.size()) >= PriceThresholds::kFewestSteps;
+            if (finding.id == diagnosis->id && (finding.verdict == job::Verdict::found || small))
+                ordered.push_back(&finding);
+        }
+    return ordered;
+}
+
+/// False: the detector saw something that the graph does not hold.
+bool changeAll(edits::ChangedJob& job, const std::vector<job::Change>& changes, const job::Analysis& analysis) {
+    try {
+        for (const job::Change& change : changes) edits::change(job, *edits::makeEdit(change), analysis);
+    } catch (const edits::EditError&) {
+        return false;
+    }
+    return true;
+}
+
+bool canPlay(const replay::ReplayModel& replay) {
+    return replay.available() && replay.predictedStepNs > 0 && replay.error() <= PriceThresholds::kLargestError;
+}
+
+/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to
+/// be seen in the trace and counts as its work, in front of which nothing gains.
+bool waitsAreHidden(const job::Analysis& analysis) {
+    double hostNs = 0;
+    std::map<int, double> pathNs;
+    for (const replay::PathShare& share : analysis.replay.path) {
+        if (share.category != replay::PathCategory::host) continue;
+        hostNs += share.nsPerStep;
+        pathNs[share.rank] += share.nsPerStep;
+    }
+    if (hostNs < PriceThresholds::kHostPace * analysis.replay.predictedStepNs) return false;
+    int64_t idleNs = 0, stepNs = 0;
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::Attribution& step : rank.steps)
+            if (pathNs.count(rank.rank) != 0) {
+                idleNs += step.idleNs;
+                stepNs += step.stepNs;
+            }
+    return static_cast<double>(idleNs) < PriceThresholds::kBusyIdle * static_cast<double>(stepNs);
+}
+
+/// A repair that was made in the job, in the order of depth.
+struct Repair {
+    job::Finding* finding = nullptr;
+    facts::Estimate gained;  // beyond the repairs before it
+    bool small = false;      // less than a finding must cost
+};
+
+/// Steps of the job with all repairs but the one `left` out.
+std::vector<double> stepsWith(const job::Analysis& analysis, const std::vector<Repair>& repairs,
+                              const job::Finding* left = nullptr) {
+    edits::ChangedJob job = edits::unchangedJob(analysis);
+    for (const Repair& repair : repairs)
+        if (repair.finding != left) changeAll(job, repair.finding->changes, analysis);
+    return job.stepsNs;
+}
+
+/// The interval, too: what the trace leaves open of the changes is played.
+edits::StepSides sidesWith(const job::Analysis& analysis, const std::vector<job::Change>& changes,
+                           const edits::ChangedJob& job, const std::vector<double>& unchanged) {
+    edits::StepSides sides = edits::sidesOf(job.stepsNs);
+    const auto steps = [&](edits::Outlook outlook) {
+        edits::ChangedJob other = edits::unchangedJob(analysis);
+        other.effect.outlook = outlook;
+        for (const job::Change& change : changes) edits::change(other, *edits::makeEdit(change), analysis);
+        return other.stepsNs;
+    };
+    if (job.effect.hostMaySlow) edits::addSlowHost(steps, sides);
+    if (job.effect.open) edits::addOutlooks(unchanged, job.effect, steps, sides);
+    return sides;
+}
+
+/// Two causes beside each other hide each other: the first one's repair gains nothing, the second one's all. They share
+/// that by what they cost at most.
+void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
+    Repair* partner = nullptr;
+    for (Repair& other : repairs) {
+        if (&other <= &hidden || other.small) continue;
+        const bool alike = other.finding->id == hidden.finding->id;
+        const bool partnerAlike = partner != nullptr && partner->finding->id == hidden.finding->id;
+        if (partner == nullptr || (alike && !partnerAlike) ||
+            (alike == partnerAlike && other.gained.expected > partner->gained.expected))
+            partner = &other;
+    }
+    if (partner == nullptr) return;
+    const double own = std::max(1.0, hidden.finding->atMostNs), others = std::max(1.0, partner->finding->atMostNs);
+    const double share = own / (own + others);
+    const facts::Estimate all = partner->gained;
+    hidden.gained = all * share + hidden.gained;
+    partner->gained = all * (1 - share);
+    hidden.small = false;
+}
+
+/// The replay's word on the finding.
+void setSaving(const facts::Estimate& saving, double stepNs, bool small, job::Finding& finding) {
+    finding.savingNs = {std::max(0.0, saving.low), std::max(0.0, saving.expected), std::max(0.0, saving.high)};
+    finding.severity = finding.savingNs->expected / (finding.meanStepNs > 0 ? finding.meanStepNs : stepNs);
+    finding.verdict = small ? job::Verdict::note : job::Verdict::found;
+}
+
+/// Repairs beside each other hide each other, or take each other's gain: where one gains something else by itself, as
+/// its what-if tells, both are said.
+void tellAlone(const job::Analysis& analysis, const std::vector<double>& unchanged,
+               const std::vector<Repair>& repairs) {
+    for (const Repair& repair : repairs) {
+        edits::ChangedJob job = edits::unchangedJob(analysis);
+        if (!changeAll(job, repair.finding->changes, analysis)) continue;
+        const double alone = edits::typicalSaving(unchanged, job.stepsNs).expected, together = repair.gained.expected;
+        if (std::abs(alone - together) <= PriceThresholds::kSameCost * std::max(alone, together)) continue;
+        repair.finding->evidence.facts.push_back(fmt::format(
+            "by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and "
+            "{} is its part of what all gain together",
+            alone > 1'000 ? text::durationText(alone) : std::string("nothing"), text::durationText(together)));
+    }
+}
+
+/// What saves too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every
+/// repair.
+std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<double>& unchanged,
+                             const std::vector<double>& all, double stepNs, std::vector<Repair>& repairs) {
+    bool demoted = false;
+    for (Repair& repair : repairs) {
+        if (!repair.small) continue;
+        const bool others =
+            std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
+        if (others && edits::typicalSaving(stepsWith(analysis, repairs, repair.finding), all).expected >=
+                          PriceThresholds::kFloorShare * stepNs)
+            shareWithPartner(repair, repairs);
+        demoted = demoted || repair.small;
+    }
+    for (const Repair& repair : repairs) setSaving(repair.gained, stepNs, repair.small, *repair.finding);
+    std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
+    if (repairs.empty()) return std::nullopt;
+    if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
+    const std::vector<double> repaired = demoted ? stepsWith(analysis, repairs) : all;
+    Ceiling ceiling;
+    ceiling.findings = repairs.size();
+    ceiling.savingNs = edits::typicalSaving(unchanged, repaired);
+    ceiling.share =
+        ceiling.savingNs.expected / (edits::gainedByRareSteps(unchanged, repaired) ? meanOf(unchanged) : stepNs);
+    return ceiling;
+}
+
+std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+    const replay::ReplayModel& replay = analysis.replay;
+    const bool waitsHidden = waitsAreHidden(analysis);
+    const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
+    const double stepNs = analysis.stepNs > 0 ? analysis.stepNs : facts::median(unchanged);
+    edits::StepSides before = edits::sidesOf(unchanged);
+    std::optional<edits::ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
+    std::vector<job::Change> changes;      // made so far
+    std::vector<Repair> repairs;
+    for (job::Finding* finding : certain(analysis, findings)) {
+        const Diagnosis* diagnosis = findDiagnosis(finding->id);
+        if (diagnosis->repair != nullptr) finding->changes = diagnosis->repair(analysis, *finding);
+        if (finding->changes.empty()) continue;
+        edits::ChangedJob next = job ? *job : edits::unchangedJob(analysis);
+        if (!changeAll(next, finding->changes, analysis)) {
+            finding->changes.clear();
+            continue;
+        }
+        facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
+        const bool small =
+            gained.expected < PriceThresholds::kFloorShare * (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
+        if (small && waitsHidden) continue;
+        if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
+            setSaving(gained, stepNs, true, *finding);
+            continue;
+        }
+        job = std::move(next);
+        changes.insert(changes.end(), finding->changes.begin(), finding->changes.end());
+        edits::StepSides after = sidesWith(analysis, changes, *job, unchanged);
+        gained = edits::gainOf(before, after).savingNs;
+        repairs.push_back({finding, gained, small});
+        before = std::move(after);
+    }
+    job.reset();
+    return judge(analysis, unchanged, before.expected, stepNs, repairs);
+}
+
+}  // namespace
+
+void setAtMost(const job::Analysis& analysis, const std::vector<double>& perStepNs, job::Finding& finding) {
+    finding.atMostNs = facts::median(perStepNs);
+    finding.severity = finding.atMostNs / analysis.stepNs;
+    setVerdict(finding);
+}
+
+void setMeanAtMost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding) {
+    finding.meanStepNs = 0;
+    for (int step : analysis.steps) {
+        int64_t longest = 0;
+        for (const facts::RankSummary& rank : analysis.ranks)
+            if (const facts::Attribution* attribution = analysis.attribution(rank, step))
+                longest = std::max(longest, attribution->stepNs);
+        finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(analysis.steps.size());
+    }
+    finding.atMostNs = nsPerStep;
+    finding.severity = finding.meanStepNs > 0 ? nsPerStep / finding.meanStepNs : 0;
+    setVerdict(finding);
+}
+
+void doubtFewSteps(const job::Analysis& analysis, job::Finding& finding) {
+    if (finding.verdict != job::Verdict::found ||
+        static_cast<int>(analysis.steps.size()) >= PriceThresholds::kFewestSteps)
+        return;
+    finding.verdict = job::Verdict::inconclusive;
+    finding.whyInconclusive = fmt::format("only {} analysed step{}: a persistent cause needs {}", analysis.steps.size(),
+                                          analysis.steps.size() == 1 ? "" : "s", PriceThresholds::kFewestSteps);
+}
+
+std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+    const std::optional<Ceiling> ceiling =
+        canPlay(analysis.replay) ? playRepairs(analysis, findings) : std::optional<Ceiling>();
+    std::stable_sort(findings.begin(), findings.end(),
+                     [](const job::Finding& a, const job::Finding& b) { return a.worthNs() > b.worthNs(); });
+    return ceiling;
+}
+
+std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis,
+                                                const std::vector<job::Change>& changes) {
+    const replay::ReplayModel& replay = analysis.replay;
+    if (!canPlay(replay) || replay.steps.empty() || changes.empty()) return std::nullopt;
+    edits::ChangedJob job = edits::unchangedJob(analysis);
+    const std::vector<double> before = job.stepsNs;
+    if (!changeAll(job, changes, analysis)) return std::nullopt;
+    std::map<int, double> saved;
+    std::vector<double> all;
+    for (size_t s = 0; s < std::min({replay.steps.size(), before.size(), job.stepsNs.size()}); ++s) {
+        all.push_back(std::max(0.0, before[s] - job.stepsNs[s]));
+        saved[replay.steps[s]] = all.back();
+    }
+    const double typical = facts::median(std::move(all));
+    std::vector<double> savings;
+    for (int step : analysis.steps) savings.push_back(saved.count(step) != 0 ? saved[step] : typical);
+    return savings;
+}
+
+std::optional<double> transferEfficiency(const job::Analysis& analysis) {
+    const replay::ReplayModel& replay = analysis.replay;
+    if (!canPlay(replay)) return std::nullopt;
+    replay::TaskGraph instant = replay.graph;
+    edits::changeTransfers(instant, [](const edits::TransferTask&, const replay::Exchange&, int64_t) { return 0; });
+    return std::min(1.0, replay.stepNs(instant, replay::simulate(instant)) / replay.predictedStepNs);
+}
+
+}  // namespace rankscope::diagnose
