@@ -16,8 +16,6 @@ namespace {
 
 using store::Statement;
 
-constexpr size_t kIntervalsBetweenChecks = 1 << 16;
-
 // Kernels by name and kind, over all ranks.
 class KernelTotals {
   public:
@@ -67,7 +65,7 @@ class KernelTotals {
     bool add(const Track& track, EventRef ref) {
         const size_t first = track.firstEndingAfter(m_range.beginNs);
         for (size_t i = first; i < track.size() && track.startNs(i) < m_range.endNs; ++i) {
-            if ((i - first) % kIntervalsBetweenChecks == 0 && m_cancelled) return false;
+            if ((i - first) % kEventsBetweenChecks == 0 && m_cancelled) return false;
             const bool communication = track.kind(i) == EventKind::communication;
             KernelTotal& total = m_totals[uint64_t{track.name(i)} << 1 | communication];
             total.communication = communication;

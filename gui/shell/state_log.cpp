@@ -78,6 +78,7 @@ QJsonObject StateLog::secondState() const {
     if (model.anchor() && m_model.anchor())
         state["anchor"] = QJsonArray{static_cast<double>(m_model.anchor()->ns), static_cast<double>(model.anchor()->ns),
                                      model.anchor()->label};
+    if (const auto* head = m_window.findChild<QLabel*>("differences-head")) state["differences_head"] = head->text();
     QJsonArray lines;
     if (const auto* tree = m_window.findChild<QTreeWidget*>("differences-lines"))
         for (int i = 0; i < tree->topLevelItemCount(); ++i) {

@@ -14,6 +14,9 @@ namespace rankscope::gui {
 enum class EventKind : uint8_t { compute, communication, copy, set, nvtx, api, blockingCall, allocation, step, other };
 inline constexpr size_t kEventKinds = 10;
 
+/// A walk over events looks whether it is cancelled each time that it has seen so many.
+inline constexpr size_t kEventsBetweenChecks = 1 << 16;
+
 struct TrackEvent {
     int64_t startNs = 0;
     int64_t durNs = 0;

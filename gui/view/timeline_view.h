@@ -35,7 +35,6 @@ class TimelineView : public QWidget {
     int scrollBarWidth() const { return m_scroll->sizeHint().width(); }
     int rowsTop() const { return lanesTop(); }  ///< first pixel of the rows that scroll
     int scrollTop() const { return m_scroll->value(); }
-    void setScrollTop(int top) { m_scroll->setValue(top); }
     /// Ranks whose rows are in sight.
     std::vector<int32_t> ranksInSight() const;
 
