@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/compare/differences_panel.h"
 
+#include <fmt/format.h>
+
 #include <QApplication>
 #include <QClipboard>
 #include <QHBoxLayout>
@@ -46,6 +48,14 @@ template <typename Parent>
 QTreeWidgetItem* addRow(Parent* parent, const QStringList& texts) {
     auto* line = new QTreeWidgetItem(parent, texts);
     for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+    return line;
+}
+
+// A line of words alone, which has the room of all columns.
+template <typename Parent>
+QTreeWidgetItem* addWords(Parent* parent, const QString& text) {
+    auto* line = new QTreeWidgetItem(parent, {text});
+    line->setFirstColumnSpanned(true);
     return line;
 }
 
@@ -102,6 +112,7 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
     connect(&m_comparing, &LatestTask::failed, this, [this](const QString& message) {
         m_waiting = false;
         m_head->setText("The runs cannot be compared: " + safe(message.toStdString()));
+        emit compared();
     });
     connect(m_tree, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) { goTo(item); });
     connect(m_tree, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) { goTo(item); });
@@ -128,26 +139,25 @@ void DifferencesPanel::fill() {
     addRanks();
     addCollectives();
     addKernels();
+    emit compared();
 }
 
 void DifferencesPanel::addAttribution() {
     const compare::Comparison& comparison = m_difference.comparison;
     if (!compare::showsAttribution(comparison)) return;
-    auto* head = addRow(
-        m_tree, {QString("Where the change is, %1").arg(safe(std::string(attributionScope(comparison.attribution)))),
-                 {},
-                 {},
-                 shown(compare::signedDurationText(comparison.step.changeNs()))});
+    auto* head = addWords(
+        m_tree, safe(fmt::format("Where the change is ({}; adds up to {})", attributionScope(comparison.attribution),
+                                 compare::signedDurationText(comparison.step.changeNs()))));
     for (const compare::AttributionRow& row : comparison.attribution) {
-        auto* line = addRow(head, {safe(row.what), {}, {}, shown(compare::signedDurationText(row.ns))});
-        for (const std::string& detail : row.details) setTip(addRow(line, {safe(detail)}), safe(detail));
+        auto* line = addWords(head, safe(compare::signedDurationText(row.ns) + "  " + row.what));
+        for (const std::string& detail : row.details) setTip(addWords(line, safe(detail)), safe(detail));
     }
     head->setExpanded(true);
 }
 
 void DifferencesPanel::addFindings() {
     const auto& findings = m_difference.comparison.findings;
-    auto* head = addRow(m_tree, {findings.empty() ? "Findings: none in either" : "Findings, what they cost"});
+    auto* head = addWords(m_tree, findings.empty() ? "Findings: none in either" : "Findings, what they cost");
     for (size_t i = 0; i < findings.size(); ++i) {
         const compare::FindingChange& finding = findings[i];
         auto* line = addRow(head, {safe(compare::findingName(finding)), durationOf(finding.baseCostNs),
@@ -163,7 +173,7 @@ void DifferencesPanel::addMetrics() {
     QTreeWidgetItem* head = nullptr;
     for (const compare::MetricChange& metric : m_difference.comparison.metrics) {
         if (!metric.base || !metric.now) continue;
-        if (!head) head = addRow(m_tree, {"Other numbers, means of the ranks"});
+        if (!head) head = addWords(m_tree, "Other numbers, means of the ranks");
         const bool isCompared = metric.refused.empty();
         auto* line = addRow(head, {safe(metric.name), shown(compare::metricText(*metric.base, metric.unit)),
                                    shown(compare::metricText(*metric.now, metric.unit)),
@@ -171,7 +181,6 @@ void DifferencesPanel::addMetrics() {
                                               : "not compared"});
         setTip(line, safe(metric.name), safe(metric.refused));
     }
-    if (head) head->setExpanded(true);
 }
 
 void DifferencesPanel::addRanks() {
@@ -183,7 +192,7 @@ void DifferencesPanel::addRanks() {
         {"idle", &BreakdownSide::idleNs}};
     const auto& ranks = m_difference.comparison.breakdown;
     if (ranks.empty()) return;
-    auto* head = addRow(m_tree, {"Step of each rank"});
+    auto* head = addWords(m_tree, "Step of each rank");
     for (const compare::BreakdownChange& rank : ranks) {
         auto* step = addTimes(head, safe(rank.role), partOf(rank.base, &BreakdownSide::stepNs),
                               partOf(rank.now, &BreakdownSide::stepNs));
@@ -194,7 +203,7 @@ void DifferencesPanel::addRanks() {
 void DifferencesPanel::addCollectives() {
     const auto& collectives = m_difference.comparison.collectives;
     if (collectives.empty()) return;
-    auto* head = addRow(m_tree, {"Communication, a rank's mean"});
+    auto* head = addWords(m_tree, "Communication, a rank's mean");
     const auto timeOf = [](const std::optional<compare::CollectiveSide>& side) {
         return side ? std::optional(side->transferNs.value_or(0) + side->waitNs) : std::nullopt;
     };
@@ -207,7 +216,7 @@ void DifferencesPanel::addCollectives() {
 void DifferencesPanel::addKernels() {
     const auto& kernels = m_difference.comparison.kernels;
     if (kernels.empty()) return;
-    auto* head = addRow(m_tree, {"Kernels, a rank's mean"});
+    auto* head = addWords(m_tree, "Kernels, a rank's mean");
     std::vector<std::string> names;
     for (const compare::KernelChange& kernel : kernels) names.push_back(displayText(kernel.name));
     names = shortNames(names);

@@ -25,6 +25,10 @@ class DifferencesPanel : public QWidget {
     void ask();
     bool isWaiting() const noexcept { return m_waiting; }
 
+  signals:
+    /// The comparison, or why there is none, is shown.
+    void compared();
+
   private:
     void fill();
     void addAttribution();
