@@ -37,7 +37,6 @@ class KernelTotals {
     void finish(RangeActivity& result) {
         result.kernelNames = m_totals.size();
         for (auto& [key, total] : m_totals) {
-            result.kernelCount += total.count;
             result.kernelNs += total.totalNs;
             result.kernels.push_back(std::move(total));
             result.kernels.back().name = stringText(m_run, static_cast<int64_t>(key >> 1));

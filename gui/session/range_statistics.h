@@ -40,7 +40,6 @@ struct RangeActivity {
     std::vector<RankActivity> ranks;   ///< those that are loaded
     std::vector<KernelTotal> kernels;  ///< by time, the largest first; at most kMaxRows
     size_t kernelNames = 0;            ///< of which `kernels` shows the first
-    size_t kernelCount = 0;
     int64_t kernelNs = 0;
     bool cancelled = false;  ///< the rest means nothing
 

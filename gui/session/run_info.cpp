@@ -148,11 +148,8 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
 }
 
 void readClock(store::TraceReader& reader, RunInfo& info) {
-    Statement query(reader.database(), "SELECT method, bound_ns FROM clock_model ORDER BY bound_ns");
-    while (query.step()) {
-        info.clockMethod = query.text(0);
-        info.clockBoundNs = query.integer(1);
-    }
+    Statement query(reader.database(), "SELECT bound_ns FROM clock_model ORDER BY bound_ns");
+    while (query.step()) info.clockBoundNs = query.integer(0);
 }
 
 void readNames(store::TraceReader& reader, RunInfo& info) {

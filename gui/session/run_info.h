@@ -68,7 +68,6 @@ struct RunInfo {
     std::vector<LossInfo> losses;
     std::vector<StepInfo> steps;  ///< by rank, then step
     int64_t clockBoundNs = 0;     ///< largest error of an aligned time
-    std::string clockMethod;
     std::vector<std::string>
         linkPeaks;  ///< what the analysis took for them, a line, then what contradicts it; empty before one
     std::map<int64_t, std::string> streamNames, threadNames;
