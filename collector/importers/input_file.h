@@ -23,7 +23,6 @@ class InputFile {
     size_t read(char* to, size_t bytes);
 
     const std::filesystem::path& path() const { return m_path; }
-    bool compressed() const { return m_inflater != nullptr; }
     /// Empty, or why the file ended before its end (cut or damaged gzip stream, read error).
     const std::string& damage() const { return m_damage; }
 
