@@ -55,7 +55,6 @@ class KernelTotals {
             if (endNs <= m_range.beginNs || event.startNs >= m_range.endNs) continue;
             const bool communication = event.kind == EventKind::communication;
             KernelTotal& total = m_totals[uint64_t{event.name} << 1 | communication];
-            total.communication = communication;
             ++total.count;
             total.totalNs += std::min(endNs, m_range.endNs) - std::max(event.startNs, m_range.beginNs);
         }
@@ -67,7 +66,6 @@ class KernelTotals {
             if ((i - first) % kEventsBetweenChecks == 0 && m_cancelled) return false;
             const bool communication = track.kind(i) == EventKind::communication;
             KernelTotal& total = m_totals[uint64_t{track.name(i)} << 1 | communication];
-            total.communication = communication;
             ++total.count;
             total.totalNs += std::min(track.endNs(i), m_range.endNs) - std::max(track.startNs(i), m_range.beginNs);
             if (track.durNs(i) <= total.longestNs && total.longest.valid()) continue;

@@ -28,7 +28,6 @@ struct RankActivity {
 /// Kernels of one name, counted where they overlap the range; their times are cut at its ends.
 struct KernelTotal {
     std::string name;  ///< safe to show
-    bool communication = false;
     size_t count = 0;
     int64_t totalNs = 0;    ///< of all ranks
     int64_t longestNs = 0;  ///< of `longest`

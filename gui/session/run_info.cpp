@@ -217,8 +217,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
     info.analyzed =
         reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
     for (const store::Loss& loss : reader.all<store::Loss>())
-        info.losses.push_back(
-            {loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
+        info.losses.push_back({std::string(store::toText(loss.severity)), loss.message});
     readClock(reader, info);
     readLinkPeaks(reader, info);
     readNames(reader, info);

@@ -43,9 +43,7 @@ struct FindingInfo {
 };
 
 struct LossInfo {
-    std::string kind, severity, message;
-    std::optional<int32_t> rank;
-    int64_t count = 0;
+    std::string severity, message;
 };
 
 struct StepInfo {
