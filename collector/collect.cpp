@@ -52,7 +52,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     facts.keepBytes = options.keepBytes;
 
     const fs::path output = options.output.empty() ? runDirectory / "trace.db" : options.output;
-    CollectResult result{output, {}, captures.filesFound};
+    CollectResult result{output, {}};
     TraceBuilder builder(output, std::move(facts));
     for (const CaptureChoice& choice : captures.ranks) {
         result.ranks.push_back(choice.rank);

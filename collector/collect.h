@@ -19,7 +19,6 @@ struct CollectOptions {
 struct CollectResult {
     std::filesystem::path file;
     std::vector<int32_t> ranks;  ///< that left a recording, ascending
-    size_t captureFiles = 0;
 };
 
 /// Makes trace.db of the capture files of a run. Ranks that are missing or died, and files that are damaged, become

@@ -103,7 +103,6 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
             continue;
         }
         Run group;
-        group.group = true;
         group.call.call = call;
         group.call.arrival = message;
         for (uint32_t exchange : m_messagesOf[message]) {

@@ -43,9 +43,8 @@ class PipelineParts {
 
     const PipelineShape& shape() const { return m_shape; }
     const LaunchIndex& index() const { return m_index; }
-    /// Stage of a rank; every rank of the graph has one.
-    int stageOf(int rank) const { return m_stages.at(rank); }
-    const std::map<int, int>& stages() const { return m_stages; }  // by rank
+    /// Stages by rank; every rank of the graph has one.
+    const std::map<int, int>& stages() const { return m_stages; }
     /// The pipeline a rank is part of, as index into Layout::pipelines.
     int pipelineOf(int rank) const { return m_pipelines.at(rank); }
     int rankOf(int pipeline, int stage) const { return m_ranks.at({pipeline, stage}); }
@@ -61,7 +60,6 @@ class PipelineParts {
 
   private:
     struct Run {
-        bool group = false;
         Calls calls;  // work
         GroupCall call;
     };

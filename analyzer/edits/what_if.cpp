@@ -171,14 +171,13 @@ Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
         for (const std::unique_ptr<Edit>& edit : edits) change(job, *edit, analysis);
         return job;
     };
-    Predicted predicted{changed(Outlook::expected), {}, false};
+    Predicted predicted{changed(Outlook::expected), {}};
     StepSides after = sidesOf(predicted.job.stepsNs);
     const auto stepsWith = [&](Outlook outlook) { return changed(outlook).stepsNs; };
     if (predicted.job.effect.hostMaySlow) addSlowHost(stepsWith, after);
     if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, stepsWith, after);
     const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
     predicted.savingNs = gain.savingNs;
-    predicted.mayDoNothing = gain.mayDoNothing;
     return predicted;
 }
 

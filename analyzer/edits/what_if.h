@@ -83,7 +83,6 @@ std::string listEdits(const job::Analysis& analysis);
 struct Predicted {
     ChangedJob job;
     facts::Estimate savingNs;
-    bool mayDoNothing = false;  // for all that is known the job stays as it is
 };
 Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
                   const std::vector<std::unique_ptr<Edit>>& edits);

@@ -124,10 +124,7 @@ void numberGroups(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& pl
     }
 }
 
-struct Lane {
-    std::string name;
-    std::vector<Member> members;
-};
+using Lane = std::vector<Member>;
 
 /// Calls without a told group, per stream (torch gives each process group its own) or, with `together`, all of a rank
 /// in one lane.
@@ -140,8 +137,8 @@ std::vector<Lane> makeLanes(const std::vector<RankCalls>& ranks, bool together) 
         }
         size_t position = 0;
         for (const auto& [stream, calls] : callsOf) {
-            if (position >= lanes.size()) lanes.push_back({"inferred " + std::to_string(position), {}});
-            lanes[position++].members.push_back({r, sequenceOf(ranks[r], calls), 0});
+            if (position >= lanes.size()) lanes.emplace_back();
+            lanes[position++].push_back({r, sequenceOf(ranks[r], calls), 0});
         }
     }
     return lanes;
@@ -200,7 +197,7 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
     std::vector<std::vector<Cluster>> byStream;
     size_t aloneByStream = 0;
     for (Lane& lane : makeLanes(ranks, false)) {
-        byStream.push_back(clusterMembers(std::move(lane.members), Membership::guessed));
+        byStream.push_back(clusterMembers(std::move(lane), Membership::guessed));
         aloneByStream += alone(byStream.back());
     }
     if (byStream.empty()) return;
@@ -210,7 +207,7 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
         std::vector<std::vector<Cluster>> all;
         size_t aloneTogether = 0;
         for (Lane& lane : makeLanes(ranks, true)) {
-            all.push_back(clusterMembers(std::move(lane.members), Membership::guessed));
+            all.push_back(clusterMembers(std::move(lane), Membership::guessed));
             aloneTogether += alone(all.back());
         }
         if (aloneTogether == 0) byStream = std::move(all);

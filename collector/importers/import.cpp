@@ -27,7 +27,6 @@ struct Part {
     std::filesystem::path file;
     int32_t rank = -1;
     int64_t baseNs = 0;
-    bool baseTold = false;
     std::optional<int64_t> firstNs;  ///< relative to the base
     KinetoHeader header;
     ImportLosses losses;
@@ -115,7 +114,6 @@ void settleBases(std::vector<Part>& parts) {
     for (Part& part : parts) {
         if (part.header.baseTimeNs) {
             part.baseNs = *part.header.baseTimeNs;
-            part.baseTold = true;
         } else if (part.firstNs && *part.firstNs < kPlausibleUnixNs && told.size() == 1) {
             part.baseNs = *told.begin();
             part.losses.add("clock", "warning", std::nullopt,

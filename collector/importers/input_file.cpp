@@ -71,7 +71,6 @@ size_t InputFile::readDisk(char* to, size_t bytes) {
         m_damage = std::string("read failed: ") + std::strerror(errno);
         return 0;
     }
-    m_diskOffset += static_cast<uint64_t>(got);
     return static_cast<size_t>(got);
 }
 

@@ -23,11 +23,8 @@ class InputFile {
     size_t read(char* to, size_t bytes);
 
     const std::filesystem::path& path() const { return m_path; }
-    bool compressed() const { return m_inflater != nullptr; }
     /// Empty, or why the file ended before its end (cut or damaged gzip stream, read error).
     const std::string& damage() const { return m_damage; }
-    /// Offset in the file on disk up to which input was consumed.
-    uint64_t diskOffset() const { return m_diskOffset; }
 
   private:
     struct Inflater;
@@ -36,7 +33,6 @@ class InputFile {
 
     std::filesystem::path m_path;
     int m_fd = -1;
-    uint64_t m_diskOffset = 0;
     std::string m_damage;
     std::unique_ptr<Inflater> m_inflater;  // null: plain text
 };

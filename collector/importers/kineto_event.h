@@ -68,12 +68,6 @@ struct KinetoEvent {
     std::optional<int64_t> groupStart;   ///< "Global rank start"
     std::optional<int64_t> groupStride;  ///< "Global rank stride"
     std::optional<int64_t> sequence;     ///< "Seq" of newer PyTorch
-
-    /// True on a device event that occupies a stream.
-    bool onDevice() const {
-        return category == KinetoCategory::kernel || category == KinetoCategory::memcpy ||
-               category == KinetoCategory::memset;
-    }
 };
 
 }  // namespace rankscope::collector

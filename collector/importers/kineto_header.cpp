@@ -31,15 +31,12 @@ std::string textAt(element object, const char* key) {
 void readDistributedInfo(element info, KinetoHeader& header) {
     header.rank = integerAt(info, "rank");
     header.worldSize = integerAt(info, "world_size");
-    header.backend = textAt(info, "backend");
     header.ncclVersion = textAt(info, "nccl_version");
     simdjson::dom::array groups;
     if (info["pg_config"].get_array().get(groups) != simdjson::SUCCESS) return;
     for (element group : groups) {
         KinetoProcessGroup read;
         read.name = textAt(group, "pg_name");
-        read.description = textAt(group, "pg_desc");
-        read.size = integerAt(group, "pg_size").value_or(0);
         simdjson::dom::array ranks;
         if (group["ranks"].get_array().get(ranks) == simdjson::SUCCESS) {
             for (element rank : ranks) {

@@ -12,8 +12,6 @@ namespace rankscope::collector {
 /// A process group as distributedInfo lists it.
 struct KinetoProcessGroup {
     std::string name;
-    std::string description;
-    int64_t size = 0;
     std::vector<int64_t> ranks;  ///< global ranks; empty when not told
 };
 
@@ -29,7 +27,6 @@ struct KinetoDevice {
 struct KinetoHeader {
     std::optional<int64_t> rank;
     std::optional<int64_t> worldSize;
-    std::string backend;
     std::string ncclVersion;
     std::string hostName;
     std::optional<int64_t> baseTimeNs;  ///< added to every time; absent: times are Unix times

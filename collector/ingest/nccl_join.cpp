@@ -18,7 +18,6 @@ namespace evidence = store::evidence;
 struct OpenCall {
     NcclCall row;
     uint64_t callId = 0;
-    uint64_t streamHandle = 0;
     uint64_t order = 0;  ///< seq of the thread
 };
 
@@ -148,7 +147,6 @@ void NcclJoiner::addHooked() {
         row.streamId = m_links.streamOfHandle(record.stream);
         row.evidence = evidence::kHook;
         call.callId = record.callId;
-        call.streamHandle = record.stream;
         call.order = record.seq;
         m_calls.push_back(call);
     }

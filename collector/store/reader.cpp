@@ -143,8 +143,6 @@ TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked
 }
 
 TraceReader::~TraceReader() = default;
-TraceReader::TraceReader(TraceReader&&) noexcept = default;
-TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 
 std::filesystem::path TraceReader::databasePath(const std::filesystem::path& run) {
     std::error_code ignored;
@@ -210,7 +208,6 @@ void TraceReader::loadStrings() {
         if (id < 1 || id > lastKept) continue;
         m_strings.resize(static_cast<size_t>(id) + 1);
         m_strings.back() = select.text(1);
-        m_stringIds.emplace(m_strings.back(), id);
     }
 }
 
@@ -222,12 +219,6 @@ const std::vector<std::string>& TraceReader::strings() {
 const std::string& TraceReader::string(int64_t id) {
     loadStrings();
     return id > 0 && id < static_cast<int64_t>(m_strings.size()) ? m_strings[static_cast<size_t>(id)] : m_strings[0];
-}
-
-int64_t TraceReader::stringId(std::string_view text) {
-    loadStrings();
-    const auto place = m_stringIds.find(text);
-    return place == m_stringIds.end() ? 0 : place->second;
 }
 
 IdRange TraceReader::extentOf(const char* table, int32_t rank, int64_t* maxDurNs) const {

@@ -51,8 +51,6 @@ class TraceReader {
     explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {},
                          MisplacedRows misplaced = MisplacedRows::refused);
     ~TraceReader();
-    TraceReader(TraceReader&&) noexcept;
-    TraceReader& operator=(TraceReader&&) noexcept;
 
     /// The .db file a run name, run directory or file means; the file need not exist.
     static std::filesystem::path databasePath(const std::filesystem::path& run);
@@ -70,8 +68,6 @@ class TraceReader {
     const std::string& string(int64_t id);
     /// All of them by id; [0] is empty.
     const std::vector<std::string>& strings();
-    /// Id of a text, 0 when no row uses it.
-    int64_t stringId(std::string_view text);
 
     /// A whole table, for the small ones (hosts, machine links, ranks, communicators, collectives, steps, losses…).
     /// Empty when the trace is older than the table.
@@ -118,7 +114,6 @@ class TraceReader {
     std::map<std::string, std::string> m_meta;
     std::map<std::pair<std::string, int32_t>, Extent> m_extents;
     std::vector<std::string> m_strings;
-    std::map<std::string, int64_t, std::less<>> m_stringIds;
     bool m_stringsLoaded = false;
     int64_t m_lastString = INT64_MAX;  // what cursors check names against
 };

@@ -166,7 +166,6 @@ struct TraceWriter::State {
             writePages(rows);
         else
             insert(rows);
-        rowCount += static_cast<int64_t>(rows.size());
         if constexpr (EventRow<Row>) extend<Row>(rows);
     }
 
@@ -238,7 +237,6 @@ struct TraceWriter::State {
     std::vector<StringRow> newStrings;
     std::vector<Extent> extents;
     int64_t nextLossId = 1;
-    int64_t rowCount = 0;
     bool finished = false;
 };
 
@@ -292,10 +290,6 @@ int32_t TraceWriter::intern(std::string_view text) {
 
 void TraceWriter::setMeta(const std::string& key, std::string value) {
     m_state->meta[key] = cleanUtf8(value);
-}
-
-int64_t TraceWriter::rowCount() const noexcept {
-    return m_state->rowCount;
 }
 
 void TraceWriter::writeSymbols() {

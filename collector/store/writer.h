@@ -39,9 +39,6 @@ class TraceWriter {
     /// Writes strings, meta and extents, commits, syncs and renames.
     void finish();
 
-    /// Rows written so far, of all tables.
-    int64_t rowCount() const noexcept;
-
   private:
     void writeSymbols();
 

@@ -25,7 +25,6 @@ class ChartDocks : public QObject {
     ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model, QString letter = {});
 
     void setDark(bool dark);
-    const std::vector<QDockWidget*>& docks() const noexcept { return m_docks; }
     /// Charts that still wait for their numbers.
     int pending() const noexcept { return m_pending; }
 

@@ -19,7 +19,6 @@ class GridView : public ChartView {
   public:
     using ChartView::ChartView;
     void setChart(GridChart chart);
-    const GridChart& chart() const noexcept { return *m_chart; }
     /// Where a cell is drawn; for tests.
     QRectF cellArea(size_t column, size_t row) const;
 

@@ -13,7 +13,6 @@ class PipelineView : public ChartView {
   public:
     using ChartView::ChartView;
     void setChart(PipelineChart chart);
-    const PipelineChart& chart() const noexcept { return m_chart; }
     /// Where a pass is drawn; for tests.
     QRectF passArea(size_t stage, const PipelinePass& pass) const;
 

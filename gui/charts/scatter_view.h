@@ -15,7 +15,6 @@ class ScatterView : public ChartView {
   public:
     using ChartView::ChartView;
     void setChart(ScatterChart chart);
-    const ScatterChart& chart() const noexcept { return m_chart; }
     /// Where a point is drawn; for tests.
     QPointF placeOf(double x, double y) const;
 

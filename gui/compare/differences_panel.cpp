@@ -1,36 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/compare/differences_panel.h"
 
+#include <fmt/format.h>
+
 #include <QApplication>
 #include <QClipboard>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QVBoxLayout>
-#include <algorithm>
-#include <cmath>
+#include <optional>
+#include <utility>
 
+#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/text/units.h"
 #include "gui/session/short_name.h"
-#include "gui/timeline/time_axis.h"
+#include "gui/timeline/display_text.h"
 #include "gui/view/qt_text.h"
 
 namespace rankscope::gui {
 namespace {
 
+using compare::BreakdownSide;
+
 constexpr int kKindRole = Qt::UserRole, kEntryRole = Qt::UserRole + 1;
 enum Kind : int { nothing, findingLine, kernelLine };
 enum ColumnOf : int { what, inA, inB, changeColumn };
 
-QString change(int64_t ns) {
-    return ns == 0 ? QString("0") : (ns > 0 ? QString("+") : QString()) + duration(ns);
-}
-QString share(const std::optional<double>& value) {
-    return value ? QString("%1 %").arg(100 * *value, 0, 'f', 1) : QString("\u2013");
+QString safe(const std::string& text) {
+    constexpr size_t kLongest = 1000;
+    return shown(displayText(text, kLongest));
 }
 
-QString percent(int64_t ns, int64_t of) {
-    if (of <= 0) return {};
-    const double share = 100.0 * static_cast<double>(ns) / static_cast<double>(of);
-    return QString(" (%1%2 %)").arg(ns > 0 ? "+" : "").arg(share, 0, 'f', std::abs(share) < 99.95 ? 1 : 0);
+QString durationOf(const std::optional<double>& ns) {
+    return ns ? shown(text::durationText(*ns)) : QString("\u2013");
+}
+
+QString changeOf(const std::optional<double>& a, const std::optional<double>& b) {
+    const double ns = b.value_or(0) - a.value_or(0);
+    if (ns == 0) return "0";
+    const QString change = shown(compare::signedDurationText(ns));
+    return a && b && *a > 0 ? change + " (" + shown(compare::signedPercentText(*b / *a - 1)) + ")" : change;
+}
+
+template <typename Parent>
+QTreeWidgetItem* addRow(Parent* parent, const QStringList& texts) {
+    auto* line = new QTreeWidgetItem(parent, texts);
+    for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+    return line;
+}
+
+// A line of words alone, which has the room of all columns.
+template <typename Parent>
+QTreeWidgetItem* addWords(Parent* parent, const QString& text) {
+    auto* line = new QTreeWidgetItem(parent, {text});
+    line->setFirstColumnSpanned(true);
+    return line;
+}
+
+template <typename Parent>
+QTreeWidgetItem* addTimes(Parent* parent, const QString& name, const std::optional<double>& a,
+                          const std::optional<double>& b) {
+    return addRow(parent, {name, durationOf(a), durationOf(b), changeOf(a, b)});
+}
+
+void setTip(QTreeWidgetItem* line, const QString& first, const QString& second = {}) {
+    line->setToolTip(what, "<p>" + first.toHtmlEscaped() + "</p><p>" + second.toHtmlEscaped() + "</p>");
+}
+
+// What one side has of `Part`, where it is there at all.
+template <typename Side>
+std::optional<double> partOf(const std::optional<Side>& side, double Side::*part) {
+    return side ? std::optional((*side).*part) : std::nullopt;
 }
 
 }  // namespace
@@ -43,10 +85,11 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
       m_tree(new QTreeWidget(this)),
       m_copy(new QPushButton("Copy", this)) {
     setObjectName("differences");
+    m_head->setObjectName("differences-head");
     m_head->setWordWrap(true);
     m_head->setTextFormat(Qt::PlainText);
     m_tree->setObjectName("differences-lines");
-    m_tree->setHeaderLabels({"Per step", "A", "B", "Change, of A"});
+    m_tree->setHeaderLabels({"Per step", "A", "B", "Change"});
     m_tree->setUniformRowHeights(true);
     m_tree->setIndentation(14);
     m_tree->setTextElideMode(Qt::ElideMiddle);
@@ -63,125 +106,131 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
     layout->addWidget(m_tree, 1);
     layout->addLayout(buttons);
     m_copy->setEnabled(false);
-    connect(m_copy, &QPushButton::clicked, this,
-            [this] { QApplication::clipboard()->setText(shown(differenceText(m_difference))); });
+    connect(m_copy, &QPushButton::clicked, this, [this] {
+        QApplication::clipboard()->setText(shown(compare::renderComparisonText(m_difference.comparison)));
+    });
+    connect(&m_comparing, &LatestTask::failed, this, [this](const QString& message) {
+        m_waiting = false;
+        m_head->setText("The runs cannot be compared: " + safe(message.toStdString()));
+        emit compared();
+    });
     connect(m_tree, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) { goTo(item); });
     connect(m_tree, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) { goTo(item); });
 }
 
 void DifferencesPanel::ask() {
     m_waiting = true;
-    m_ofA.reset();
-    m_ofB.reset();
-    const auto read = [this](RunPane& pane, std::optional<RunSummary>& into) {
-        pane.session().queries().ask(
-            this,
-            [run = pane.model().sharedRun()](store::TraceReader& reader) -> std::pair<RunSummary, std::string> {
-                try {
-                    return {readRunSummary(reader, *run), {}};
-                } catch (const std::exception& error) {
-                    return {RunSummary{}, error.what()};
-                }
-            },
-            [this, &into](std::pair<RunSummary, std::string> answer) {
-                if (!answer.second.empty()) {
-                    m_waiting = false;
-                    m_head->setText("The runs cannot be compared: " + shown(answer.second));
-                    return;
-                }
-                into = std::move(answer.first);
-                arrived();
-            });
-    };
-    read(m_a, m_ofA);
-    read(m_b, m_ofB);
-}
-
-void DifferencesPanel::arrived() {
-    if (!m_ofA || !m_ofB) return;
-    m_waiting = false;
-    m_difference = compareRuns(*m_ofA, *m_a.model().run(), *m_ofB, *m_b.model().run());
-    m_copy->setEnabled(true);
-    fill();
+    m_comparing.start([a = m_a.model().sharedRun(), b = m_b.model().sharedRun()](
+                          const std::atomic<bool>& cancelled) { return differenceOf(*a, *b, cancelled); },
+                      [this](RunDifference difference) {
+                          m_waiting = false;
+                          m_difference = std::move(difference);
+                          m_copy->setEnabled(true);
+                          fill();
+                      });
 }
 
 void DifferencesPanel::fill() {
-    const TimeChange& step = m_difference.step;
-    QString head = step.aNs > 0 && step.bNs > 0 ? QString("Step %1 in A, %2 in B: %3%4, medians of %5 and %6 steps.")
-                                                      .arg(duration(step.aNs), duration(step.bNs),
-                                                           change(step.changeNs()), percent(step.changeNs(), step.aNs))
-                                                      .arg(m_difference.aSteps)
-                                                      .arg(m_difference.bSteps)
-                                                : QString("The steps cannot be compared.");
-    for (const std::string& remark : m_difference.remarks) head += "\n" + shown(remark) + ".";
-    m_head->setText(head);
+    m_head->setText(shown(headText(m_difference)));
     m_tree->clear();
+    addAttribution();
     addFindings();
-    addRoles();
+    addMetrics();
+    addRanks();
+    addCollectives();
     addKernels();
+    emit compared();
 }
 
-void DifferencesPanel::addTimes(QTreeWidgetItem* parent, const TimeChange& time) {
-    // A share of the row's own time in A, whatever the row is: as `rankscope compare` tells it.
-    auto* line = new QTreeWidgetItem(parent, {shown(time.what), duration(time.aNs), duration(time.bNs),
-                                              change(time.changeNs()) + percent(time.changeNs(), time.aNs)});
-    for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
-}
-
-void DifferencesPanel::addRoles() {
-    QTreeWidgetItem* each = nullptr;  // single ranks fold into one line
-    for (const RoleChange& role : m_difference.roles) {
-        const bool single = role.role.starts_with("rank ");
-        if (single && !each) each = new QTreeWidgetItem(m_tree, {"Time of each rank"});
-        const QStringList texts{single ? shown(role.role) : "Time of " + shown(role.role), duration(role.step.aNs),
-                                duration(role.step.bNs),
-                                change(role.step.changeNs()) + percent(role.step.changeNs(), role.step.aNs)};
-        auto* head = single ? new QTreeWidgetItem(each, texts) : new QTreeWidgetItem(m_tree, texts);
-        for (const int column : {inA, inB, changeColumn})
-            head->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
-        for (const TimeChange& part : role.parts) addTimes(head, part);
-        for (const TimeChange& cause : role.idleCauses) addTimes(head, cause);
-        head->setExpanded(&role == &m_difference.roles.front());
+void DifferencesPanel::addAttribution() {
+    const compare::Comparison& comparison = m_difference.comparison;
+    if (!compare::showsAttribution(comparison)) return;
+    auto* head = addWords(
+        m_tree, safe(fmt::format("Where the change is ({}; adds up to {})", attributionScope(comparison.attribution),
+                                 compare::signedDurationText(comparison.step.changeNs()))));
+    for (const compare::AttributionRow& row : comparison.attribution) {
+        auto* line = addWords(head, safe(compare::signedDurationText(row.ns) + "  " + row.what));
+        for (const std::string& detail : row.details) setTip(addWords(line, safe(detail)), safe(detail));
     }
+    head->setExpanded(true);
 }
 
 void DifferencesPanel::addFindings() {
-    auto* head = new QTreeWidgetItem(m_tree, {m_difference.findings.empty() ? "Findings: none in either" : "Findings"});
-    for (size_t i = 0; i < m_difference.findings.size(); ++i) {
-        const FindingChange& finding = m_difference.findings[i];
-        auto* line = new QTreeWidgetItem(head, {shown(finding.diagnosis + " " + finding.title), share(finding.aShare),
-                                                share(finding.bShare), nameOf(finding.state)});
-        for (const int column : {inA, inB, changeColumn})
-            line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
-        line->setToolTip(what, "<p>" + shown(finding.diagnosis + " " + finding.title).toHtmlEscaped() + "</p>");
+    const auto& findings = m_difference.comparison.findings;
+    auto* head = addWords(m_tree, findings.empty() ? "Findings: none in either" : "Findings, what they cost");
+    for (size_t i = 0; i < findings.size(); ++i) {
+        const compare::FindingChange& finding = findings[i];
+        auto* line = addRow(head, {safe(compare::findingName(finding)), durationOf(finding.baseCostNs),
+                                   durationOf(finding.newCostNs), shown(std::string(toText(finding.status)))});
+        setTip(line, safe(compare::findingName(finding)), safe(finding.cause));
         line->setData(0, kKindRole, int{findingLine});
         line->setData(0, kEntryRole, static_cast<qulonglong>(i));
     }
     head->setExpanded(true);
 }
 
+void DifferencesPanel::addMetrics() {
+    QTreeWidgetItem* head = nullptr;
+    for (const compare::MetricChange& metric : m_difference.comparison.metrics) {
+        if (!metric.base || !metric.now) continue;
+        if (!head) head = addWords(m_tree, "Other numbers, means of the ranks");
+        const bool isCompared = metric.refused.empty();
+        auto* line = addRow(head, {safe(metric.name), shown(compare::metricText(*metric.base, metric.unit)),
+                                   shown(compare::metricText(*metric.now, metric.unit)),
+                                   isCompared ? shown(compare::metricChangeText(*metric.base, *metric.now, metric.unit))
+                                              : "not compared"});
+        setTip(line, safe(metric.name), safe(metric.refused));
+    }
+}
+
+void DifferencesPanel::addRanks() {
+    constexpr std::pair<const char*, double BreakdownSide::*> kParts[] = {
+        {"compute", &BreakdownSide::computeNs},
+        {"waiting for other ranks", &BreakdownSide::exposedWaitNs},
+        {"exposed transfer", &BreakdownSide::exposedTransferNs},
+        {"copies and sets", &BreakdownSide::memoryNs},
+        {"idle", &BreakdownSide::idleNs}};
+    const auto& ranks = m_difference.comparison.breakdown;
+    if (ranks.empty()) return;
+    auto* head = addWords(m_tree, "Step of each rank");
+    for (const compare::BreakdownChange& rank : ranks) {
+        auto* step = addTimes(head, safe(rank.role), partOf(rank.base, &BreakdownSide::stepNs),
+                              partOf(rank.now, &BreakdownSide::stepNs));
+        for (const auto& [name, part] : kParts) addTimes(step, name, partOf(rank.base, part), partOf(rank.now, part));
+    }
+}
+
+void DifferencesPanel::addCollectives() {
+    const auto& collectives = m_difference.comparison.collectives;
+    if (collectives.empty()) return;
+    auto* head = addWords(m_tree, "Communication, a rank's mean");
+    const auto timeOf = [](const std::optional<compare::CollectiveSide>& side) {
+        return side ? std::optional(side->transferNs.value_or(0) + side->waitNs) : std::nullopt;
+    };
+    for (const compare::CollectiveChange& row : collectives) {
+        const QString name = safe(row.op + " of " + row.role + ", " + row.sizeClass);
+        setTip(addTimes(head, name, timeOf(row.base), timeOf(row.now)), name, "waiting for other ranks is in it");
+    }
+}
+
 void DifferencesPanel::addKernels() {
-    if (m_difference.kernels.empty()) return;
-    auto* head = new QTreeWidgetItem(m_tree, {m_difference.kernelNames > m_difference.kernels.size()
-                                                  ? QString("Kernels, a rank's mean: the %1 of %2 that changed most")
-                                                        .arg(m_difference.kernels.size())
-                                                        .arg(m_difference.kernelNames)
-                                                  : QString("Kernels, a rank's mean")});
+    const auto& kernels = m_difference.comparison.kernels;
+    if (kernels.empty()) return;
+    auto* head = addWords(m_tree, "Kernels, a rank's mean");
     std::vector<std::string> names;
-    for (const KernelChange& kernel : m_difference.kernels) names.push_back(kernel.time.what);
+    for (const compare::KernelChange& kernel : kernels) names.push_back(displayText(kernel.name));
     names = shortNames(names);
-    for (size_t i = 0; i < m_difference.kernels.size(); ++i) {
-        const KernelChange& kernel = m_difference.kernels[i];
-        addTimes(head, kernel.time);
-        QTreeWidgetItem* line = head->child(static_cast<int>(i));
-        line->setText(what, shown(names[i]));
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        const compare::KernelChange& kernel = kernels[i];
+        auto* line = addTimes(head, shown(names[i]), partOf(kernel.base, &compare::KernelSide::ns),
+                              partOf(kernel.now, &compare::KernelSide::ns));
         line->setData(0, kKindRole, int{kernelLine});
         line->setData(0, kEntryRole, static_cast<qulonglong>(i));
-        const QString times =
-            QString("%1 times a step in A, %2 in B").arg(kernel.aCount, 0, 'g', 4).arg(kernel.bCount, 0, 'g', 4);
-        line->setToolTip(what, QString("<p>%1</p><p>%2%3</p>")
-                                   .arg(shown(kernel.time.what).toHtmlEscaped(), times,
-                                        kernel.communication ? "; waiting for other ranks is in it" : ""));
+        const auto count = [](const std::optional<compare::KernelSide>& side) { return side ? side->count : 0; };
+        setTip(line, safe(kernel.name),
+               QString("%1 times a step in A, %2 in B")
+                   .arg(count(kernel.base), 0, 'g', 4)
+                   .arg(count(kernel.now), 0, 'g', 4));
     }
     head->setExpanded(true);
 }
@@ -189,18 +238,18 @@ void DifferencesPanel::addKernels() {
 void DifferencesPanel::goTo(const QTreeWidgetItem* item) {
     const auto index = static_cast<size_t>(item->data(0, kEntryRole).toULongLong());
     if (item->data(0, kKindRole).toInt() == findingLine && index < m_difference.findings.size()) {
-        const FindingChange& finding = m_difference.findings[index];
+        const FindingPlaces& finding = m_difference.findings[index];
         // Both sides, and B last: what it shows stays in view.
         if (finding.inA) m_a.tour().goTo(m_a.model().run()->findings[*finding.inA]);
         if (finding.inB) m_b.tour().goTo(m_b.model().run()->findings[*finding.inB]);
     } else if (item->data(0, kKindRole).toInt() == kernelLine && index < m_difference.kernels.size()) {
-        const KernelChange& kernel = m_difference.kernels[index];
+        const KernelPlaces& kernel = m_difference.kernels[index];
         const auto show = [](RunPane& pane, const EventLink& link) {
             if (link.table != EventTable::none && pane.model().goToRow(link.table, link.rowId, link.rank))
                 pane.timeline().scrollToSelection();
         };
-        show(m_b, kernel.bLongest);
-        show(m_a, kernel.aLongest);
+        show(m_b, kernel.inB);
+        show(m_a, kernel.inA);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/text/units.h"
 #include "gui/timeline/time_axis.h"
 
 namespace rankscope::gui {
@@ -12,17 +13,6 @@ using store::Statement;
 
 // Larger collectives are drawn to their first members: more lines than pixels say nothing.
 constexpr size_t kMaxMembers = 4096;
-
-std::string shortBytes(int64_t bytes) {
-    const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = static_cast<double>(bytes);
-    size_t unit = 0;
-    while (value >= 1024 && unit + 1 < std::size(units)) {
-        value /= 1024;
-        ++unit;
-    }
-    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.3g} {}", value, units[unit]);
-}
 
 class LinkFinder {
   public:
@@ -118,7 +108,7 @@ class LinkFinder {
         query.bind(1, int64_t{m_row.rank}).bind(2, call);
         if (!query.step()) return false;
         std::string sentence = fmt::format("{} of {} ranks", query.text(1), query.integer(7));
-        if (!query.isNull(2)) sentence += ", " + shortBytes(query.integer(2));
+        if (!query.isNull(2)) sentence += ", " + text::bytesText(query.real(2));
         if (!query.isNull(4)) sentence += ", arrivals spread over " + durationText(query.integer(4));
         const bool lastKnown = !query.isNull(3);
         const auto last = static_cast<int32_t>(query.integer(3));
@@ -148,7 +138,7 @@ class LinkFinder {
         while (query.step()) {
             const auto source = static_cast<int32_t>(query.integer(0)), target = static_cast<int32_t>(query.integer(1));
             std::string sentence = fmt::format("message from rank {} to rank {}", source, target);
-            if (!query.isNull(2)) sentence += ", " + shortBytes(query.integer(2));
+            if (!query.isNull(2)) sentence += ", " + text::bytesText(query.real(2));
             if (!query.isNull(6)) sentence += ", the sender waits " + durationText(query.integer(6));
             if (!query.isNull(7)) sentence += ", the receiver waits " + durationText(query.integer(7));
             if (!query.isNull(3)) sentence += ", transfer " + durationText(query.integer(3));

@@ -11,7 +11,6 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr size_t kEventsBetweenChecks = 1 << 16;
 constexpr size_t kNamesBetweenChecks = 256;
 
 struct KeyedHit {

@@ -16,8 +16,6 @@ namespace {
 
 using store::Statement;
 
-constexpr size_t kIntervalsBetweenChecks = 1 << 16;
-
 // Kernels by name and kind, over all ranks.
 class KernelTotals {
   public:
@@ -39,7 +37,6 @@ class KernelTotals {
     void finish(RangeActivity& result) {
         result.kernelNames = m_totals.size();
         for (auto& [key, total] : m_totals) {
-            result.kernelCount += total.count;
             result.kernelNs += total.totalNs;
             result.kernels.push_back(std::move(total));
             result.kernels.back().name = stringText(m_run, static_cast<int64_t>(key >> 1));
@@ -58,7 +55,6 @@ class KernelTotals {
             if (endNs <= m_range.beginNs || event.startNs >= m_range.endNs) continue;
             const bool communication = event.kind == EventKind::communication;
             KernelTotal& total = m_totals[uint64_t{event.name} << 1 | communication];
-            total.communication = communication;
             ++total.count;
             total.totalNs += std::min(endNs, m_range.endNs) - std::max(event.startNs, m_range.beginNs);
         }
@@ -67,10 +63,9 @@ class KernelTotals {
     bool add(const Track& track, EventRef ref) {
         const size_t first = track.firstEndingAfter(m_range.beginNs);
         for (size_t i = first; i < track.size() && track.startNs(i) < m_range.endNs; ++i) {
-            if ((i - first) % kIntervalsBetweenChecks == 0 && m_cancelled) return false;
+            if ((i - first) % kEventsBetweenChecks == 0 && m_cancelled) return false;
             const bool communication = track.kind(i) == EventKind::communication;
             KernelTotal& total = m_totals[uint64_t{track.name(i)} << 1 | communication];
-            total.communication = communication;
             ++total.count;
             total.totalNs += std::min(track.endNs(i), m_range.endNs) - std::max(track.startNs(i), m_range.beginNs);
             if (track.durNs(i) <= total.longestNs && total.longest.valid()) continue;

@@ -28,7 +28,6 @@ struct RankActivity {
 /// Kernels of one name, counted where they overlap the range; their times are cut at its ends.
 struct KernelTotal {
     std::string name;  ///< safe to show
-    bool communication = false;
     size_t count = 0;
     int64_t totalNs = 0;    ///< of all ranks
     int64_t longestNs = 0;  ///< of `longest`
@@ -40,7 +39,6 @@ struct RangeActivity {
     std::vector<RankActivity> ranks;   ///< those that are loaded
     std::vector<KernelTotal> kernels;  ///< by time, the largest first; at most kMaxRows
     size_t kernelNames = 0;            ///< of which `kernels` shows the first
-    size_t kernelCount = 0;
     int64_t kernelNs = 0;
     bool cancelled = false;  ///< the rest means nothing
 

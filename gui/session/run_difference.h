@@ -1,63 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "gui/session/run_summary.h"
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/comparison.h"
+#include "gui/session/run_info.h"
 
 namespace rankscope::gui {
 
-/// A time of both runs, per step.
-struct TimeChange {
-    std::string what;
-    int64_t aNs = 0, bNs = 0;
-
-    int64_t changeNs() const noexcept { return bNs - aNs; }
+/// Where each run has a finding: an index in its RunInfo::findings.
+struct FindingPlaces {
+    std::optional<size_t> inA, inB;
 };
 
-/// Of the ranks that play one part in the job: parts of their step, which add up to its change, and the causes of the
-/// idle part.
-struct RoleChange {
-    std::string role;  ///< "all ranks", "stage 1 of 4", "rank 3"
-    TimeChange step;
-    std::vector<TimeChange> parts;
-    std::vector<TimeChange> idleCauses;
+/// The longest kernel of a name in each run's analysed steps; table none where the run has no such kernel.
+struct KernelPlaces {
+    EventLink inA, inB;
 };
 
-enum class FindingState : uint8_t { appeared, gone, worse, better, same };
-const char* nameOf(FindingState state) noexcept;
-
-/// A finding of one run or both. Matched by diagnosis, then by the ranks where the fix goes.
-struct FindingChange {
-    FindingState state = FindingState::same;
-    std::string diagnosis, title;          ///< safe to show
-    std::optional<double> aShare, bShare;  ///< of the step, 0..1
-    std::optional<size_t> inA, inB;        ///< index in RunInfo::findings
-};
-
-struct KernelChange {
-    TimeChange time;  ///< of a rank's step, on average
-    bool communication = false;
-    double aCount = 0, bCount = 0;  ///< per step and rank
-    EventLink aLongest, bLongest;   ///< table none where that run has no such kernel
-};
-
+/// What `rankscope compare A B` says, and where in the two timelines it can be seen.
 struct RunDifference {
-    std::string aName, bName;
-    size_t aSteps = 0, bSteps = 0;
-    TimeChange step;                      ///< medians
-    std::vector<RoleChange> roles;        ///< all ranks first, then roles, then ranks where both runs have the same
-    std::vector<FindingChange> findings;  ///< new, gone, worse, better, same
-    std::vector<KernelChange> kernels;    ///< by size of the change; at most kMaxKernelChanges
-    size_t kernelNames = 0;               ///< of which `kernels` shows the first
-    std::vector<std::string> remarks;     ///< why they may not be comparable
+    compare::Comparison comparison;       ///< A is its base
+    std::vector<FindingPlaces> findings;  ///< of each of comparison.findings
+    std::vector<KernelPlaces> kernels;    ///< of each of comparison.kernels
+    std::vector<std::string> remarks;     ///< why something of it cannot be seen
 };
 
-inline constexpr size_t kMaxKernelChanges = 200;
-/// A finding whose share of the step moved by less is the same.
-inline constexpr double kSameShare = 0.005;
+/// Reads both databases whole, as `rankscope compare` does with its defaults. Once `cancelled` is set it ends early,
+/// with nothing. Throws store::Error where a file is damaged, compare::CompareError where a run has no steps.
+RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic<bool>& cancelled);
 
-RunDifference compareRuns(const RunSummary& a, const RunInfo& aRun, const RunSummary& b, const RunInfo& bRun);
+/// Where the comparison's findings are among those that `analyze` left in the runs: paired by diagnosis and ranks, then
+/// by diagnosis alone, as the ranks of a finding on both sides are B's.
+std::vector<FindingPlaces> findPlaces(const compare::Comparison& comparison, const RunInfo& a, const RunInfo& b);
 
-/// As plain text, for the clipboard.
-std::string differenceText(const RunDifference& difference);
+/// The verdict, why, and what to know besides, as lines of plain text that are safe to show.
+std::string headText(const RunDifference& difference);
 
 }  // namespace rankscope::gui

@@ -148,11 +148,8 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
 }
 
 void readClock(store::TraceReader& reader, RunInfo& info) {
-    Statement query(reader.database(), "SELECT method, bound_ns FROM clock_model ORDER BY bound_ns");
-    while (query.step()) {
-        info.clockMethod = query.text(0);
-        info.clockBoundNs = query.integer(1);
-    }
+    Statement query(reader.database(), "SELECT bound_ns FROM clock_model ORDER BY bound_ns");
+    while (query.step()) info.clockBoundNs = query.integer(0);
 }
 
 void readNames(store::TraceReader& reader, RunInfo& info) {
@@ -220,8 +217,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
     info.analyzed =
         reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
     for (const store::Loss& loss : reader.all<store::Loss>())
-        info.losses.push_back(
-            {loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
+        info.losses.push_back({std::string(store::toText(loss.severity)), loss.message});
     readClock(reader, info);
     readLinkPeaks(reader, info);
     readNames(reader, info);

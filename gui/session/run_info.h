@@ -43,9 +43,7 @@ struct FindingInfo {
 };
 
 struct LossInfo {
-    std::string kind, severity, message;
-    std::optional<int32_t> rank;
-    int64_t count = 0;
+    std::string severity, message;
 };
 
 struct StepInfo {
@@ -68,7 +66,6 @@ struct RunInfo {
     std::vector<LossInfo> losses;
     std::vector<StepInfo> steps;  ///< by rank, then step
     int64_t clockBoundNs = 0;     ///< largest error of an aligned time
-    std::string clockMethod;
     std::vector<std::string>
         linkPeaks;  ///< what the analysis took for them, a line, then what contradicts it; empty before one
     std::map<int64_t, std::string> streamNames, threadNames;

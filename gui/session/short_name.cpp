@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 namespace rankscope::gui {
 namespace {
@@ -166,11 +167,6 @@ Groups lookingAlike(std::span<const std::string> names, const std::vector<std::s
 }
 
 }  // namespace
-
-std::string shortName(std::string_view name) {
-    const std::optional<Parts> parts = partsOf(name);
-    return parts ? shortOf(*parts) : std::string(name);
-}
 
 std::vector<std::string> shortNames(std::span<const std::string> names) {
     std::vector<std::optional<Parts>> parts;

@@ -28,7 +28,6 @@ class StepAlignment {
 
     StepAlignment(const RunInfo& a, const RunInfo& b);
 
-    const std::vector<Anchor>& anchors() const noexcept { return m_anchors; }  ///< ascending, never empty
     /// The first that begins in `visible` of that side; where none does, the one before, or the first.
     const Anchor& anchorFor(Side side, TimeRange visible) const noexcept;
     /// What the other side shows while `from` shows `visible`.
@@ -47,7 +46,7 @@ class StepAlignment {
     TimeRange whole(Side side) const noexcept { return side == Side::a ? m_wholeA : m_wholeB; }
 
     TimeRange m_wholeA, m_wholeB;
-    std::vector<Anchor> m_anchors;
+    std::vector<Anchor> m_anchors;  // ascending, never empty
 };
 
 }  // namespace rankscope::gui

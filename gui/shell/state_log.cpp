@@ -10,6 +10,7 @@
 #include <QSaveFile>
 #include <QTreeWidget>
 
+#include "gui/compare/differences_panel.h"
 #include "gui/table/range_panel.h"
 
 namespace rankscope::gui {
@@ -54,6 +55,8 @@ StateLog::StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file
     m_soon.setSingleShot(true);
     for (const RangePanel* panel : window.findChildren<RangePanel*>())
         connect(panel, &RangePanel::counted, &m_soon, qOverload<>(&QTimer::start));
+    for (const DifferencesPanel* panel : window.findChildren<DifferencesPanel*>())
+        connect(panel, &DifferencesPanel::compared, &m_soon, qOverload<>(&QTimer::start));
     connect(&pane.charts(), &ChartDocks::chartReady, &m_soon, qOverload<>(&QTimer::start));
     m_soon.setInterval(30);
     connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
@@ -78,6 +81,7 @@ QJsonObject StateLog::secondState() const {
     if (model.anchor() && m_model.anchor())
         state["anchor"] = QJsonArray{static_cast<double>(m_model.anchor()->ns), static_cast<double>(model.anchor()->ns),
                                      model.anchor()->label};
+    if (const auto* head = m_window.findChild<QLabel*>("differences-head")) state["differences_head"] = head->text();
     QJsonArray lines;
     if (const auto* tree = m_window.findChild<QTreeWidget*>("differences-lines"))
         for (int i = 0; i < tree->topLevelItemCount(); ++i) {

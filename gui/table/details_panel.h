@@ -21,8 +21,6 @@ class DetailsPanel : public QWidget {
   public:
     DetailsPanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
 
-    const EventDetails& details() const noexcept { return m_details; }
-
   signals:
     /// An event was gone to.
     void jumped();

@@ -20,7 +20,6 @@ class PaintCrew {
     PaintCrew(const PaintCrew&) = delete;
     PaintCrew& operator=(const PaintCrew&) = delete;
 
-    size_t workers() const noexcept { return m_threads.size() + 1; }
     /// Calls paint(worker, item) once for each item below `items`, each worker one call at a time; returns when all
     /// have returned. `paint` must not throw.
     void paint(size_t items, const std::function<void(size_t worker, size_t item)>& paint);

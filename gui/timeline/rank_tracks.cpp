@@ -36,12 +36,6 @@ std::vector<const Track*> RankTracks::deviceTracks() const {
     return tracks;
 }
 
-size_t RankTracks::events() const noexcept {
-    size_t events = 0;
-    for (const Lane& lane : lanes) events += lane.events();
-    return events;
-}
-
 size_t RankTracks::bytes() const noexcept {
     size_t bytes = activity.bytes();
     for (const Lane& lane : lanes)

@@ -27,12 +27,6 @@ struct Lane {
         Track track;
     };
     std::vector<Part> parts;
-
-    size_t events() const noexcept {
-        size_t events = 0;
-        for (const Part& part : parts) events += part.track.size();
-        return events;
-    }
 };
 
 /// Events that no lane has room for: nested too deeply, or of a stream or thread too many. They are counted and
@@ -62,7 +56,6 @@ struct RankTracks {
 
     /// The tracks that say what the GPU does.
     std::vector<const Track*> deviceTracks() const;
-    size_t events() const noexcept;
     /// Events in `undrawn`.
     size_t leftOut() const noexcept;
     size_t bytes() const noexcept;

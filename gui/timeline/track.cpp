@@ -12,11 +12,6 @@ constexpr size_t kTopNodes = 8;  // a level this small needs none above it
 
 }  // namespace
 
-void Track::reserve(size_t events) {
-    m_events.reserve(events);
-    m_rows.reserve(events);
-}
-
 void Track::add(const TrackEvent& event) {
     int64_t start = event.startNs;
     int64_t duration = std::max<int64_t>(event.durNs, 0);
@@ -103,11 +98,6 @@ size_t Track::firstEndingAfter(int64_t ns) const noexcept {
     // Events lie side by side: only the last one that starts at or before `ns` can still be running.
     const size_t after = firstStartingAfter(ns);
     return after > 0 && endNs(after - 1) > ns ? after - 1 : after;
-}
-
-size_t Track::at(int64_t ns) const noexcept {
-    const size_t index = firstEndingAfter(ns);
-    return index < size() && startNs(index) <= ns ? index : size();
 }
 
 TimeRange Track::extent() const noexcept {

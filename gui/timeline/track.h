@@ -14,11 +14,14 @@ namespace rankscope::gui {
 enum class EventKind : uint8_t { compute, communication, copy, set, nvtx, api, blockingCall, allocation, step, other };
 inline constexpr size_t kEventKinds = 10;
 
+/// A walk over events looks whether it is cancelled each time that it has seen so many.
+inline constexpr size_t kEventsBetweenChecks = 1 << 16;
+
 struct TrackEvent {
     int64_t startNs = 0;
     int64_t durNs = 0;
     uint32_t name = 0;  ///< string id of trace.db; at most Track::kMaxName
-    uint32_t row = 0;   ///< row id counted from Track::firstRow()
+    uint32_t row = 0;   ///< row id counted from the first row of its track
     EventKind kind = EventKind::other;
 };
 
@@ -47,7 +50,6 @@ class Track {
     Track() = default;
     explicit Track(int64_t firstRow) : m_firstRow(firstRow) {}
 
-    void reserve(size_t events);
     /// In order of start; an event that begins before the last one ends is cut where that ends, so that lanes stay
     /// searchable.
     void add(const TrackEvent& event);
@@ -70,15 +72,12 @@ class Track {
     static EventKind kindOf(uint32_t style) noexcept { return static_cast<EventKind>(style >> 28); }
     /// Fetches events into the processor's cache; they are looked at soon.
     void prefetch(size_t first, size_t count) const noexcept { gui::prefetch(&m_events[first], count * sizeof(Drawn)); }
-    int64_t firstRow() const noexcept { return m_firstRow; }
     int64_t rowId(size_t index) const noexcept { return m_firstRow + m_rows[index]; }
     /// Index of the event with this row id, or size(). Rows grow with time.
     size_t findRow(int64_t rowId) const noexcept;
 
     /// First event that ends after `ns`, or size().
     size_t firstEndingAfter(int64_t ns) const noexcept;
-    /// Event under `ns`, or size().
-    size_t at(int64_t ns) const noexcept;
     TimeRange extent() const noexcept;
 
     size_t levels() const noexcept { return m_levels.size(); }

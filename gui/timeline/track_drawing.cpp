@@ -134,9 +134,8 @@ void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing) 
         SpeckColumn& column = drawing.columns[x];
         if (column.longest == 0) continue;
         if (x < width)
-            drawing.specks.push_back({static_cast<int32_t>(x), std::min(1.0f, column.coverage),
-                                      static_cast<uint32_t>(column.longest),
-                                      static_cast<uint32_t>(column.longest >> 32) - 1});
+            drawing.specks.push_back(
+                {static_cast<int32_t>(x), std::min(1.0f, column.coverage), static_cast<uint32_t>(column.longest)});
         column = {};
     }
 }

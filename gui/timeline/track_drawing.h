@@ -21,7 +21,6 @@ struct Speck {
     int32_t x = 0;
     float coverage = 0;  ///< share of the column's time that is busy, 0..1
     uint32_t style = 0;  ///< Track::style() of the longest event in it, which gives the colour
-    uint32_t longestNs = 0;
 };
 
 /// A column while specks gather in it.

@@ -84,15 +84,6 @@ void TimelineView::resizeEvent(QResizeEvent*) {
     m_model.setWidth(lanesWidth());
 }
 
-std::vector<int32_t> TimelineView::ranksInSight() const {
-    std::vector<int32_t> ranks;
-    for (const Row& row : m_model.lanes().rows())
-        if (row.kind == RowKind::summary && row.top + row.height > m_scroll->value() &&
-            row.top < m_scroll->value() + height())
-            ranks.push_back(row.rank);
-    return ranks;
-}
-
 const Row* TimelineView::rowAt(QPointF position, int* top) const {
     const auto y = static_cast<int>(position.y());
     const bool inPinned = y >= kRulerHeight && y < lanesTop();

@@ -28,16 +28,12 @@ class TimelineView : public QWidget {
     QRectF areaOf(EventRef event) const;
     EventRef eventAt(QPointF position) const;
     void setDark(bool dark);
-    const Palette& palette_() const noexcept { return *m_palette; }
     /// Of the column of labels, in pixels; cut to where labels and lanes can both be seen.
     void setLabelWidth(int width);
     int labelWidth() const noexcept { return m_labelWidth; }
     int scrollBarWidth() const { return m_scroll->sizeHint().width(); }
     int rowsTop() const { return lanesTop(); }  ///< first pixel of the rows that scroll
     int scrollTop() const { return m_scroll->value(); }
-    void setScrollTop(int top) { m_scroll->setValue(top); }
-    /// Ranks whose rows are in sight.
-    std::vector<int32_t> ranksInSight() const;
 
   signals:
     void searchWanted();

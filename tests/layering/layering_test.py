@@ -66,14 +66,14 @@ ALLOWED = {
     "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],
     "gui/timeline": [],
     "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts", "costs")],
-    "gui/session": [STORE, *gui("timeline", "charts/series"), *analyzer("text", "diagnose")],
+    "gui/session": [STORE, *gui("timeline"), *analyzer("text", "diagnose", "compare")],
     "gui/view": [*gui("timeline", "session"), *analyzer("report")],
     "gui/findings": gui("timeline", "session", "view"),
     "gui/run": [STORE, *gui("timeline", "session", "view")],
     "gui/charts": gui("timeline", "view", "run", "charts/series"),
     "gui/table": gui("timeline", "session", "view", "run"),
     "gui/pane": gui("session", "view", "findings", "run", "charts", "table"),
-    "gui/compare": gui("timeline", "session", "view", "pane"),
+    "gui/compare": [*gui("timeline", "session", "view", "table", "pane"), *analyzer("text", "compare")],  # says what `rankscope compare` says
     "gui/shell": [*gui("timeline", "session", "view", "table", "pane", "compare"), *analyzer("text")],
     "reference/vgpu/engine": [],  # the virtual GPUs know neither the workloads nor the profiler
     "reference/vgpu/device": ["reference/vgpu/engine"],

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two runs in a real window: the same step begins at the same place, one follows the other's hands, differences lead to both."""
 
+import json
+import re
+import subprocess
 import unittest
 
 from real_window import RealWindowTest, skip_without_display
+from recorded_run import RANKSCOPE
 
 
 class TwoRuns(RealWindowTest):
@@ -64,7 +68,12 @@ class TwoRuns(RealWindowTest):
         gone = next(line for what, line in lines.items() if what.startswith("RS301"))
         new = next(line for what, line in lines.items() if what.startswith("RS202"))
         self.assertEqual((gone["change"], new["change"]), ("gone", "new"))
-        self.assertTrue(lines["compute"]["change"].startswith("-"), lines["compute"])
+        said = subprocess.run([RANKSCOPE, "-q", "compare", "--format", "json", self.run_of("ddp-slow-rank"), self.run_of("ddp-message-storm")],
+                              check=True, capture_output=True, text=True, env=self.environment)
+        comparison = json.loads(said.stdout)
+        for sentence in [comparison["step_time"]["reason"], *(cause["text"] for cause in comparison["causes"])]:
+            self.assertIn(sentence, self.both["second"]["differences_head"])
+        self.assertTrue(any(re.fullmatch(r"-[0-9.]+ ms  compute of all ranks", what) for what in lines), list(lines))
         self.click_on(gone["area"])
         there = self.wait(lambda state: "selected" in state and state["marks"] > 0)
         self.assertGreaterEqual(there["selected"]["time"][0], there["visible"][0])

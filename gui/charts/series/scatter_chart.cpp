@@ -20,8 +20,6 @@ void PointCollector::add(int series, double x, double y, const ChartTarget& targ
         ++found->second.count;
     } else if (m_places.size() < kMostPoints) {
         m_places.emplace(key, ScatterPoint{x, y, series, 1, target});
-    } else {
-        ++m_leftOut;
     }
 }
 

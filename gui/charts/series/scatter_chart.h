@@ -42,15 +42,12 @@ class PointCollector {
   public:
     static constexpr size_t kMostPoints = 50'000;
 
-    /// Values that are not finite and above 0 are left out.
+    /// Values that are not finite and above 0 are left out, as are those of places beyond the kMostPoints-th.
     void add(int series, double x, double y, const ChartTarget& target);
-    /// Measurements of places beyond the kMostPoints-th that were left out.
-    int64_t leftOut() const noexcept { return m_leftOut; }
     std::vector<ScatterPoint> points() const;
 
   private:
     std::map<std::tuple<int, int, int>, ScatterPoint> m_places;
-    int64_t m_leftOut = 0;
 };
 
 }  // namespace rankscope::gui

@@ -143,16 +143,14 @@ void drawCharts(store::TraceReader& reader) {
 }
 
 // Beside a sound run, on either side.
-void compareWithSound(store::TraceReader& reader, const RunInfo& run) {
+void compareWithSound(const RunInfo& run) {
     static const SmallRun kSound(kAnalyzed);
     auto soundReader = kSound.reader();
     const RunInfo other = readRunInfo(soundReader);
     tryTo([&] {
-        const RunSummary summary = readRunSummary(reader, run), otherSummary = readRunSummary(soundReader, other);
-        for (const RunDifference& difference :
-             {compareRuns(summary, run, otherSummary, other), compareRuns(otherSummary, other, summary, run)})
-            for (const KernelChange& kernel : difference.kernels)
-                ASSERT_TRUE(std::isfinite(kernel.aCount) && std::isfinite(kernel.bCount));
+        for (const auto& [a, b] : {std::pair{&run, &other}, std::pair{&other, &run}})
+            for (const char c : headText(differenceOf(*a, *b, false)))
+                ASSERT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
     });
     const StepAlignment alignment(run, other);
     for (const Side side : {Side::a, Side::b}) {
@@ -185,7 +183,7 @@ bool lookAtEverything(const std::filesystem::path& file) {
         for (const RankTracksPtr& rank : tracks) drawAll(run, *rank);
         askEverything(reader, run, tracks);
         drawCharts(reader);
-        compareWithSound(reader, run);
+        compareWithSound(run);
         Overview overview(run.whole, 300);
         for (const RankTracksPtr& rank : tracks) overview.add(*rank);
         for (size_t column = 0; column < overview.columns(); ++column)

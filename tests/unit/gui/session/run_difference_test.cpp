@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/compare/compare.h"
+#include "collector/store/error.h"
 #include "tests/unit/gui/small_run.h"
 
 namespace rankscope::gui {
@@ -10,115 +12,91 @@ namespace {
 
 using test::SmallRun;
 
-constexpr int64_t kUs = SmallRun::kUs;
-
-// What `analyze` leaves behind: 1 ms of step each, of which rank 1 computes `computeUs`.
-std::string analysed(int computeUs, const std::string& findings = {}) {
-    std::string sql;
-    for (const auto& [rank, us] : {std::pair{0, 300}, std::pair{1, computeUs}})
-        sql += "INSERT INTO attribution VALUES (" + std::to_string(rank) + ", 0, 1000000, " + std::to_string(us) +
-               "000, 200000, 50000, 150000, 10000, 30000, " + std::to_string(770 - us) + "000);";
-    return sql + "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch');" + findings;
+RunDifference differenceOf(const SmallRun& a, const SmallRun& b) {
+    return differenceOf(*a.info(), *b.info(), false);
 }
 
-std::string finding(int id, const char* diagnosis, const char* verdict, double severity, const char* ranks) {
-    return "INSERT INTO finding VALUES (" + std::to_string(id) + ", '" + diagnosis + "', 'title', '" + verdict + "', " +
-           std::to_string(severity) + ", NULL, NULL, NULL, '{\"ranks\": " + ranks + "}');";
+// A step of 1 ms becomes one of 1.3 ms, of which the rank waits for its host.
+constexpr const char* kLonger =
+    "UPDATE step SET dur_ns = 1300000; UPDATE meta SET value = '1300000' WHERE key = 'duration_ns';";
+
+compare::FindingChange foundIn(int baseRuns, int newRuns, const char* id, std::vector<int> ranks) {
+    compare::FindingChange finding;
+    finding.baseRuns = baseRuns;
+    finding.newRuns = newRuns;
+    finding.id = id;
+    finding.ranks = std::move(ranks);
+    return finding;
 }
 
-RunDifference compare(const SmallRun& a, const SmallRun& b) {
-    const auto aRun = a.info(), bRun = b.info();
-    auto aReader = a.reader(), bReader = b.reader();
-    return compareRuns(readRunSummary(aReader, *aRun), *aRun, readRunSummary(bReader, *bRun), *bRun);
+FindingInfo finding(const char* diagnosis, const char* verdict, std::vector<int32_t> ranks) {
+    FindingInfo finding;
+    finding.diagnosis = diagnosis;
+    finding.verdict = verdict;
+    finding.ranks = std::move(ranks);
+    return finding;
 }
 
-const RoleChange& role(const RunDifference& difference, const std::string& name) {
-    for (const RoleChange& found : difference.roles)
-        if (found.role == name) return found;
-    throw std::runtime_error("no role " + name);
+TEST(RunDifference, SaysWhatCompareSaysWithAAsTheBase) {
+    const SmallRun a, b(kLonger);
+    const compare::Comparison said = compare::compareRuns({compare::summarizeTrace(a.folder.file())},
+                                                          {compare::summarizeTrace(b.folder.file())}, {});
+    ASSERT_FALSE(said.causes.empty());
+    const std::string head = headText(differenceOf(a, b));
+    EXPECT_EQ(head.find(said.step.reason), 0u) << head;
+    for (const compare::ChangeCause& cause : said.causes) EXPECT_NE(head.find(cause.text), std::string::npos) << head;
+    EXPECT_NE(said.step.reason.find("30 % slower"), std::string::npos) << said.step.reason;
 }
 
-TEST(RunDifference, PartsOfEveryRoleAddUpToItsChangeOfTheStep) {
-    const RunDifference difference =
-        compare(SmallRun(analysed(400)),
-                SmallRun(analysed(500) +
-                         "UPDATE attribution SET step_ns = 1100000, idle_ns = idle_ns + 100000 WHERE rank = 1;"));
-    ASSERT_EQ(difference.roles.size(), 3u);
-    for (const RoleChange& found : difference.roles) {
-        int64_t sum = 0;
-        for (const TimeChange& part : found.parts) sum += part.changeNs();
-        EXPECT_EQ(sum, found.step.changeNs()) << found.role;
+TEST(RunDifference, FindingsAreFoundInTheRunsThatHaveThem) {
+    compare::Comparison comparison;
+    comparison.findings = {foundIn(0, 1, "RS202", {0, 1}), foundIn(1, 0, "RS301", {1}), foundIn(1, 1, "RS301", {0}),
+                           foundIn(1, 1, "RS201", {1})};
+    RunInfo a, b;
+    a.findings = {finding("RS301", "note", {1}), finding("RS301", "found", {0}), finding("RS301", "found", {1}),
+                  finding("RS201", "found", {0})};  // the same place in the layout was another rank
+    b.findings = {finding("RS201", "found", {1}), finding("RS202", "found", {1, 0}), finding("RS301", "found", {0})};
+    const std::vector<FindingPlaces> places = findPlaces(comparison, a, b);
+    ASSERT_EQ(places.size(), 4u);
+    EXPECT_EQ(places[0].inA, std::nullopt);
+    EXPECT_EQ(places[0].inB, 1u);
+    EXPECT_EQ(places[1].inA, 2u);
+    EXPECT_EQ(places[1].inB, std::nullopt);
+    EXPECT_EQ(places[2].inA, 1u);
+    EXPECT_EQ(places[2].inB, 2u);
+    EXPECT_EQ(places[3].inA, 3u);
+    EXPECT_EQ(places[3].inB, 0u);
+}
+
+TEST(RunDifference, AKernelLeadsToItsLongestInEachRun) {
+    const RunDifference difference = differenceOf(SmallRun(), SmallRun("", "another_gemm"));
+    ASSERT_EQ(difference.comparison.kernels.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+        const bool isNew = difference.comparison.kernels[i].name == "another_gemm";
+        const KernelPlaces& places = difference.kernels.at(i);
+        EXPECT_EQ(isNew ? places.inB : places.inA, (EventLink{EventTable::kernel, 5, 1}));
+        EXPECT_EQ((isNew ? places.inA : places.inB).table, EventTable::none);
     }
-    EXPECT_EQ(role(difference, "all ranks").step.changeNs(), 50 * kUs);
-    EXPECT_EQ(role(difference, "all ranks").parts[0].changeNs(), 50 * kUs);
-    EXPECT_EQ(role(difference, "rank 1").parts[0].changeNs(), 100 * kUs);
-    EXPECT_EQ(role(difference, "rank 0").step.changeNs(), 0);
-    EXPECT_EQ(role(difference, "rank 0").idleCauses.at(0).aNs, 100 * kUs);
-    EXPECT_EQ(difference.step.aNs, 1000 * kUs);
-}
-
-TEST(RunDifference, FindingsComeGoAndMove) {
-    const SmallRun a(analysed(400, finding(1, "RS301", "found", 0.2, "[1]") +
-                                       finding(2, "RS201", "found", 0.3, "[0,1]") +
-                                       finding(3, "RS403", "note", 0.01, "[0]")));
-    const SmallRun b(analysed(400, finding(1, "RS202", "found", 0.4, "[0,1]") +
-                                       finding(2, "RS201", "found", 0.1, "[0,1]") +
-                                       finding(3, "RS301", "note", 0.02, "[1]")));
-    const RunDifference difference = compare(a, b);
-    ASSERT_EQ(difference.findings.size(), 3u);
-    EXPECT_EQ(difference.findings[0].diagnosis, "RS202");
-    EXPECT_EQ(difference.findings[0].state, FindingState::appeared);
-    EXPECT_EQ(difference.findings[1].diagnosis, "RS301");  // a note is none
-    EXPECT_EQ(difference.findings[1].state, FindingState::gone);
-    EXPECT_EQ(difference.findings[2].diagnosis, "RS201");
-    EXPECT_EQ(difference.findings[2].state, FindingState::better);
-    EXPECT_EQ(difference.findings[2].inA, 1u);
-    EXPECT_EQ(difference.findings[2].inB, 1u);
-}
-
-TEST(RunDifference, TheSameDiagnosisIsMatchedByItsRanks) {
-    const SmallRun a(
-        analysed(400, finding(1, "RS301", "found", 0.2, "[0]") + finding(2, "RS301", "found", 0.1, "[1]")));
-    const SmallRun b(analysed(400, finding(1, "RS301", "found", 0.1, "[1]")));
-    const RunDifference difference = compare(a, b);
-    ASSERT_EQ(difference.findings.size(), 2u);
-    EXPECT_EQ(difference.findings[0].state, FindingState::gone);
-    EXPECT_EQ(difference.findings[0].inA, 0u);
-    EXPECT_EQ(difference.findings[1].state, FindingState::same);
-    EXPECT_EQ(difference.findings[1].inA, 1u);
-}
-
-TEST(RunDifference, KernelsAreMatchedByNameTheLargestChangeFirst) {
-    const RunDifference difference =
-        compare(SmallRun(analysed(400)),
-                SmallRun(analysed(400) + "UPDATE kernel SET dur_ns = dur_ns * 2 WHERE nccl = 0;", "another_gemm"));
-    ASSERT_EQ(difference.kernels.size(), 3u);
-    EXPECT_EQ(difference.kernels[0].time.what, "another_gemm");
-    EXPECT_EQ(difference.kernels[0].time.aNs, 0);
-    EXPECT_EQ(difference.kernels[0].time.bNs, 450 * kUs);  // 900 us of two ranks
-    EXPECT_EQ(difference.kernels[0].aLongest.table, EventTable::none);
-    EXPECT_EQ(difference.kernels[0].bLongest, (EventLink{EventTable::kernel, 5, 1}));
-    EXPECT_EQ(difference.kernels[1].time.changeNs(), -225 * kUs);
-    EXPECT_EQ(difference.kernels[1].aCount, 2.0);
-    EXPECT_EQ(difference.kernels[2].time.changeNs(), 0);
-    EXPECT_TRUE(difference.kernels[2].communication);
 }
 
 TEST(RunDifference, ARunWithoutAnalysisOrStepsIsSaid) {
-    const RunDifference difference = compare(SmallRun(), SmallRun("DELETE FROM step;"));
-    EXPECT_TRUE(difference.roles.empty());
-    EXPECT_EQ(difference.bSteps, 0u);
-    ASSERT_EQ(difference.remarks.size(), 3u);
-    EXPECT_NE(difference.remarks[1].find("B has no steps"), std::string::npos);
-    EXPECT_NE(differenceText(difference).find("A is not analysed"), std::string::npos);
+    EXPECT_NE(headText(differenceOf(SmallRun(), SmallRun())).find("A is not analysed"), std::string::npos);
+    EXPECT_THROW(differenceOf(SmallRun(), SmallRun("DELETE FROM step;")), compare::CompareError);
+}
+
+TEST(RunDifference, EndsWhenItIsCancelled) {
+    EXPECT_TRUE(differenceOf(*SmallRun().info(), RunInfo(), true).comparison.base.runs.empty());
 }
 
 TEST(RunDifference, HostileRowsDoNoHarm) {
-    const SmallRun hostile(analysed(400) +
-                           "UPDATE attribution SET step_ns = 9223372036854775807, compute_ns = -9223372036854775807; "
-                           "UPDATE kernel SET dur_ns = 9223372036854775807;UPDATE step SET dur_ns = "
-                           "9223372036854775807; UPDATE idle_gap SET dur_ns = 9223372036854775807;");
-    EXPECT_FALSE(differenceText(compare(SmallRun(analysed(400)), hostile)).empty());
+    const SmallRun sound, hostile(
+                              "UPDATE kernel SET dur_ns = 9223372036854775807; UPDATE step SET dur_ns = "
+                              "9223372036854775807;");
+    try {
+        EXPECT_FALSE(headText(differenceOf(sound, hostile)).empty());
+    } catch (const store::Error& error) {
+        EXPECT_STRNE(error.what(), "");
+    }
 }
 
 }  // namespace

@@ -8,6 +8,10 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+std::string shortName(const std::string& name) {
+    return shortNames(Names{name}).front();
+}
+
 TEST(ShortName, LeavesOutReturnTypeNamespacesAndParameters) {
     EXPECT_EQ(shortName("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
                         "std::array<char*, 1ul> >(int, at::native::FillFunctor<float>)"),

@@ -16,16 +16,13 @@ Track trackOf(std::initializer_list<std::pair<int64_t, int64_t>> startsAndDurati
     return track;
 }
 
-TEST(Track, FindsWhatRunsAtATime) {
+TEST(Track, FindsTheFirstThatEndsAfterATime) {
     const Track track = trackOf({{10, 5}, {20, 10}, {30, 1}});
-    EXPECT_EQ(track.at(9), track.size());
-    EXPECT_EQ(track.at(10), 0u);
-    EXPECT_EQ(track.at(15), track.size());
-    EXPECT_EQ(track.at(29), 1u);
-    EXPECT_EQ(track.at(30), 2u);
-    EXPECT_EQ(track.at(31), track.size());
     EXPECT_EQ(track.firstEndingAfter(0), 0u);
+    EXPECT_EQ(track.firstEndingAfter(14), 0u);
+    EXPECT_EQ(track.firstEndingAfter(15), 1u);
     EXPECT_EQ(track.firstEndingAfter(29), 1u);
+    EXPECT_EQ(track.firstEndingAfter(30), 2u);
     EXPECT_EQ(track.firstEndingAfter(31), track.size());
 }
 
@@ -34,7 +31,7 @@ TEST(Track, KeepsDurationsThatDoNotFitIn32Bits) {
     EXPECT_EQ(track.durNs(0), 5'000'000'000);
     EXPECT_EQ(track.durNs(1), 4'294'967'295);
     EXPECT_EQ(track.durNs(2), 4'294'967'294);
-    EXPECT_EQ(track.at(4'999'999'999), 0u);
+    EXPECT_EQ(track.firstEndingAfter(4'999'999'999), 0u);
 }
 
 TEST(Track, KnowsItsRows) {
@@ -53,7 +50,7 @@ TEST(Track, OverlapsAreCutSoThatItStaysSearchable) {
     EXPECT_EQ(track.startNs(1), 100);
     EXPECT_EQ(track.endNs(1), 150);
     EXPECT_EQ(track.durNs(2), 0);
-    EXPECT_EQ(track.at(149), 1u);
+    EXPECT_EQ(track.firstEndingAfter(149), 1u);
 }
 
 TEST(Track, EveryLevelOfThePyramidHoldsTheWholeTime) {
