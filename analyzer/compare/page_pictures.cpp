@@ -8,7 +8,6 @@
 
 #include "analyzer/compare/renderers.h"
 #include "analyzer/report/html/charts.h"
-#include "analyzer/report/html/lanes.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
 #include "analyzer/text/units.h"
@@ -59,10 +58,6 @@ std::vector<const BreakdownChange*> shownRanks(const Comparison& c) {
     return rows;
 }
 
-std::string milliseconds(double ns) {
-    return fmt::format("{:g} ms", ns / 1e6);
-}
-
 /// Names under the columns of the runs, where there is room for them; else of the two sides.
 std::vector<std::pair<double, std::string>> columnNames(const std::vector<const ComparedRun*>& runs, size_t baseRuns) {
     constexpr size_t kRoom = 66;  // letters below the axis, with gaps between the names
@@ -98,7 +93,7 @@ std::string stepsChart(const Comparison& c) {
     if (runs.empty()) return {};
 
     html::Chart chart{
-        "Steps of each run",        {"run", false, nullptr}, {"step", false, milliseconds}, {}, {}, {}, false,
+        "Steps of each run",        {"run", false, nullptr}, {"step", false, html::millisecondsText}, {}, {}, {}, false,
         columnNames(runs, baseRuns)};
     const size_t mostOfARun = std::max<size_t>(1, kMostSteps / runs.size());
     for (size_t column = 0; column < runs.size(); ++column) {
@@ -172,7 +167,7 @@ std::string breakdownBars(const Comparison& c) {
         if (hasBase) columns.push_back({fmt::format("{}, base", part), true});
         columns.push_back({hasBase ? fmt::format("{}, new", part) : part, true});
     }
-    html::Table table("breakdown-table", "", columns);
+    html::Table table("breakdown-table", columns);
     const std::vector<const BreakdownChange*> shown = shownRanks(c);
     for (const BreakdownChange* row : shown) {
         std::vector<html::Cell> cells{
@@ -189,13 +184,7 @@ std::string breakdownBars(const Comparison& c) {
         }
         table.add(cells);
     }
-    std::string out = html::legend({{"compute", "compute"},
-                                    {"overlapped", "compute with communication hidden under it"},
-                                    {"transfer", "exposed transfer"},
-                                    {"wait", "exposed waiting"},
-                                    {"memory", "copies"},
-                                    {"idle", "idle"}}) +
-                      table.markup();
+    std::string out = html::stepPartsLegend() + table.markup();
     if (shown.size() < c.breakdown.size())
         out += fmt::format(
             "<p class=\"hint\">{} of {} ranks are shown, with those that the change is laid to; the JSON below has "

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/renderers.h"
@@ -92,7 +91,7 @@ std::string warnings(const Comparison& c) {
 
 std::string incomparable(const Comparison& c) {
     if (c.incomparable.empty()) return {};
-    html::Table table("incomparable-table", "", {{"what differs"}, {"base"}, {"new"}, {"consequence"}});
+    html::Table table("incomparable-table", {{"what differs"}, {"base"}, {"new"}, {"consequence"}});
     const auto known = [](const std::string& text) {
         return text.empty() ? html::unknownCell() : html::textCell(text);
     };
@@ -109,7 +108,7 @@ std::string attribution(const Comparison& c) {
         return {};
     double largest = 0;
     for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
-    html::Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
+    html::Table table("attribution-table", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
     for (const AttributionRow& row : c.attribution) {
         std::string details;
         for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k)
@@ -163,7 +162,7 @@ html::Cell statusCell(const Comparison& c, const FindingChange& finding) {
 std::string findings(const Comparison& c) {
     if (c.findings.empty()) return html::section("findings", "Findings", "", "<p>None on either side.</p>\n");
     html::Table table(
-        "findings-table", "",
+        "findings-table",
         {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
     const auto cost = [](const std::optional<double>& ns) {
         return ns ? html::numberCell(text::durationText(*ns), *ns) : html::Cell{"none", std::nullopt};
@@ -202,7 +201,7 @@ double relativeChange(double base, double now) {
 
 std::string metrics(const Comparison& c) {
     if (c.metrics.empty()) return {};
-    html::Table table("metrics-table", "", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
+    html::Table table("metrics-table", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
     for (const MetricChange& m : c.metrics) {
         const auto value = [&](const std::optional<double>& v) {
             return v ? html::numberCell(metricText(*v, m.unit), *v) : html::unknownCell();
@@ -228,18 +227,17 @@ std::string metrics(const Comparison& c) {
 
 std::string collectives(const Comparison& c) {
     if (c.collectives.empty()) return {};
-    html::Table table("collectives-table", "",
-                      {{"use"},
-                       {"operation"},
-                       {"size"},
-                       {"ranks", true},
-                       {"busbw, base", true},
-                       {"busbw, new", true},
-                       {"transfer, base", true},
-                       {"transfer, new", true},
-                       {"waiting, base", true},
-                       {"waiting, new", true},
-                       {"algorithm"}});
+    html::Table table("collectives-table", {{"use"},
+                                            {"operation"},
+                                            {"size"},
+                                            {"ranks", true},
+                                            {"busbw, base", true},
+                                            {"busbw, new", true},
+                                            {"transfer, base", true},
+                                            {"transfer, new", true},
+                                            {"waiting, base", true},
+                                            {"waiting, new", true},
+                                            {"algorithm"}});
     for (const CollectiveChange& row : c.collectives) {
         const auto busbw = [](const std::optional<CollectiveSide>& s) {
             return s && s->busbw ? html::numberCell(text::bandwidthText(*s->busbw), *s->busbw) : html::unknownCell();
@@ -268,7 +266,7 @@ std::string collectives(const Comparison& c) {
 std::string kernels(const Comparison& c) {
     if (c.kernels.empty()) return {};
     html::Table table(
-        "kernels-table", "",
+        "kernels-table",
         {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
     for (const KernelChange& row : c.kernels) {
         const auto time = [](const std::optional<KernelSide>& s) {
@@ -289,7 +287,7 @@ std::string kernels(const Comparison& c) {
 }
 
 std::string runs(const Comparison& c) {
-    html::Table table("runs-table", "", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
+    html::Table table("runs-table", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
     const auto add = [&](const char* side, const ComparedSide& of) {
         for (const ComparedRun& run : of.runs)
             table.add({html::textCell(side), html::textCell(run.name), html::textCell(run.label),
@@ -353,8 +351,7 @@ std::string renderComparisonHtml(const Comparison& whole) {
     page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) +
                 findings(whole) + overviewPictures(c) + breakdownBars(c) + metrics(c) + collectives(c) + kernels(c) +
                 runs(c);
-    page.data = nlohmann::ordered_json::parse(renderComparisonJson(c))
-                    .dump(-1, ' ', true);  // ASCII: no character in it can act
+    page.data = renderComparisonJson(c);
     return html::renderPage(page);
 }
 

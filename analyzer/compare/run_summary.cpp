@@ -12,7 +12,6 @@
 #include "analyzer/diagnose/savings.h"
 #include "analyzer/replay/critical_transfers.h"
 #include "analyzer/report/analyze.h"
-#include "analyzer/report/build_report.h"
 #include "analyzer/text/kernel_name.h"
 #include "collector/store/vocabulary.h"
 

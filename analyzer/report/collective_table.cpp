@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/collective_table.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +6,7 @@
 
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/operation.h"
+#include "analyzer/report/analyze.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
@@ -118,24 +115,6 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
                b.transferNsPerRankStep.value_or(0) + b.waitNsPerRankStep.value_or(0);
     });
     return rows;
-}
-
-std::string lastText(const CollectiveRow& row, size_t most) {
-    constexpr double kSeldom = 0.05;  // of the instances: chance
-    std::string text;
-    for (size_t i = 0; i < std::min(most, row.lastRanks.size()); ++i) {
-        const double share =
-            static_cast<double>(row.lastRanks[i].second) / static_cast<double>(std::max<int64_t>(1, row.count));
-        if (share >= kSeldom)
-            text += fmt::format("{}rank {} ({:.0f} %)", text.empty() ? "" : ", ", row.lastRanks[i].first, 100 * share);
-    }
-    if (!text.empty()) return text;
-    return row.lastRanks.empty() ? "unknown" : "none mostly";
-}
-
-std::string countText(double perStep) {
-    return perStep >= 9.95 || perStep == std::floor(perStep) ? fmt::format("{:.0f}", perStep)
-                                                             : fmt::format("{:.1f}", perStep);
 }
 
 }  // namespace rankscope::report

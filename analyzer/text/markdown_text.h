@@ -11,4 +11,7 @@ namespace rankscope::text {
 /// a link. At most about `longest` bytes of it.
 std::string markdownText(std::string_view bytes, size_t longest = 2000);
 
+/// A document that a step summary of GitHub takes (1 MiB): cut at the end of a line, with a sentence that says so.
+std::string cutForSummary(std::string document);
+
 }  // namespace rankscope::text

@@ -11,6 +11,7 @@ namespace {
 
 /// Three significant digits without an exponent: 1.23, 12.3, 123.
 std::string shortNumber(double value) {
+    value += 0.0;  // no sign in front of 0
     const double size = std::abs(value);
     if (size >= 99.95 || value == std::floor(value)) return fmt::format("{:.0f}", value);
     return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);

@@ -11,7 +11,7 @@
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/what_if.h"
 #include "analyzer/report/analyze.h"
-#include "analyzer/report/what_if_text.h"
+#include "analyzer/report/renderers.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/shell_word.h"
 

@@ -9,11 +9,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/verdict_text.h"
-#include "analyzer/report/wrapped_text.h"
+#include "analyzer/report/sentences.h"
+#include "analyzer/text/terminal_text.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/unexplained_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
@@ -31,6 +30,11 @@ std::string waitedForText(const std::vector<diagnose::WaitedFor>& waitedFor) {
     for (const diagnose::WaitedFor& waited : waitedFor)
         text += fmt::format(", {:.0f} % of it for rank {}", 100 * waited.share, waited.rank);
     return text;
+}
+
+bool recordsAreMissing(const Report& report) {
+    return std::any_of(report.losses.begin(), report.losses.end(),
+                       [](const LossRow& loss) { return loss.severity != "info" && loss.kind != "link_peaks"; });
 }
 
 }  // namespace
@@ -79,6 +83,47 @@ std::vector<std::string> notJudgedLines(const std::vector<diagnose::NotJudged>& 
     std::vector<std::string> lines;
     for (const auto& [need, ids] : byNeed) lines.push_back(ids + ": " + need);
     return lines;
+}
+
+bool isClean(const Report& report) {
+    return report.run.stepNs > 0 && report.findings.empty() && !recordsAreMissing(report) &&
+           report.accounting.unexplained.empty();
+}
+
+std::string nothingFoundText(const Report& report) {
+    if (!report.death.empty())
+        return report.death +
+               (report.findings.empty() ? "" : " What follows is of the steps before, and inconclusive.");
+    if (report.run.stepNs <= 0) return "No finding: no device activity was recorded, there is nothing to analyse.";
+    std::string text;
+    for (const std::string& sentence : unexplainedSentences(report.accounting))
+        text += (text.empty() ? "" : " ") + sentence;
+    if (!report.findings.empty())
+        return "No certain finding: what follows is inconclusive, and says what would settle it." +
+               (text.empty() ? text : " " + text);
+    const bool missing = recordsAreMissing(report);
+    if (!text.empty()) return text + (missing ? " Records are missing, so that a cause may hide in them." : "");
+    if (missing) return "No finding in what was recorded; records are missing, so that a cause may hide in them.";
+    if (const std::string said = saidText(report.accounting); !said.empty())
+        return "Nothing to repair: no diagnosis that Rankscope knows costs 3 % of the step or more. But " + said + ".";
+    if (report.notJudged.empty()) return "No finding: nothing that Rankscope knows costs 3 % of the step or more.";
+    return fmt::format(
+        "No finding: nothing that could be judged costs 3 % of the step or more; {} diagnos{} could not be.",
+        report.notJudged.size(), report.notJudged.size() == 1 ? "is" : "es");
+}
+
+size_t certainFindings(const Report& report) {
+    return static_cast<size_t>(std::ranges::count(report.findings, job::Verdict::found, &job::Finding::verdict));
+}
+
+std::string verdictText(const Report& report) {
+    const size_t found = certainFindings(report);
+    if (found == 0 || report.run.stepNs <= 0) return nothingFoundText(report);
+    const job::Finding& first = *std::ranges::find(report.findings, job::Verdict::found, &job::Finding::verdict);
+    std::string text = fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s",
+                                   text::percentText(first.severity), first.cause);
+    for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;
+    return text;
 }
 
 }  // namespace rankscope::report

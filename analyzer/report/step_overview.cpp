@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/step_overview_painter.h"
+#include "analyzer/report/step_overview.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,8 @@
 #include <span>
 
 #include "analyzer/facts/intervals.h"
+#include "analyzer/facts/rank_events.h"
+#include "analyzer/facts/trace_facts.h"
 
 namespace rankscope::report {
 namespace {

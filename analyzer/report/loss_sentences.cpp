@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/loss_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/wrapped_text.h"
+#include "analyzer/text/terminal_text.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
-namespace rankscope::report {
+namespace rankscope::text {
 namespace {
 
-/// Characters of UTF-8: continuation bytes do not count.
+/// Counts characters of UTF-8: continuation bytes are none.
 size_t width(std::string_view text) {
     return static_cast<size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace
+
+std::string Painter::operator()(Shade shade, std::string_view text) const {
+    constexpr const char* kCodes[] = {"", "1", "2", "31", "33", "32", "36", "1;31", "1;32"};
+    if (!m_colour || shade == Shade::plain) return std::string(text);
+    return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<size_t>(shade)], text);
+}
 
 std::string wrapped(std::string_view text, std::string_view first, size_t columns) {
     const std::string indent(width(first), ' ');
@@ -36,4 +44,4 @@ std::string wrapped(std::string_view text, std::string_view first, size_t column
     return out + "\n";
 }
 
-}  // namespace rankscope::report
+}  // namespace rankscope::text

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/run_text.h"
-
 #include <gtest/gtest.h>
 
-#include "analyzer/report/layout_text.h"
+#include "analyzer/report/sentences.h"
 
 namespace rankscope::report {
 namespace {
