@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/baseline_folder.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

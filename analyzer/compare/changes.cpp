@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
@@ -79,21 +79,9 @@ FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, s
 }
 
 int order(FindingStatus status) {
-    switch (status) {
-        case FindingStatus::isNew:
-            return 0;
-        case FindingStatus::worse:
-            return 1;
-        case FindingStatus::gone:
-            return 2;
-        case FindingStatus::better:
-            return 3;
-        case FindingStatus::present:
-            return 4;
-        case FindingStatus::same:
-            break;
-    }
-    return 5;
+    constexpr FindingStatus kOrder[] = {FindingStatus::isNew,  FindingStatus::worse,   FindingStatus::gone,
+                                        FindingStatus::better, FindingStatus::present, FindingStatus::same};
+    return static_cast<int>(std::ranges::find(kOrder, status) - std::begin(kOrder));
 }
 
 }  // namespace
@@ -106,7 +94,7 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
             row.role = traffic.use;
             row.op = traffic.op;
             row.ranks = traffic.ranks;
-            row.sizeClass = sizeClassText(traffic.sizeClass);
+            row.sizeClass = text::sizeClassText(traffic.sizeClass);
             row.*part = sideOf(traffic);
         }
     };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary numbers of a comparison: they say where to look, and do not decide.
+// What changed besides the step time, and why. Secondary numbers say where to look; they do not decide.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
@@ -58,7 +59,30 @@ struct MetricValue {
 /// Numbers of a run by unique name, always in the same order. Times are per step, means over ranks.
 std::vector<MetricValue> metricsOf(const RunSummary& run);
 
-/// "16 MiB to 64 MiB" of a size class.
-std::string sizeClassText(int sizeClass);
+/// What placeText() says of no role in particular.
+inline constexpr std::string_view kAllRanks = "all ranks";
+
+/// "on the critical path", or where a side has none "of the rank that waits least": what the rows are differences of.
+std::string_view attributionScope(const std::vector<AttributionRow>& rows);
+
+/// Differences of the two critical paths by what they are in (waiting is no part of a critical path: the time is where
+/// the one is that is waited for). Where a side could not be replayed, differences of the categories of the rank that
+/// waits least on the new side. Both are of mean steps: what `changeNs`, of typical ones, differs by from the change of
+/// the means is a row of category `rest`, and so is what nothing explains. Largest first.
+std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMeans& now, double changeNs);
+
+/// Ranks whose own time grew by far more than that of the middle one; all of them (empty) where none stands out.
+std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part,
+                                       bool shrank = false);
+
+/// "rank 3 (dp 3)", "ranks 4-7 (stage 1)"; empty roles: "all ranks". Fills `ranks` with their numbers on that side.
+std::string placeText(const SideMeans& side, const std::vector<std::string>& roles, std::vector<int>& ranks);
+
+/// A cause for each part of the change that is worth one: `attribution` says how large the parts are, `findings` what
+/// their diagnoses cost. Of a faster step the causes are told with the sides changed over, what was lost before and is
+/// not any more, and their `ns` is negative. Causes of one kind and the same ranks are one, which names its places.
+/// Largest first; one of kind `unknown` where nothing tells. `changeNs` is not zero.
+std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
+                                    const std::vector<FindingChange>& findings, double changeNs);
 
 }  // namespace rankscope::compare

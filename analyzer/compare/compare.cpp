@@ -7,13 +7,11 @@
 #include <cmath>
 #include <map>
 
-#include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
-#include "analyzer/compare/why.h"
 
 namespace rankscope::compare {
 namespace {
@@ -111,7 +109,7 @@ void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison
 
 /// A change worth explaining: claimed, or large enough to be claimed if noise were less.
 bool worthExplaining(const StepTimeChange& step) {
-    if (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement) return true;
+    if (step.isClaim()) return true;
     return step.verdict == StepVerdict::notEnoughSamples && step.ratio &&
            std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
 }

@@ -84,6 +84,7 @@ struct StepTimeChange {
     };
     std::vector<Modes> modes;
 
+    bool isClaim() const { return verdict == StepVerdict::regression || verdict == StepVerdict::improvement; }
     double changeNs() const { return baseNs && newNs ? *newNs - *baseNs : 0; }
 };
 

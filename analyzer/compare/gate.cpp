@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/gate.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 
+#include "analyzer/compare/compare.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/diagnose/diagnosis.h"
 

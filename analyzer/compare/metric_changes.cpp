@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
-#include "analyzer/compare/side_noise.h"
 #include "analyzer/compare/step_time.h"
 #include "analyzer/facts/student_t.h"
 #include "analyzer/text/units.h"
@@ -37,16 +35,7 @@ void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*s
 }
 
 double mean(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-Side sideOf(const std::vector<double>& values) {
-    Side side;
-    side.runs = static_cast<double>(values.size());
-    side.mean = mean(values);
-    for (const double value : values) side.variance += (value - side.mean) * (value - side.mean);
-    if (values.size() > 1) side.variance /= side.degrees();
-    return side;
+    return values.empty() ? 0 : sideOf(values).mean;
 }
 
 /// What a change is measured by: the step for times, the whole for shares, itself for others.
@@ -152,10 +141,7 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     gather(base, &Samples::base, all, index);
     gather(now, &Samples::now, all, index);
     const auto step = index.find("mean step");
-    const double stepNs = step == index.end()
-                              ? 0
-                              : std::max(all[step->second].base.empty() ? 0 : mean(all[step->second].base),
-                                         all[step->second].now.empty() ? 0 : mean(all[step->second].now));
+    const double stepNs = step == index.end() ? 0 : std::max(mean(all[step->second].base), mean(all[step->second].now));
     std::vector<MetricChange> changes;
     std::vector<double> pValues;
     for (const Samples& samples : all) {
@@ -191,11 +177,6 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     return changes;
 }
 
-std::string sizeClassText(int sizeClass) {
-    if (sizeClass < 0) return "unknown size";
-    return text::bytesText(std::pow(4.0, sizeClass)) + " to " + text::bytesText(std::pow(4.0, sizeClass + 1));
-}
-
 std::vector<MetricValue> metricsOf(const RunSummary& run) {
     std::vector<MetricValue> values;
     addSteps(run, values);
@@ -207,7 +188,7 @@ std::vector<MetricValue> metricsOf(const RunSummary& run) {
     for (const TrafficSummary& row : run.traffic)
         if (row.busbw > 0 && row.use != "control")
             values.push_back({fmt::format("bus bandwidth, {} of {}, {}, {} ranks", row.op, row.use,
-                                          sizeClassText(row.sizeClass), row.ranks),
+                                          text::sizeClassText(row.sizeClass), row.ranks),
                               "bytes/s", true, true, row.busbw});
     return values;
 }

@@ -5,12 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -19,9 +20,15 @@ namespace html = report::html;
 
 namespace {
 
+using text::first;
+
 constexpr size_t kMostRows = 500;
 constexpr size_t kMostKernels = 200;
 constexpr size_t kMostLines = 30;
+
+html::Cell durationCell(const std::optional<double>& ns) {
+    return ns ? html::numberCell(text::durationText(*ns), *ns) : html::unknownCell();
+}
 
 html::Mood moodOf(const Comparison& c) {
     if (c.gate.failed || c.step.verdict == StepVerdict::regression) return html::Mood::bad;
@@ -30,8 +37,7 @@ html::Mood moodOf(const Comparison& c) {
 }
 
 std::string gateLine(const Comparison& c) {
-    std::string on;
-    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
+    const std::string on = text::joined(c.gate.failOn);
     return fmt::format("The gate {}{}{}.", c.gate.judged ? "" : "was ", gateWord(c.gate),
                        on.empty() ? "" : " (it fails on " + on + ")");
 }
@@ -40,13 +46,11 @@ std::string tiles(const Comparison& c) {
     const StepTimeChange& step = c.step;
     std::string out = "<dl class=\"tiles\">\n";
     if (step.baseNs)
-        out += html::tile(
-            "Step, base", text::durationText(*step.baseNs),
-            fmt::format("{} of {} run{}", step.estimator, c.base.runs.size(), c.base.runs.size() == 1 ? "" : "s"));
+        out += html::tile("Step, base", text::durationText(*step.baseNs),
+                          step.estimator + " of " + text::countedText(c.base.runs.size(), "run"));
     if (step.newNs)
-        out += html::tile(
-            "Step, new", text::durationText(*step.newNs),
-            fmt::format("{} of {} run{}", step.estimator, c.now.runs.size(), c.now.runs.size() == 1 ? "" : "s"));
+        out += html::tile("Step, new", text::durationText(*step.newNs),
+                          step.estimator + " of " + text::countedText(c.now.runs.size(), "run"));
     if (step.ratio)
         out += html::tile("Change", signedPercentText(*step.ratio - 1),
                           step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1),
@@ -57,17 +61,17 @@ std::string tiles(const Comparison& c) {
                           "a slow-down of this size, nine times in ten");
     if (step.betweenRuns)
         out += html::tile("Noise between runs", text::percentText(*step.betweenRuns), "told by " + step.noiseSource);
-    const auto news = std::ranges::count(c.findings, FindingStatus::isNew, &FindingChange::status);
-    const auto gone = std::ranges::count(c.findings, FindingStatus::gone, &FindingChange::status);
-    const auto worse = std::ranges::count(c.findings, FindingStatus::worse, &FindingChange::status),
-               better = std::ranges::count(c.findings, FindingStatus::better, &FindingChange::status);
+    const auto count = [&](FindingStatus status) {
+        return std::ranges::count(c.findings, status, &FindingChange::status);
+    };
     if (c.base.runs.empty())
         out += html::tile("Findings", std::to_string(c.findings.size()), "on the new side");
     else
-        out += html::tile("New findings", std::to_string(news),
+        out += html::tile("New findings", std::to_string(count(FindingStatus::isNew)),
                           c.findings.empty() ? "none on either side"
-                                             : fmt::format("{} gone, {} worse, {} better; {} in all", gone, worse,
-                                                           better, c.findings.size()));
+                                             : fmt::format("{} gone, {} worse, {} better; {} in all",
+                                                           count(FindingStatus::gone), count(FindingStatus::worse),
+                                                           count(FindingStatus::better), c.findings.size()));
     return out + "</dl>\n";
 }
 
@@ -110,14 +114,14 @@ std::string attribution(const Comparison& c) {
     for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
     html::Table table("attribution-table", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
     for (const AttributionRow& row : c.attribution) {
-        std::string details;
-        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k)
-            details += (k == 0 ? "" : "<br>") + html::textCell(row.details[k]).markup;
+        std::vector<std::string> details;
+        for (const std::string& detail : first(row.details, 3)) details.push_back(html::textCell(detail).markup);
         table.add(
             {html::numberCell(signedDurationText(row.ns), row.ns),
              html::markupCell(html::stackedBar(
                  {{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
-             html::textCell(row.what), html::Cell{details, row.details.empty() ? "" : row.details.front()}});
+             html::textCell(row.what),
+             html::Cell{text::joined(details, "<br>"), row.details.empty() ? "" : row.details.front()}});
     }
     std::string hint = fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step",
                                    attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
@@ -128,8 +132,7 @@ std::string attribution(const Comparison& c) {
 std::string causes(const Comparison& c) {
     if (c.causes.empty()) return {};
     std::string out;
-    for (size_t i = 0; i < std::min<size_t>(50, c.causes.size()); ++i) {
-        const ChangeCause& cause = c.causes[i];
+    for (const ChangeCause& cause : first(c.causes, 50)) {
         out += fmt::format(
             "<article class=\"finding\"><h3>{}{}</h3>\n<p class=\"cost\"><b>{}</b> per step{}</p>\n",
             cause.diagnosis.empty() ? "" : "<span class=\"id\">" + text::markupText(cause.diagnosis) + "</span>",
@@ -165,7 +168,7 @@ std::string findings(const Comparison& c) {
         "findings-table",
         {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
     const auto cost = [](const std::optional<double>& ns) {
-        return ns ? html::numberCell(text::durationText(*ns), *ns) : html::Cell{"none", std::nullopt};
+        return ns ? durationCell(ns) : html::Cell{"none", std::nullopt};
     };
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
@@ -243,11 +246,10 @@ std::string collectives(const Comparison& c) {
             return s && s->busbw ? html::numberCell(text::bandwidthText(*s->busbw), *s->busbw) : html::unknownCell();
         };
         const auto transfer = [](const std::optional<CollectiveSide>& s) {
-            return s && s->transferNs ? html::numberCell(text::durationText(*s->transferNs), *s->transferNs)
-                                      : html::unknownCell();
+            return durationCell(s ? s->transferNs : std::nullopt);
         };
         const auto wait = [](const std::optional<CollectiveSide>& s) {
-            return s ? html::numberCell(text::durationText(s->waitNs), s->waitNs) : html::unknownCell();
+            return durationCell(s ? std::optional(s->waitNs) : std::nullopt);
         };
         const auto choice = [](const std::optional<CollectiveSide>& s) {
             return !s                     ? std::string("none")
@@ -270,7 +272,7 @@ std::string kernels(const Comparison& c) {
         {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
     for (const KernelChange& row : c.kernels) {
         const auto time = [](const std::optional<KernelSide>& s) {
-            return s ? html::numberCell(text::durationText(s->ns), s->ns) : html::unknownCell();
+            return durationCell(s ? std::optional(s->ns) : std::nullopt);
         };
         const auto count = [](const std::optional<KernelSide>& s) {
             return s ? html::numberCell(std::abs(s->count - std::round(s->count)) < 0.05
@@ -291,8 +293,7 @@ std::string runs(const Comparison& c) {
     const auto add = [&](const char* side, const ComparedSide& of) {
         for (const ComparedRun& run : of.runs)
             table.add({html::textCell(side), html::textCell(run.name), html::textCell(run.label),
-                       html::numberCell(std::to_string(run.steps), run.steps),
-                       html::numberCell(text::durationText(run.stepNs), run.stepNs)});
+                       html::numberCell(std::to_string(run.steps), run.steps), durationCell(run.stepNs)});
     };
     add("base", c.base);
     add("new", c.now);

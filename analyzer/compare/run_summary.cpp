@@ -13,16 +13,11 @@
 #include "analyzer/replay/critical_transfers.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/kernel_name.h"
+#include "analyzer/text/lists.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::compare {
 namespace {
-
-std::string joined(const std::set<std::string>& texts) {
-    std::string all;
-    for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-    return all;
-}
 
 /// Degrees that are told with some certainty: another guess is no other layout.
 std::string layoutText(const facts::Layout& layout) {
@@ -45,7 +40,7 @@ std::string lossKinds(const report::Report& report) {
     std::set<std::string> kinds;
     for (const report::LossRow& loss : report.losses)
         if (loss.severity != "info" && loss.kind != "link_peaks") kinds.insert(loss.kind);
-    return joined(kinds);
+    return text::joined(kinds);
 }
 
 std::string scheduleText(const facts::Layout& layout) {
@@ -72,18 +67,18 @@ std::map<std::string, std::string> environmentOf(const job::Analysis& analysis, 
     std::map<std::string, std::string> environment;
     environment["world_size"] = std::to_string(report.run.worldSize.value_or(
         static_cast<int>(facts.ranks.size())));  // of the job, however few of its ranks were imported
-    environment["gpu"] = joined(gpus);
+    environment["gpu"] = text::joined(gpus);
     if (const auto nccl = costs::ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");
     environment["source"] = report.run.source;
     environment["virtual"] = report.run.isVirtual ? "yes" : "no";
     environment["step_source"] = report.run.stepSource;
-    environment["missing_sources"] = joined(missing);
+    environment["missing_sources"] = text::joined(missing);
     environment["loss"] = lossKinds(report);
     environment["layout"] = layoutText(analysis.layout);
     environment["zero"] = analysis.layout.zero ? std::to_string(*analysis.layout.zero) : "";
     environment["schedule"] = scheduleText(analysis.layout);
-    environment["ranks_per_host"] = joined(perHost);
+    environment["ranks_per_host"] = text::joined(perHost);
     return environment;
 }
 

@@ -68,6 +68,9 @@ bool showsAttribution(const Comparison& comparison);
 /// A reason or notice of the gate under a heading that has said the verdict: what it repeats of it is left out.
 std::string gateLineText(const Comparison& comparison, const std::string& line);
 
+/// The causes, each on a line of its own that begins with a newline: "\n+1.20 ms", `between`, the sentence.
+std::string causeLines(const Comparison& comparison, std::string_view between);
+
 /// "failed", "passed" or "not judged".
 std::string_view gateWord(const GateResult& gate);
 

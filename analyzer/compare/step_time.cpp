@@ -7,7 +7,6 @@
 
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
-#include "analyzer/compare/side_noise.h"
 #include "analyzer/facts/student_t.h"
 
 namespace rankscope::compare {
@@ -137,10 +136,6 @@ StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& b
     return change;
 }
 
-bool isClaim(StepVerdict verdict) {
-    return verdict == StepVerdict::regression || verdict == StepVerdict::improvement;
-}
-
 /// A trimmed mean leaves out slow steps; those that come in every run cost time all the same.
 StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
                                     const StepTimeOptions& options) {
@@ -151,7 +146,7 @@ StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const s
     const bool haveSlowSteps =
         slowSteps >=
         1 + options.threshold;  // else it is fast ones of the other side: a first step weighs more among few
-    if (!tellOther || !haveSlowSteps || !isClaim(all.verdict) || all.verdict == typical.verdict) {
+    if (!tellOther || !haveSlowSteps || !all.isClaim() || all.verdict == typical.verdict) {
         typical.meanRatio = all.ratio;
         return typical;
     }

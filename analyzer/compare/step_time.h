@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
-#include "analyzer/compare/side_noise.h"
+#include "analyzer/compare/run_statistics.h"
 
 namespace rankscope::compare {
 

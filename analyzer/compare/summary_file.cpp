@@ -9,18 +9,19 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "analyzer/compare/summary_object.h"
+#include "analyzer/text/json_text.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/shell_word.h"
 
 namespace rankscope::compare {
 namespace {
 
-using Json = nlohmann::ordered_json;  // written: the same order every time
-using Parsed = nlohmann::json;        // read: a lookup that does not walk all keys
+using text::arrayOf;
+using text::Json;               // written: the same order every time
+using Parsed = nlohmann::json;  // read: a lookup that does not walk all keys
 
 constexpr double kShortestStepNs = 1;          // clocks tick in ns
 constexpr int kLargestSizeClass = 31;          // of 4^31 bytes and more: the largest that an int64_t counts
@@ -37,13 +38,6 @@ Json numbersJson(const std::map<std::string, double>& numbers) {
     Json json = Json::object();
     for (const auto& [name, value] : numbers) json[name] = rounded(value);
     return json;
-}
-
-template <typename Rows, typename Function>
-Json arrayOf(const Rows& rows, Function&& function) {
-    Json array = Json::array();
-    for (const auto& row : rows) array.push_back(function(row));
-    return array;
 }
 
 /// Names once, in the summary's kernels; here numbers in their order.
@@ -133,7 +127,7 @@ Json contentsJson(const RunSummary& summary) {
 }
 
 std::string dumped(const Json& json) {
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return text::jsonText(json, 1);
 }
 
 RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& kernels) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/lists.h"
+#include "analyzer/text/units.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::compare {
@@ -19,16 +20,6 @@ struct Sums {
     std::set<int> ranks;
     int nodes = 1;
 };
-
-std::string mostCommon(const std::map<std::string, int>& counts) {
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? "" : most->first;
-}
-
-int sizeClassOf(int64_t bytes) {
-    return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1;
-}
 
 /// Bytes that a port carries in one direction. Messages to several neighbours leave by the same port; of a group of
 /// sends and receives half leave and half arrive.
@@ -62,7 +53,7 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
             if (task.step < 0) continue;
             const auto communicator = analysis.facts.communicators.find(task.communicatorId);
             const int members = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
-            Sums& sums = groups[{analysis.layout.role(task), task.op, members, sizeClassOf(task.bytes)}];
+            Sums& sums = groups[{analysis.layout.role(task), task.op, members, text::sizeClassOf(task.bytes)}];
             add(task, rank.rank, members, sums);
             if (communicator != analysis.facts.communicators.end())
                 sums.nodes = std::max(sums.nodes, communicator->second.nodes);
@@ -76,7 +67,7 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
         TrafficSummary row;
         row.use = std::string(toText(use));
         row.op = std::string(store::toText(op));
-        row.dataType = mostCommon(sums.dataTypes);
+        row.dataType = text::mostCommon(sums.dataTypes);
         row.ranks = members;
         row.nodes = sums.nodes;
         row.sizeClass = sizeClass;
@@ -87,8 +78,8 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
         row.exposedTransferNs = sums.exposedTransferNs / share;
         row.exposedWaitNs = sums.exposedWaitNs / share;
         row.busbw = facts::median(std::move(sums.busbws));
-        row.algorithm = mostCommon(sums.algorithms);
-        row.protocol = mostCommon(sums.protocols);
+        row.algorithm = text::mostCommon(sums.algorithms);
+        row.protocol = text::mostCommon(sums.protocols);
         traffic.push_back(std::move(row));
     }
     std::stable_sort(traffic.begin(), traffic.end(), [](const TrafficSummary& a, const TrafficSummary& b) {

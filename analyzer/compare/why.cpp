@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/why.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/compute_growth.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/sentences.h"
+#include "analyzer/compare/side_means.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -125,7 +124,7 @@ struct Case {
 
 // What changed in the job, as facts.
 
-/// What messages take more than their number and their size explain, ns. One takes a start-up and its bytes over the
+/// What messages take more than their number and their size explain, ns. One takes a latency and its bytes over the
 /// link's rate, so that larger ones take less per byte and smaller ones less each: what is slower by both is slower for
 /// another reason.
 double slowerNs(const TrafficSummary& before, const TrafficSummary& after) {
@@ -138,9 +137,9 @@ double slowerNs(const TrafficSummary& before, const TrafficSummary& after) {
 
 std::optional<Messages> messagesOf(const Sides& sides, const std::string& traffic) {
     const std::map<std::string, TrafficSummary> before = byUse(sides.base), after = byUse(sides.now);
-    const auto a = before.find(traffic), b = after.find(traffic);
+    const auto b = after.find(traffic);
     if (b == after.end()) return std::nullopt;
-    Messages messages{a == before.end() ? TrafficSummary{} : a->second, b->second};
+    Messages messages{text::valueAt(before, traffic), b->second};
     messages.excessNs = slowerNs(messages.before, messages.after);
     for (const auto& [key, row] : sides.now.traffic) {
         const auto was = sides.base.traffic.find(key);
@@ -172,8 +171,7 @@ std::vector<std::string> stallFacts(const Sides& sides, double ns) {
         const auto before = sides.base.roles.find(name);
         if (before == sides.base.roles.end()) continue;
         for (const auto& [cause, stallNs] : after.stallByCauseNs) {
-            const auto was = before->second.stallByCauseNs.find(cause);
-            const double more = stallNs - (was == before->second.stallByCauseNs.end() ? 0 : was->second);
+            const double more = stallNs - text::valueAt(before->second.stallByCauseNs, cause);
             most[cause] = std::max(most[cause], {more, name});
         }
     }
@@ -190,11 +188,8 @@ std::vector<std::string> stallFacts(const Sides& sides, double ns) {
 std::string mostExposed(const Sides& sides) {
     const std::map<std::string, TrafficSummary> before = byUse(sides.base);
     std::pair<double, std::string> most;
-    for (const auto& [use, after] : byUse(sides.now)) {
-        const auto was = before.find(use);
-        most =
-            std::max(most, {after.exposedTransferNs - (was == before.end() ? 0 : was->second.exposedTransferNs), use});
-    }
+    for (const auto& [use, after] : byUse(sides.now))
+        most = std::max(most, {after.exposedTransferNs - text::valueAt(before, use).exposedTransferNs, use});
     return most.second;
 }
 
@@ -376,15 +371,11 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
 
 /// Findings that cost more than before, as causes of the row that they cover; the most expensive first.
 std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<AttributionRow>& parts, double ns) {
-    const auto costOn = [](const SideMeans& side, const char* id) {
-        const auto found = side.findingNs.find(id);
-        return found == side.findingNs.end() ? 0 : found->second;
-    };
     std::vector<ChangeCause> causes;
     for (const KindRow& kind : kKinds) {
         if (!kind.diagnosis) continue;
         const char* id = kind.diagnosis->id;
-        const double before = costOn(sides.base, id), after = costOn(sides.now, id);
+        const double before = text::valueAt(sides.base.findingNs, id), after = text::valueAt(sides.now.findingNs, id);
         if (after - before < kWorthACause * ns) continue;
         auto row = std::ranges::find(parts, kind.part, &AttributionRow::part);
         if (row == parts.end()) row = parts.begin();

@@ -7,19 +7,11 @@
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/report/analyze.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
 namespace {
-
-int sizeClassOf(const store::Collective& c) {
-    return c.bytes && *c.bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(*c.bytes)) / 2)) : -1;
-}
-
-std::string sizeClassText(int sizeClass) {
-    if (sizeClass < 0) return "unknown size";
-    return text::bytesText(std::pow(4.0, sizeClass)) + " to " + text::bytesText(std::pow(4.0, sizeClass + 1));
-}
 
 struct Sums {
     int64_t count = 0, bytes = 0, transferNs = 0, timedBytes = 0, waitNs = 0;
@@ -28,12 +20,6 @@ struct Sums {
     std::map<int, int64_t> lastRanks;
     std::map<std::string, int64_t> algorithms, protocols;
 };
-
-std::string mostCommon(const std::map<std::string, int64_t>& counts) {
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? "" : most->first;
-}
 
 }  // namespace
 
@@ -55,7 +41,7 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
         if (!facts.wholeRunIsOneStep &&
             (!c.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)))
             continue;
-        Sums& sum = sums[{c.communicatorId, c.op, sizeClassOf(c)}];
+        Sums& sum = sums[{c.communicatorId, c.op, text::sizeClassOf(c.bytes.value_or(0))}];
         ++sum.count;
         sum.bytes += c.bytes.value_or(0);
         sum.waitNs += waits[c.id].ns;
@@ -82,7 +68,7 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
             row.group = names.at(communicatorId);
         }
         row.op = store::toText(op);
-        row.sizeClass = sizeClassText(sizeClass);
+        row.sizeClass = text::sizeClassText(sizeClass);
         row.count = sum.count;
         if (sizeClass >= 0) row.bytes = sum.bytes;
         if (sum.waits > 0) row.waitNs = sum.waitNs;
@@ -98,8 +84,8 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
             row.algbw = static_cast<double>(sum.timedBytes) / static_cast<double>(sum.transferNs) * 1e9;
             row.busbw = *row.algbw * facts::busFactor(op, row.ranks);
         }
-        row.algorithm = mostCommon(sum.algorithms);
-        row.protocol = mostCommon(sum.protocols);
+        row.algorithm = text::mostCommon(sum.algorithms);
+        row.protocol = text::mostCommon(sum.protocols);
         if (const costs::CostFit* fit = analysis.findFit(communicatorId, op)) {
             row.alphaNs = fit->alphaNs;
             row.crossoverBytes = fit->crossoverBytes();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,20 @@ std::string joined(const Texts& texts, std::string_view between = ", ") {
 template <typename Row>
 std::span<const Row> first(const std::vector<Row>& rows, size_t most) {
     return std::span(rows).first(std::min(rows.size(), most));
+}
+
+/// What a map has at a key; a value of its type that is 0 or empty where it has none.
+template <typename Map>
+typename Map::mapped_type valueAt(const Map& map, const typename Map::key_type& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? typename Map::mapped_type{} : found->second;
+}
+
+/// The key that was counted most often, the first of several; empty when nothing was counted.
+template <typename Count>
+std::string mostCommon(const std::map<std::string, Count>& counts) {
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+    return most == counts.end() ? "" : most->first;
 }
 
 }  // namespace rankscope::text

@@ -61,4 +61,13 @@ std::string ranksText(const std::vector<int>& ranks) {
     return (sorted.size() == 1 ? "rank " : "ranks ") + (text.empty() ? "none" : text);
 }
 
+int sizeClassOf(int64_t bytes) {
+    return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1;
+}
+
+std::string sizeClassText(int sizeClass) {
+    if (sizeClass < 0) return "unknown size";
+    return bytesText(std::pow(4.0, sizeClass)) + " to " + bytesText(std::pow(4.0, sizeClass + 1));
+}
+
 }  // namespace rankscope::text

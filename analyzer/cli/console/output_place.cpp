@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/compare/baseline_folder.h"
+#include "analyzer/compare/summary_file.h"
 #include "analyzer/text/shell_word.h"
 
 namespace rankscope::cli {

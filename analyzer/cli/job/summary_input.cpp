@@ -10,7 +10,6 @@
 #include "analyzer/cli/console/obstacle.h"
 #include "analyzer/cli/job/collect_step.h"
 #include "analyzer/cli/job/run_input.h"
-#include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/shell_word.h"

@@ -12,7 +12,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/compare/comparability.h"
-#include "analyzer/compare/gate.h"
+#include "analyzer/compare/compare.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {

@@ -9,7 +9,6 @@
 #include "analyzer/cli/console/obstacle.h"
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/summary_file.h"
