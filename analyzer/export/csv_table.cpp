@@ -4,7 +4,7 @@
 #include <map>
 #include <ostream>
 
-#include "analyzer/export/export_formats.h"
+#include "analyzer/export/exported_event.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::exports {

@@ -11,7 +11,7 @@
 #include "analyzer/cli/job/collect_step.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/export/export_formats.h"
+#include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/shell_word.h"
