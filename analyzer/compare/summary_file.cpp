@@ -196,7 +196,7 @@ void checkSchema(const Parsed& json, const std::string& origin) {
                            "a baseline file is made by: rankscope baseline save NAME --dir DIR");
     const std::string name = text::shortened(schema->get_ref<const std::string&>(), 100);
     if (name == kSummarySchema) return;
-    if (name.rfind("rankscope.run-summary/", 0) == 0)
+    if (name.starts_with("rankscope.run-summary/"))
         throw SummaryError(
             fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
             "save the baseline anew with this version: rankscope baseline save NAME --dir DIR");

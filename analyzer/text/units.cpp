@@ -47,18 +47,21 @@ std::string percentText(double share) {
     return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string ranksText(const std::vector<int>& ranks) {
-    std::vector<int> sorted = ranks;
-    std::sort(sorted.begin(), sorted.end());
+std::string rangesText(std::vector<int> numbers) {
+    std::sort(numbers.begin(), numbers.end());
     std::string text;
-    for (size_t i = 0; i < sorted.size();) {
+    for (size_t i = 0; i < numbers.size();) {
         size_t last = i;
-        while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
         if (!text.empty()) text += ", ";
-        text += last == i ? std::to_string(sorted[i]) : fmt::format("{}-{}", sorted[i], sorted[last]);
+        text += last == i ? std::to_string(numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
         i = last + 1;
     }
-    return (sorted.size() == 1 ? "rank " : "ranks ") + (text.empty() ? "none" : text);
+    return text;
+}
+
+std::string ranksText(const std::vector<int>& ranks) {
+    return (ranks.size() == 1 ? "rank " : "ranks ") + (ranks.empty() ? "none" : rangesText(ranks));
 }
 
 int sizeClassOf(int64_t bytes) {

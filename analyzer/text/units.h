@@ -12,7 +12,8 @@ std::string bytesText(double bytes);                   // 25 MiB
 std::string durationText(double ns);                   // 12.3 ms
 std::string bandwidthText(double bytesPerSecond);      // 38.4 GB/s, 312 MB/s
 std::string percentText(double share);                 // 12.3 %
-std::string ranksText(const std::vector<int>& ranks);  // "rank 3", "ranks 0-2, 4-7"
+std::string rangesText(std::vector<int> numbers);      // "3", "0-2, 4-7"
+std::string ranksText(const std::vector<int>& ranks);  // "rank 3", "ranks 0-2, 4-7"; "ranks none"
 
 // Messages of like size are told together: those of class n have from 4^n to 4^(n + 1) bytes; -1 is an unknown size.
 int sizeClassOf(int64_t bytes);

@@ -17,6 +17,9 @@ struct InstallLayout {
     std::filesystem::path scenarios;  // share/rankscope/scenarios
 };
 
+// The running binary.
+std::filesystem::path ownProgram();
+
 InstallLayout findInstallLayout();
 
 }  // namespace rankscope::cli

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/doctor/link_checks.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "analyzer/cli/doctor/machine_check.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 #include "injector/machine/device_links.h"
 #include "injector/machine/host_ports.h"
@@ -27,24 +27,11 @@ std::string peakText(const Link& link, const char* of) {
 std::string deviceLinkText(const Link& link) {
     std::string text;
     if (link.kind == LinkKind::nvlink)
-        text = fmt::format("{} NVLink{}{}", link.count, link.count == 1 ? "" : "s",
-                           link.generation ? fmt::format(" of version {}", link.generation) : "");
+        text = text::countedText(link.count, "NVLink") +
+               (link.generation ? fmt::format(" of version {}", link.generation) : "");
     else
         text = fmt::format("PCIe{} x{}", link.generation ? fmt::format(" {}.0", link.generation) : "", link.count);
     return text + ", " + peakText(link, link.kind == LinkKind::nvlink && link.count > 1 ? " together" : "");
-}
-
-// "0-3, 5".
-std::string numbersText(const std::vector<int32_t>& numbers) {
-    std::string text;
-    for (size_t i = 0; i < numbers.size();) {
-        size_t last = i;
-        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]) +
-                (last > i ? fmt::format("-{}", numbers[last]) : "");
-        i = last + 1;
-    }
-    return text;
 }
 
 bool isVirtualRun() {
@@ -69,7 +56,7 @@ MachineCheck checkGpuLinks() {
     std::map<std::string, std::vector<int32_t>> alike;
     for (const auto& [device, text] : byDevice) alike[text].push_back(device);
     for (const auto& [text, devices] : alike)
-        check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", numbersText(devices), text);
+        check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", text::rangesText(devices), text);
     check.ok = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.bytesPerS > 0; });
     if (check.ok) check.cost.clear();
     if (check.found.empty()) check.found = "unknown: NVML tells of no device";

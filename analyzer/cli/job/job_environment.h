@@ -30,6 +30,9 @@ struct JobSettings {
 // The variables that prepareEnvironment sets or changes: what a launcher must pass to other hosts.
 std::vector<std::string> preparedVariables(const JobSettings& settings);
 
+// Sets what --env is given. Throws VerbError (exit code 2) for what is not NAME=VALUE.
+void setVariables(Environment& environment, const std::vector<std::string>& assignments);
+
 // The environment of the job: the present one plus the injector. The user's LD_PRELOAD is kept behind ours.
 // Throws VerbError when a part of the installation that is needed is missing.
 Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& settings);

@@ -13,7 +13,6 @@
 #include <cstring>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/system_call.h"
 
 namespace rankscope::cli {
 namespace {
@@ -121,15 +120,18 @@ Environment currentEnvironment() {
 }
 
 void setVariable(Environment& environment, const std::string& name, const std::string& value) {
-    const std::string prefix = name + "=";
-    std::erase_if(environment, [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
-    environment.push_back(prefix + value);
+    unsetVariable(environment, name);
+    environment.push_back(name + "=" + value);
+}
+
+void unsetVariable(Environment& environment, const std::string& name) {
+    std::erase_if(environment, [prefix = name + "="](const std::string& entry) { return entry.starts_with(prefix); });
 }
 
 std::string getVariable(const Environment& environment, const std::string& name) {
     const std::string prefix = name + "=";
     for (const auto& entry : environment)
-        if (entry.rfind(prefix, 0) == 0) return entry.substr(prefix.size());
+        if (entry.starts_with(prefix)) return entry.substr(prefix.size());
     return {};
 }
 
@@ -148,6 +150,13 @@ std::string findCommand(const std::string& command, const Environment& environme
         begin = end + 1;
     }
     return notExecutable;
+}
+
+std::string requireCommand(const std::string& command, const Environment& environment) {
+    std::string path = findCommand(command, environment);
+    if (path.empty())
+        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", command));
+    return path;
 }
 
 JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs, bool endWithUs) {

@@ -13,8 +13,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_lock.h"
-#include "analyzer/cli/job/live_ranks.h"
-#include "analyzer/cli/job/process_start.h"
+#include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/text/output_file.h"
 
@@ -113,7 +112,7 @@ void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
-        if (name.rfind("trace.db", 0) == 0 || name == "scenario.json" || name.rfind(kDescription, 0) == 0)
+        if (name.starts_with("trace.db") || name == "scenario.json" || name.starts_with(kDescription))
             fs::remove(entry.path());
     }
 }

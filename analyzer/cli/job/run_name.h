@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "analyzer/cli/job/rank_variables.h"
+#include "analyzer/cli/job/launcher.h"
 
 namespace rankscope::cli {
 

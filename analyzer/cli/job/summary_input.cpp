@@ -7,8 +7,7 @@
 #include <filesystem>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/job/timed_job.h"
+#include "analyzer/cli/job/child_program.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/units.h"
@@ -115,8 +115,7 @@ class Rounds {
             if (value)
                 setVariable(environment, name, *value);
             else
-                std::erase_if(environment,
-                              [prefix = name + "="](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
+                unsetVariable(environment, name);
         }
         return environment;
     }

@@ -5,8 +5,8 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
-#include "analyzer/cli/job/collect_step.h"
-#include "analyzer/cli/job/timed_job.h"
+#include "analyzer/cli/job/child_program.h"
+#include "analyzer/cli/job/run_input.h"
 #include "analyzer/recommend/collective_sweep.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/shell_word.h"

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/file_places.h"
 
 namespace rankscope::cli {
 namespace {
@@ -21,11 +19,7 @@ std::string readAll(const std::filesystem::path& file) {
     if (std::filesystem::file_size(file, error) > kMostBytes)
         throw VerbError(kExitInput,
                         fmt::format("{} is larger than {} KiB: not a tuner file", file.string(), kMostBytes / 1024));
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
-    return text.str();
+    return readFile(file);
 }
 
 }  // namespace

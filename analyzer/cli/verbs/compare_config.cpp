@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/file_places.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
@@ -71,9 +71,7 @@ std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::
 std::string checkAcross(const std::string& word) {
     const auto& names = compare::acrossNames();
     if (std::find(names.begin(), names.end(), word) != names.end()) return {};
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    return fmt::format("{} is none of {}", word, all);
+    return fmt::format("{} is none of {}", word, text::joined(names));
 }
 
 void readCompareTable(const std::filesystem::path& file, const toml::table& table, CompareConfig& config) {
@@ -100,14 +98,6 @@ void readCompareTable(const std::filesystem::path& file, const toml::table& tabl
     }
 }
 
-std::string readSettings(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
-    return text.str();
-}
-
 }  // namespace
 
 std::optional<double> parseShare(const std::string& text) {
@@ -122,7 +112,7 @@ std::optional<double> parseShare(const std::string& text) {
 
 CompareConfig readCompareConfig(const std::filesystem::path& file) {
     CompareConfig config;
-    const std::string text = readSettings(file);
+    const std::string text = readFile(file);
     try {
         const toml::table root = toml::parse(text, file.string());
         for (const auto& [name, node] : root) {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/job/program_output.h"
+#include "analyzer/cli/job/child_program.h"
 #include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::cli {

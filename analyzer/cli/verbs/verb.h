@@ -22,6 +22,9 @@ struct Invocation {
     std::function<int()> action;   // returns the exit code
 };
 
+// Leaves `action` in the invocation where the command line names this verb.
+void setAction(CLI::App& verb, Invocation& invocation, std::function<int()> action);
+
 void addRunVerb(CLI::App& app, Invocation& invocation);
 void addCollectVerb(CLI::App& app, Invocation& invocation);
 void addImportVerb(CLI::App& app, Invocation& invocation);

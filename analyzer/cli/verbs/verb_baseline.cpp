@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/compare/comparability.h"
@@ -137,14 +138,12 @@ CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const
                  const std::shared_ptr<BaselineOptions>& options, Act act) {
     auto* sub = verb.add_subcommand(name, description);
     sub->add_option("-d,--dir", options->folder, "Folder of the baseline")->type_name("DIR")->capture_default_str();
-    sub->callback([options, act, &invocation] {
-        invocation.action = [options, act, &invocation] {
-            try {
-                return act(*options, invocation.console);
-            } catch (const compare::SummaryError& error) {
-                throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
-            }
-        };
+    setAction(*sub, invocation, [options, act, &invocation] {
+        try {
+            return act(*options, invocation.console);
+        } catch (const compare::SummaryError& error) {
+            throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
+        }
     });
     return sub;
 }
@@ -159,7 +158,7 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     auto* saving = addAct(*verb, invocation, "save", "Add runs to a baseline", options, save);
     saving->add_option("NAME", options->names, "Runs: names, run directories, .db files, or summaries")->required();
     saving->add_option("--label", options->label, "What the runs are of: a commit, a version")->type_name("TEXT");
-    saving->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
+    addWorkersOption(*saving, options->workers);
     addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
     addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)
         ->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");

@@ -2,18 +2,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
-#include "analyzer/cli/console/output_place.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/compare_config.h"
-#include "analyzer/cli/verbs/comparison_formats.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/compare/compare.h"
+#include "analyzer/compare/renderers.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/shell_word.h"
@@ -22,6 +25,36 @@ namespace rankscope::cli {
 namespace {
 
 constexpr const char* kConfig = "rankscope.toml";
+
+struct Format {
+    std::string_view name;
+    std::string (*render)(const compare::Comparison&);
+};
+
+// Text has colours where it goes to a terminal, and is not among them.
+constexpr std::array<Format, 8> kOthers{{{"json", compare::renderComparisonJson},
+                                         {"md", compare::renderComparisonMarkdown},
+                                         {"junit", compare::renderComparisonJunit},
+                                         {"sarif", compare::renderComparisonSarif},
+                                         {"github", compare::renderComparisonAnnotations},
+                                         {"benchmark", compare::renderComparisonBenchmark},
+                                         {"openmetrics", compare::renderComparisonOpenMetrics},
+                                         {"html", compare::renderComparisonHtml}}};
+
+const std::vector<std::string>& comparisonFormats() {
+    static const std::vector<std::string> kNames = [] {
+        std::vector<std::string> names{"text"};
+        for (const Format& format : kOthers) names.emplace_back(format.name);
+        return names;
+    }();
+    return kNames;
+}
+
+std::string renderComparison(const compare::Comparison& comparison, const std::string& format, bool colour) {
+    for (const Format& other : kOthers)
+        if (other.name == format) return other.render(comparison);
+    return compare::renderComparisonText(comparison, colour);
+}
 
 struct CompareVerbOptions {
     std::vector<std::string> names, base, now;
@@ -68,7 +101,7 @@ Sides sidesOf(const CompareVerbOptions& options, const CompareConfig& config) {
 
 /// "step=3%", or "3%".
 double stepShare(const std::string& text, const char* option) {
-    const std::string value = text.rfind("step=", 0) == 0 ? text.substr(5) : text;
+    const std::string value = text.starts_with("step=") ? text.substr(5) : text;
     const auto share = parseShare(value);
     if (!share || *share > 1)
         throw VerbError(kExitUsage, fmt::format("{} {}: no share of the step from 0% to 100%", option, text),
@@ -161,10 +194,7 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     for (const auto& [format, file] : files) text::writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
     const std::string text = renderComparison(comparison, options.format, !toFile && console.colorOnStdout());
-    if (toFile)
-        text::writeOutputFile(text, options.output);
-    else
-        console.result(text);
+    giveResult(text, options.output, console);
     if (comparison.base.runs.empty())
         console.next(fmt::format("rankscope baseline save {} --dir {}", text::shellWord(sides.now.front()),
                                  sides.baseline.empty() ? "DIR" : text::shellWord(sides.baseline)));
@@ -222,22 +252,18 @@ void addCompareVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--config", options->config, "Settings; ./rankscope.toml when left out")
         ->type_name("FILE")
         ->check(CLI::ExistingFile);
-    verb->add_option("--format", options->format, "Format of the result")
-        ->check(CLI::IsMember(comparisonFormats()))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addFormatOption(*verb, options->format, comparisonFormats(), "Format of the result");
+    addOutputOption(*verb, options->output, "File for the result");
     verb->add_option("--write", options->write, "Also write the result in that format; may be repeated")
         ->type_name("FORMAT=FILE")
         ->allow_extra_args(false);
-    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] {
-            try {
-                return compare(*options, invocation.console);
-            } catch (const compare::CompareError& error) {
-                throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
-            }
-        };
+    addWorkersOption(*verb, options->workers);
+    setAction(*verb, invocation, [options, &invocation] {
+        try {
+            return compare(*options, invocation.console);
+        } catch (const compare::CompareError& error) {
+            throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
+        }
     });
 }
 

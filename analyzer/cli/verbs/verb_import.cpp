@@ -9,10 +9,11 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/job/leftovers.h"
+#include "analyzer/cli/console/options.h"
+#include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/shell_word.h"
 #include "collector/importers/import.h"
 #include "collector/importers/import_error.h"
@@ -85,8 +86,8 @@ int import(const ImportVerbOptions& options, const Console& console) {
     }
     if (onTerminal) std::fputs("\r\033[K", stderr);
     console.note(
-        fmt::format("{}: {} rank{} from {} ({} events, {} kernels{})", options.output, result.ranks.size(),
-                    result.ranks.size() == 1 ? "" : "s", result.source, result.events, result.kernels,
+        fmt::format("{}: {} from {} ({} events, {} kernels{})", options.output,
+                    text::countedText(result.ranks.size(), "rank"), result.source, result.events, result.kernels,
                     result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
     console.next(fmt::format("rankscope analyze {}", text::shellWord(options.output)));
     return kExitOk;
@@ -102,9 +103,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
     addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return import(*options, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return import(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

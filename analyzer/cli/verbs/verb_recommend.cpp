@@ -10,14 +10,12 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/console/output_place.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/recommend/renderers.h"
-#include "analyzer/text/output_file.h"
 #include "analyzer/text/shell_word.h"
 
 namespace rankscope::cli {
@@ -114,10 +112,7 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     }();
     const bool toFile = !options.output.empty();
     const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
-    if (toFile)
-        text::writeOutputFile(text, options.output);
-    else
-        console.result(text);
+    giveResult(text, options.output, console);
     if (const std::string kept = nothingIn(advice, options.format); !kept.empty()) console.note(kept);
     if (options.format != "text") return kExitOk;
     for (const char* format : {"env", "tuner-csv", "deepspeed"})
@@ -135,22 +130,19 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("recommend",
                                     "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
                                     "prefetch; what each gains, how sure that is");
-    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    addRunOption(*verb, options->run);
     verb->add_option(
             "--evidence", options->evidence,
             "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")
         ->type_name("FILE")
         ->expected(1)
         ->take_all();
-    verb->add_option("--format", options->format, "text, json, env, tuner-csv, deepspeed or accelerate")
-        ->check(CLI::IsMember({"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"}))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addFormatOption(*verb, options->format, {"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"},
+                    "text, json, env, tuner-csv, deepspeed or accelerate");
+    addOutputOption(*verb, options->output, "File for the result");
     addLinkOptions(*verb, options->links);
-    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return recommend(*options, invocation.console); };
-    });
+    addWorkersOption(*verb, options->workers);
+    setAction(*verb, invocation, [options, &invocation] { return recommend(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -14,8 +14,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
@@ -134,9 +133,7 @@ void addViewVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("WxH");
     addLinkOptions(*verb, options->links);
     verb->add_flag("--dark", options->dark, "Dark colours");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return view(*options, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return view(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// Options that several verbs take.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
-#include "analyzer/cli/console/console.h"
 #include "analyzer/costs/link_peaks.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rankscope::cli {
 
@@ -20,7 +23,7 @@ struct LinkOptions {
 std::string checkLinks(const std::string& text);
 
 // --links alone, for verbs that store it.
-CLI::Option* addLinksOption(CLI::App& verb, std::string& links);
+void addLinksOption(CLI::App& verb, std::string& links);
 
 // --links and --links-table, for verbs that analyse.
 void addLinkOptions(CLI::App& verb, LinkOptions& options);
@@ -30,5 +33,17 @@ std::string linksOfEnvironment();
 
 // --links, then RANKSCOPE_LINKS, and the tables. Throws VerbError and store::Error.
 costs::LinkSources linkSources(const LinkOptions& options);
+
+// NAME, which must be given: the run that the verb is about.
+void addRunOption(CLI::App& verb, std::string& run);
+
+// --format, one of `formats`; the present value is the default.
+void addFormatOption(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
+                     const std::string& help);
+
+// -o, --output: a file for what would go to stdout.
+void addOutputOption(CLI::App& verb, std::string& file, const std::string& help);
+
+void addWorkersOption(CLI::App& verb, unsigned& workers);
 
 }  // namespace rankscope::cli

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/console/link_options.h"
+#include "analyzer/cli/console/options.h"
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 
 #include "analyzer/cli/console/errors.h"
@@ -20,9 +21,8 @@ std::string checkLinks(const std::string& text) {
                : "no link is told: write for example intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18";
 }
 
-CLI::Option* addLinksOption(CLI::App& verb, std::string& links) {
-    return verb
-        .add_option("--links", links,
+void addLinksOption(CLI::App& verb, std::string& links) {
+    verb.add_option("--links", links,
                     "Link peaks per rank in 1e9 bytes/s, e.g. intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18; "
                     "left out: RANKSCOPE_LINKS")
         ->type_name("SPEC")
@@ -56,6 +56,23 @@ costs::LinkSources linkSources(const LinkOptions& options) {
         recommend::addMeasuredLinks(costs::readNcclTestsTables(source.path, source.hints), sources);
     }
     return sources;
+}
+
+void addRunOption(CLI::App& verb, std::string& run) {
+    verb.add_option("NAME", run, "Run name, run directory or .db file")->required();
+}
+
+void addFormatOption(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
+                     const std::string& help) {
+    verb.add_option("--format", format, help)->check(CLI::IsMember(formats))->capture_default_str();
+}
+
+void addOutputOption(CLI::App& verb, std::string& file, const std::string& help) {
+    verb.add_option("-o,--output", file, help + "; stdout when left out")->type_name("FILE");
+}
+
+void addWorkersOption(CLI::App& verb, unsigned& workers) {
+    verb.add_option("--workers", workers, "Threads; 0: one per core")->capture_default_str();
 }
 
 }  // namespace rankscope::cli

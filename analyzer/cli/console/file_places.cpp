@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/console/output_place.h"
+#include "analyzer/cli/console/file_places.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
+#include <system_error>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/text/output_file.h"
 #include "analyzer/text/shell_word.h"
 
 namespace rankscope::cli {
@@ -40,6 +46,33 @@ bool isReadFrom(const fs::path& output, const fs::path& input) {
 
 }  // namespace
 
+namespace fs = std::filesystem;
+
+std::string obstacleAt(const fs::path& place) {
+    std::error_code error;
+    const fs::file_type type = fs::status(place, error).type();
+    const auto unreadable = [](int code) {
+        return fmt::format("cannot be read: {}", std::generic_category().message(code));
+    };
+    switch (type) {
+        case fs::file_type::not_found:
+            if (error == std::errc::not_a_directory) return unreadable(ENOTDIR);
+            return fs::is_symlink(fs::symlink_status(place, error)) ? "is a link to nothing" : "";
+        case fs::file_type::none:
+            return unreadable(error.value());  // a loop of links, a folder above it that is closed
+        case fs::file_type::regular:
+            return access(place.c_str(), R_OK) == 0 ? "" : unreadable(errno);
+        case fs::file_type::directory:
+            return access(place.c_str(), X_OK) == 0 ? "" : unreadable(errno);
+        case fs::file_type::fifo:
+            return "is a pipe";
+        case fs::file_type::socket:
+            return "is a socket";
+        default:
+            return "is a device";
+    }
+}
+
 void checkOutput(const std::string& output, const std::vector<std::string>& inputs) {
     if (output == "-") return;  // stdout
     std::error_code ignored;
@@ -68,6 +101,21 @@ void requireDifferentFiles(const std::vector<std::string>& outputs) {
             throw VerbError(kExitUsage, fmt::format("{} is written twice: the second would replace the first", output),
                             "give each format a file of its own");
     }
+}
+
+std::string readFile(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
+    return text.str();
+}
+
+void giveResult(const std::string& text, const std::string& file, const Console& console) {
+    if (file.empty())
+        console.result(text);
+    else
+        text::writeOutputFile(text, file);
 }
 
 }  // namespace rankscope::cli
