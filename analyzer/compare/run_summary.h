@@ -56,6 +56,34 @@ struct TrafficSummary {
     std::string algorithm, protocol;
 };
 
+/// A number of a row: its name in a summary file, in the order of the file.
+template <typename Row>
+struct NumberField {
+    const char* name;
+    double Row::*member;
+    bool maySink = false;  // below 0: an estimate around none
+};
+
+inline constexpr NumberField<RoleSummary> kRoleNumbers[] = {{"step_ns", &RoleSummary::stepNs},
+                                                            {"compute_ns", &RoleSummary::computeNs},
+                                                            {"exposed_wait_ns", &RoleSummary::exposedWaitNs},
+                                                            {"exposed_transfer_ns", &RoleSummary::exposedTransferNs},
+                                                            {"overlapped_comm_ns", &RoleSummary::overlappedCommNs},
+                                                            {"memory_ns", &RoleSummary::memoryNs},
+                                                            {"idle_ns", &RoleSummary::idleNs},
+                                                            {"receive_wait_ns", &RoleSummary::receiveWaitNs},
+                                                            {"slowed_ns", &RoleSummary::slowedNs, true},
+                                                            {"kernels", &RoleSummary::kernels}};
+
+inline constexpr NumberField<TrafficSummary> kTrafficNumbers[] = {
+    {"count", &TrafficSummary::count},
+    {"bytes", &TrafficSummary::bytes},
+    {"transfer_ns", &TrafficSummary::transferNs, true},
+    {"wait_ns", &TrafficSummary::waitNs},
+    {"exposed_transfer_ns", &TrafficSummary::exposedTransferNs},
+    {"exposed_wait_ns", &TrafficSummary::exposedWaitNs},
+    {"busbw", &TrafficSummary::busbw}};
+
 struct KernelSummary {
     std::string name;  // readable
     double count = 0;  // per step, mean over ranks

@@ -20,10 +20,7 @@ void add(const RoleSummary& from, double share, RoleSummary& to) {
     to.rank = from.rank;
     to.stage = from.stage;
     to.host = from.host;
-    for (double RoleSummary::*part :
-         {&RoleSummary::stepNs, &RoleSummary::computeNs, &RoleSummary::exposedWaitNs, &RoleSummary::exposedTransferNs,
-          &RoleSummary::overlappedCommNs, &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::kernels})
-        to.*part += share * from.*part;
+    for (const auto& field : kRoleNumbers) to.*field.member += share * from.*field.member;
     for (const auto& [name, work] : from.work) {
         to.work[name].ns += share * work.ns;
         to.work[name].blocks += share * work.blocks;
@@ -41,10 +38,7 @@ void add(const TrafficSummary& from, double share, TrafficSummary& to) {
     if (!from.dataType.empty()) to.dataType = from.dataType;
     if (!from.algorithm.empty()) to.algorithm = from.algorithm;
     if (!from.protocol.empty()) to.protocol = from.protocol;
-    for (double TrafficSummary::*part :
-         {&TrafficSummary::count, &TrafficSummary::bytes, &TrafficSummary::transferNs, &TrafficSummary::waitNs,
-          &TrafficSummary::exposedTransferNs, &TrafficSummary::exposedWaitNs, &TrafficSummary::busbw})
-        to.*part += share * from.*part;
+    for (const auto& field : kTrafficNumbers) to.*field.member += share * from.*field.member;
 }
 
 std::set<std::string> roleNames(const RunSummary& run) {

@@ -50,44 +50,35 @@ Json workJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels
     return json;
 }
 
+template <typename Row, size_t Size>
+void addNumbers(const Row& row, const NumberField<Row> (&fields)[Size], Json& json) {
+    for (const NumberField<Row>& field : fields) json[field.name] = rounded(row.*field.member);
+}
+
+template <typename Row, size_t Size>
+void readNumbers(const SummaryObject& r, const NumberField<Row> (&fields)[Size], Row& row) {
+    for (const NumberField<Row>& field : fields)
+        row.*field.member = field.maySink ? r.signedNumber(field.name) : r.number(field.name);
+}
+
 Json roleJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels) {
-    return {{"role", role.role},
-            {"rank", role.rank},
-            {"stage", role.stage},
-            {"host", role.host},
-            {"step_ns", rounded(role.stepNs)},
-            {"compute_ns", rounded(role.computeNs)},
-            {"exposed_wait_ns", rounded(role.exposedWaitNs)},
-            {"exposed_transfer_ns", rounded(role.exposedTransferNs)},
-            {"overlapped_comm_ns", rounded(role.overlappedCommNs)},
-            {"memory_ns", rounded(role.memoryNs)},
-            {"idle_ns", rounded(role.idleNs)},
-            {"receive_wait_ns", rounded(role.receiveWaitNs)},
-            {"slowed_ns", rounded(role.slowedNs)},
-            {"kernels", rounded(role.kernels)},
-            {"idle_by_cause_ns", numbersJson(role.idleByCauseNs)},
-            {"stall_by_cause_ns", numbersJson(role.stallByCauseNs)},
-            {"path_ns", numbersJson(role.pathNs)},
-            {"kernel_ns", workJson(role, kernels, &KernelWork::ns)},
-            {"kernel_blocks", workJson(role, kernels, &KernelWork::blocks)}};
+    Json json = {{"role", role.role}, {"rank", role.rank}, {"stage", role.stage}, {"host", role.host}};
+    addNumbers(role, kRoleNumbers, json);
+    json["idle_by_cause_ns"] = numbersJson(role.idleByCauseNs);
+    json["stall_by_cause_ns"] = numbersJson(role.stallByCauseNs);
+    json["path_ns"] = numbersJson(role.pathNs);
+    json["kernel_ns"] = workJson(role, kernels, &KernelWork::ns);
+    json["kernel_blocks"] = workJson(role, kernels, &KernelWork::blocks);
+    return json;
 }
 
 Json trafficJson(const TrafficSummary& row) {
-    return {{"use", row.use},
-            {"op", row.op},
-            {"dtype", row.dataType},
-            {"ranks", row.ranks},
-            {"nodes", row.nodes},
-            {"size_class", row.sizeClass},
-            {"count", rounded(row.count)},
-            {"bytes", rounded(row.bytes)},
-            {"transfer_ns", rounded(row.transferNs)},
-            {"wait_ns", rounded(row.waitNs)},
-            {"exposed_transfer_ns", rounded(row.exposedTransferNs)},
-            {"exposed_wait_ns", rounded(row.exposedWaitNs)},
-            {"busbw", rounded(row.busbw)},
-            {"algo", row.algorithm},
-            {"proto", row.protocol}};
+    Json json = {{"use", row.use},     {"op", row.op},       {"dtype", row.dataType},
+                 {"ranks", row.ranks}, {"nodes", row.nodes}, {"size_class", row.sizeClass}};
+    addNumbers(row, kTrafficNumbers, json);
+    json["algo"] = row.algorithm;
+    json["proto"] = row.protocol;
+    return json;
 }
 
 Json findingJson(const FindingSummary& row) {
@@ -136,16 +127,7 @@ RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& k
     role.rank = r.whole("rank");
     role.stage = r.whole("stage", -1);
     role.host = r.text("host");
-    role.stepNs = r.number("step_ns");
-    role.computeNs = r.number("compute_ns");
-    role.exposedWaitNs = r.number("exposed_wait_ns");
-    role.exposedTransferNs = r.number("exposed_transfer_ns");
-    role.overlappedCommNs = r.number("overlapped_comm_ns");
-    role.memoryNs = r.number("memory_ns");
-    role.idleNs = r.number("idle_ns");
-    role.receiveWaitNs = r.number("receive_wait_ns");
-    role.slowedNs = r.signedNumber("slowed_ns");  // an estimate around none
-    role.kernels = r.number("kernels");
+    readNumbers(r, kRoleNumbers, role);
     role.idleByCauseNs = r.times("idle_by_cause_ns");
     role.stallByCauseNs = r.numbers("stall_by_cause_ns");
     role.pathNs = r.numbers("path_ns");
@@ -163,13 +145,7 @@ TrafficSummary readTraffic(const SummaryObject& r) {
     row.ranks = r.whole("ranks");
     row.nodes = r.whole("nodes");
     row.sizeClass = std::min(r.whole("size_class", -1), kLargestSizeClass);
-    row.count = r.number("count");
-    row.bytes = r.number("bytes");
-    row.transferNs = r.signedNumber("transfer_ns");
-    row.waitNs = r.number("wait_ns");
-    row.exposedTransferNs = r.number("exposed_transfer_ns");
-    row.exposedWaitNs = r.number("exposed_wait_ns");
-    row.busbw = r.number("busbw");
+    readNumbers(r, kTrafficNumbers, row);
     row.algorithm = r.text("algo");
     row.protocol = r.text("proto");
     return row;

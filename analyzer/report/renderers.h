@@ -11,8 +11,7 @@ namespace rankscope::report {
 
 struct TextStyle {
     bool colour = false;
-    size_t mostRankRows = 16;  // a breakdown of more ranks is summed up
-    std::string runName;       // of the run in the commands that are named, as its user typed it; empty: its own
+    std::string runName;  // of the run in the commands that are named, as its user typed it; empty: its own
 };
 
 std::string renderText(const Report& report, const TextStyle& style = {});

@@ -115,14 +115,15 @@ std::string shareRow(const std::string& who, const facts::Attribution& a, bool s
                        transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
 }
 
-void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint, std::string& out) {
+void addBreakdown(const Report& r, const Painter& paint, std::string& out) {
+    constexpr size_t kMostRankRows = 16;  // a breakdown of more ranks is summed up
     if (r.breakdown.empty() || r.run.stepNs <= 0) return;
     out += "\n" + paint.bold("Where the time goes") +
            ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
     out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting",
                                          "transfer", "memory", "idle", "hidden comm")) +
            "\n";
-    if (r.breakdown.size() <= style.mostRankRows) {
+    if (r.breakdown.size() <= kMostRankRows) {
         for (const BreakdownRow& row : r.breakdown)
             out += shareRow(std::to_string(row.rank), row.total, row.splitKnown);
     } else {
@@ -213,7 +214,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
             out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }
     addNotJudged(r, paint, out);
-    addBreakdown(r, style, paint, out);
+    addBreakdown(r, paint, out);
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);

@@ -93,7 +93,7 @@ class Rounds {
     }
 
     TunedRun runOnce(const std::string& name, const TuneCandidate* candidate, const std::string& tunerFile) {
-        const ProcessToStart process{m_plan.command(name, candidate, tunerFile), environmentFor(candidate)};
+        const ProcessToStart process{m_plan.command(name, tunerFile), environmentFor(candidate)};
         const fs::path log = m_plan.folder / (name + ".log");
         const TimedEnd end = runTimed(process, log, limitS());
         if (end.interruptedBy != 0) endLike({0, end.interruptedBy});

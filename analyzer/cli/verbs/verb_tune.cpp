@@ -215,14 +215,14 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
     plan.environment = environment;
     plan.budgetS = options.budgetS;
     plan.limitS = options.limitS;
-    plan.command = [&](const std::string& run, const TuneCandidate*, const std::string& tunerFile) {
+    plan.command = [&](const std::string& run, const std::string& tunerFile) {
         return commandOf(options, job, folder / run, tunerFile);
     };
     measureRounds(plan, report.result, report.notes, console);
     keepWinner(folder, report);
-    const std::string json = recommend::renderTuneJson(report);
-    text::writeOutputFile(json, (folder / "tune.json").string());
-    console.result(options.format == "json" ? json : recommend::renderTuneText(report));
+    const std::string document = recommend::renderTuneJson(report);
+    text::writeOutputFile(document, (folder / "tune.json").string());
+    console.result(options.format == "json" ? document : recommend::renderTuneText(report));
     sayNext(report, console);
     return kExitOk;
 }
