@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/compare/comparability.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/compare/step_time.h"

@@ -9,7 +9,6 @@
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
-#include "analyzer/compare/step_time.h"
 #include "analyzer/facts/student_t.h"
 #include "analyzer/text/units.h"
 

@@ -2,7 +2,6 @@
 // What CI services read: JUnit XML, and workflow commands of GitHub Actions.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "analyzer/compare/renderers.h"

@@ -12,6 +12,7 @@
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {

@@ -2,7 +2,6 @@
 // Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS standard.
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <map>
 
 #include "analyzer/compare/renderers.h"

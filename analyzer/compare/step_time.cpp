@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"

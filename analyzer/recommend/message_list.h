@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "analyzer/costs/collective_cost.h"

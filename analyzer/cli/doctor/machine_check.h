@@ -18,8 +18,4 @@ struct MachineCheck {
 
 std::vector<MachineCheck> checkMachine(const InstallLayout& layout);
 
-// The links that a recording on this machine would hold, read by the injector's own code.
-MachineCheck checkGpuLinks();
-MachineCheck checkNetworkLinks();
-
 }  // namespace rankscope::cli

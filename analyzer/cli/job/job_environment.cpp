@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "analyzer/cli/console/errors.h"
 
 namespace rankscope::cli {

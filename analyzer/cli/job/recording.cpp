@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <vector>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/shared_library.h"

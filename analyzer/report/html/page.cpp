@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/text/plain_text.h"
+
 namespace rankscope::report::html {
 
 namespace {

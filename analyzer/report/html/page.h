@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/text/plain_text.h"
-
 namespace rankscope::report::html {
 
 enum class Mood { good, warn, bad };

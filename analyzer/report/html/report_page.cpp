@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
