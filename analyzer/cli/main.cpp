@@ -19,13 +19,13 @@ using namespace rankscope::cli;
 // Everything behind the first `--` is the job's command, untouched.
 std::vector<std::string> splitOffJob(int argc, char** argv, Invocation& invocation) {
     std::vector<std::string> words(argv + 1, argv + argc);
-    const auto mark = std::find(words.begin(), words.end(), "--");
+    const auto mark = std::ranges::find(words, "--");
     if (mark != words.end()) {
         invocation.hasJobMark = true;
         invocation.job.assign(mark + 1, words.end());
         words.erase(mark, words.end());
     }
-    std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
+    std::ranges::reverse(words);  // the order in which CLI11 takes a vector
     return words;
 }
 
@@ -75,13 +75,14 @@ std::string didYouMean(const std::string& word, const std::vector<std::string>& 
     return near.empty() ? std::string() : fmt::format("did you mean {}? ", near);
 }
 
-// What CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word first.
+// Returns what CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word
+// first.
 std::vector<std::string> unexpectedWords(const std::string& message) {
     const size_t colon = message.find(": ");
     if (colon == std::string::npos) return {};
     std::istringstream list(message.substr(colon + 2));
     std::vector<std::string> words{std::istream_iterator<std::string>(list), {}};
-    std::reverse(words.begin(), words.end());
+    std::ranges::reverse(words);
     return words;
 }
 

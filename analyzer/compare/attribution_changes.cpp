@@ -16,9 +16,9 @@ namespace {
 
 using text::valueAt;
 
-// Of the way from the middle rank to the one that grew most: those beyond are where it happens.
+// Is a share of the way from the middle rank to the one that grew most: those beyond it are where it happens.
 constexpr double kStandsOut = 0.5;
-// Of the largest growth: when the middle rank has more than the rest of it, everyone grew.
+// Is a share of the largest growth: when the middle rank has more than the rest of it, everyone grew.
 constexpr double kNotEveryone = 0.35;
 constexpr size_t kMostDetails = 3;
 constexpr double kResidue = 1e-9;  // of all that is added up: what the rounding of sums leaves
@@ -33,7 +33,7 @@ std::set<std::string> keysOf(const std::map<std::string, double>& a, const std::
     return keys;
 }
 
-/// The texts of the largest changes.
+/// Returns the texts of the largest changes.
 std::vector<std::string> largest(std::vector<std::pair<double, std::string>> changes) {
     std::ranges::stable_sort(changes, std::greater{}, [](const auto& change) { return change.first; });
     std::vector<std::string> texts;
@@ -41,7 +41,7 @@ std::vector<std::string> largest(std::vector<std::pair<double, std::string>> cha
     return texts;
 }
 
-/// Kernels by name, in ns per step: means over the ranks of `roles`, over all ranks where there are none.
+/// Returns kernels by name, in ns per step: means over the ranks of `roles`, over all ranks where there are none.
 std::map<std::string, double> kernelTimes(const SideMeans& side, const std::vector<std::string>& roles) {
     std::map<std::string, double> times;
     if (roles.empty())
@@ -53,7 +53,7 @@ std::map<std::string, double> kernelTimes(const SideMeans& side, const std::vect
     return times;
 }
 
-/// The kernels of the ranks where it happens that changed most in the direction of the change.
+/// Names the kernels of the ranks where it happens that changed most in the direction of the change.
 std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now,
                                        const std::vector<std::string>& roles, double direction) {
     const std::map<std::string, double> before = kernelTimes(base, roles), after = kernelTimes(now, roles);
@@ -135,7 +135,7 @@ std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now
     return rows;
 }
 
-/// Without critical paths: the rank that waits least sets the pace.
+/// Takes the rank that waits least, which sets the pace, where there are no critical paths.
 std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans& now) {
     const RoleSummary *before = nullptr, *after = nullptr;
     for (const auto& [name, role] : now.roles) {
@@ -171,7 +171,7 @@ std::string_view attributionScope(const std::vector<AttributionRow>& rows) {
         return !row.traffic.empty() || row.what.starts_with(kComputeRow) || row.part == StepPart::host ||
                row.part == StepPart::launch || row.part == StepPart::gap;
     };
-    return std::any_of(rows.begin(), rows.end(), ofAPath) ? "on the critical path" : "of the rank that waits least";
+    return std::ranges::any_of(rows, ofAPath) ? "on the critical path" : "of the rank that waits least";
 }
 
 std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part,
@@ -183,7 +183,7 @@ std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& n
             growth.emplace_back((role.*part - before->second.*part) * (shrank ? -1 : 1), name);
     }
     if (growth.size() < 2) return {};
-    std::sort(growth.begin(), growth.end());
+    std::ranges::sort(growth);
     const double most = growth.back().first, middle = growth[(growth.size() - 1) / 2].first;
     if (most <= 0 || most - middle < kNotEveryone * most) return {};
     std::vector<std::string> roles;
@@ -201,12 +201,12 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
         ranks.push_back(role->second.rank);
         stages.insert(role->second.stage);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     if (ranks.empty()) return std::string(kAllRanks);
     std::string text = text::ranksText(ranks);
     if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
-    const auto inStage = std::count_if(side.roles.begin(), side.roles.end(),
-                                       [&](const auto& role) { return role.second.stage == *stages.begin(); });
+    const auto inStage =
+        std::ranges::count_if(side.roles, [&](const auto& role) { return role.second.stage == *stages.begin(); });
     if (stages.size() == 1 && *stages.begin() >= 0 && inStage == static_cast<long>(ranks.size()))
         return fmt::format("{} (stage {})", text, *stages.begin());
     return text;
@@ -222,8 +222,8 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
         size += std::abs(row.ns);
         kept.push_back(std::move(row));
     }
-    std::stable_sort(kept.begin(), kept.end(),
-                     [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
+    std::ranges::stable_sort(
+        kept, [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
     const double outliersNs =
         base.meanStepNs > 0 && now.meanStepNs > 0 ? changeNs - (now.meanStepNs - base.meanStepNs) : 0;
     if (std::abs(outliersNs) > kOutliersCount * std::abs(changeNs)) {

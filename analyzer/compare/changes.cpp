@@ -33,7 +33,7 @@ BreakdownSide sideOf(const RoleSummary& role) {
 
 using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles
 
-/// One finding on one side.
+/// Sums up one finding on one side.
 struct OnSide {
     int runs = 0;  // that have it as a finding
     double costNs =
@@ -47,7 +47,7 @@ std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
     for (const RunSummary& run : runs) {
         for (const FindingSummary& finding : run.findings) {
             std::vector<std::string> roles = finding.roles;
-            std::sort(roles.begin(), roles.end());
+            std::ranges::sort(roles);
             OnSide& side = all[{finding.id, roles}];
             side.runs += finding.verdict == "found";
             side.costNs += finding.costNs.value_or(0);
@@ -102,7 +102,7 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
     gather(now, &CollectiveChange::now);
     std::vector<CollectiveChange> sorted;
     for (auto& [key, row] : rows) sorted.push_back(std::move(row));
-    std::stable_sort(sorted.begin(), sorted.end(), [](const CollectiveChange& a, const CollectiveChange& b) {
+    std::ranges::stable_sort(sorted, [](const CollectiveChange& a, const CollectiveChange& b) {
         return std::max(timeOf(a.base), timeOf(a.now)) > std::max(timeOf(b.base), timeOf(b.now));
     });
     return sorted;
@@ -118,9 +118,8 @@ std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans&
         row.deltaNs = (row.now ? row.now->ns : 0) - (row.base ? row.base->ns : 0);
         sorted.push_back(std::move(row));
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) {
-        return std::abs(a.deltaNs) > std::abs(b.deltaNs);
-    });
+    std::ranges::stable_sort(
+        sorted, [](const KernelChange& a, const KernelChange& b) { return std::abs(a.deltaNs) > std::abs(b.deltaNs); });
     return sorted;
 }
 
@@ -170,7 +169,7 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
     const auto cost = [](const FindingChange& row) {
         return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0));
     };
-    std::stable_sort(rows.begin(), rows.end(), [&](const FindingChange& a, const FindingChange& b) {
+    std::ranges::stable_sort(rows, [&](const FindingChange& a, const FindingChange& b) {
         return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : cost(a) > cost(b);
     });
     return rows;

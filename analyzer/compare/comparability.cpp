@@ -16,7 +16,7 @@ namespace {
 
 enum class Consequence { refuse, refuseCategories, note };
 
-/// What is compared of two environments. An unknown value differs from nothing.
+/// Names what is compared of two environments. An unknown value differs from nothing.
 struct Rule {
     const char* key;     // of RunSummary::environment
     const char* across;  // name for --across; empty: cannot be chosen

@@ -16,7 +16,7 @@
 namespace rankscope::compare {
 namespace {
 
-/// The same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
+/// Is the same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
 /// nanosecond: they began at other times.
 std::string identityOf(const RunSummary& run) {
     return fmt::format("{} {}", summaryId(run), run.startUnixNs);
@@ -67,7 +67,7 @@ ComparedSide sideOf(const std::vector<RunSummary>& runs) {
         row.stepsPerSample = run.stepsPerSample;
         side.runs.push_back(std::move(row));
         for (const std::string& host : run.hosts)
-            if (std::find(side.hosts.begin(), side.hosts.end(), host) == side.hosts.end()) side.hosts.push_back(host);
+            if (std::ranges::find(side.hosts, host) == side.hosts.end()) side.hosts.push_back(host);
     }
     if (runs.empty()) return side;
     side.environment = runs.front().environment;
@@ -86,7 +86,7 @@ void setTypicalSteps(const std::vector<RunSummary>& runs, const std::string& est
     for (size_t i = 0; i < side.runs.size(); ++i) side.runs[i].stepNs = typical[i];
 }
 
-/// Of the runs with their trace at hand the one whose step is the most typical stands for the side.
+/// Lets the run stand for the side, of those with their trace at hand, whose step is the most typical for the side.
 void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
     double sum = 0;
     for (const ComparedRun& run : side.runs) sum += run.stepNs;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/compare/comparability.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/compare/step_time.h"
@@ -18,7 +19,7 @@ struct GateOptions {
     std::vector<std::string> allow;  // diagnoses, or patterns, that fail nothing
 };
 
-/// What is wrong with a word of failOn or allow; empty: nothing. Checked against the catalogue.
+/// Says what is wrong with a word of failOn or allow; empty: nothing. Checked against the catalogue.
 std::string checkFailOn(const std::string& word);
 std::string checkAllow(const std::string& word);
 
@@ -33,9 +34,9 @@ struct CompareOptions {
     std::set<std::string> across;  // acrossNames(): differences that do not forbid to compare
 };
 
-/// All of it, however much there is: each format says what it leaves out. A run that was given twice on a side counts
-/// once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of the
-/// gate). Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of
+/// Compares all of it, however much there is: each format says what it leaves out. A run that was given twice on a side
+/// counts once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of
+/// the gate). Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of
 /// different kinds.
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options);
 

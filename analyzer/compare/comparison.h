@@ -19,7 +19,7 @@ namespace rankscope::compare {
 inline constexpr double kConfidence = 0.95;   // of every interval and every claim
 inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
 
-/// One run as it went into the comparison.
+/// Is one run as it went into the comparison.
 struct ComparedRun {
     std::string name;
     std::string label;            // what it was saved under in a baseline: a commit, say; empty: none
@@ -102,13 +102,14 @@ struct MetricChange {
     std::string refused;  // why it is not compared; empty: it is
 };
 
-/// Where a step of one rank goes, mean over the runs of a side. The overlapped communication is part of the compute.
+/// Tells where a step of one rank goes, mean over the runs of a side. The overlapped communication is part of the
+/// compute.
 struct BreakdownSide {
     double stepNs = 0, computeNs = 0, overlappedCommNs = 0, exposedTransferNs = 0, exposedWaitNs = 0, memoryNs = 0,
            idleNs = 0;
 };
 
-/// One rank of both sides, known by its place in the layout.
+/// Is one rank of both sides, known by its place in the layout.
 struct BreakdownChange {
     std::string role;  // "pp 1, dp 0"
     int rank = 0;      // of the new side where it has it
@@ -181,7 +182,7 @@ struct AttributionRow {
     std::string traffic = {};          // of a transfer on critical paths: trafficName()
 };
 
-/// What can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
+/// Names what can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
 enum class CauseKind : uint8_t {
     unknown,
     straggler,
@@ -211,7 +212,7 @@ enum class CauseKind : uint8_t {
 };
 std::string_view toText(CauseKind kind);  // "slow_node"
 
-/// What made the difference, in one line.
+/// Tells what made the difference, in one line.
 struct ChangeCause {
     CauseKind kind = CauseKind::unknown;
     std::string text;       // a sentence

@@ -222,7 +222,7 @@ std::string renderComparisonBenchmark(const Comparison& c) {
     Json benchmarks = Json::array();
     addSide("base", c.base, benchmarks);
     addSide("new", c.now, benchmarks);
-    // What else takes time: means over the runs of a side.
+    // The rest is what else takes time: means over the runs of a side.
     for (const MetricChange& metric : c.metrics) {
         if (metric.unit != "ns" || metric.name.ends_with("step"))
             continue;  // "mean step/new" would be found by whoever asks for step/new, which tells it already

@@ -37,7 +37,7 @@ double mean(const std::vector<double>& values) {
     return values.empty() ? 0 : sideOf(values).mean;
 }
 
-/// What a change is measured by: the step for times, the whole for shares, itself for others.
+/// Returns what a change is measured by: the step for times, the whole for shares, itself for others.
 double scaleOf(const Samples& samples, double stepNs) {
     const std::string unit = samples.first.unit;
     if (unit == "ns") return stepNs;
@@ -98,10 +98,9 @@ void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
     }
 }
 
-/// Of a pipeline: what its ranks are idle or wait to receive, share of the step.
+/// Adds what the ranks of a pipeline are idle or wait to receive, as a share of the step.
 void addBubble(const RunSummary& run, std::vector<MetricValue>& values) {
-    if (std::none_of(run.roles.begin(), run.roles.end(), [](const RoleSummary& role) { return role.stage > 0; }))
-        return;
+    if (std::ranges::none_of(run.roles, [](const RoleSummary& role) { return role.stage > 0; })) return;
     const double step = roleMean(run, &RoleSummary::stepNs);
     if (step > 0)
         values.push_back({"bubble", "share", false, true,
@@ -124,7 +123,7 @@ std::vector<double> holm(std::vector<double> pValues) {
     std::vector<size_t> order;
     for (size_t i = 0; i < pValues.size(); ++i)
         if (!std::isnan(pValues[i])) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pValues[a] < pValues[b]; });
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return pValues[a] < pValues[b]; });
     double highest = 0;
     for (size_t i = 0; i < order.size(); ++i) {
         highest = std::max(highest, std::min(1.0, pValues[order[i]] * static_cast<double>(order.size() - i)));

@@ -25,7 +25,7 @@ Json text(const std::string& words) {
     return {{"text", text::plainText(words)}};
 }
 
-/// The same for the same finding from run to run: numbers in its cause do not matter.
+/// Is the same for the same finding from run to run: numbers in its cause do not matter.
 std::string fingerprint(const std::string& identity) {
     return fmt::format("{:016x}", contentHash(identity));
 }

@@ -45,7 +45,7 @@ size_t trimmedCount(size_t steps) {
     return std::max<size_t>(1, static_cast<size_t>(kTrimmed * static_cast<double>(steps)));
 }
 
-/// Of one step, as a share of the run's typical one, over runs that have more than one.
+/// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one.
 class StepVariance {
   public:
     void add(const StepSample& run, const RunLocation& location) {
@@ -109,7 +109,7 @@ std::optional<StepModes> findModes(std::vector<double> steps) {
     const auto fewest = std::max<size_t>(
         kFewestOfAKind, static_cast<size_t>(std::ceil(kRareShare * static_cast<double>(steps.size()))));
     if (steps.size() < 2 * fewest || steps.size() < kFewestToSplit) return std::nullopt;
-    std::sort(steps.begin(), steps.end());
+    std::ranges::sort(steps);
     std::vector<double> sums(steps.size() + 1), squares(steps.size() + 1);
     const double centre = mean(steps);  // sums of squares around it lose no digits
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -143,7 +143,7 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     if (steps.empty()) return {};
     const size_t trimmed = estimator == StepEstimator::mean ? 0 : trimmedCount(steps.size());
     std::vector<double> sorted = steps;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const double low = sorted[trimmed], high = sorted[sorted.size() - 1 - trimmed];
     std::vector<double> winsorised = steps;  // in their order, for the batches
     for (double& value : winsorised) value = std::clamp(value, low, high);

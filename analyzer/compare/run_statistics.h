@@ -94,7 +94,8 @@ struct DifferenceNoise {
 /// differ by more than chance (F test, 5 %) and their own count, the degrees of freedom are Welch's.
 DifferenceNoise noiseOf(const Side& base, const Side& now, double floor = kNoiseFloor);
 
-/// The same sides with `more` runs on each, and noise between runs that is `scale` times the variance estimated.
+/// Returns the same sides with `more` runs on each, and noise between runs that is `scale` times the variance
+/// estimated.
 TwoSides withMoreRuns(const TwoSides& sides, int more, double scale);
 
 }  // namespace rankscope::compare

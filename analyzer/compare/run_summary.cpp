@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "analyzer/costs/nccl_version.h"
@@ -135,8 +136,8 @@ void setRoles(const job::Analysis& analysis, const report::Report& report, RunSu
     for (const facts::RankSummary& rank : analysis.ranks) {
         const auto row = rows.find(rank.rank);
         const facts::RankFacts* facts = analysis.facts.findRank(rank.rank);
-        const auto steps = std::count_if(facts->steps.begin(), facts->steps.end(),
-                                         [](const facts::StepWindow& step) { return !step.warmUp; });
+        const auto steps =
+            std::ranges::count_if(facts->steps, [](const facts::StepWindow& step) { return !step.warmUp; });
         if (row == rows.end() || steps == 0) continue;
         RoleSummary role = roleOf(analysis, rank, *row->second, static_cast<double>(steps));
         role.role = names.at(rank.rank);
@@ -175,8 +176,7 @@ void setKernels(const job::Analysis& analysis, RunSummary& summary) {
         kernel.name = name;
         summary.kernels.push_back(kernel);
     }
-    std::stable_sort(summary.kernels.begin(), summary.kernels.end(),
-                     [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
+    std::ranges::stable_sort(summary.kernels, std::greater{}, &KernelSummary::ns);
     if (summary.kernels.size() <= RunSummary::kMostKernels) return;
     KernelSummary others{"all others", 0, 0};
     for (size_t i = RunSummary::kMostKernels - 1; i < summary.kernels.size(); ++i) {
@@ -187,7 +187,7 @@ void setKernels(const job::Analysis& analysis, RunSummary& summary) {
     summary.kernels.push_back(others);
 }
 
-/// What each rank does of the kernels that the job spends most time in.
+/// Tells what each rank does of the kernels that the job spends most time in.
 void setWork(const job::Analysis& analysis, RunSummary& summary) {
     std::map<int32_t, std::string> names;  // of those kernels
     for (const facts::RankSummary& rank : analysis.ranks)
@@ -270,8 +270,8 @@ RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& rep
     setRoles(analysis, report, summary);
     summary.traffic = summarizeTraffic(analysis);
     setPath(analysis, summary);
-    summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(),
-                                     [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
+    summary.deviceLoss =
+        std::ranges::any_of(analysis.ranks, [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
     setWork(analysis, summary);
     const auto efficiency = [&](const char* name, const std::optional<double>& value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline file.
-// Times are ns per step.
+// Holds what a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline
+// file. Times are ns per step.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct KernelWork {
     double blocks = 0;  // thread blocks: how much work they are, whatever they take; 0 unknown
 };
 
-/// One rank, known by its place in the layout instead of its number.
+/// Is one rank, known by its place in the layout instead of its number.
 struct RoleSummary {
     std::string role;  // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
     int rank = 0;
@@ -138,7 +138,7 @@ struct RunSummary {
 /// The summary of an analysed run. O(events of the summaries of its ranks).
 RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& report);
 
-/// The same of a trace, from its database. Nothing is written into it. Throws store::Error.
+/// Does the same for a trace, from its database. Nothing is written into it. Throws store::Error.
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
 
 /// Keeps the run's steps (ns, in order), as means over neighbours where there are more than kMostSamples.
@@ -153,8 +153,8 @@ std::string trafficName(const std::string& use, const std::string& op);
 /// Communication of the analysed steps by use, operation and size class; most time first.
 std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis);
 
-/// By rank: "pp 1, dp 0, tp 3", the places in its pipeline and in its largest group of each use, as far as those have
-/// more than one member. "rank 3" for all ranks when that does not tell them apart.
+/// Names each rank "pp 1, dp 0, tp 3": by the places in its pipeline and in its largest group of each use, as far as
+/// those have more than one member. "rank 3" for all ranks when that does not tell them apart.
 std::map<int, std::string> rankRoles(const job::Analysis& analysis);
 
 }  // namespace rankscope::compare

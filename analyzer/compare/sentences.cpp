@@ -12,7 +12,7 @@
 namespace rankscope::compare {
 namespace {
 
-/// Two significant digits at least: 0.53 %, 3.2 %, 12 %.
+/// Prints two significant digits at least: 0.53 %, 3.2 %, 12 %.
 std::string percent(double share) {
     const double size = std::abs(100 * share);
     if (size >= 9.95) return fmt::format("{:.0f} %", 100 * share);
@@ -37,7 +37,7 @@ bool isBeyondWords(double share) {
     return share > 1;
 }
 
-/// As precise as the interval beside it, which is printed in tenths of a percent.
+/// Is as precise as the interval beside it, which is printed in tenths of a percent.
 std::string changeBeside(double change) {
     const std::string size = fmt::format("{:.1f} %", 100 * std::abs(change));
     return size == "0.0 %" ? "the same" : size + (change >= 0 ? " slower" : " faster");

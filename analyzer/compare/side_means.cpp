@@ -68,9 +68,9 @@ constexpr double kExplainsRate =
 constexpr double kCalled = 0.5;  // of a kernel's calls: when a rank's kernels have become that many more, it came on
                                  // top and was not one of them before
 
-/// What a kernel of the base takes with the other side's grid. A block of a matrix product does more where the inner
-/// dimension grows with the outer ones: of a wider model blocks grow as the width and time as its square, so a share of
-/// blocks explains up to its square in time, and at least itself.
+/// Prices what a kernel of the base takes with the other side's grid. A block of a matrix product does more where the
+/// inner dimension grows with the outer ones: of a wider model blocks grow as the width and time as its square, so a
+/// share of blocks explains up to its square in time, and at least itself.
 double pricedNs(const KernelWork& before, const KernelWork& after) {
     if (before.blocks <= 0 || after.blocks <= 0 || before.ns <= 0) return before.ns;
     const double blocks = after.blocks / before.blocks;
@@ -108,7 +108,7 @@ void addWork(const RoleSummary& before, const RoleSummary& after, const SideMean
     }
 }
 
-/// All ranks of a side as one: what is left to compare where no rank of one side has its like on the other.
+/// Takes all ranks of a side as one: what is left to compare where no rank of one side has its like on the other.
 RoleSummary meanRole(const SideMeans& side) {
     RoleSummary mean;
     const double share = 1 / static_cast<double>(std::max<size_t>(1, side.roles.size()));
@@ -219,9 +219,7 @@ ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::v
     ComputeGrowth growth;
     for (const auto& [name, after] : now.roles) {
         const auto before = base.roles.find(name);
-        if (before == base.roles.end() ||
-            (!roles.empty() && std::find(roles.begin(), roles.end(), name) == roles.end()))
-            continue;
+        if (before == base.roles.end() || (!roles.empty() && std::ranges::find(roles, name) == roles.end())) continue;
         addRole(before->second, after, now, growth);
     }
     if (growth.members == 0) addRole(meanRole(base), meanRole(now), now, growth);

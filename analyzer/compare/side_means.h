@@ -36,10 +36,11 @@ void useNamesThatAllRunsHave(std::vector<RunSummary>& base, std::vector<RunSumma
 /// A role's times are means over the runs that have it; traffic, kernels and the critical path over all runs.
 SideMeans meansOf(const std::vector<RunSummary>& runs);
 
-/// What the environments of all runs agree on; empty when they do not, or it is unknown. There is one run at least.
+/// Returns what the environments of all runs agree on; empty when they do not, or it is unknown. There is one run at
+/// least.
 std::string commonValue(const std::vector<RunSummary>& runs, const std::string& key);
 
-/// All size classes of one use and operation together.
+/// Puts all size classes of one use and operation together.
 std::map<std::string, TrafficSummary> byUse(const SideMeans& side);
 
 /// Sums over ranks that have their like on the other side; ns per step.
@@ -58,17 +59,17 @@ struct ComputeGrowth {
     double time() const { return baseNs > 0 ? newNs / baseNs - 1 : 0; }
     /// Growth of work as a share of what the base computes: larger grids and, unless they replace others, more kernels.
     double work() const { return kernelNs > 0 ? (workNs + (replaced() ? 0 : onTopNs)) / kernelNs : 0; }
-    /// Whether kernels gave way to others, instead of some coming on top.
+    /// Tells whether kernels gave way to others, instead of some coming on top.
     bool replaced() const;
 };
 
-/// Over `roles`; over all that both sides have when it is empty, and over the mean of all ranks where no rank has its
-/// like.
+/// Sums over `roles`; over all that both sides have when it is empty, and over the mean of all ranks where no rank has
+/// its like.
 ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles);
 
-/// Whether ranks that compute so much longer explain that `ns` more of the critical path are compute. If not, the path
-/// only leads through more of it: through more stages of a pipeline one behind the other, or where something else got
-/// shorter. True without critical paths.
+/// Tells whether ranks that compute so much longer explain that `ns` more of the critical path are compute. If not, the
+/// path only leads through more of it: through more stages of a pipeline one behind the other, or where something else
+/// got shorter. True without critical paths.
 bool explainsPath(const ComputeGrowth& growth, const SideMeans& base, const SideMeans& now, double ns);
 
 }  // namespace rankscope::compare

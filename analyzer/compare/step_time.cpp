@@ -30,8 +30,8 @@ double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, doub
     return smallestVisible(noise.error, std::sqrt(1 / sides.base.runs + 1 / sides.now.runs), noise.degrees, threshold);
 }
 
-/// Runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the variance
-/// estimated; more than kMostMoreRuns: not with so many.
+/// Counts the runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the
+/// variance estimated; more than kMostMoreRuns: not with so many.
 int runsUntilVisible(const TwoSides& sides, double threshold, double resolution, double scale) {
     const auto enough = [&](int more) {
         const TwoSides planned = withMoreRuns(sides, more, scale);
@@ -46,8 +46,8 @@ int runsUntilVisible(const TwoSides& sides, double threshold, double resolution,
     return many;
 }
 
-/// Runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and who runs so many
-/// more wants to know then.
+/// Returns how many runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and
+/// who runs so many more wants to know then.
 int moreRuns(const TwoSides& sides, double threshold, double resolution) {
     const double degrees = sides.base.degrees() + sides.now.degrees();
     if (runsUntilVisible(sides, threshold, resolution, 1) > kMostMoreRuns) return 0;
@@ -61,7 +61,7 @@ std::string noiseSource(const Side& base, const Side& now) {
     return now.degrees() > 0 ? "runs of the new side" : "none";
 }
 
-/// Whether at least half of the runs have steps of two kinds.
+/// Tells whether at least half of the runs have steps of two kinds.
 bool findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
     const size_t before = change.modes.size();
     for (const StepSample& run : runs)
@@ -70,7 +70,7 @@ bool findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
     return 2 * (change.modes.size() - before) >= runs.size();
 }
 
-/// Samples of all runs stand for as many steps.
+/// Tells whether samples of all runs stand for as many steps.
 bool allAlike(const std::vector<StepSample>& base, const std::vector<StepSample>& now) {
     const auto isLikeFirst = [&](const StepSample& run) { return run.stepsPerSample == base.front().stepsPerSample; };
     return std::ranges::all_of(base, isLikeFirst) && std::ranges::all_of(now, isLikeFirst);

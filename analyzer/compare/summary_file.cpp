@@ -40,7 +40,7 @@ Json numbersJson(const std::map<std::string, double>& numbers) {
     return json;
 }
 
-/// Names once, in the summary's kernels; here numbers in their order.
+/// Writes numbers in the order of the summary's kernels, which have the names.
 Json workJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels, double KernelWork::*part) {
     Json json = Json::array();
     for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, kernels.size()); ++i) {

@@ -25,7 +25,7 @@ class SummaryError : public std::runtime_error {
 
 inline constexpr const char* kSummarySchema = "rankscope.run-summary/1";
 
-/// The same summary gives the same bytes.
+/// Writes a summary: the same one gives the same bytes.
 std::string renderSummary(const RunSummary& summary);
 
 /// `origin` is named in errors, and kept as RunSummary::file. Throws SummaryError.
@@ -36,7 +36,7 @@ RunSummary readSummary(const std::filesystem::path& file);
 /// version): two saved summaries of one run are one file.
 std::string summaryId(const RunSummary& summary);
 
-/// The same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
+/// Is the same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
 /// http://www.isthe.com/chongo/tech/comp/fnv/).
 constexpr uint64_t contentHash(std::string_view bytes) noexcept {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -51,8 +51,8 @@ std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& fo
 /// Reads them all, oldest run first. Throws SummaryError at the first that is no summary.
 std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 
-/// The same of files that were listed before; those that are gone since are left out, as another build may prune what
-/// this one reads.
+/// Reads files that were listed before; those that are gone since are left out, as another build may prune what this
+/// one reads.
 std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
 
 /// Writes NAME.json with NAME = hash of summaryId() and start (or where an earlier version put this run), beside and

@@ -127,7 +127,7 @@ void writeFindings(const Comparison& c, Text& text) {
     if (c.findings.size() > kMostRows) text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
 }
 
-/// What is shown whether it changed or not.
+/// Tells what is shown whether it changed or not.
 bool isHeadline(const MetricChange& metric) {
     constexpr std::string_view kNames[] = {"throughput", "exposed communication", "overlap of communication", "bubble",
                                            "idle",       "parallel efficiency"};

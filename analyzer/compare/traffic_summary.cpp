@@ -75,7 +75,7 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
         row.protocol = text::mostCommon(sums.protocols);
         traffic.push_back(std::move(row));
     }
-    std::stable_sort(traffic.begin(), traffic.end(), [](const TrafficSummary& a, const TrafficSummary& b) {
+    std::ranges::stable_sort(traffic, [](const TrafficSummary& a, const TrafficSummary& b) {
         return a.transferNs + a.waitNs > b.transferNs + b.waitNs;
     });
     return traffic;

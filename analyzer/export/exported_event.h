@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every export format is told of a run: tracks of ranks, and events on them.
+// Every export format is told the same of a run: tracks of ranks, and events on them.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ class ExportSink {
 /// launches to kernels and between the members of a collective. `runName` is told in otherData.
 std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName);
 
-/// One line per event (RFC 4180), the first one with the names of the columns. Unknown values are empty; times are
-/// nanoseconds on the job clock.
+/// Writes one line per event (RFC 4180), the first one with the names of the columns. Unknown values are empty; times
+/// are nanoseconds on the job clock.
 std::unique_ptr<ExportSink> csvTable(std::ostream& out);
 
 }  // namespace rankscope::exports

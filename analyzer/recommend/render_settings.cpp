@@ -38,13 +38,13 @@ std::string gain(const Recommendation& r) {
                        fmt::join(r.onTopOf, ", "), gainText(r.savingNs));
 }
 
-/// What a file without a setting says, in one line.
+/// Says what a file without a setting says, in one line.
 std::string nothingText(const Advice& advice, const char* keep) {
     const std::string nothing = advice.nothingJudged();
     return nothing.empty() ? std::string(keep) : oneLine(nothing);
 }
 
-/// Whether the files hold it: what is accepted, and can be set.
+/// Tells whether the files hold it: what is accepted, and can be set.
 bool holds(const Recommendation& r) {
     return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended;
 }

@@ -146,8 +146,8 @@ std::string heading(const text::Painter& paint, std::string_view words) {
 
 /// Says to keep what is there; empty where some setting is advised.
 std::string keepText(const Advice& advice, const text::Painter& paint) {
-    if (std::any_of(advice.recommendations.begin(), advice.recommendations.end(),
-                    [](const Recommendation& r) { return r.kind == AdviceKind::setting; }))
+    if (std::ranges::any_of(advice.recommendations,
+                            [](const Recommendation& r) { return r.kind == AdviceKind::setting; }))
         return "";
     if (!advice.death.empty())
         return heading(paint,
@@ -201,9 +201,9 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
         out += heading(paint, fmt::format("Instead of {}: {}{}", r.alternativeTo,
                                           r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
                bodyText(r, advice.stepNs);
-    const bool onTop =
-        std::any_of(advice.recommendations.begin(), advice.recommendations.end(),
-                    [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });
+    const bool onTop = std::ranges::any_of(advice.recommendations, [](const Recommendation& r) {
+        return r.alone && r.certainty == Certainty::recommended;
+    });
     if (!advice.kept.empty())
         out += onTop ? heading(paint, "Looked at on top of these settings, and left as it is") : "\n";
     for (const KeptDefault& kept : advice.kept) out += fmt::format("{}: {}\n", kept.area, kept.why);

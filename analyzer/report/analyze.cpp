@@ -156,8 +156,8 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
     report.linkPeaks = analysis.peaks;
     report.steps = stepRows(analysis);
-    report.run.warmUpSteps = static_cast<int>(
-        std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
+    report.run.warmUpSteps =
+        static_cast<int>(std::ranges::count_if(report.steps, [](const StepRow& s) { return s.warmUp; }));
     for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
     report.efficiency = efficiencySection(analysis, report.breakdown);
     report.collectives = collectiveTable(analysis);
@@ -167,7 +167,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     std::erase_if(
         report.notJudged,
         [&](const diagnose::NotJudged& entry) {  // found all the same: by what needs no more than was recorded
-            return std::any_of(findings.begin(), findings.end(), [&](const job::Finding& finding) {
+            return std::ranges::any_of(findings, [&](const job::Finding& finding) {
                 return finding.id == entry.id && finding.verdict == job::Verdict::found;
             });
         });

@@ -27,7 +27,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
 /// Takes `findings` with their savings replayed, and the `claims` of their detectors.
 Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings);
 
-/// One row per (communicator, op, size class); a size class spans a factor of four. Most time first.
+/// Makes one row per (communicator, op, size class); a size class spans a factor of four. Most time first.
 std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis);
 
 /// Replaces attribution, idle_gap, finding and finding_evidence of trace.db, all in one transaction.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -37,9 +38,7 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
     const double steps = facts.wholeRunIsOneStep ? 1 : static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
     std::map<std::tuple<int64_t, store::Op, int>, Sums> sums;
     for (const store::Collective& c : facts.collectives) {
-        if (!facts.wholeRunIsOneStep &&
-            (!c.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)))
-            continue;
+        if (!facts.wholeRunIsOneStep && (!c.step || !std::ranges::binary_search(analysis.steps, *c.step))) continue;
         Sums& sum = sums[{c.communicatorId, c.op, text::sizeClassOf(c.bytes.value_or(0))}];
         ++sum.count;
         sum.bytes += c.bytes.value_or(0);
@@ -91,11 +90,10 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
             row.fitSource = fit->source;
         }
         row.lastRanks.assign(sum.lastRanks.begin(), sum.lastRanks.end());
-        std::stable_sort(row.lastRanks.begin(), row.lastRanks.end(),
-                         [](const auto& a, const auto& b) { return a.second > b.second; });
+        std::ranges::stable_sort(row.lastRanks, std::greater{}, [](const auto& entry) { return entry.second; });
         rows.push_back(std::move(row));
     }
-    std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
+    std::ranges::stable_sort(rows, [](const CollectiveRow& a, const CollectiveRow& b) {
         return a.transferNsPerRankStep.value_or(0) + a.waitNsPerRankStep.value_or(0) >
                b.transferNsPerRankStep.value_or(0) + b.waitNsPerRankStep.value_or(0);
     });

@@ -19,7 +19,7 @@ int place(const LossRow& loss) {
     return loss.severity == "warning" ? 2 : 3;
 }
 
-/// What is said of the rank, without its name in front.
+/// Returns what is said of the rank, without its name in front.
 std::string withoutRank(const LossRow& loss) {
     if (!loss.rank) return loss.meaning;
     const std::string name = fmt::format("rank {}", *loss.rank);

@@ -20,7 +20,7 @@ std::string restText(size_t all, size_t most, const char* what) {
                       : std::string();
 }
 
-/// Text of the job's: names may hold markup.
+/// Makes text of the job's plain: names may hold markup.
 std::string words(const std::string& text) {
     return text::markdownText(text);
 }

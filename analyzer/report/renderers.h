@@ -22,11 +22,11 @@ std::string renderMarkdown(const Report& report);
 /// drawn. Findings beyond 200 are left out, and it says so.
 std::string renderHtml(const Report& report);
 
-/// One finding as an object of rankscope.report/1.
+/// Writes one finding as an object of rankscope.report/1.
 std::string renderFindingJson(const Report& report, const job::Finding& finding);
 
-/// What the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for people.
-/// Kept in meta `link_peaks`, for the window.
+/// Says what the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for
+/// people. Kept in meta `link_peaks`, for the window.
 std::string renderLinkPeaksJson(const Report& report);
 
 std::string renderWhatIfText(const edits::WhatIf& result, const std::vector<std::string>& changes);

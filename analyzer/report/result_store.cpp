@@ -93,7 +93,7 @@ void storeFinding(store::Database& db, const Report& report, const job::Finding&
     }
 }
 
-/// What the window says above its findings, in the words of the report.
+/// Stores what the window says above its findings, in the words of the report.
 void storeVerdict(store::Database& db, const Report& report) {
     const std::string lines = text::joined(notJudgedLines(report.notJudged), "\n");
     Statement insert(db, "INSERT OR REPLACE INTO meta VALUES (?1, ?2)");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -104,7 +105,7 @@ std::string criticalPathText(const ReplaySection& replay) {
         parts.emplace_back(ns, category);
     }
     if (lengthNs <= 0) return {};
-    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::ranges::stable_sort(parts, std::greater{}, [](const auto& entry) { return entry.first; });
     std::string text = "critical path:";
     for (const auto& [ns, category] : parts)
         if (ns >= kWorthSaying * lengthNs)
@@ -155,7 +156,7 @@ std::vector<std::pair<std::string, double>> idleShares(const Report& report) {
     for (const auto& [cause, ns] : causes)
         if (stepsNs > 0 && ns / stepsNs >= diagnose::CommonThresholds::kNoteShare)
             shares.emplace_back(facts::inWords(cause), ns / stepsNs);
-    std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::ranges::stable_sort(shares, std::greater{}, [](const auto& entry) { return entry.second; });
     return shares;
 }
 

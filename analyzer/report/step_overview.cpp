@@ -19,7 +19,7 @@ struct Extent {
     int64_t longestNs = 0;
 };
 
-/// Of analysed steps, by number. Times of all ranks' steps of that number.
+/// Returns the times of analysed steps by number, over all ranks' steps of that number.
 std::map<int, Extent> extents(const facts::TraceFacts& facts) {
     std::map<int, Extent> steps;
     for (const facts::RankFacts& rank : facts.ranks) {
@@ -41,13 +41,13 @@ const facts::StepWindow* windowOf(const facts::TraceFacts& facts, int rank, int 
     return window == found->steps.end() ? nullptr : &*window;
 }
 
-/// What a lane can show, with the times it shows it at.
+/// Is what a lane can show, with the times it shows it at.
 struct Layer {
     char letter;
     facts::IntervalSet times;
 };
 
-/// The part of each column that a set covers, 0..1.
+/// Returns the part of each column that a set covers, 0..1.
 std::vector<float> coverage(const facts::IntervalSet& set, int64_t startNs, double columnNs) {
     std::vector<float> share(StepOverview::kColumns, 0);
     for (const facts::Interval& interval : set) {

@@ -26,7 +26,7 @@ inline constexpr char kTransfer = 't';    // exposed communication: moving data
 inline constexpr char kWait = 'w';        // exposed communication: waiting for other ranks
 }  // namespace overview
 
-/// One rank's step; a letter a column.
+/// Is one rank's step; a letter a column.
 struct OverviewLane {
     int rank = 0;
     std::string device;
@@ -47,7 +47,7 @@ class StepOverviewPainter {
   public:
     explicit StepOverviewPainter(const facts::TraceFacts& facts);
     void take(const facts::RankEvents& events);
-    /// Without lanes when the run has no step. Call it once, when every rank was taken.
+    /// Returns no lanes when the run has no step. Call it once, when every rank was taken.
     StepOverview finish() &&;
 
   private:

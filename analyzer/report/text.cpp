@@ -131,9 +131,8 @@ void addBreakdown(const Report& r, const Painter& paint, std::string& out) {
         facts::Attribution all;
         for (const BreakdownRow& row : r.breakdown) all += row.total;
         std::vector<BreakdownRow> rows = r.breakdown;
-        std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
-            return a.total.computeNs > b.total.computeNs;
-        });
+        std::ranges::stable_sort(
+            rows, [](const BreakdownRow& a, const BreakdownRow& b) { return a.total.computeNs > b.total.computeNs; });
         const bool allKnown = std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown);
         out += shareRow("all", all, allKnown);
         for (size_t i = 0; i < 4; ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
@@ -218,7 +217,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
-        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const job::Finding& finding) {
+        const bool settings = std::ranges::any_of(r.findings, [](const job::Finding& finding) {
             const diagnose::Diagnosis* entry = diagnose::findDiagnosis(finding.id);
             return entry != nullptr && entry->hasSettings;
         });

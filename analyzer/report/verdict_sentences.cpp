@@ -33,8 +33,8 @@ std::string waitedForText(const std::vector<diagnose::WaitedFor>& waitedFor) {
 }
 
 bool recordsAreMissing(const Report& report) {
-    return std::any_of(report.losses.begin(), report.losses.end(),
-                       [](const LossRow& loss) { return loss.severity != "info" && loss.kind != "link_peaks"; });
+    return std::ranges::any_of(
+        report.losses, [](const LossRow& loss) { return loss.severity != "info" && loss.kind != "link_peaks"; });
 }
 
 }  // namespace
@@ -72,8 +72,7 @@ std::string saidText(const diagnose::Accounting& accounting) {
 std::vector<std::string> notJudgedLines(const std::vector<diagnose::NotJudged>& notJudged) {
     std::vector<std::pair<std::string, std::string>> byNeed;  // need, ids
     for (const diagnose::NotJudged& open : notJudged) {
-        const auto known =
-            std::find_if(byNeed.begin(), byNeed.end(), [&](const auto& entry) { return entry.first == open.needs; });
+        const auto known = std::ranges::find_if(byNeed, [&](const auto& entry) { return entry.first == open.needs; });
         if (known == byNeed.end()) {
             byNeed.emplace_back(open.needs, open.id);
         } else {

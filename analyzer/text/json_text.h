@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sources that write JSON share. It brings the library's own header along, so that no header includes it.
+// Sources that write JSON share these. It brings the library's own header along, so that no header includes it.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,11 @@ Json arrayOf(const Rows& rows, Function&& function) {
     return array;
 }
 
-/// A document that people can read, too: indented, with a newline at its end. Bytes that are no text become U+FFFD.
+/// Writes a document that people can read, too: indented, with a newline at its end. Bytes that are no text become
+/// U+FFFD.
 std::string jsonText(const Json& json, int indent = 2);
 
-/// The same on one line without a newline.
+/// Writes it on one line without a newline.
 std::string jsonLine(const Json& json);
 
 }  // namespace rankscope::text

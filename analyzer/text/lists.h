@@ -18,7 +18,7 @@ std::string countedText(std::integral auto number, std::string_view noun) {
     return std::to_string(number).append(" ").append(noun).append(number == 1 ? "" : "s");
 }
 
-/// The texts in their order with `between` between them; what is empty leaves no trace but its separator.
+/// Joins the texts in their order with `between` between them; what is empty leaves no trace but its separator.
 template <typename Texts>
 std::string joined(const Texts& texts, std::string_view between = ", ") {
     std::string all;
@@ -31,20 +31,20 @@ std::string joined(const Texts& texts, std::string_view between = ", ") {
     return all;
 }
 
-/// The first rows, `most` of them.
+/// Returns the first rows, `most` of them.
 template <typename Row>
 std::span<const Row> first(const std::vector<Row>& rows, size_t most) {
     return std::span(rows).first(std::min(rows.size(), most));
 }
 
-/// What a map has at a key; a value of its type that is 0 or empty where it has none.
+/// Returns what a map has at a key; a value of its type that is 0 or empty where it has none.
 template <typename Map>
 typename Map::mapped_type valueAt(const Map& map, const typename Map::key_type& key) {
     const auto found = map.find(key);
     return found == map.end() ? typename Map::mapped_type{} : found->second;
 }
 
-/// The key that was counted most often, the first of several; empty when nothing was counted.
+/// Returns the key that was counted most often, the first of several; empty when nothing was counted.
 template <typename Count>
 std::string mostCommon(const std::map<std::string, Count>& counts) {
     const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });

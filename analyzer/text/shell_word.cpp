@@ -16,7 +16,7 @@ bool isPlain(char c) {
 }  // namespace
 
 std::string shellWord(std::string_view word) {
-    return !word.empty() && std::all_of(word.begin(), word.end(), isPlain) ? std::string(word) : shellQuoted(word);
+    return !word.empty() && std::ranges::all_of(word, isPlain) ? std::string(word) : shellQuoted(word);
 }
 
 std::string shellQuoted(std::string_view word) {

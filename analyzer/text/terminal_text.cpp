@@ -11,7 +11,7 @@ namespace {
 /// Counts characters of UTF-8: continuation bytes are none.
 size_t width(std::string_view text) {
     return static_cast<size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace

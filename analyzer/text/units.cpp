@@ -48,7 +48,7 @@ std::string percentText(double share) {
 }
 
 std::string rangesText(std::vector<int> numbers) {
-    std::sort(numbers.begin(), numbers.end());
+    std::ranges::sort(numbers);
     std::string text;
     for (size_t i = 0; i < numbers.size();) {
         size_t last = i;

@@ -27,8 +27,8 @@ bool isSameFile(const fs::path& a, const fs::path& b) {
     return fs::equivalent(a, b, ignored);
 }
 
-/// Whether `output` is read when the user names `input`: itself, a run's database or one of its captures, a file of a
-/// baseline.
+/// Tells whether `output` is read when the user names `input`: itself, a run's database or one of its captures, a file
+/// of a baseline.
 bool isReadFrom(const fs::path& output, const fs::path& input) {
     if (isSameFile(output, input)) return true;
     std::error_code ignored;

@@ -22,7 +22,7 @@ void checkOutput(const std::string& output, const std::vector<std::string>& inpu
 /// Makes sure that no two of them are one file. Devices and pipes may be named twice. Throws VerbError (exit code 2).
 void requireDifferentFiles(const std::vector<std::string>& outputs);
 
-/// All of a file. Throws VerbError (exit code 3).
+/// Returns all of a file. Throws VerbError (exit code 3).
 std::string readFile(const std::filesystem::path& file);
 
 /// Writes a verb's result into the file, or to stdout where none is named. Throws VerbError and

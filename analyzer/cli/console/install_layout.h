@@ -5,8 +5,8 @@
 
 namespace rankscope::cli {
 
-// Where the parts of Rankscope lie, relative to the running binary: the build tree and an installed prefix have the
-// same layout.
+// Tells where the parts of Rankscope lie, relative to the running binary: the build tree and an installed prefix have
+// the same layout.
 struct InstallLayout {
     std::filesystem::path prefix;
     std::filesystem::path injector;   // lib/rankscope/librankscope_injector.so

@@ -13,13 +13,13 @@ class App;
 
 namespace rankscope::cli {
 
-// What a verb is told of the links.
+// Holds what a verb is told of the links.
 struct LinkOptions {
     std::string links;                // --links
     std::vector<std::string> tables;  // --links-table, as parseEvidenceSource takes it
 };
 
-// What is wrong with link peaks such as "intra:gbps=200,alpha_us=6;inter:gbps=40"; empty when they can be used.
+// Says what is wrong with link peaks such as "intra:gbps=200,alpha_us=6;inter:gbps=40"; empty when they can be used.
 std::string checkLinks(const std::string& text);
 
 // --links alone, for verbs that store it.

@@ -179,7 +179,7 @@ MachineCheck checkGpuLinks() {
     for (const auto& [device, text] : byDevice) alike[text].push_back(device);
     for (const auto& [text, devices] : alike)
         check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", text::rangesText(devices), text);
-    check.ok = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.bytesPerS > 0; });
+    check.ok = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
     if (check.ok) check.cost.clear();
     if (check.found.empty()) check.found = "unknown: NVML tells of no device";
     return check;
@@ -192,14 +192,14 @@ MachineCheck checkNetworkLinks() {
     std::map<std::tuple<LinkKind, int64_t>, std::vector<std::string>> alike;
     for (const Link& link : links) alike[{link.kind, -link.bytesPerS}].push_back(link.name);
     for (auto& [key, names] : alike) {
-        std::sort(names.begin(), names.end());
+        std::ranges::sort(names);
         Link link;
         link.bytesPerS = -std::get<1>(key);
         check.found += fmt::format("{}{}: {}, {}", check.found.empty() ? "" : "; ", fmt::join(names, ", "),
                                    std::get<0>(key) == LinkKind::infiniband ? "InfiniBand" : "Ethernet",
                                    peakText(link, names.size() > 1 ? " each" : ""));
     }
-    check.ok = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.bytesPerS > 0; });
+    check.ok = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
     if (check.ok) check.cost.clear();
     if (check.found.empty())
         check.found =

@@ -66,8 +66,8 @@ timespec timeOf(double seconds) {
     return {whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
 }
 
-// What ends a process that does not catch it ends the measurement, job first; the others mean nothing here, nor does
-// what nohup has us ignore.
+// Tells which signals end a process that does not catch them: they end the measurement, job first; the others mean
+// nothing here, nor does what nohup has us ignore.
 bool endsMeasuring(int signal) {
     struct sigaction present {};
     if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler != SIG_DFL) return false;

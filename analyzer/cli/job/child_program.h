@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One program run to its end, with its output kept.
+// Programs that are run to their end, with their output kept.
 #pragma once
 
 #include <filesystem>

@@ -32,7 +32,7 @@ pid_t parentOf(pid_t pid) {
 
 bool isOfJob(pid_t sender, std::span<const pid_t> job) {
     for (int generation = 0; sender > 1 && generation < kMostAncestors; ++generation) {
-        if (std::find(job.begin(), job.end(), sender) != job.end()) return true;
+        if (std::ranges::find(job, sender) != job.end()) return true;
         sender = parentOf(sender);
     }
     return false;

@@ -10,7 +10,7 @@
 
 namespace rankscope::cli {
 
-// What the job's processes are told through their environment.
+// Holds what the job's processes are told through their environment.
 struct JobSettings {
     std::filesystem::path captureFolder;
     std::string trace = "cuda,nccl,nvtx,api";

@@ -88,7 +88,7 @@ class Children {
             m_end.processes[i] = decodeWaitStatus(status);
             if (m_end.processes[i].failed() && m_end.firstFailed < 0) m_end.firstFailed = static_cast<int>(i);
         }
-        return std::all_of(m_pids.begin(), m_pids.end(), [](pid_t pid) { return pid == 0; });
+        return std::ranges::all_of(m_pids, [](pid_t pid) { return pid == 0; });
     }
 
     const JobEnd& end() const { return m_end; }

@@ -21,7 +21,7 @@ struct ProcessToStart {
     Environment environment;
 };
 
-// How a process ended. signal 0: it exited with `status`.
+// Tells how a process ended. signal 0: it exited with `status`.
 struct ProcessEnd {
     int status = 0;
     int signal = 0;

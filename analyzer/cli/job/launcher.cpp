@@ -55,8 +55,8 @@ std::string option(const std::vector<std::string>& command, std::initializer_lis
         if (!word.starts_with("--")) continue;
         const size_t equals = std::min(word.find('='), word.size());
         std::string name = word.substr(2, equals - 2);
-        std::replace(name.begin(), name.end(), '_', '-');
-        if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+        std::ranges::replace(name, '_', '-');
+        if (std::ranges::find(names, name) == names.end()) continue;
         if (equals < word.size()) return word.substr(equals + 1);
         if (i + 1 < command.size()) return command[i + 1];
     }
@@ -137,9 +137,7 @@ std::string missingForwardOptions(const std::vector<std::string>& command, const
         "-H", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--default-hostfile"};
     if (command.empty() || !kOpenMpiLaunchers.count(std::filesystem::path(command.front()).filename().string()))
         return {};
-    if (std::none_of(command.begin(), command.end(),
-                     [](const std::string& word) { return kHostOptions.count(word) > 0; }))
-        return {};
+    if (std::ranges::none_of(command, [](const std::string& word) { return kHostOptions.count(word) > 0; })) return {};
     std::string options;
     for (const auto& name : variables) {
         bool forwarded = false;

@@ -10,8 +10,8 @@
 
 namespace rankscope::cli {
 
-// One rank of a job whose launcher started `rankscope run` itself ("launcher outside"): read from the variables that
-// launchers set.
+// Describes one rank of a job whose launcher started `rankscope run` itself ("launcher outside"): read from the
+// variables that launchers set.
 struct LaunchedRank {
     std::string launcher;  // openmpi | pmix | pmi | slurm | torchrun | mvapich
     std::string jobKey;    // the same for all ranks of the job, on every host
@@ -22,13 +22,13 @@ struct LaunchedRank {
     std::string slot() const;  // names this rank and attempt inside the job
 };
 
-// Nothing when no launcher is around this process.
+// Returns nothing when no launcher is around this process.
 std::optional<LaunchedRank> launchedRankFromEnvironment();
 
-// What tells the wrappers of one job from those of another where each node has its own launcher (torchrun, accelerate)
-// inside a wrapper: the rendezvous id, else where the nodes meet (`--rdzv-endpoint`, `--master-addr` and port,
-// MASTER_ADDR and MASTER_PORT), with the scheduler's job if there is one. Nothing for a command that starts one node
-// only.
+// Returns what tells the wrappers of one job from those of another where each node has its own launcher (torchrun,
+// accelerate) inside a wrapper: the rendezvous id, else where the nodes meet (`--rdzv-endpoint`, `--master-addr` and
+// port, MASTER_ADDR and MASTER_PORT), with the scheduler's job if there is one. Nothing for a command that starts one
+// node only.
 std::optional<std::string> nodeJobKey(const std::vector<std::string>& command, const Environment& environment);
 
 // Open MPI starts ranks on other hosts over ssh without our variables. The words to add to such a command (-x NAME …);

@@ -46,11 +46,11 @@ uint64_t processStart(pid_t pid) {
     return 0;
 }
 
-std::vector<pid_t> liveRanks(const std::filesystem::path& captureFolder) {
+std::vector<pid_t> liveRanks(const fs::path& captureFolder) {
     static const std::regex kName(R"(.*\.([0-9]{1,9})\.([0-9]{1,19})(-[0-9]+)?\.ring)");
     std::vector<pid_t> live;
     std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(captureFolder, ignored)) {
+    for (const auto& entry : fs::directory_iterator(captureFolder, ignored)) {
         const std::string name = entry.path().filename().string();
         std::smatch parts;
         if (!std::regex_match(name, parts, kName)) continue;
@@ -58,7 +58,7 @@ std::vector<pid_t> liveRanks(const std::filesystem::path& captureFolder) {
         const uint64_t start = processStart(pid);
         if (start != 0 && start == std::stoull(parts[2])) live.push_back(pid);
     }
-    std::sort(live.begin(), live.end());
+    std::ranges::sort(live);
     live.erase(std::unique(live.begin(), live.end()), live.end());
     return live;
 }

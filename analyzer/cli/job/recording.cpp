@@ -37,7 +37,7 @@ ProgramKind programKind(const std::string& path) {
     return ProgramKind::staticProgram;
 }
 
-// Why a process of the job could not make its capture file and ring; empty when there is no obstacle now.
+// Tells why a process of the job could not make its capture file and ring; empty when there is no obstacle now.
 std::string whyNoFileFits(const std::filesystem::path& folder) {
     constexpr off_t kSmallestRecording = 1 << 20;
     const std::string probe = (folder / ".probe").string();
@@ -49,8 +49,8 @@ std::string whyNoFileFits(const std::filesystem::path& folder) {
     return cause == 0 || cause == EOPNOTSUPP || cause == EINVAL ? std::string() : std::strerror(cause);
 }
 
-// The likeliest reason why a job left no recording, found by looking at its command (a statically linked or privileged
-// program is not injected), at the place of the recording and at the machine.
+// Returns the likeliest reason why a job left no recording, found by looking at its command (a statically linked or
+// privileged program is not injected), at the place of the recording and at the machine.
 std::string whyNothingRecorded(const ProcessToStart& job, const std::filesystem::path& captureFolder) {
     const std::string path = findCommand(job.command.front(), job.environment);
     struct stat status {};

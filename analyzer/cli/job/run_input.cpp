@@ -134,8 +134,7 @@ bool needsCollecting(const RunInput& input) {
     return false;
 }
 
-Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts,
-                     const std::string& links) {
+Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHosts, const std::string& links) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
     Collected collected;

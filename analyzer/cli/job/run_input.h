@@ -19,10 +19,10 @@ struct RunInput {
 // Throws VerbError (exit code 3) when there is no such run.
 RunInput findRun(const std::string& name);
 
-// True when the database is missing or some capture file is newer than it.
+// Is true when the database is missing or some capture file is newer than it.
 bool needsCollecting(const RunInput& input);
 
-// What came of collecting, as far as a verb speaks of it.
+// Tells what came of collecting, as far as a verb speaks of it.
 struct Collected {
     bool recordedNothing = false;  // no process left a capture file; there is no database then
     std::string summary;           // one line: ranks, events, loss

@@ -21,7 +21,7 @@ void append(std::vector<TuneCandidate>& all, std::vector<TuneCandidate> more) {
     all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// As JSON of `rankscope recommend`: another process, so that its memory is gone before the job starts.
+// Asks `rankscope recommend` for JSON: another process, so that its memory is gone before the job starts.
 std::string adviceOn(const std::string& run) {
     const std::string self = ownProgram().string();
     const auto output = readProgramOutput({{self, "-q", "recommend", run, "--format", "json"}, currentEnvironment()});
@@ -35,7 +35,8 @@ std::string adviceOn(const std::string& run) {
     return output.standardOutput;
 }
 
-// What the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be judged.
+// Says what the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be
+// judged.
 std::vector<std::string> reasonsToKeep(const std::string& run, const std::string& advice) {
     const nlohmann::json document = nlohmann::json::parse(advice, nullptr, false);
     std::vector<std::string> reasons = {

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 // A run that takes three times the default's is no candidate any more; half a minute more for a machine that is busy.
 constexpr double kLimitFactor = 3, kLimitExtraS = 30;
-// Of the default's steps; a run with fewer did not do the job's work.
+// Is the share of the default's steps that a run needs; one with fewer did not do the job's work.
 constexpr double kEnoughSteps = 0.8;
 constexpr int kMinSteps = 2;
 
@@ -63,7 +63,7 @@ class Rounds {
         return m_longestS > 0 ? kLimitFactor * m_longestS + kLimitExtraS : 0;
     }
 
-    // What the run's trace tells.
+    // Reads what the run's trace tells.
     TunedRun read(const std::string& name, double wallS) const {
         TunedRun tuned;
         tuned.run.name = name;
@@ -82,7 +82,7 @@ class Rounds {
             tuned.failure = steps.empty() ? "the trace holds no steps" : "the trace holds one step to analyse";
             return tuned;
         }
-        std::sort(steps.begin(), steps.end());
+        std::ranges::sort(steps);
         const size_t half = steps.size() / 2;
         tuned.run.stepNs = steps.size() % 2 == 1 ? static_cast<double>(steps[half])
                                                  : static_cast<double>(steps[half - 1] + steps[half]) / 2;
@@ -156,7 +156,7 @@ class Rounds {
                                           round - 1, m_plan.rounds));
             return false;
         }
-        if (round % 2 == 0) std::reverse(order.begin(), order.end());
+        if (round % 2 == 0) std::ranges::reverse(order);
         for (const int which : order)
             if (which < 0 ? !measureDefault(round) : !measureCandidate(round, static_cast<size_t>(which))) return false;
         settle();
@@ -203,7 +203,7 @@ class Rounds {
         return true;
     }
 
-    // What is slower for certain costs no more time.
+    // Drops what is slower for certain: it costs no more time.
     void settle() {
         recommend::judge(m_result);
         for (size_t i = 0; i < m_result.candidates.size(); ++i)

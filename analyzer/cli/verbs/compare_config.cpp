@@ -16,17 +16,20 @@
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kKeys = "baseline, threshold.step, resolution.step, fail-on, allow, across";
 
-[[noreturn]] void fail(const std::filesystem::path& file, const toml::node& node, const std::string& what,
+[[noreturn]] void fail(const fs::path& file, const toml::node& node, const std::string& what,
                        const std::string& hint = {}) {
     throw VerbError(kExitInput,
                     text::oneLine(fmt::format("{}, line {}: {}", file.string(), node.source().begin.line, what)), hint);
 }
 
-double shareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
+double shareOf(const fs::path& file, const toml::node& node, const std::string& key) {
     std::optional<double> share;
     if (const auto text = node.value<std::string>(); node.is_string()) share = parseShare(*text);
     if (node.is_number()) share = node.value<double>();  // none: a whole number that no double holds
@@ -36,7 +39,7 @@ double shareOf(const std::filesystem::path& file, const toml::node& node, const 
 }
 
 /// { step = "3%" }
-double stepShareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
+double stepShareOf(const fs::path& file, const toml::node& node, const std::string& key) {
     const toml::table* table = node.as_table();
     if (!table) fail(file, node, fmt::format("{} is no table", key), fmt::format("{}.step = \"3%\"", key));
     std::optional<double> share;
@@ -51,8 +54,7 @@ double stepShareOf(const std::filesystem::path& file, const toml::node& node, co
 }
 
 template <typename Check>
-std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::node& node, const std::string& key,
-                                 Check&& check) {
+std::vector<std::string> wordsOf(const fs::path& file, const toml::node& node, const std::string& key, Check&& check) {
     std::vector<std::string> words;
     const toml::array* array = node.as_array();
     if (!array && !node.is_string()) fail(file, node, fmt::format("{} is neither a text nor a list of texts", key));
@@ -70,11 +72,11 @@ std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::
 
 std::string checkAcross(const std::string& word) {
     const auto& names = compare::acrossNames();
-    if (std::find(names.begin(), names.end(), word) != names.end()) return {};
+    if (std::ranges::find(names, word) != names.end()) return {};
     return fmt::format("{} is none of {}", word, text::joined(names));
 }
 
-void readCompareTable(const std::filesystem::path& file, const toml::table& table, CompareConfig& config) {
+void readCompareTable(const fs::path& file, const toml::table& table, CompareConfig& config) {
     for (const auto& [name, node] : table) {
         const std::string key(name.str());
         if (key == "baseline") {
@@ -110,7 +112,7 @@ std::optional<double> parseShare(const std::string& text) {
     return rest.empty() ? value : value / 100;
 }
 
-CompareConfig readCompareConfig(const std::filesystem::path& file) {
+CompareConfig readCompareConfig(const fs::path& file) {
     CompareConfig config;
     const std::string text = readFile(file);
     try {

@@ -49,7 +49,7 @@ std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(layout.scenarios, ignored))
         if (entry.path().extension() == ".json") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 

@@ -13,8 +13,8 @@ class App;
 
 namespace rankscope::cli {
 
-// What a verb needs from the command line besides its own options. A verb declares its options on the CLI::App and
-// leaves in `action` what is to be done once the whole command line is known to be right.
+// Holds what a verb needs from the command line besides its own options. A verb declares its options on the CLI::App
+// and leaves in `action` what is to be done once the whole command line is known to be right.
 struct Invocation {
     Console console;
     std::vector<std::string> job;  // the words behind `--`

@@ -18,6 +18,9 @@
 #include "analyzer/text/units.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kDefaultFolder = "rankscope-baseline";
@@ -48,13 +51,13 @@ void refuseRunFolder(const std::string& folder) {
                         fmt::format("--dir {} or another folder of its own", kDefaultFolder));
 }
 
-/// What is there and is no folder, or cannot be read.
+/// Refuses what is there and is no folder, or cannot be read.
 void refuseObstacle(const std::string& folder) {
     constexpr const char* kHint = "--dir names the folder of a baseline";
     if (const std::string obstacle = obstacleAt(folder); !obstacle.empty())
         throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), kHint);
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(folder, ignored))
+    if (fs::is_regular_file(folder, ignored))
         throw VerbError(kExitInput, fmt::format("{} is no folder", folder), kHint);
 }
 
@@ -74,10 +77,9 @@ int save(const BaselineOptions& options, const Console& console) {
         if (const std::string unfinished = compare::unfinishedText(run); !unfinished.empty())
             console.warning(
                 text::oneLine(fmt::format("{} did not finish, and is a poor baseline: {}", run.name, unfinished)));
-        const std::filesystem::path file = compare::saveToBaseline(run, options.folder);
-        console.note(
-            text::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
-                                      text::bytesText(static_cast<double>(std::filesystem::file_size(file))))));
+        const fs::path file = compare::saveToBaseline(run, options.folder);
+        console.note(text::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
+                                               text::bytesText(static_cast<double>(fs::file_size(file))))));
     }
     console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
     return kExitOk;
@@ -86,7 +88,7 @@ int save(const BaselineOptions& options, const Console& console) {
 void requireFolder(const std::string& folder) {
     refuseRunFolder(folder);
     std::error_code ignored;
-    if (std::filesystem::is_directory(folder, ignored)) return;
+    if (fs::is_directory(folder, ignored)) return;
     refuseObstacle(folder);
     throw VerbError(kExitInput, fmt::format("there is no folder {}", text::oneLine(folder)),
                     fmt::format("rankscope baseline save RUN --dir {}", text::shellWord(folder)));
@@ -97,7 +99,7 @@ int list(const BaselineOptions& options, const Console& console) {
     const std::vector<compare::RunSummary> runs = readSummaries({options.folder}, options.workers, console);
     std::string text;
     for (const compare::RunSummary& run : runs)
-        text += fmt::format("{}  {}\n", text::oneLine(std::filesystem::path(run.file).stem().string()), describe(run));
+        text += fmt::format("{}  {}\n", text::oneLine(fs::path(run.file).stem().string()), describe(run));
     if (runs.empty()) console.note(text::oneLine(options.folder) + " holds no run yet");
     console.result(text);
     console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
@@ -126,7 +128,7 @@ int show(const BaselineOptions& options, const Console& console) {
 
 int prune(const BaselineOptions& options, const Console& console) {
     requireFolder(options.folder);
-    for (const std::filesystem::path& file : compare::pruneBaseline(options.folder, static_cast<size_t>(options.keep)))
+    for (const fs::path& file : compare::pruneBaseline(options.folder, static_cast<size_t>(options.keep)))
         console.note("removed " + text::oneLine(file.string()));
     console.next(fmt::format("rankscope baseline list --dir {}", text::shellWord(options.folder)));
     return kExitOk;

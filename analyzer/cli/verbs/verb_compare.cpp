@@ -15,6 +15,7 @@
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/compare_config.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/text/output_file.h"
@@ -22,6 +23,9 @@
 #include "analyzer/text/shell_word.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kConfig = "rankscope.toml";
@@ -31,7 +35,7 @@ struct Format {
     std::string (*render)(const compare::Comparison&);
 };
 
-// Text has colours where it goes to a terminal, and is not among them.
+// Text is not among them: it has colours where it goes to a terminal.
 constexpr std::array<Format, 8> kOthers{{{"json", compare::renderComparisonJson},
                                          {"md", compare::renderComparisonMarkdown},
                                          {"junit", compare::renderComparisonJunit},
@@ -67,7 +71,7 @@ struct CompareVerbOptions {
     unsigned workers = 0;
 };
 
-/// Which runs stand on which side.
+/// Tells which runs stand on which side.
 struct Sides {
     std::vector<std::string> base, now;
     std::string baseline;  // the folder the base is taken from; empty: named runs
@@ -112,8 +116,8 @@ double stepShare(const std::string& text, const char* option) {
 CompareConfig configOf(const CompareVerbOptions& options) {
     if (!options.config.empty()) return readCompareConfig(options.config);
     std::error_code ignored;
-    if (std::filesystem::symlink_status(kConfig, ignored).type() == std::filesystem::file_type::not_found) return {};
-    const std::string obstacle = std::filesystem::is_directory(kConfig, ignored) ? "is a folder" : obstacleAt(kConfig);
+    if (fs::symlink_status(kConfig, ignored).type() == fs::file_type::not_found) return {};
+    const std::string obstacle = fs::is_directory(kConfig, ignored) ? "is a folder" : obstacleAt(kConfig);
     if (!obstacle.empty())
         throw VerbError(kExitInput, fmt::format("{} {}", kConfig, obstacle),
                         "--config FILE reads settings from another place");  // without them the gate would be another
@@ -142,7 +146,7 @@ std::pair<std::string, std::string> splitWrite(const std::string& text) {
         throw VerbError(kExitUsage, fmt::format("--write {}: no FORMAT=FILE", text), "--write json=compare.json");
     const std::string format = text.substr(0, equal);
     const auto& formats = comparisonFormats();
-    if (std::find(formats.begin(), formats.end(), format) == formats.end())
+    if (std::ranges::find(formats, format) == formats.end())
         throw VerbError(kExitUsage, fmt::format("--write {}: no format is called {}", text, format));
     return {format, text.substr(equal + 1)};
 }
@@ -158,14 +162,13 @@ std::vector<std::string> outputsOf(const CompareVerbOptions& options,
     return outputs;
 }
 
-/// Runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no missing one:
-/// the gate would pass for ever.
+/// Returns the runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no
+/// missing one: the gate would pass for ever.
 std::vector<std::string> baseOf(const Sides& sides) {
     if (sides.baseline.empty()) return sides.base;
     std::error_code error;
     const bool isMissing =
-        std::filesystem::status(sides.baseline, error).type() == std::filesystem::file_type::not_found &&
-        error != std::errc::not_a_directory;
+        fs::status(sides.baseline, error).type() == fs::file_type::not_found && error != std::errc::not_a_directory;
     return isMissing ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
 }
 

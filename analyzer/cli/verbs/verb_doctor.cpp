@@ -44,9 +44,8 @@ void addDoctorVerb(CLI::App& app, Invocation& invocation) {
         const auto checks = checkMachine(findInstallLayout());
         const Console& console = invocation.console;
         console.result(*format == "json" ? asJson(checks) : asText(checks, console.colorOnStdout()));
-        const bool hasDevices = std::any_of(checks.begin(), checks.end(), [](const MachineCheck& check) {
-            return check.name == "devices" && check.ok;
-        });
+        const bool hasDevices =
+            std::ranges::any_of(checks, [](const MachineCheck& check) { return check.name == "devices" && check.ok; });
         console.next(hasDevices ? "rankscope run -o NAME -- torchrun …"
                                 : "rankscope reference run fsdp-slow-rank -o demo-run");
         return static_cast<int>(kExitOk);

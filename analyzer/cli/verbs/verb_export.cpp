@@ -47,7 +47,7 @@ std::vector<std::pair<int, int>> numberRanges(const std::string& text, const cha
     return ranges;
 }
 
-/// What is asked for and is in the run. Throws VerbError (exit code 2 or 3).
+/// Selects what is asked for and is in the run. Throws VerbError (exit code 2 or 3).
 exports::ExportSelection selectionOf(const ExportVerbOptions& options, store::TraceReader& trace) {
     exports::ExportSelection selection;
     if (!options.ranks.empty()) {

@@ -38,14 +38,13 @@ std::string render(const recommend::Advice& advice, const std::string& format, b
     return recommend::renderAdviceText(advice, color);
 }
 
-// What a file without a setting means to whoever uses it; empty where there are some.
+// Says what a file without a setting means to whoever uses it; empty where there are some.
 std::string nothingIn(const recommend::Advice& advice, const std::string& format) {
     using Settings = recommend::Settings;
     const auto any = [&](auto part) {
         const auto has = [&](const recommend::Recommendation& r) { return !(r.settings.*part).empty(); };
-        const bool instead =
-            format == "tuner-csv" && std::any_of(advice.alternatives.begin(), advice.alternatives.end(), has);
-        return instead || std::any_of(advice.recommendations.begin(), advice.recommendations.end(), has);
+        const bool instead = format == "tuner-csv" && std::ranges::any_of(advice.alternatives, has);
+        return instead || std::ranges::any_of(advice.recommendations, has);
     };
     std::string keep;
     if (format == "tuner-csv" && !any(&Settings::tuner)) keep = "no row is advised: NCCL's own choice stays";
@@ -58,7 +57,8 @@ std::string nothingIn(const recommend::Advice& advice, const std::string& format
     return keep.empty() || nothing.empty() ? keep : nothing;
 }
 
-/// One line on stderr that is written over and over, and gone in the end. None with -q, nor where nobody watches.
+/// Writes one line on stderr, which is written over and over, and gone in the end. None with -q, nor where nobody
+/// watches.
 class ProgressLine {
   public:
     explicit ProgressLine(const Console& console) : m_shown(!console.isQuiet() && isatty(STDERR_FILENO)) {}

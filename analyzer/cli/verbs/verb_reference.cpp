@@ -24,8 +24,8 @@
 namespace rankscope::cli {
 namespace {
 
-// How long the peers of a dead rank may go on before they are ended: virtual GPUs need a moment to bring what was
-// issued to its end.
+// Limits how long the peers of a dead rank may go on before they are ended: virtual GPUs need a moment to bring what
+// was issued to its end.
 constexpr int kGracePeriodMs = 3000;
 
 struct ReferenceRunOptions {

@@ -40,7 +40,7 @@ struct TuneOptions {
     bool virtualGpus = false, force = false;
 };
 
-// Ranks on other hosts would not get what the candidates set.
+// Refuses launchers whose ranks on other hosts would not get what the candidates set.
 void refuseUnforwarded(const std::vector<std::string>& job, const std::vector<TuneCandidate>& candidates) {
     JobSettings settings;
     std::vector<std::string> names = preparedVariables(settings);
@@ -87,7 +87,7 @@ fs::path makeFolder(const TuneOptions& options) {
     return folder;
 }
 
-// What all runs have; the candidates' settings go over it.
+// Returns what all runs have; the candidates' settings go over it.
 Environment environmentOf(const TuneOptions& options) {
     Environment environment = currentEnvironment();
     setVariables(environment, options.environment);

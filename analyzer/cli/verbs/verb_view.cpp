@@ -73,7 +73,7 @@ void analyzeOnDemand(const std::filesystem::path& database, const costs::LinkSou
     throw VerbError(kExitInternal, fmt::format("{} could not be started: {}", program.string(), std::strerror(errno)));
 }
 
-// What the window would refuse, before the run is collected and analysed for it.
+// Refuses what the window would refuse, before the run is collected and analysed for it.
 void refuseFile(const char* option, const std::optional<std::string>& file,
                 std::initializer_list<const char*> endings) {
     if (!file) return;

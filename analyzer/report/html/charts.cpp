@@ -103,7 +103,7 @@ constexpr std::array<std::pair<char, const char*>, 5> kColours{{{overview::kComp
                                                                 {overview::kWait, "wait"},
                                                                 {overview::kOverlapped, "overlapped"}}};
 
-/// All columns of a letter as one line of dashes; moves are relative, which keeps it short.
+/// Draws all columns of a letter as one line of dashes; moves are relative, which keeps it short.
 std::string dashes(std::string_view lane, char letter, int y) {
     std::string path;
     size_t pen = 0;

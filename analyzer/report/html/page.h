@@ -29,7 +29,7 @@ std::string scriptData(std::string_view json);
 /// <section> with a heading and a hint (text), around `markup`.
 std::string section(std::string_view id, std::string_view heading, std::string_view hint, std::string_view markup);
 
-/// One figure of the head: text, text, text.
+/// Writes one figure of the head: text, text, text.
 std::string tile(std::string_view name, std::string_view value, std::string_view more);
 
 /// The files of assets/ as text; the build makes html_assets.cpp of them.

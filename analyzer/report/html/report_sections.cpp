@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/page.h"
@@ -152,7 +153,7 @@ std::string criticalPathSection(const Report& r) {
                             : category == "memory"   ? "memory"
                                                      : "wait"});
     if (bars.empty()) return {};
-    std::ranges::stable_sort(bars, [](const Bar& a, const Bar& b) { return a.value > b.value; });
+    std::ranges::stable_sort(bars, std::greater{}, &Bar::value);
     return section("critical-path", "Critical path",
                    "What the chain of work through all ranks that sets the step time consists of.",
                    barChart("Critical path", bars, whole));

@@ -8,10 +8,10 @@
 
 namespace rankscope::report::html {
 
-/// One finding with its evidence, its fix to copy, and what the catalogue says of its kind.
+/// Writes one finding with its evidence, its fix to copy, and what the catalogue says of its kind.
 std::string findingCard(const Report& report, const job::Finding& finding);
 
-/// Where each rank's step goes, as a bar and in numbers.
+/// Shows where each rank's step goes, as a bar and in numbers.
 std::string breakdownSection(const Report& report);
 
 std::string stepSection(const Report& report);       // the length of each step

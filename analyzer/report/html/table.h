@@ -22,7 +22,7 @@ Cell textCell(const std::string& text);
 /// `text` is what is read, `value` what is sorted by and what the JSON says.
 Cell numberCell(const std::string& text, double value);
 Cell unknownCell();
-/// Text that stays on one line: short by nature.
+/// Keeps text on one line: it is short by nature.
 Cell unbrokenCell(const std::string& text);
 Cell markupCell(std::string markup);
 
