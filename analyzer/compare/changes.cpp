@@ -36,8 +36,8 @@ using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, rol
 /// Sums up one finding on one side.
 struct OnSide {
     int runs = 0;  // that have it as a finding
-    double costNs =
-        0;  // summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new
+    // Summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new.
+    double costNs = 0;
     double share = 0;  // the same as a share of the step
     const FindingSummary* example = nullptr;
 };

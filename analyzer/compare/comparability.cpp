@@ -165,8 +165,8 @@ std::string unfinishedText(const RunSummary& run) {
     size_t count = 0;
     for (const report::LossRow& loss : run.losses)
         if (isUnfinished(loss) && count++ == 0) text = loss.meaning;
-    const auto first =
-        std::ranges::find(run.losses, "first_death", &report::LossRow::kind);  // of several deaths the one to look at
+    // Of several deaths the one to look at.
+    const auto first = std::ranges::find(run.losses, "first_death", &report::LossRow::kind);
     if (count > 1 && first != run.losses.end()) return first->meaning;
     return count > 1 ? fmt::format("{}; and {} more like it", text, count - 1) : text;
 }

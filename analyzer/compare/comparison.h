@@ -59,8 +59,8 @@ struct StepTimeChange {
     std::string reason;                   // one sentence for a reader: the verdict with its numbers
     std::optional<double> baseNs, newNs;  // geometric mean over the runs of their typical step
     std::optional<double> ratio;          // new / base
-    std::optional<facts::Estimate>
-        interval;  // of the ratio, of confidence kConfidence; empty: noise between runs is not known
+    // Of the ratio, of confidence kConfidence; empty: noise between runs is not known.
+    std::optional<facts::Estimate> interval;
     std::optional<double>
         smallestVisible;               // share: a slow-down of this size is found in kFindingPower of such comparisons
     std::optional<double> pValue;      // two-sided t test on the runs
@@ -71,8 +71,8 @@ struct StepTimeChange {
     bool fewForExceptions = false;  // the runs are so few that one of another kind (another node, another clock) on one
                                     // side by chance alone is not ruled out
     std::string estimator;          // "trimmed mean" | "mean": of a run's steps
-    bool byRareSteps =
-        false;  // typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared
+    // Typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared.
+    bool byRareSteps = false;
     std::optional<double> meanRatio;    // where typical steps are compared: the same of the means of all steps
     std::optional<double> betweenRuns;  // noise between runs of one side, as a standard deviation, share of the step
     std::string noiseSource;            // "runs of both sides" | "runs of the base" | "runs of the new side" | "none"

@@ -183,9 +183,8 @@ DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
                      newVariance = floored(now.variance, now.error2, floor);
         const double first = baseVariance / base.runs, second = newVariance / now.runs;
         const bool isEnough = std::min(base.runs, now.runs) >= kFewestForWelch;
-        const bool isOwnLarger =
-            first + second > 0.999 * error2;  // as large on sides of the same size; else three runs that agree by
-                                              // chance would make many noisy ones sure
+        // As large on sides of the same size; else three runs that agree by chance would make many noisy ones sure.
+        const bool isOwnLarger = first + second > 0.999 * error2;
         if (isEnough ||
             (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()))) {
             error2 = first + second;

@@ -38,13 +38,13 @@ struct RunLocation {
 /// error is that of means over batches of sqrt(n) steps.
 RunLocation locate(const std::vector<double>& steps, StepEstimator estimator);
 
-inline constexpr double kTrimmed =
-    0.05;  // one slow step in fifty is left out, as is one in ten of a run of ten; more of them are a kind of their own
+// One slow step in fifty is left out, as is one in ten of a run of ten; more of them are a kind of their own.
+inline constexpr double kTrimmed = 0.05;
 inline constexpr double kRareShare = 0.05;
 inline constexpr int kFewestOfAKind = 2;  // steps of a kind; one alone is an outlier
-inline constexpr double kApart =
-    6;  // one in a hundred normal samples of 10 steps has it, of 20 steps the highest of thousands is 5.7; a mistake
-        // costs no more than the mean in place of the trimmed mean
+// One in a hundred normal samples of 10 steps has it, of 20 steps the highest of thousands is 5.7; a mistake costs no
+// more than the mean in place of the trimmed mean.
+inline constexpr double kApart = 6;
 inline constexpr double kWorthIt = 0.02;  // kinds closer than that do not move a median by what matters
 
 inline constexpr double kNoiseFloor = 0.001;  // of the step: no machine repeats a run better than that
@@ -54,8 +54,8 @@ inline constexpr size_t kFewestForWelch = 5;  // runs on each side
 struct StepSample {
     std::string run;
     std::vector<double> stepsNs;
-    int stepsPerSample =
-        1;  // a mean over so many has no outliers left to trim: it compares with the mean of the others
+    // A mean over so many has no outliers left to trim: it compares with the mean of the others.
+    int stepsPerSample = 1;
 };
 
 /// The runs of one side: a number each, the logarithm of its typical step or a metric.

@@ -105,15 +105,15 @@ struct RunSummary {
     std::string label;          // given when it was saved; a commit, say
     std::string file;           // where it was read from; not part of the summary
     bool fromBaseline = false;  // not part of the summary
-    std::optional<report::StepOverview>
-        overview;  // a picture of one step, of runs read from their trace; not part of the summary
+    // A picture of one step, of runs read from their trace; not part of the summary.
+    std::optional<report::StepOverview> overview;
     std::string toolVersion;
     int64_t startUnixNs = 0;                         // when the run began; 0 unknown
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source,
                                                      // missing_sources, loss, layout, ranks_per_host
     std::vector<std::string> hosts;
-    std::vector<double>
-        stepsNs;  // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
+    // Analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them.
+    std::vector<double> stepsNs;
     int stepsPerSample = 1;
     std::optional<double> slowStepNs;  // slowStepOf() all steps, where stepsNs are means over several of them; empty:
                                        // not known, or stepsNs has them all

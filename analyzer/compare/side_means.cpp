@@ -63,8 +63,8 @@ void nameRolesByRank(RunSummary& run) {
 
 constexpr double kReplaced = 0.3;  // of the time of kernels that are new: when as much is gone, they took its place
 constexpr double kExplains = 0.5;  // of a change: what explains that much is its reason
-constexpr double kExplainsRate =
-    0.4;  // the same of a growth in percent, which the path shares with the ranks it leads through
+// The same of a growth in percent, which the path shares with the ranks it leads through.
+constexpr double kExplainsRate = 0.4;
 constexpr double kCalled = 0.5;  // of a kernel's calls: when a rank's kernels have become that many more, it came on
                                  // top and was not one of them before
 

@@ -249,8 +249,8 @@ RunSummary readSummary(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
     if (stream.is_open()) text << stream.rdbuf();
-    const bool isRead =
-        stream.is_open() && (text || errno == 0);  // of an empty file nothing is put into the text, which is no error
+    // Of an empty file nothing is put into the text, which is no error.
+    const bool isRead = stream.is_open() && (text || errno == 0);
     if (!isRead)
         throw SummaryError(
             fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno != 0 ? errno : EIO)),

@@ -23,8 +23,8 @@ constexpr double kIsWhy = 0.5;         // of what grew: what explains more than 
 constexpr double kGrew = 0.001;        // of compute: no machine repeats a run better than that (kNoiseFloor)
 constexpr double kOther = 0.15;  // share of messages or their bytes: a bucket more or less at the end of a step is less
 constexpr double kSlower = 0.02;  // share: how much slower messages of one size must be, beyond what runs differ by
-constexpr double kLinkIsWhy =
-    0.3;  // of a part that slower messages must explain: what they no longer hide comes on top
+// Of a part that slower messages must explain: what they no longer hide comes on top.
+constexpr double kLinkIsWhy = 0.3;
 
 struct KindRow {
     CauseKind kind;

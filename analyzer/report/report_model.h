@@ -59,8 +59,8 @@ struct BreakdownRow {
     int rank = 0;
     std::string host;
     facts::Attribution total;  // sum over the analysed steps
-    bool splitKnown =
-        true;  // false: how much of its exposed communication is waiting is unknown; exposedCommNs() holds
+    // False: how much of its exposed communication is waiting is unknown; exposedCommNs() holds.
+    bool splitKnown = true;
     std::map<std::string, int64_t> idleByCauseNs;
 };
 

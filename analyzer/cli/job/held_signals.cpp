@@ -13,8 +13,8 @@
 namespace rankscope::cli {
 namespace {
 
-constexpr int kMostAncestors =
-    64;  // between a process of the job and the one that we started: ends the walk should /proc change below it
+// Between a process of the job and the one that we started: ends the walk should /proc change below it.
+constexpr int kMostAncestors = 64;
 
 void remove(sigset_t& set, std::initializer_list<int> signals) {
     for (int signal : signals) sigdelset(&set, signal);
