@@ -86,7 +86,7 @@ void setTypicalSteps(const std::vector<RunSummary>& runs, const std::string& est
     for (size_t i = 0; i < side.runs.size(); ++i) side.runs[i].stepNs = typical[i];
 }
 
-/// Lets the run stand for the side, of those with their trace at hand, whose step is the most typical for the side.
+/// Lets one run stand for the side: of those with their trace at hand the one whose step is the most typical.
 void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
     double sum = 0;
     for (const ComparedRun& run : side.runs) sum += run.stepNs;

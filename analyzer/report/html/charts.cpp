@@ -58,7 +58,7 @@ std::vector<double> ticksOf(const Scale& scale) {
     return ticks;
 }
 
-struct Extent {
+struct ValueRange {
     double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
     void take(double value) {
         low = std::min(low, value);
@@ -176,7 +176,7 @@ std::string barChart(std::string_view title, const std::vector<Bar>& bars, doubl
 }
 
 std::string drawChart(const Chart& chart) {
-    Extent xs, ys;
+    ValueRange xs, ys;
     const auto take = [&](const Point& point) {
         xs.take(point.x);
         ys.take(point.y);
