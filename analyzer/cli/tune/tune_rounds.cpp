@@ -163,17 +163,23 @@ class Rounds {
         return true;
     }
 
-    bool measureDefault(int round) {
-        TunedRun tuned = runOnce(fmt::format("round{}-default", round), nullptr, {});
+    TunedRun runInRound(int round, const std::string& name, const TuneCandidate* candidate,
+                        const std::string& tunerFile) {
+        TunedRun tuned = runOnce(fmt::format("round{}-{}", round, name), candidate, tunerFile);
         if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps)
             tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
+        tuned.run.round = round;
+        return tuned;
+    }
+
+    bool measureDefault(int round) {
+        const TunedRun tuned = runInRound(round, "default", nullptr, {});
         if (!tuned.failure.empty()) {
             if (m_result.standard.size() < 2) refuse(tuned, fmt::format("round{}-default", round));
             m_notes.push_back(fmt::format("The job without any change failed in round {}: {}.", round, tuned.failure));
             return false;
         }
         m_longestS = std::max(m_longestS, tuned.run.wallS);
-        tuned.run.round = round;
         m_console.note(fmt::format("round {}: {:<12} default", round, text::durationText(tuned.run.stepNs)));
         m_result.standard.push_back(tuned.run);
         return true;
@@ -186,16 +192,13 @@ class Rounds {
             tunerFile = (m_plan.folder / fmt::format("candidate{}.csv", index + 1)).string();
             text::writeOutputFile(recommend::formatTunerCsv(measured.candidate.tunerRows), tunerFile);
         }
-        TunedRun tuned = runOnce(fmt::format("round{}-candidate{}", round, index + 1), &measured.candidate, tunerFile);
-        if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps)
-            tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
+        const TunedRun tuned = runInRound(round, fmt::format("candidate{}", index + 1), &measured.candidate, tunerFile);
         if (!tuned.failure.empty()) {
             measured.failure = tuned.failure;
             m_console.warning(
                 fmt::format("round {}: {} is dropped: {}", round, measured.candidate.name, tuned.failure));
             return true;
         }
-        tuned.run.round = round;
         m_console.note(
             fmt::format("round {}: {:<12} {}", round, text::durationText(tuned.run.stepNs), measured.candidate.name));
         measured.runs.push_back(tuned.run);
