@@ -195,9 +195,9 @@ TEST(Unknown, OneRankIsBalancedWithNobody) {
 }
 
 TEST(WrappedText, BreaksAtSpacesAndKeepsLongWords) {
-    EXPECT_EQ(report::wrapped("one two three", "  ", 9), "  one two\n  three\n");
-    EXPECT_EQ(report::wrapped("a-word-that-is-longer x", "", 8), "a-word-that-is-longer\nx\n");
-    EXPECT_EQ(report::wrapped("", "  "), "  \n");
+    EXPECT_EQ(text::wrapped("one two three", "  ", 9), "  one two\n  three\n");
+    EXPECT_EQ(text::wrapped("a-word-that-is-longer x", "", 8), "a-word-that-is-longer\nx\n");
+    EXPECT_EQ(text::wrapped("", "  "), "  \n");
 }
 
 }  // namespace
