@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/near_words.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "collector/store/error.h"
 
@@ -20,13 +19,13 @@ using namespace rankscope::cli;
 // Everything behind the first `--` is the job's command, untouched.
 std::vector<std::string> splitOffJob(int argc, char** argv, Invocation& invocation) {
     std::vector<std::string> words(argv + 1, argv + argc);
-    const auto mark = std::find(words.begin(), words.end(), "--");
+    const auto mark = std::ranges::find(words, "--");
     if (mark != words.end()) {
         invocation.hasJobMark = true;
         invocation.job.assign(mark + 1, words.end());
         words.erase(mark, words.end());
     }
-    std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
+    std::ranges::reverse(words);  // the order in which CLI11 takes a vector
     return words;
 }
 
@@ -39,18 +38,51 @@ void outliveFileSizeLimit() {
     sigaction(SIGXFSZ, &present, nullptr);
 }
 
+// Damerau-Levenshtein distance (neighbours exchanged count once).
+size_t distance(const std::string& a, const std::string& b) {
+    std::vector<std::vector<size_t>> rows(a.size() + 1, std::vector<size_t>(b.size() + 1));
+    for (size_t i = 0; i <= a.size(); ++i)
+        for (size_t j = 0; j <= b.size(); ++j) {
+            if (i == 0 || j == 0) {
+                rows[i][j] = i + j;
+                continue;
+            }
+            rows[i][j] =
+                std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+        }
+    return rows[a.size()][b.size()];
+}
+
+// The known word that differs least from `word`; empty where none is near enough to have been meant: letters left out,
+// put in, changed or exchanged, one in three at most.
+std::string nearestWord(const std::string& word, const std::vector<std::string>& known) {
+    constexpr size_t kLongestTypo = 64;  // a longer word is no typo, and the table would be large
+    if (word.size() > kLongestTypo) return {};
+    std::string nearest;
+    size_t best = std::max<size_t>(1, word.size() / 3) + 1;
+    for (const std::string& candidate : known)
+        if (const size_t apart = distance(word, candidate); apart < best) {
+            best = apart;
+            nearest = candidate;
+        }
+    return nearest;
+}
+
 std::string didYouMean(const std::string& word, const std::vector<std::string>& known) {
     const std::string near = nearestWord(word, known);
     return near.empty() ? std::string() : fmt::format("did you mean {}? ", near);
 }
 
-// What CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word first.
+// Returns what CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word
+// first.
 std::vector<std::string> unexpectedWords(const std::string& message) {
     const size_t colon = message.find(": ");
     if (colon == std::string::npos) return {};
     std::istringstream list(message.substr(colon + 2));
     std::vector<std::string> words{std::istream_iterator<std::string>(list), {}};
-    std::reverse(words.begin(), words.end());
+    std::ranges::reverse(words);
     return words;
 }
 

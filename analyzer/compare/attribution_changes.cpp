@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/attribution_changes.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
-#include "analyzer/compare/compute_growth.h"
+#include "analyzer/compare/changes.h"
+#include "analyzer/compare/side_means.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
 
-constexpr double kStandsOut =
-    0.5;  // of the way from the middle rank to the one that grew most: those beyond are where it happens
-constexpr double kNotEveryone =
-    0.35;  // of the largest growth: when the middle rank has more than the rest of it, everyone grew
+using text::valueAt;
+
+// Is a share of the way from the middle rank to the one that grew most: those beyond it are where it happens.
+constexpr double kStandsOut = 0.5;
+// Is a share of the largest growth: when the middle rank has more than the rest of it, everyone grew.
+constexpr double kNotEveryone = 0.35;
 constexpr size_t kMostDetails = 3;
 constexpr double kResidue = 1e-9;  // of all that is added up: what the rounding of sums leaves
 const std::string kComputeRow = "compute of ";
-constexpr double kWorthSaying = 1e-2;  // of the change: below, typical and mean steps are the same
-constexpr double kWorthARow = 1e-3;    // of the change: smaller rows are part of the rest
-
-double at(const std::map<std::string, double>& numbers, const std::string& name) {
-    const auto number = numbers.find(name);
-    return number == numbers.end() ? 0 : number->second;
-}
+constexpr double kOutliersCount = 1e-2;  // of the change: below, typical and mean steps are the same
+constexpr double kWorthARow = 1e-3;      // of the change: smaller rows are part of the rest
 
 std::set<std::string> keysOf(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
     std::set<std::string> keys;
@@ -35,7 +33,15 @@ std::set<std::string> keysOf(const std::map<std::string, double>& a, const std::
     return keys;
 }
 
-/// Kernels by name, in ns per step: means over the ranks of `roles`, over all ranks where there are none.
+/// Returns the texts of the largest changes.
+std::vector<std::string> largest(std::vector<std::pair<double, std::string>> changes) {
+    std::ranges::stable_sort(changes, std::greater{}, [](const auto& change) { return change.first; });
+    std::vector<std::string> texts;
+    for (const auto& [size, text] : text::first(changes, kMostDetails)) texts.push_back(text);
+    return texts;
+}
+
+/// Returns kernels by name, in ns per step: means over the ranks of `roles`, over all ranks where there are none.
 std::map<std::string, double> kernelTimes(const SideMeans& side, const std::vector<std::string>& roles) {
     std::map<std::string, double> times;
     if (roles.empty())
@@ -47,23 +53,20 @@ std::map<std::string, double> kernelTimes(const SideMeans& side, const std::vect
     return times;
 }
 
-/// The kernels of the ranks where it happens that changed most in the direction of the change.
+/// Names the kernels of the ranks where it happens that changed most in the direction of the change.
 std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now,
                                        const std::vector<std::string>& roles, double direction) {
     const std::map<std::string, double> before = kernelTimes(base, roles), after = kernelTimes(now, roles);
     const char* mean = roles.empty() ? ", mean of all ranks" : roles.size() > 1 ? ", mean of these ranks" : "";
     std::vector<std::pair<double, std::string>> changes;
     for (const std::string& name : keysOf(before, after)) {
-        const double from = at(before, name), to = at(after, name);
+        const double from = valueAt(before, name), to = valueAt(after, name);
         if ((to - from) * direction > 0)
             changes.emplace_back(
                 std::abs(to - from),
                 fmt::format("{}: {} -> {} a step{}", name, text::durationText(from), text::durationText(to), mean));
     }
-    std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<std::string> details;
-    for (size_t i = 0; i < std::min(kMostDetails, changes.size()); ++i) details.push_back(changes[i].second);
-    return details;
+    return largest(std::move(changes));
 }
 
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
@@ -82,7 +85,7 @@ void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<Attri
                            "transfer: " + name,
                            "",
                            {},
-                           at(now.pathTransferNs, name) - at(base.pathTransferNs, name),
+                           valueAt(now.pathTransferNs, name) - valueAt(base.pathTransferNs, name),
                            {},
                            name};
         const auto a = before.find(name), b = after.find(name);
@@ -95,31 +98,30 @@ void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<Attri
     }
 }
 
-/// What the hosts let the devices wait for, most changed first: host rows say why.
+/// Says what the hosts let the devices wait for, most changed first: why host rows changed.
 std::vector<std::string> stallDetails(const SideMeans& base, const SideMeans& now, double direction) {
-    std::map<std::string, double> before, after;  // by cause: the longest over ranks
-    for (const auto& [name, role] : base.roles)
-        for (const auto& [cause, ns] : role.stallByCauseNs) before[cause] = std::max(before[cause], ns);
-    for (const auto& [name, role] : now.roles)
-        for (const auto& [cause, ns] : role.stallByCauseNs) after[cause] = std::max(after[cause], ns);
+    const auto longest = [](const SideMeans& side) {
+        std::map<std::string, double> stalls;  // by cause, over ranks
+        for (const auto& [name, role] : side.roles)
+            for (const auto& [cause, ns] : role.stallByCauseNs) stalls[cause] = std::max(stalls[cause], ns);
+        return stalls;
+    };
+    const std::map<std::string, double> before = longest(base), after = longest(now);
     std::vector<std::pair<double, std::string>> changes;
     for (const std::string& cause : keysOf(before, after)) {
-        const double change = at(after, cause) - at(before, cause);
+        const double change = valueAt(after, cause) - valueAt(before, cause);
         if (change * direction > 0)
             changes.emplace_back(std::abs(change), fmt::format("device idle for the host, {}: {} -> {} a step", cause,
-                                                               text::durationText(at(before, cause)),
-                                                               text::durationText(at(after, cause))));
+                                                               text::durationText(valueAt(before, cause)),
+                                                               text::durationText(valueAt(after, cause))));
     }
-    std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<std::string> details;
-    for (size_t i = 0; i < std::min(kMostDetails, changes.size()); ++i) details.push_back(changes[i].second);
-    return details;
+    return largest(std::move(changes));
 }
 
 std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now) {
     const auto growth = [&](StepPart part) {
         const std::string category(toText(part));
-        return at(now.pathNs, category) - at(base.pathNs, category);
+        return valueAt(now.pathNs, category) - valueAt(base.pathNs, category);
     };
     std::vector<AttributionRow> rows;
     const auto add = [&](StepPart part, const char* what) { rows.push_back({part, what, "", {}, growth(part), {}}); };
@@ -133,7 +135,7 @@ std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now
     return rows;
 }
 
-/// Without critical paths: the rank that waits least sets the beat.
+/// Takes the rank that waits least, which sets the pace, where there are no critical paths.
 std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans& now) {
     const RoleSummary *before = nullptr, *after = nullptr;
     for (const auto& [name, role] : now.roles) {
@@ -154,7 +156,7 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
     add(StepPart::memory, "copies and sets", after->memoryNs - before->memoryNs);
     double caused = 0;
     for (const std::string& cause : keysOf(before->idleByCauseNs, after->idleByCauseNs)) {
-        const double ns = at(after->idleByCauseNs, cause) - at(before->idleByCauseNs, cause);
+        const double ns = valueAt(after->idleByCauseNs, cause) - valueAt(before->idleByCauseNs, cause);
         add(StepPart::idle, "idle: " + cause, ns);
         caused += ns;
     }
@@ -169,7 +171,7 @@ std::string_view attributionScope(const std::vector<AttributionRow>& rows) {
         return !row.traffic.empty() || row.what.starts_with(kComputeRow) || row.part == StepPart::host ||
                row.part == StepPart::launch || row.part == StepPart::gap;
     };
-    return std::any_of(rows.begin(), rows.end(), ofAPath) ? "on the critical path" : "of the rank that waits least";
+    return std::ranges::any_of(rows, ofAPath) ? "on the critical path" : "of the rank that waits least";
 }
 
 std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part,
@@ -181,7 +183,7 @@ std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& n
             growth.emplace_back((role.*part - before->second.*part) * (shrank ? -1 : 1), name);
     }
     if (growth.size() < 2) return {};
-    std::sort(growth.begin(), growth.end());
+    std::ranges::sort(growth);
     const double most = growth.back().first, middle = growth[(growth.size() - 1) / 2].first;
     if (most <= 0 || most - middle < kNotEveryone * most) return {};
     std::vector<std::string> roles;
@@ -199,12 +201,12 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
         ranks.push_back(role->second.rank);
         stages.insert(role->second.stage);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     if (ranks.empty()) return std::string(kAllRanks);
     std::string text = text::ranksText(ranks);
     if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
-    const auto inStage = std::count_if(side.roles.begin(), side.roles.end(),
-                                       [&](const auto& role) { return role.second.stage == *stages.begin(); });
+    const auto inStage =
+        std::ranges::count_if(side.roles, [&](const auto& role) { return role.second.stage == *stages.begin(); });
     if (stages.size() == 1 && *stages.begin() >= 0 && inStage == static_cast<long>(ranks.size()))
         return fmt::format("{} (stage {})", text, *stages.begin());
     return text;
@@ -220,11 +222,11 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
         size += std::abs(row.ns);
         kept.push_back(std::move(row));
     }
-    std::stable_sort(kept.begin(), kept.end(),
-                     [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
+    std::ranges::stable_sort(
+        kept, [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
     const double outliersNs =
         base.meanStepNs > 0 && now.meanStepNs > 0 ? changeNs - (now.meanStepNs - base.meanStepNs) : 0;
-    if (std::abs(outliersNs) > kWorthSaying * std::abs(changeNs)) {
+    if (std::abs(outliersNs) > kOutliersCount * std::abs(changeNs)) {
         kept.push_back({StepPart::rest,
                         outliersNs * changeNs > 0 ? "steps that are not typical, which changed less"
                                                   : "steps that are not typical, which changed more",

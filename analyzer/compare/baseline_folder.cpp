@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/baseline_folder.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +48,7 @@ std::vector<fs::path> baselineFiles(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder))
         if (entry.path().extension() == ".json" && entry.is_regular_file(ignored) && !isHidden(entry.path()))
             files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 
@@ -68,8 +66,7 @@ std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
             if (fs::exists(fs::symlink_status(file, ignored))) throw;
         }
     }
-    std::stable_sort(runs.begin(), runs.end(),
-                     [](const RunSummary& a, const RunSummary& b) { return a.startUnixNs < b.startUnixNs; });
+    std::ranges::stable_sort(runs, {}, &RunSummary::startUnixNs);
     return runs;
 }
 

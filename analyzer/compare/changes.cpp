@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
@@ -33,11 +33,11 @@ BreakdownSide sideOf(const RoleSummary& role) {
 
 using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles
 
-/// One finding on one side.
+/// Sums up one finding on one side.
 struct OnSide {
     int runs = 0;  // that have it as a finding
-    double costNs =
-        0;  // summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new
+    // Summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new.
+    double costNs = 0;
     double share = 0;  // the same as a share of the step
     const FindingSummary* example = nullptr;
 };
@@ -47,7 +47,7 @@ std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
     for (const RunSummary& run : runs) {
         for (const FindingSummary& finding : run.findings) {
             std::vector<std::string> roles = finding.roles;
-            std::sort(roles.begin(), roles.end());
+            std::ranges::sort(roles);
             OnSide& side = all[{finding.id, roles}];
             side.runs += finding.verdict == "found";
             side.costNs += finding.costNs.value_or(0);
@@ -79,21 +79,9 @@ FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, s
 }
 
 int order(FindingStatus status) {
-    switch (status) {
-        case FindingStatus::isNew:
-            return 0;
-        case FindingStatus::worse:
-            return 1;
-        case FindingStatus::gone:
-            return 2;
-        case FindingStatus::better:
-            return 3;
-        case FindingStatus::present:
-            return 4;
-        case FindingStatus::same:
-            break;
-    }
-    return 5;
+    constexpr FindingStatus kOrder[] = {FindingStatus::isNew,  FindingStatus::worse,   FindingStatus::gone,
+                                        FindingStatus::better, FindingStatus::present, FindingStatus::same};
+    return static_cast<int>(std::ranges::find(kOrder, status) - std::begin(kOrder));
 }
 
 }  // namespace
@@ -106,7 +94,7 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
             row.role = traffic.use;
             row.op = traffic.op;
             row.ranks = traffic.ranks;
-            row.sizeClass = sizeClassText(traffic.sizeClass);
+            row.sizeClass = text::sizeClassText(traffic.sizeClass);
             row.*part = sideOf(traffic);
         }
     };
@@ -114,7 +102,7 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
     gather(now, &CollectiveChange::now);
     std::vector<CollectiveChange> sorted;
     for (auto& [key, row] : rows) sorted.push_back(std::move(row));
-    std::stable_sort(sorted.begin(), sorted.end(), [](const CollectiveChange& a, const CollectiveChange& b) {
+    std::ranges::stable_sort(sorted, [](const CollectiveChange& a, const CollectiveChange& b) {
         return std::max(timeOf(a.base), timeOf(a.now)) > std::max(timeOf(b.base), timeOf(b.now));
     });
     return sorted;
@@ -130,9 +118,8 @@ std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans&
         row.deltaNs = (row.now ? row.now->ns : 0) - (row.base ? row.base->ns : 0);
         sorted.push_back(std::move(row));
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) {
-        return std::abs(a.deltaNs) > std::abs(b.deltaNs);
-    });
+    std::ranges::stable_sort(
+        sorted, [](const KernelChange& a, const KernelChange& b) { return std::abs(a.deltaNs) > std::abs(b.deltaNs); });
     return sorted;
 }
 
@@ -182,7 +169,7 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
     const auto cost = [](const FindingChange& row) {
         return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0));
     };
-    std::stable_sort(rows.begin(), rows.end(), [&](const FindingChange& a, const FindingChange& b) {
+    std::ranges::stable_sort(rows, [&](const FindingChange& a, const FindingChange& b) {
         return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : cost(a) > cost(b);
     });
     return rows;

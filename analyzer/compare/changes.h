@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary numbers of a comparison: they say where to look, and do not decide.
+// What changed besides the step time, and why. Secondary numbers say where to look; they do not decide.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
@@ -11,11 +12,11 @@
 
 namespace rankscope::compare {
 
-/// Each metric that some run has. A change is significant when its p value, corrected by Holm for the number of metrics
-/// tested, is under 5 % and it is at least kWorthSaying of the step (times), of the whole (shares) or of itself
-/// (others). The test is Student's on the runs, or the exact rank test where there are runs enough for it to pass the
-/// correction. `categoriesRefused` and `timesRefused`: why what rests on device records, and what is no share, is not
-/// compared; empty: it is.
+/// Compares each metric that some run has. A change is significant when its p value, corrected by Holm for the number
+/// of metrics tested, is under 5 % and it is at least kWorthSaying of the step (times), of the whole (shares) or of
+/// itself (others). The test is Student's on the runs, or the exact rank test where there are runs enough for it to
+/// pass the correction. `categoriesRefused` and `timesRefused`: why what rests on device records, and what is no share,
+/// is not compared; empty: it is.
 std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                          const std::string& categoriesRefused, const std::string& timesRefused);
 
@@ -32,21 +33,22 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
 /// Means over ranks, per step; largest change first.
 std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans& now);
 
-/// Where a step of each rank goes on both sides, matched by role; by rank of the new side. A role that one side lacks
-/// has that side empty.
+/// Tells where a step of each rank goes on both sides, matched by role; by rank of the new side. A role that one side
+/// lacks has that side empty.
 std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now);
 
-/// Findings of both sides, matched by diagnosis and the roles of their ranks. A finding is on a side when at least half
-/// of its runs have it. One that is on one side only, but costs about the same on the other as a note under the floor,
-/// is not new but the same: thresholds must not make news. One that fewer than half of the new runs have, and the base
-/// has not, is present; so is every one when `base` is empty. New, worse, gone, better, present, same; inside, by cost.
+/// Compares the findings of both sides, matched by diagnosis and the roles of their ranks. A finding is on a side when
+/// at least half of its runs have it. One that is on one side only, but costs about the same on the other as a note
+/// under the floor, is not new but the same: thresholds must not make news. One that fewer than half of the new runs
+/// have, and the base has not, is present; so is every one when `base` is empty. New, worse, gone, better, present,
+/// same; inside, by cost.
 std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                            const SideMeans& nowMeans);
 
 inline constexpr double kOtherCost = 0.25;       // share of the larger cost: by less than that a finding is the same
 inline constexpr double kOtherStepShare = 0.01;  // of the step: the same
 
-/// One number of one run.
+/// Is one number of one run.
 struct MetricValue {
     std::string name;
     const char* unit = "ns";
@@ -55,10 +57,34 @@ struct MetricValue {
     double value = 0;
 };
 
-/// Numbers of a run by unique name, always in the same order. Times are per step, means over ranks.
+/// Lists the numbers of a run by unique name, always in the same order. Times are per step, means over ranks.
 std::vector<MetricValue> metricsOf(const RunSummary& run);
 
-/// "16 MiB to 64 MiB" of a size class.
-std::string sizeClassText(int sizeClass);
+/// Is what placeText() says of no role in particular.
+inline constexpr std::string_view kAllRanks = "all ranks";
+
+/// "on the critical path", or where a side has none "of the rank that waits least": what the rows are differences of.
+std::string_view attributionScope(const std::vector<AttributionRow>& rows);
+
+/// Differences of the two critical paths by what they are in (waiting is no part of a critical path: the time is where
+/// the one is that is waited for). Where a side could not be replayed, differences of the categories of the rank that
+/// waits least on the new side. Both are of mean steps: what `changeNs`, of typical ones, differs by from the change of
+/// the means is a row of category `rest`, and so is what nothing explains. Largest first.
+std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMeans& now, double changeNs);
+
+/// Names the ranks whose own time grew by far more than that of the middle one; all of them (empty) where none stands
+/// out.
+std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part,
+                                       bool shrank = false);
+
+/// "rank 3 (dp 3)", "ranks 4-7 (stage 1)"; empty roles: "all ranks". Fills `ranks` with their numbers on that side.
+std::string placeText(const SideMeans& side, const std::vector<std::string>& roles, std::vector<int>& ranks);
+
+/// A cause for each part of the change that is worth one: `attribution` says how large the parts are, `findings` what
+/// their diagnoses cost. Of a faster step the causes are told with the sides changed over, what was lost before and is
+/// not any more, and their `ns` is negative. Causes of one kind and the same ranks are one, which names its places.
+/// Largest first; one of kind `unknown` where nothing tells. `changeNs` is not zero.
+std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
+                                    const std::vector<FindingChange>& findings, double changeNs);
 
 }  // namespace rankscope::compare

@@ -8,12 +8,15 @@
 #include <optional>
 #include <string_view>
 
+#include "analyzer/compare/side_means.h"
+#include "analyzer/text/lists.h"
+
 namespace rankscope::compare {
 namespace {
 
 enum class Consequence { refuse, refuseCategories, note };
 
-/// What is compared of two environments. An unknown value differs from nothing.
+/// Names what is compared of two environments. An unknown value differs from nothing.
 struct Rule {
     const char* key;     // of RunSummary::environment
     const char* across;  // name for --across; empty: cannot be chosen
@@ -35,24 +38,12 @@ constexpr Rule kRules[] = {
     {"zero", "", "ZeRO stage", Consequence::note},
 };
 
-std::string valueOf(const RunSummary& run, const std::string& key) {
-    const auto value = run.environment.find(key);
-    return value == run.environment.end() ? "" : value->second;
-}
-
-/// What the runs of a side agree on; empty when they do not, or it is unknown.
-std::string commonValue(const std::vector<RunSummary>& runs, const std::string& key) {
-    const std::string first = valueOf(runs.front(), key);
-    return std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) { return valueOf(run, key) == first; })
-               ? first
-               : "";
-}
-
 void requireOneKind(const std::vector<RunSummary>& runs, const char* side, const std::set<std::string>& across) {
     for (const Rule& rule : kRules) {
         if (rule.consequence != Consequence::refuse || across.count(rule.across)) continue;
         for (const RunSummary& run : runs) {
-            const std::string first = valueOf(runs.front(), rule.key), value = valueOf(run, rule.key);
+            const std::string first = text::valueAt(runs.front().environment, rule.key),
+                              value = text::valueAt(run.environment, rule.key);
             if (first == value || first.empty() || value.empty() || std::string(rule.key) == "layout") continue;
             throw CompareError(fmt::format("the runs of the {} side are not of one kind: {} is {} in {} and {} in {}",
                                            side, rule.what, first, runs.front().name, value, run.name),
@@ -73,35 +64,36 @@ Incomparable rowOf(const Rule& rule, const std::string& base, const std::string&
     return row;
 }
 
+std::string orNone(const std::string& text) {
+    return text.empty() ? "none" : text;
+}
+
 /// Lost records and missing sources make categories of a step untrue, not its length.
 void addLosses(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, Comparability& result) {
     const auto refuse = [&](const char* what, const std::string& a, const std::string& b) {
-        result.rows.push_back({what, a.empty() ? "none" : a, b.empty() ? "none" : b, false,
-                               "the step time is compared; times by category are not"});
+        result.rows.push_back(
+            {what, orNone(a), orNone(b), false, "the step time is compared; times by category are not"});
         if (result.categoriesRefused.empty())
-            result.categoriesRefused = fmt::format("{}: {} on the base side, {} on the new side", what,
-                                                   a.empty() ? "none" : a, b.empty() ? "none" : b);
+            result.categoriesRefused =
+                fmt::format("{}: {} on the base side, {} on the new side", what, orNone(a), orNone(b));
     };
     const auto lost = [](const std::vector<RunSummary>& runs) {
-        std::string names;
+        std::vector<std::string> names;
         for (const RunSummary& run : runs)
-            if (run.deviceLoss) names += (names.empty() ? "" : ", ") + run.name;
-        return names;
+            if (run.deviceLoss) names.push_back(run.name);
+        return text::joined(names);
     };
     const auto all = [](const std::vector<RunSummary>& runs, const char* key) {
         std::set<std::string> values;
-        for (const RunSummary& run : runs) values.insert(valueOf(run, key));
+        for (const RunSummary& run : runs) values.insert(text::valueAt(run.environment, key));
         values.erase("");
-        std::string text;
-        for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
-        return text;
+        return text::joined(values);
     };
     if (const std::string a = lost(base), b = lost(now); !a.empty() || !b.empty()) refuse("lost device records", a, b);
     if (const std::string a = all(base, "missing_sources"), b = all(now, "missing_sources"); a != b)
         refuse("sources that were not live", a, b);
     if (const std::string a = all(base, "loss"), b = all(now, "loss"); a != b)
-        result.rows.push_back(
-            {"loss", a.empty() ? "none" : a, b.empty() ? "none" : b, false, "compared; see the losses"});
+        result.rows.push_back({"loss", orNone(a), orNone(b), false, "compared; see the losses"});
 }
 
 /// Kinds of loss that capture_decoder.cpp and trace_builder.cpp give to a recording without its end.
@@ -126,11 +118,11 @@ std::optional<int> fewestStepsOfWholeRuns(const std::vector<RunSummary>& base, c
 
 /// "B: 5 of 12 steps"
 std::string shortRuns(const std::vector<RunSummary>& runs, int whole) {
-    std::string text;
+    std::vector<std::string> texts;
     for (const RunSummary& run : runs)
         if (!isWhole(run) && run.steps < whole)
-            text += fmt::format("{}{}: {} of {} steps", text.empty() ? "" : ", ", run.name, run.steps, whole);
-    return text;
+            texts.push_back(fmt::format("{}: {} of {} steps", run.name, run.steps, whole));
+    return text::joined(texts);
 }
 
 }  // namespace
@@ -173,8 +165,8 @@ std::string unfinishedText(const RunSummary& run) {
     size_t count = 0;
     for (const report::LossRow& loss : run.losses)
         if (isUnfinished(loss) && count++ == 0) text = loss.meaning;
-    const auto first =
-        std::ranges::find(run.losses, "first_death", &report::LossRow::kind);  // of several deaths the one to look at
+    // Of several deaths the one to look at.
+    const auto first = std::ranges::find(run.losses, "first_death", &report::LossRow::kind);
     if (count > 1 && first != run.losses.end()) return first->meaning;
     return count > 1 ? fmt::format("{}; and {} more like it", text, count - 1) : text;
 }
@@ -193,7 +185,7 @@ std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const s
     if (!whole) return {};
     const std::string a = shortRuns(base, *whole), b = shortRuns(now, *whole);
     if (a.empty() && b.empty()) return {};
-    return {{"steps lost by runs that did not finish", a.empty() ? "none" : a, b.empty() ? "none" : b, !across,
+    return {{"steps lost by runs that did not finish", orNone(a), orNone(b), !across,
              across ? "compared all the same, as asked"
                     : "the step time is not compared (--across unfinished compares it all the same)"}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two sides may be compared: what differs between the jobs besides their speed.
+// Tells whether two sides may be compared: what differs between the jobs besides their speed.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace rankscope::compare {
 
-/// Runs that cannot be compared at all: what is wrong, and what to do.
+/// Is thrown for runs that cannot be compared at all: what is wrong, and what to do.
 class CompareError : public std::runtime_error {
   public:
     CompareError(const std::string& what, std::string hint = {}) : std::runtime_error(what), m_hint(std::move(hint)) {}
@@ -28,7 +28,7 @@ struct Comparability {
     std::string categoriesRefused;  // why times by category are not compared; empty: they are
 };
 
-/// Names that `--across` takes: differences that are the question, not a mistake.
+/// Lists the names that `--across` takes: differences that are the question, not a mistake.
 const std::vector<std::string>& acrossNames();
 
 /// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one
@@ -39,8 +39,8 @@ Comparability checkComparability(const std::vector<RunSummary>& base, const std:
 // Runs whose recording ends before the job does: a rank died, is missing, or was still running when the run was
 // collected.
 
-/// What did not finish, with its rank: "rank 2 (pid 7 on a) died of signal 9: its recording ends there"; of several the
-/// one that stopped first, or their number. Empty: the run is whole.
+/// Says what did not finish, with its rank: "rank 2 (pid 7 on a) died of signal 9: its recording ends there"; of
+/// several the one that stopped first, or their number. Empty: the run is whole.
 std::string unfinishedText(const RunSummary& run);
 
 /// "new run B did not finish: ...", for every run of that side that did not.

@@ -7,18 +7,16 @@
 #include <cmath>
 #include <map>
 
-#include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
-#include "analyzer/compare/why.h"
 
 namespace rankscope::compare {
 namespace {
 
-/// The same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
+/// Is the same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
 /// nanosecond: they began at other times.
 std::string identityOf(const RunSummary& run) {
     return fmt::format("{} {}", summaryId(run), run.startUnixNs);
@@ -69,7 +67,7 @@ ComparedSide sideOf(const std::vector<RunSummary>& runs) {
         row.stepsPerSample = run.stepsPerSample;
         side.runs.push_back(std::move(row));
         for (const std::string& host : run.hosts)
-            if (std::find(side.hosts.begin(), side.hosts.end(), host) == side.hosts.end()) side.hosts.push_back(host);
+            if (std::ranges::find(side.hosts, host) == side.hosts.end()) side.hosts.push_back(host);
     }
     if (runs.empty()) return side;
     side.environment = runs.front().environment;
@@ -88,7 +86,7 @@ void setTypicalSteps(const std::vector<RunSummary>& runs, const std::string& est
     for (size_t i = 0; i < side.runs.size(); ++i) side.runs[i].stepNs = typical[i];
 }
 
-/// Of the runs with their trace at hand the one whose step is the most typical stands for the side.
+/// Lets one run stand for the side: of those with their trace at hand the one whose step is the most typical.
 void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
     double sum = 0;
     for (const ComparedRun& run : side.runs) sum += run.stepNs;
@@ -111,7 +109,7 @@ void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison
 
 /// A change worth explaining: claimed, or large enough to be claimed if noise were less.
 bool worthExplaining(const StepTimeChange& step) {
-    if (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement) return true;
+    if (step.isClaim()) return true;
     return step.verdict == StepVerdict::notEnoughSamples && step.ratio &&
            std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry: two sides of summaries become a comparison.
+// Entry: two sides of summaries become a comparison, and a comparison passes a gate or fails it.
 #pragma once
 
 #include <set>
@@ -7,11 +7,26 @@
 #include <vector>
 
 #include "analyzer/compare/comparability.h"
-#include "analyzer/compare/gate.h"
+#include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/compare/step_time.h"
 
 namespace rankscope::compare {
+
+struct GateOptions {
+    std::vector<std::string> failOn = {
+        "regression"};               // regression | new-finding | never | a diagnosis or a pattern of it: RS203, RS2*
+    std::vector<std::string> allow;  // diagnoses, or patterns, that fail nothing
+};
+
+/// Says what is wrong with a word of failOn or allow; empty: nothing. Checked against the catalogue.
+std::string checkFailOn(const std::string& word);
+std::string checkAllow(const std::string& word);
+
+/// `regression`: the step time is a regression. `new-finding`: a finding is new. A diagnosis: one new run or more have
+/// it, new or not. A regression that does not fail is a notice. Sides that must not be compared are not judged. Marks
+/// allowed findings in `comparison`.
+GateResult judgeGate(Comparison& comparison, const GateOptions& options);
 
 struct CompareOptions {
     StepTimeOptions step;
@@ -19,9 +34,9 @@ struct CompareOptions {
     std::set<std::string> across;  // acrossNames(): differences that do not forbid to compare
 };
 
-/// All of it, however much there is: each format says what it leaves out. A run that was given twice on a side counts
-/// once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of the
-/// gate). Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of
+/// Compares all of it, however much there is: each format says what it leaves out. A run that was given twice on a side
+/// counts once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of
+/// the gate). Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of
 /// different kinds.
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options);
 

@@ -4,37 +4,14 @@
 namespace rankscope::compare {
 
 std::string_view toText(StepVerdict verdict) {
-    switch (verdict) {
-        case StepVerdict::regression:
-            return "regression";
-        case StepVerdict::improvement:
-            return "improvement";
-        case StepVerdict::noChange:
-            return "no change";
-        case StepVerdict::notEnoughSamples:
-            return "not enough samples";
-        case StepVerdict::incomparable:
-            break;
-    }
-    return "incomparable";
+    constexpr std::string_view kNames[] = {"regression", "improvement", "no change", "not enough samples",
+                                           "incomparable"};
+    return kNames[static_cast<size_t>(verdict)];
 }
 
 std::string_view toText(FindingStatus status) {
-    switch (status) {
-        case FindingStatus::isNew:
-            return "new";
-        case FindingStatus::gone:
-            return "gone";
-        case FindingStatus::worse:
-            return "worse";
-        case FindingStatus::better:
-            return "better";
-        case FindingStatus::present:
-            return "present";
-        case FindingStatus::same:
-            break;
-    }
-    return "same";
+    constexpr std::string_view kNames[] = {"new", "gone", "worse", "better", "same", "present"};
+    return kNames[static_cast<size_t>(status)];
 }
 
 std::string_view toText(StepPart part) {

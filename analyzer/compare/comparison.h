@@ -19,7 +19,7 @@ namespace rankscope::compare {
 inline constexpr double kConfidence = 0.95;   // of every interval and every claim
 inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
 
-/// One run as it went into the comparison.
+/// Is one run as it went into the comparison.
 struct ComparedRun {
     std::string name;
     std::string label;            // what it was saved under in a baseline: a commit, say; empty: none
@@ -59,8 +59,8 @@ struct StepTimeChange {
     std::string reason;                   // one sentence for a reader: the verdict with its numbers
     std::optional<double> baseNs, newNs;  // geometric mean over the runs of their typical step
     std::optional<double> ratio;          // new / base
-    std::optional<facts::Estimate>
-        interval;  // of the ratio, of confidence kConfidence; empty: noise between runs is not known
+    // Of the ratio, of confidence kConfidence; empty: noise between runs is not known.
+    std::optional<facts::Estimate> interval;
     std::optional<double>
         smallestVisible;               // share: a slow-down of this size is found in kFindingPower of such comparisons
     std::optional<double> pValue;      // two-sided t test on the runs
@@ -71,8 +71,8 @@ struct StepTimeChange {
     bool fewForExceptions = false;  // the runs are so few that one of another kind (another node, another clock) on one
                                     // side by chance alone is not ruled out
     std::string estimator;          // "trimmed mean" | "mean": of a run's steps
-    bool byRareSteps =
-        false;  // typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared
+    // Typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared.
+    bool byRareSteps = false;
     std::optional<double> meanRatio;    // where typical steps are compared: the same of the means of all steps
     std::optional<double> betweenRuns;  // noise between runs of one side, as a standard deviation, share of the step
     std::string noiseSource;            // "runs of both sides" | "runs of the base" | "runs of the new side" | "none"
@@ -84,6 +84,7 @@ struct StepTimeChange {
     };
     std::vector<Modes> modes;
 
+    bool isClaim() const { return verdict == StepVerdict::regression || verdict == StepVerdict::improvement; }
     double changeNs() const { return baseNs && newNs ? *newNs - *baseNs : 0; }
 };
 
@@ -101,13 +102,14 @@ struct MetricChange {
     std::string refused;  // why it is not compared; empty: it is
 };
 
-/// Where a step of one rank goes, mean over the runs of a side. The overlapped communication is part of the compute.
+/// Tells where a step of one rank goes, mean over the runs of a side. The overlapped communication is part of the
+/// compute.
 struct BreakdownSide {
     double stepNs = 0, computeNs = 0, overlappedCommNs = 0, exposedTransferNs = 0, exposedWaitNs = 0, memoryNs = 0,
            idleNs = 0;
 };
 
-/// One rank of both sides, known by its place in the layout.
+/// Is one rank of both sides, known by its place in the layout.
 struct BreakdownChange {
     std::string role;  // "pp 1, dp 0"
     int rank = 0;      // of the new side where it has it
@@ -180,7 +182,7 @@ struct AttributionRow {
     std::string traffic = {};          // of a transfer on critical paths: trafficName()
 };
 
-/// What can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
+/// Names what can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
 enum class CauseKind : uint8_t {
     unknown,
     straggler,
@@ -210,7 +212,7 @@ enum class CauseKind : uint8_t {
 };
 std::string_view toText(CauseKind kind);  // "slow_node"
 
-/// What made the difference, in one line.
+/// Tells what made the difference, in one line.
 struct ChangeCause {
     CauseKind kind = CauseKind::unknown;
     std::string text;       // a sentence

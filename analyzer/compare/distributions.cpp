@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "analyzer/facts/statistics.h"
 
@@ -37,14 +36,14 @@ std::vector<int> doubledRanks(const std::vector<double>& a, const std::vector<do
     all.insert(all.end(), b.begin(), b.end());
     std::vector<int> ranks;
     for (const double value : all) {
-        const auto below = std::count_if(all.begin(), all.end(), [&](double other) { return other < value; });
-        const auto equal = std::count(all.begin(), all.end(), value);
+        const auto below = std::ranges::count_if(all, [&](double other) { return other < value; });
+        const auto equal = std::ranges::count(all, value);
         ranks.push_back(static_cast<int>(2 * below + equal + 1));
     }
     return ranks;
 }
 
-/// Of the sum of the first `chosen` of these ranks.
+/// Returns the p value of the sum of the first `chosen` of these ranks.
 double normalP(const std::vector<int>& ranks, size_t chosen) {
     const double n = static_cast<double>(ranks.size()), k = static_cast<double>(chosen);
     double total = 0, observed = 0, squares = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/gate.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 
+#include "analyzer/compare/compare.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/diagnose/diagnosis.h"
 
@@ -18,12 +17,11 @@ bool matches(const std::string& pattern, const std::string& id) {
 }
 
 bool anyMatches(const std::vector<std::string>& patterns, const std::string& id) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return matches(pattern, id); });
+    return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches(pattern, id); });
 }
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::ranges::find(words, word) != words.end();
 }
 
 std::string describe(const FindingChange& finding) {

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
-#include "analyzer/compare/side_noise.h"
 #include "analyzer/compare/step_time.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
@@ -37,19 +35,10 @@ void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*s
 }
 
 double mean(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    return values.empty() ? 0 : sideOf(values).mean;
 }
 
-Side sideOf(const std::vector<double>& values) {
-    Side side;
-    side.runs = static_cast<double>(values.size());
-    side.mean = mean(values);
-    for (const double value : values) side.variance += (value - side.mean) * (value - side.mean);
-    if (values.size() > 1) side.variance /= side.degrees();
-    return side;
-}
-
-/// What a change is measured by: the step for times, the whole for shares, itself for others.
+/// Returns what a change is measured by: the step for times, the whole for shares, itself for others.
 double scaleOf(const Samples& samples, double stepNs) {
     const std::string unit = samples.first.unit;
     if (unit == "ns") return stepNs;
@@ -110,10 +99,9 @@ void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
     }
 }
 
-/// Of a pipeline: what its ranks are idle or wait to receive, share of the step.
+/// Adds what the ranks of a pipeline are idle or wait to receive, as a share of the step.
 void addBubble(const RunSummary& run, std::vector<MetricValue>& values) {
-    if (std::none_of(run.roles.begin(), run.roles.end(), [](const RoleSummary& role) { return role.stage > 0; }))
-        return;
+    if (std::ranges::none_of(run.roles, [](const RoleSummary& role) { return role.stage > 0; })) return;
     const double step = roleMean(run, &RoleSummary::stepNs);
     if (step > 0)
         values.push_back({"bubble", "share", false, true,
@@ -136,7 +124,7 @@ std::vector<double> holm(std::vector<double> pValues) {
     std::vector<size_t> order;
     for (size_t i = 0; i < pValues.size(); ++i)
         if (!std::isnan(pValues[i])) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pValues[a] < pValues[b]; });
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return pValues[a] < pValues[b]; });
     double highest = 0;
     for (size_t i = 0; i < order.size(); ++i) {
         highest = std::max(highest, std::min(1.0, pValues[order[i]] * static_cast<double>(order.size() - i)));
@@ -152,10 +140,7 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     gather(base, &Samples::base, all, index);
     gather(now, &Samples::now, all, index);
     const auto step = index.find("mean step");
-    const double stepNs = step == index.end()
-                              ? 0
-                              : std::max(all[step->second].base.empty() ? 0 : mean(all[step->second].base),
-                                         all[step->second].now.empty() ? 0 : mean(all[step->second].now));
+    const double stepNs = step == index.end() ? 0 : std::max(mean(all[step->second].base), mean(all[step->second].now));
     std::vector<MetricChange> changes;
     std::vector<double> pValues;
     for (const Samples& samples : all) {
@@ -191,11 +176,6 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     return changes;
 }
 
-std::string sizeClassText(int sizeClass) {
-    if (sizeClass < 0) return "unknown size";
-    return text::bytesText(std::pow(4.0, sizeClass)) + " to " + text::bytesText(std::pow(4.0, sizeClass + 1));
-}
-
 std::vector<MetricValue> metricsOf(const RunSummary& run) {
     std::vector<MetricValue> values;
     addSteps(run, values);
@@ -207,7 +187,7 @@ std::vector<MetricValue> metricsOf(const RunSummary& run) {
     for (const TrafficSummary& row : run.traffic)
         if (row.busbw > 0 && row.use != "control")
             values.push_back({fmt::format("bus bandwidth, {} of {}, {}, {} ranks", row.op, row.use,
-                                          sizeClassText(row.sizeClass), row.ranks),
+                                          text::sizeClassText(row.sizeClass), row.ranks),
                               "bytes/s", true, true, row.busbw});
     return values;
 }

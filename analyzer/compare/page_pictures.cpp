@@ -8,21 +8,21 @@
 
 #include "analyzer/compare/renderers.h"
 #include "analyzer/report/html/charts.h"
-#include "analyzer/report/html/lanes.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 
-namespace html = report::html;
-
 namespace {
+
+using namespace report::html;
 
 constexpr size_t kMostRanks = 128;  // of the breakdown: a page is for reading
 constexpr size_t kLongPlace = 20;   // longer ones are broken where they must be
 
-/// Ranks that the change is laid to, where that is not all of them.
+/// Returns the ranks that the change is laid to, where that is not all of them.
 std::vector<int> namedRanks(const Comparison& c) {
     std::set<int> ranks;
     const auto take = [&](const std::vector<int>& some) {
@@ -36,17 +36,17 @@ std::vector<int> namedRanks(const Comparison& c) {
 
 std::string bar(const BreakdownSide& side, double wholeNs) {
     const auto part = [](const char* colour, const char* name, double ns) {
-        return html::Part{colour, fmt::format("{} {}", name, text::durationText(ns)), ns};
+        return Part{colour, fmt::format("{} {}", name, text::durationText(ns)), ns};
     };
-    return html::stackedBar({part("compute", "compute", side.computeNs - side.overlappedCommNs),
-                             part("overlapped", "compute with hidden communication", side.overlappedCommNs),
-                             part("transfer", "exposed transfer", side.exposedTransferNs),
-                             part("wait", "exposed waiting", side.exposedWaitNs),
-                             part("memory", "copies", side.memoryNs), part("idle", "idle", side.idleNs)},
-                            wholeNs);
+    return stackedBar({part("compute", "compute", side.computeNs - side.overlappedCommNs),
+                       part("overlapped", "compute with hidden communication", side.overlappedCommNs),
+                       part("transfer", "exposed transfer", side.exposedTransferNs),
+                       part("wait", "exposed waiting", side.exposedWaitNs), part("memory", "copies", side.memoryNs),
+                       part("idle", "idle", side.idleNs)},
+                      wholeNs);
 }
 
-/// All ranks where they are few; else those that the change is laid to, and the first of the others.
+/// Returns all ranks where they are few; else those that the change is laid to, and the first of the others.
 std::vector<const BreakdownChange*> shownRanks(const Comparison& c) {
     const std::vector<int> named = namedRanks(c);
     std::vector<const BreakdownChange*> rows;
@@ -59,11 +59,7 @@ std::vector<const BreakdownChange*> shownRanks(const Comparison& c) {
     return rows;
 }
 
-std::string milliseconds(double ns) {
-    return fmt::format("{:g} ms", ns / 1e6);
-}
-
-/// Names under the columns of the runs, where there is room for them; else of the two sides.
+/// Puts names under the columns of the runs, where there is room for them; else of the two sides.
 std::vector<std::pair<double, std::string>> columnNames(const std::vector<const ComparedRun*>& runs, size_t baseRuns) {
     constexpr size_t kRoom = 66;  // letters below the axis, with gaps between the names
     size_t longest = 0;
@@ -97,8 +93,8 @@ std::string stepsChart(const Comparison& c) {
     for (size_t i = 0; i < std::min(kMostBaseRuns, c.now.runs.size()); ++i) runs.push_back(&c.now.runs[i]);
     if (runs.empty()) return {};
 
-    html::Chart chart{
-        "Steps of each run",        {"run", false, nullptr}, {"step", false, milliseconds}, {}, {}, {}, false,
+    Chart chart{
+        "Steps of each run",        {"run", false, nullptr}, {"step", false, millisecondsText}, {}, {}, {}, false,
         columnNames(runs, baseRuns)};
     const size_t mostOfARun = std::max<size_t>(1, kMostSteps / runs.size());
     for (size_t column = 0; column < runs.size(); ++column) {
@@ -127,9 +123,8 @@ std::string stepsChart(const Comparison& c) {
         chart.levels.emplace_back(*c.step.newNs, "new " + text::durationText(*c.step.newNs));
     std::string hint = "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.";
     if (firstBase > 0) hint += fmt::format(" The last {} of {} base runs are drawn.", baseRuns, c.base.runs.size());
-    return html::section(
-        "steps", "Steps of each run", hint,
-        html::legend({{"compute", "base"}, {"transfer", "new"}, {"warm", "single steps"}}) + html::drawChart(chart));
+    return section("steps", "Steps of each run", hint,
+                   legend({{"compute", "base"}, {"transfer", "new"}, {"warm", "single steps"}}) + drawChart(chart));
 }
 
 std::string overviewPictures(const Comparison& c) {
@@ -139,7 +134,7 @@ std::string overviewPictures(const Comparison& c) {
     const int64_t spanNs = std::max(lengthNs(c.base), lengthNs(c.now));
     if (spanNs <= 0) return {};
     const std::vector<int> named = namedRanks(c);
-    std::string out = html::lanesLegend();
+    std::string out = lanesLegend();
     const auto add = [&](const char* name, const ComparedSide& side) {
         if (side.runs.empty()) return;
         if (lengthNs(side) <= 0) {
@@ -149,14 +144,14 @@ std::string overviewPictures(const Comparison& c) {
             return;
         }
         out += "<h3>" + text::markupText(fmt::format("{}: {}, step {}", name, side.overviewRun, side.overview->step)) +
-               "</h3>\n" + html::drawLanes(*side.overview, named, spanNs);
+               "</h3>\n" + drawLanes(*side.overview, named, spanNs);
     };
     add("base", c.base);
     add("new", c.now);
-    return html::section("overview", "One step of every rank",
-                         "The step of median length of a typical run; one scale. Upper band: the device; lower band: "
-                         "communication. Ranks that the change is laid to are marked.",
-                         out);
+    return section("overview", "One step of every rank",
+                   "The step of median length of a typical run; one scale. Upper band: the device; lower band: "
+                   "communication. Ranks that the change is laid to are marked.",
+                   out);
 }
 
 std::string breakdownBars(const Comparison& c) {
@@ -166,43 +161,36 @@ std::string breakdownBars(const Comparison& c) {
         longest = std::max({longest, row.base ? row.base->stepNs : 0, row.now ? row.now->stepNs : 0});
     if (longest <= 0) return {};
     const bool hasBase = !c.base.runs.empty();
-    std::vector<html::Column> columns{
-        {"rank", true}, {"place"}, {hasBase ? "step: base above new" : "step", false, true}};
+    std::vector<Column> columns{{"rank", true}, {"place"}, {hasBase ? "step: base above new" : "step", false, true}};
     for (const char* part : {"compute", "waiting", "transfer", "idle"}) {
         if (hasBase) columns.push_back({fmt::format("{}, base", part), true});
         columns.push_back({hasBase ? fmt::format("{}, new", part) : part, true});
     }
-    html::Table table("breakdown-table", "", columns);
+    Table table("breakdown-table", columns);
     const std::vector<const BreakdownChange*> shown = shownRanks(c);
     for (const BreakdownChange* row : shown) {
-        std::vector<html::Cell> cells{
-            html::numberCell(std::to_string(row->rank), row->rank),
-            row->role.size() <= kLongPlace ? html::unbrokenCell(row->role) : html::textCell(row->role),
-            html::markupCell((row->base ? bar(*row->base, longest) : "") + (row->now ? bar(*row->now, longest) : ""))};
+        std::vector<Cell> cells{
+            numberCell(std::to_string(row->rank), row->rank),
+            row->role.size() <= kLongPlace ? unbrokenCell(row->role) : textCell(row->role),
+            markupCell((row->base ? bar(*row->base, longest) : "") + (row->now ? bar(*row->now, longest) : ""))};
         for (double BreakdownSide::*part : {&BreakdownSide::computeNs, &BreakdownSide::exposedWaitNs,
                                             &BreakdownSide::exposedTransferNs, &BreakdownSide::idleNs}) {
             const auto cell = [&](const std::optional<BreakdownSide>& side) {
-                return side ? html::numberCell(text::durationText((*side).*part), (*side).*part) : html::unknownCell();
+                return side ? numberCell(text::durationText((*side).*part), (*side).*part) : unknownCell();
             };
             if (hasBase) cells.push_back(cell(row->base));
             cells.push_back(cell(row->now));
         }
         table.add(cells);
     }
-    std::string out = html::legend({{"compute", "compute"},
-                                    {"overlapped", "compute with communication hidden under it"},
-                                    {"transfer", "exposed transfer"},
-                                    {"wait", "exposed waiting"},
-                                    {"memory", "copies"},
-                                    {"idle", "idle"}}) +
-                      table.markup();
+    std::string out = stepPartsLegend() + table.markup();
     if (shown.size() < c.breakdown.size())
         out += fmt::format(
             "<p class=\"hint\">{} of {} ranks are shown, with those that the change is laid to; the JSON below has "
             "all.</p>\n",
             shown.size(), c.breakdown.size());
-    return html::section("breakdown", "Where the time goes",
-                         "Per step, means over the runs of a side; ranks matched by their place in the layout.", out);
+    return section("breakdown", "Where the time goes",
+                   "Per step, means over the runs of a side; ranks matched by their place in the layout.", out);
 }
 
 }  // namespace rankscope::compare

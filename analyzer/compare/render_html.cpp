@@ -4,35 +4,41 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
+#include "analyzer/text/lists.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 
-namespace html = report::html;
-
 namespace {
+
+using namespace report::html;
+
+using text::first;
 
 constexpr size_t kMostRows = 500;
 constexpr size_t kMostKernels = 200;
 constexpr size_t kMostLines = 30;
 
-html::Mood moodOf(const Comparison& c) {
-    if (c.gate.failed || c.step.verdict == StepVerdict::regression) return html::Mood::bad;
+Cell durationCell(const std::optional<double>& ns) {
+    return ns ? numberCell(text::durationText(*ns), *ns) : unknownCell();
+}
+
+Mood moodOf(const Comparison& c) {
+    if (c.gate.failed || c.step.verdict == StepVerdict::regression) return Mood::bad;
     const bool isOpen = c.step.verdict == StepVerdict::notEnoughSamples || c.step.verdict == StepVerdict::incomparable;
-    return isOpen || std::ranges::any_of(c.findings, isTrouble) ? html::Mood::warn : html::Mood::good;
+    return isOpen || std::ranges::any_of(c.findings, isTrouble) ? Mood::warn : Mood::good;
 }
 
 std::string gateLine(const Comparison& c) {
-    std::string on;
-    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
+    const std::string on = text::joined(c.gate.failOn);
     return fmt::format("The gate {}{}{}.", c.gate.judged ? "" : "was ", gateWord(c.gate),
                        on.empty() ? "" : " (it fails on " + on + ")");
 }
@@ -41,34 +47,32 @@ std::string tiles(const Comparison& c) {
     const StepTimeChange& step = c.step;
     std::string out = "<dl class=\"tiles\">\n";
     if (step.baseNs)
-        out += html::tile(
-            "Step, base", text::durationText(*step.baseNs),
-            fmt::format("{} of {} run{}", step.estimator, c.base.runs.size(), c.base.runs.size() == 1 ? "" : "s"));
+        out += tile("Step, base", text::durationText(*step.baseNs),
+                    step.estimator + " of " + text::countedText(c.base.runs.size(), "run"));
     if (step.newNs)
-        out += html::tile(
-            "Step, new", text::durationText(*step.newNs),
-            fmt::format("{} of {} run{}", step.estimator, c.now.runs.size(), c.now.runs.size() == 1 ? "" : "s"));
+        out += tile("Step, new", text::durationText(*step.newNs),
+                    step.estimator + " of " + text::countedText(c.now.runs.size(), "run"));
     if (step.ratio)
-        out += html::tile("Change", signedPercentText(*step.ratio - 1),
-                          step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1),
-                                                      signedPercentText(step.interval->high - 1))
-                                        : "noise between runs is not known");
+        out += tile("Change", signedPercentText(*step.ratio - 1),
+                    step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1),
+                                                signedPercentText(step.interval->high - 1))
+                                  : "noise between runs is not known");
     if (step.smallestVisible)
-        out += html::tile("Would have seen", smallestVisibleText(*step.smallestVisible),
-                          "a slow-down of this size, nine times in ten");
+        out += tile("Would have seen", smallestVisibleText(*step.smallestVisible),
+                    "a slow-down of this size, nine times in ten");
     if (step.betweenRuns)
-        out += html::tile("Noise between runs", text::percentText(*step.betweenRuns), "told by " + step.noiseSource);
-    const auto news = std::ranges::count(c.findings, FindingStatus::isNew, &FindingChange::status);
-    const auto gone = std::ranges::count(c.findings, FindingStatus::gone, &FindingChange::status);
-    const auto worse = std::ranges::count(c.findings, FindingStatus::worse, &FindingChange::status),
-               better = std::ranges::count(c.findings, FindingStatus::better, &FindingChange::status);
+        out += tile("Noise between runs", text::percentText(*step.betweenRuns), "told by " + step.noiseSource);
+    const auto count = [&](FindingStatus status) {
+        return std::ranges::count(c.findings, status, &FindingChange::status);
+    };
     if (c.base.runs.empty())
-        out += html::tile("Findings", std::to_string(c.findings.size()), "on the new side");
+        out += tile("Findings", std::to_string(c.findings.size()), "on the new side");
     else
-        out += html::tile("New findings", std::to_string(news),
-                          c.findings.empty() ? "none on either side"
-                                             : fmt::format("{} gone, {} worse, {} better; {} in all", gone, worse,
-                                                           better, c.findings.size()));
+        out += tile("New findings", std::to_string(count(FindingStatus::isNew)),
+                    c.findings.empty()
+                        ? "none on either side"
+                        : fmt::format("{} gone, {} worse, {} better; {} in all", count(FindingStatus::gone),
+                                      count(FindingStatus::worse), count(FindingStatus::better), c.findings.size()));
     return out + "</dl>\n";
 }
 
@@ -92,16 +96,13 @@ std::string warnings(const Comparison& c) {
 
 std::string incomparable(const Comparison& c) {
     if (c.incomparable.empty()) return {};
-    html::Table table("incomparable-table", "", {{"what differs"}, {"base"}, {"new"}, {"consequence"}});
-    const auto known = [](const std::string& text) {
-        return text.empty() ? html::unknownCell() : html::textCell(text);
-    };
+    Table table("incomparable-table", {{"what differs"}, {"base"}, {"new"}, {"consequence"}});
+    const auto known = [](const std::string& text) { return text.empty() ? unknownCell() : textCell(text); };
     for (const Incomparable& row : c.incomparable)
-        table.add({html::textCell(row.what), known(row.base), known(row.now), html::textCell(row.consequence)});
-    return html::section(
-        "incomparable", "What differs beside the code",
-        "Runs on other machines or of another shape are other runs: what cannot be compared is refused.",
-        table.markup());
+        table.add({textCell(row.what), known(row.base), known(row.now), textCell(row.consequence)});
+    return section("incomparable", "What differs beside the code",
+                   "Runs on other machines or of another shape are other runs: what cannot be compared is refused.",
+                   table.markup());
 }
 
 std::string attribution(const Comparison& c) {
@@ -109,28 +110,26 @@ std::string attribution(const Comparison& c) {
         return {};
     double largest = 0;
     for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
-    html::Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
+    Table table("attribution-table", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
     for (const AttributionRow& row : c.attribution) {
-        std::string details;
-        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k)
-            details += (k == 0 ? "" : "<br>") + html::textCell(row.details[k]).markup;
+        std::vector<std::string> details;
+        for (const std::string& detail : first(row.details, 3)) details.push_back(textCell(detail).markup);
         table.add(
-            {html::numberCell(signedDurationText(row.ns), row.ns),
-             html::markupCell(html::stackedBar(
+            {numberCell(signedDurationText(row.ns), row.ns),
+             markupCell(stackedBar(
                  {{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
-             html::textCell(row.what), html::Cell{details, row.details.empty() ? "" : row.details.front()}});
+             textCell(row.what), Cell{text::joined(details, "<br>"), row.details.empty() ? "" : row.details.front()}});
     }
     std::string hint = fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step",
                                    attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
     hint += showsAttribution(c) ? "." : ", which is within the noise: they say nothing of the code.";
-    return html::section("attribution", "Where the change is", hint, table.markup());
+    return section("attribution", "Where the change is", hint, table.markup());
 }
 
 std::string causes(const Comparison& c) {
     if (c.causes.empty()) return {};
     std::string out;
-    for (size_t i = 0; i < std::min<size_t>(50, c.causes.size()); ++i) {
-        const ChangeCause& cause = c.causes[i];
+    for (const ChangeCause& cause : first(c.causes, 50)) {
         out += fmt::format(
             "<article class=\"finding\"><h3>{}{}</h3>\n<p class=\"cost\"><b>{}</b> per step{}</p>\n",
             cause.diagnosis.empty() ? "" : "<span class=\"id\">" + text::markupText(cause.diagnosis) + "</span>",
@@ -142,10 +141,10 @@ std::string causes(const Comparison& c) {
         for (const std::string& line : cause.evidence) out += "<li>" + text::markupText(line) + "</li>";
         out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
     }
-    return html::section("causes", causesHeading(c), "What made the difference, largest first.", out);
+    return section("causes", causesHeading(c), "What made the difference, largest first.", out);
 }
 
-html::Cell statusCell(const Comparison& c, const FindingChange& finding) {
+Cell statusCell(const Comparison& c, const FindingChange& finding) {
     const char* mood = failsGate(c, finding) ? "bad" : isTrouble(finding) ? "warn" : "good";
     std::string word = std::string(toText(finding.status)) + inRunsText(finding);
     if (failsGate(c, finding))
@@ -153,36 +152,34 @@ html::Cell statusCell(const Comparison& c, const FindingChange& finding) {
     else if (finding.allowed)
         word += ", allowed";
     const bool isPlain = finding.status == FindingStatus::same || finding.status == FindingStatus::present;
-    html::Cell cell = isPlain && !failsGate(c, finding)
-                          ? html::textCell(word)
-                          : html::markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
+    Cell cell = isPlain && !failsGate(c, finding)
+                    ? textCell(word)
+                    : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
     cell.value = word;
     return cell;
 }
 
 std::string findings(const Comparison& c) {
-    if (c.findings.empty()) return html::section("findings", "Findings", "", "<p>None on either side.</p>\n");
-    html::Table table(
-        "findings-table", "",
-        {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
+    if (c.findings.empty()) return section("findings", "Findings", "", "<p>None on either side.</p>\n");
+    Table table("findings-table",
+                {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
     const auto cost = [](const std::optional<double>& ns) {
-        return ns ? html::numberCell(text::durationText(*ns), *ns) : html::Cell{"none", std::nullopt};
+        return ns ? durationCell(ns) : Cell{"none", std::nullopt};
     };
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
         for (const std::string& line : finding->fix) fix += "<li>" + text::markupText(line) + "</li>";
         if (!finding->fix.empty()) fix += "</ul></details>";
-        table.add({statusCell(c, *finding), html::textCell(finding->id + " " + finding->title),
-                   html::textCell(finding->where), html::textCell(finding->cause), cost(finding->baseCostNs),
-                   cost(finding->newCostNs), html::markupCell(fix)});
+        table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where),
+                   textCell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs), markupCell(fix)});
     }
     std::string out = table.markup();
     if (const std::string rest = leftOutText(c, kMostRows); !rest.empty())
         out += "<p id=\"findings-left-out\"><b>" + text::markupText(rest) + ".</b></p>\n";
-    return html::section("findings", "Findings", "What they cost per step on either side.", out);
+    return section("findings", "Findings", "What they cost per step on either side.", out);
 }
 
-/// Why some numbers are not compared, each reason once.
+/// Says why some numbers are not compared, each reason once.
 std::vector<std::string> refusals(const Comparison& c) {
     std::vector<std::string> reasons;
     for (const MetricChange& metric : c.metrics)
@@ -194,7 +191,7 @@ std::vector<std::string> refusals(const Comparison& c) {
     return reasons;
 }
 
-/// What changes are sorted by; of what was not there it is larger than any.
+/// Returns what changes are sorted by; of what was not there it is larger than any.
 double relativeChange(double base, double now) {
     if (base == 0) return now == 0 ? 0 : std::copysign(std::numeric_limits<double>::max(), now);
     return now / base - 1;
@@ -202,54 +199,50 @@ double relativeChange(double base, double now) {
 
 std::string metrics(const Comparison& c) {
     if (c.metrics.empty()) return {};
-    html::Table table("metrics-table", "", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
+    Table table("metrics-table", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
     for (const MetricChange& m : c.metrics) {
         const auto value = [&](const std::optional<double>& v) {
-            return v ? html::numberCell(metricText(*v, m.unit), *v) : html::unknownCell();
+            return v ? numberCell(metricText(*v, m.unit), *v) : unknownCell();
         };
-        html::Cell change = m.refused.empty() ? html::unknownCell() : html::markupCell("");
+        Cell change = m.refused.empty() ? unknownCell() : markupCell("");
         if (m.base && m.now && m.refused.empty())
-            change = html::numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
-        html::Cell verdict = html::textCell(!m.refused.empty() ? "not compared"
-                                            : m.test.empty()   ? "not tested"
-                                                               : "no sure change");
+            change = numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
+        Cell verdict = textCell(!m.refused.empty() ? "not compared" : m.test.empty() ? "not tested" : "no sure change");
         if (m.significant && m.base && m.now) {
             const bool isBetter = m.higherIsBetter == (*m.now > *m.base);
             verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad",
                                    isBetter ? "better" : "worse"),
                        isBetter ? "better" : "worse"};
         }
-        table.add({html::textCell(m.name), value(m.base), value(m.now), change, verdict});
+        table.add({textCell(m.name), value(m.base), value(m.now), change, verdict});
     }
     std::string hint = "They do not decide the gate; what is called sure is corrected for how many of them there are.";
     for (const std::string& reason : refusals(c)) hint += " Not compared: " + reason + ".";
-    return html::section("metrics", "Other numbers", hint, table.markup());
+    return section("metrics", "Other numbers", hint, table.markup());
 }
 
 std::string collectives(const Comparison& c) {
     if (c.collectives.empty()) return {};
-    html::Table table("collectives-table", "",
-                      {{"use"},
-                       {"operation"},
-                       {"size"},
-                       {"ranks", true},
-                       {"busbw, base", true},
-                       {"busbw, new", true},
-                       {"transfer, base", true},
-                       {"transfer, new", true},
-                       {"waiting, base", true},
-                       {"waiting, new", true},
-                       {"algorithm"}});
+    Table table("collectives-table", {{"use"},
+                                      {"operation"},
+                                      {"size"},
+                                      {"ranks", true},
+                                      {"busbw, base", true},
+                                      {"busbw, new", true},
+                                      {"transfer, base", true},
+                                      {"transfer, new", true},
+                                      {"waiting, base", true},
+                                      {"waiting, new", true},
+                                      {"algorithm"}});
     for (const CollectiveChange& row : c.collectives) {
         const auto busbw = [](const std::optional<CollectiveSide>& s) {
-            return s && s->busbw ? html::numberCell(text::bandwidthText(*s->busbw), *s->busbw) : html::unknownCell();
+            return s && s->busbw ? numberCell(text::bandwidthText(*s->busbw), *s->busbw) : unknownCell();
         };
         const auto transfer = [](const std::optional<CollectiveSide>& s) {
-            return s && s->transferNs ? html::numberCell(text::durationText(*s->transferNs), *s->transferNs)
-                                      : html::unknownCell();
+            return durationCell(s ? s->transferNs : std::nullopt);
         };
         const auto wait = [](const std::optional<CollectiveSide>& s) {
-            return s ? html::numberCell(text::durationText(s->waitNs), s->waitNs) : html::unknownCell();
+            return durationCell(s ? std::optional(s->waitNs) : std::nullopt);
         };
         const auto choice = [](const std::optional<CollectiveSide>& s) {
             return !s                     ? std::string("none")
@@ -257,48 +250,46 @@ std::string collectives(const Comparison& c) {
                                           : s->algorithm + " " + s->protocol;
         };
         const std::string before = choice(row.base), after = choice(row.now);
-        table.add({html::textCell(row.role), html::textCell(row.op), html::unbrokenCell(row.sizeClass),
-                   html::numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now),
+        table.add({textCell(row.role), textCell(row.op), unbrokenCell(row.sizeClass),
+                   numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now),
                    transfer(row.base), transfer(row.now), wait(row.base), wait(row.now),
-                   html::textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
+                   textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
     }
-    return html::section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
+    return section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
 }
 
 std::string kernels(const Comparison& c) {
     if (c.kernels.empty()) return {};
-    html::Table table(
-        "kernels-table", "",
+    Table table(
+        "kernels-table",
         {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
     for (const KernelChange& row : c.kernels) {
         const auto time = [](const std::optional<KernelSide>& s) {
-            return s ? html::numberCell(text::durationText(s->ns), s->ns) : html::unknownCell();
+            return durationCell(s ? std::optional(s->ns) : std::nullopt);
         };
         const auto count = [](const std::optional<KernelSide>& s) {
-            return s ? html::numberCell(std::abs(s->count - std::round(s->count)) < 0.05
-                                            ? fmt::format("{:.0f}", s->count)
-                                            : fmt::format("{:.1f}", s->count),
-                                        s->count)
-                     : html::unknownCell();
+            return s ? numberCell(std::abs(s->count - std::round(s->count)) < 0.05 ? fmt::format("{:.0f}", s->count)
+                                                                                   : fmt::format("{:.1f}", s->count),
+                                  s->count)
+                     : unknownCell();
         };
-        table.add({html::textCell(row.name), html::numberCell(signedDurationText(row.deltaNs), row.deltaNs),
-                   time(row.base), time(row.now), count(row.base), count(row.now)});
+        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base),
+                   time(row.now), count(row.base), count(row.now)});
     }
-    return html::section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.",
-                         table.markup());
+    return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.",
+                   table.markup());
 }
 
 std::string runs(const Comparison& c) {
-    html::Table table("runs-table", "", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
+    Table table("runs-table", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
     const auto add = [&](const char* side, const ComparedSide& of) {
         for (const ComparedRun& run : of.runs)
-            table.add({html::textCell(side), html::textCell(run.name), html::textCell(run.label),
-                       html::numberCell(std::to_string(run.steps), run.steps),
-                       html::numberCell(text::durationText(run.stepNs), run.stepNs)});
+            table.add({textCell(side), textCell(run.name), textCell(run.label),
+                       numberCell(std::to_string(run.steps), run.steps), durationCell(run.stepNs)});
     };
     add("base", c.base);
     add("new", c.now);
-    return html::section("runs", "Runs", "", table.markup());
+    return section("runs", "Runs", "", table.markup());
 }
 
 std::string sideName(const ComparedSide& side) {
@@ -307,7 +298,8 @@ std::string sideName(const ComparedSide& side) {
                                  : fmt::format("{} and {} more", side.runs.front().name, side.runs.size() - 1);
 }
 
-/// What a page leaves out stays out of the data inside too: 10,000 findings would make it too large to open.
+/// Leaves out what a page does not show; it stays out of the data inside too: 10,000 findings would make it too large
+/// to open.
 Comparison forThePage(const Comparison& whole) {
     Comparison c = whole;
     if (c.findings.size() > kMostRows) {
@@ -344,7 +336,7 @@ Comparison forThePage(const Comparison& whole) {
 
 std::string renderComparisonHtml(const Comparison& whole) {
     const Comparison c = forThePage(whole);
-    html::Page page;
+    Page page;
     page.title = fmt::format("{} against {}", sideName(whole.now), sideName(whole.base));
     page.about = jobText(c);
     page.mood = moodOf(whole);
@@ -353,9 +345,8 @@ std::string renderComparisonHtml(const Comparison& whole) {
     page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) +
                 findings(whole) + overviewPictures(c) + breakdownBars(c) + metrics(c) + collectives(c) + kernels(c) +
                 runs(c);
-    page.data = nlohmann::ordered_json::parse(renderComparisonJson(c))
-                    .dump(-1, ' ', true);  // ASCII: no character in it can act
-    return html::renderPage(page);
+    page.data = renderComparisonJson(c);
+    return renderPage(page);
 }
 
 }  // namespace rankscope::compare

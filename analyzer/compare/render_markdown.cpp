@@ -3,16 +3,18 @@
 
 #include <algorithm>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
 
-constexpr size_t kMostBytes = 1'000'000;  // GitHub takes 1 MiB a step
+using text::first;
+
 constexpr size_t kMostRows = 40;
 constexpr size_t kLongestCell = 300;
 
@@ -49,12 +51,10 @@ void addStepTime(const Comparison& c, std::string& out) {
 void addCauses(const Comparison& c, std::string& out) {
     if (c.causes.empty()) return;
     out += "\n### " + causesHeading(c) + "\n\n";
-    for (size_t i = 0; i < std::min(kMostRows, c.causes.size()); ++i) {
-        const ChangeCause& cause = c.causes[i];
+    for (const ChangeCause& cause : first(c.causes, kMostRows)) {
         out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text),
                            cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");
-        for (size_t k = 0; k < std::min<size_t>(5, cause.evidence.size()); ++k)
-            out += "  - " + cell(cause.evidence[k]) + "\n";
+        for (const std::string& line : first(cause.evidence, 5)) out += "  - " + cell(line) + "\n";
     }
 }
 
@@ -100,8 +100,8 @@ void addMetrics(const Comparison& c, std::string& out) {
         "\n<details><summary>{} other numbers</summary>\n\n| number | base | new | change | |\n| --- | ---: | ---: | "
         "---: | --- |\n",
         rows.size());
-    for (size_t i = 0; i < std::min<size_t>(200, rows.size()); ++i) {
-        const MetricChange& m = *rows[i];
+    for (const MetricChange* row : first(rows, 200)) {
+        const MetricChange& m = *row;
         const char* verdict = !m.refused.empty()                       ? "not compared"
                               : !m.significant                         ? ""
                               : m.higherIsBetter == (*m.now > *m.base) ? "better"
@@ -115,7 +115,6 @@ void addMetrics(const Comparison& c, std::string& out) {
 
 void addKernels(const Comparison& c, std::string& out) {
     if (c.kernels.empty()) return;
-    const size_t shown = std::min(kMostRows, c.kernels.size());
     out += fmt::format(
         "\n<details><summary>{} kernels, those that changed most first</summary>\n\nPer step, mean over ranks.\n\n| "
         "kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n",
@@ -123,12 +122,11 @@ void addKernels(const Comparison& c, std::string& out) {
     const auto time = [](const std::optional<KernelSide>& side) {
         return side ? text::durationText(side->ns) : std::string("none");
     };
-    for (size_t i = 0; i < shown; ++i) {
-        const KernelChange& kernel = c.kernels[i];
+    for (const KernelChange& kernel : first(c.kernels, kMostRows))
         out += fmt::format("| {} | {} | {} | {} |\n", cell(kernel.name), time(kernel.base), time(kernel.now),
                            signedDurationText(kernel.deltaNs));
-    }
-    if (shown < c.kernels.size()) out += fmt::format("\n{} more are in --format json.\n", c.kernels.size() - shown);
+    if (c.kernels.size() > kMostRows)
+        out += fmt::format("\n{} more are in --format json.\n", c.kernels.size() - kMostRows);
     out += "\n</details>\n";
 }
 
@@ -148,13 +146,14 @@ void addWarnings(const Comparison& c, std::string& out) {
 }
 
 void addGate(const Comparison& c, std::string& out) {
-    std::string on;
-    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + cell(word);
+    std::vector<std::string> words;
+    for (const std::string& word : c.gate.failOn) words.push_back(cell(word));
+    const std::string on = text::joined(words);
     out += fmt::format("\n**Gate {}**{}\n", gateWord(c.gate), on.empty() ? "" : " (fails on " + on + ")");
     if (!c.gate.reasons.empty() || !c.gate.allowed.empty() || !c.gate.notices.empty()) out += "\n";
     const auto list = [&](const char* what, const std::vector<std::string>& lines) {
-        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i)
-            out += fmt::format("- {}: {}\n", what, cell(gateLineText(c, lines[i])));
+        for (const std::string& line : first(lines, kMostRows))
+            out += fmt::format("- {}: {}\n", what, cell(gateLineText(c, line)));
         if (lines.size() > kMostRows) out += fmt::format("- {}: {} more\n", what, lines.size() - kMostRows);
     };
     list("failed", c.gate.reasons);
@@ -175,9 +174,7 @@ std::string renderComparisonMarkdown(const Comparison& c) {
     addFindings(c, out);
     addMetrics(c, out);
     addKernels(c, out);
-    if (out.size() <= kMostBytes) return out;
-    out.resize(out.rfind('\n', kMostBytes));
-    return out + "\n\nThe rest is left out: --format json has all.\n";
+    return text::cutForSummary(std::move(out));
 }
 
 }  // namespace rankscope::compare

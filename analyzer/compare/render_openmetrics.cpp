@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analyzer/compare/renderers.h"
-#include "analyzer/compare/sentences.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
 

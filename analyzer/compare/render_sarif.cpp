@@ -2,20 +2,19 @@
 // Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS standard.
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/text/json_text.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using text::Json;
 
 constexpr const char* kStepRule = "step-time";
 // Viewers show results at a file of the repository. The cause lies in no file; this is the one in which a finding can
@@ -26,7 +25,7 @@ Json text(const std::string& words) {
     return {{"text", text::plainText(words)}};
 }
 
-/// The same for the same finding from run to run: numbers in its cause do not matter.
+/// Is the same for the same finding from run to run: numbers in its cause do not matter.
 std::string fingerprint(const std::string& identity) {
     return fmt::format("{:016x}", contentHash(identity));
 }
@@ -84,12 +83,10 @@ const char* baselineState(FindingStatus status) {
 }
 
 Json stepResult(const Comparison& c, Rules& rules) {
-    std::string message = c.step.reason;
-    for (const ChangeCause& cause : c.causes) message += "\n" + signedDurationText(cause.ns) + ": " + cause.text;
     Json result = {{"ruleId", kStepRule},
                    {"ruleIndex", rules.index(kStepRule, "slower step")},
                    {"level", stepFailsGate(c) ? "error" : "warning"},
-                   {"message", text(message)},
+                   {"message", text(c.step.reason + causeLines(c, ": "))},
                    {"locations", location("")},
                    {"partialFingerprints", {{"rankscope/v1", fingerprint(kStepRule)}}},
                    {"baselineState", "new"}};
@@ -142,7 +139,7 @@ std::string renderComparisonSarif(const Comparison& c) {
     const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                       {"version", "2.1.0"},
                       {"runs", Json::array({run})}};
-    return log.dump(2) + "\n";
+    return text::jsonText(log);
 }
 
 }  // namespace rankscope::compare

@@ -10,7 +10,7 @@ namespace rankscope::compare {
 std::string renderComparisonJson(const Comparison& comparison);  // rankscope.compare/1
 std::string renderComparisonText(const Comparison& comparison, bool colour = false);
 
-/// For step summaries and comments: GitHub-flavoured Markdown, under 1 MiB whatever it is about.
+/// Is for step summaries and comments: GitHub-flavoured Markdown, under 1 MiB whatever it is about.
 std::string renderComparisonMarkdown(const Comparison& comparison);
 
 /// JUnit XML as Jenkins and GitLab read it: a test case for the step time and one for each finding; what fails the gate
@@ -34,13 +34,13 @@ std::string renderComparisonOpenMetrics(const Comparison& comparison);
 /// A page of its own that needs nothing beside it, as renderHtml() makes them.
 std::string renderComparisonHtml(const Comparison& comparison);
 
-/// Steps of every run beside each other, base first; the typical step of each run on top.
+/// Draws the steps of every run beside each other, base first; the typical step of each run on top.
 std::string stepsChart(const Comparison& comparison);
 
-/// One step of every rank before and after, on one scale, of sides whose trace is at hand.
+/// Draws one step of every rank before and after, on one scale, of sides whose trace is at hand.
 std::string overviewPictures(const Comparison& comparison);
 
-/// Where the step of each rank goes, base above new.
+/// Shows where the step of each rank goes, base above new.
 std::string breakdownBars(const Comparison& comparison);
 
 }  // namespace rankscope::compare

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "analyzer/compare/comparison.h"
+#include "analyzer/compare/distributions.h"
+
 namespace rankscope::compare {
 namespace {
 
@@ -42,13 +45,71 @@ size_t trimmedCount(size_t steps) {
     return std::max<size_t>(1, static_cast<size_t>(kTrimmed * static_cast<double>(steps)));
 }
 
+/// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one.
+class StepVariance {
+  public:
+    void add(const StepSample& run, const RunLocation& location) {
+        const double degrees = static_cast<double>(run.stepsNs.size()) - 1;
+        m_sum += degrees * location.variance / (location.value * location.value) * run.stepsPerSample;
+        m_degrees += degrees;
+    }
+    /// Squared error of a run's typical step.
+    double error2(const StepSample& run, const RunLocation& location) const {
+        if (m_degrees <= 0) return 0;
+        return m_sum / m_degrees /
+               (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
+    }
+
+  private:
+    double m_sum = 0, m_degrees = 0;
+};
+
+std::vector<RunLocation> locateAll(const std::vector<StepSample>& runs, StepEstimator estimator, StepVariance& steps) {
+    std::vector<RunLocation> locations;
+    for (const StepSample& run : runs) {
+        locations.push_back(locate(run.stepsNs, estimator));
+        steps.add(run, locations.back());
+    }
+    return locations;
+}
+
+Side sideOfRuns(const std::vector<StepSample>& runs, const std::vector<RunLocation>& locations,
+                const StepVariance& steps) {
+    std::vector<double> logs;
+    for (const RunLocation& location : locations) logs.push_back(std::log(location.value));
+    Side side = sideOf(std::move(logs));
+    double own = 0, usual = 0;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const RunLocation& location = locations[i];
+        side.steps += runs[i].stepsNs.size();
+        own += location.error * location.error / (location.value * location.value);
+        usual += steps.error2(runs[i], location);
+    }
+    side.error2 = std::max(own, usual) / side.runs;
+    return side;
+}
+
+double floored(double variance, double error2, double floor) {
+    return std::max({variance, error2, floor * floor});
+}
+
+double pooledVariance(const Side& base, const Side& now) {
+    return (base.degrees() * base.variance + now.degrees() * now.variance) / (base.degrees() + now.degrees());
+}
+
+bool differByMoreThanChance(double first, double firstDegrees, double second, double secondDegrees) {
+    if (first < second) return differByMoreThanChance(second, secondDegrees, first, firstDegrees);
+    return varianceRatioOutside(first / second, firstDegrees, secondDegrees) <
+           (1 - kConfidence) / 2;  // either may be the larger one
+}
+
 }  // namespace
 
 std::optional<StepModes> findModes(std::vector<double> steps) {
     const auto fewest = std::max<size_t>(
         kFewestOfAKind, static_cast<size_t>(std::ceil(kRareShare * static_cast<double>(steps.size()))));
     if (steps.size() < 2 * fewest || steps.size() < kFewestToSplit) return std::nullopt;
-    std::sort(steps.begin(), steps.end());
+    std::ranges::sort(steps);
     std::vector<double> sums(steps.size() + 1), squares(steps.size() + 1);
     const double centre = mean(steps);  // sums of squares around it lose no digits
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -82,7 +143,7 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     if (steps.empty()) return {};
     const size_t trimmed = estimator == StepEstimator::mean ? 0 : trimmedCount(steps.size());
     std::vector<double> sorted = steps;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const double low = sorted[trimmed], high = sorted[sorted.size() - 1 - trimmed];
     std::vector<double> winsorised = steps;  // in their order, for the batches
     for (double& value : winsorised) value = std::clamp(value, low, high);
@@ -93,6 +154,57 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     const double error2 = std::max(location.variance / static_cast<double>(steps.size()), batchError2(winsorised));
     location.error = std::sqrt(error2) / location.kept;
     return location;
+}
+
+Side sideOf(std::vector<double> numbers) {
+    Side side;
+    side.runs = static_cast<double>(numbers.size());
+    side.mean = mean(numbers);
+    side.variance = variance(numbers);
+    side.logs = std::move(numbers);
+    return side;
+}
+
+TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSample>& now, StepEstimator estimator) {
+    StepVariance steps;
+    const std::vector<RunLocation> first = locateAll(base, estimator, steps), second = locateAll(now, estimator, steps);
+    return {sideOfRuns(base, first, steps), sideOfRuns(now, second, steps)};
+}
+
+DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
+    DifferenceNoise noise;
+    noise.degrees = base.degrees() + now.degrees();
+    if (noise.degrees < 1) return noise;
+    const double pooled = floored(pooledVariance(base, now), std::max(base.error2, now.error2), floor);
+    noise.betweenRuns = std::sqrt(pooled);
+    double error2 = pooled * (1 / base.runs + 1 / now.runs);
+    if (std::min(base.runs, now.runs) >= 2) {
+        const double baseVariance = floored(base.variance, base.error2, floor),
+                     newVariance = floored(now.variance, now.error2, floor);
+        const double first = baseVariance / base.runs, second = newVariance / now.runs;
+        const bool isEnough = std::min(base.runs, now.runs) >= kFewestForWelch;
+        // As large on sides of the same size; else three runs that agree by chance would make many noisy ones sure.
+        const bool isOwnLarger = first + second > 0.999 * error2;
+        if (isEnough ||
+            (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()))) {
+            error2 = first + second;
+            noise.degrees = error2 * error2 / (first * first / base.degrees() + second * second / now.degrees());
+        } else {
+            error2 = std::max(error2, first + second);
+        }
+    }
+    noise.error = std::sqrt(error2);
+    return noise;
+}
+
+TwoSides withMoreRuns(const TwoSides& sides, int more, double scale) {
+    TwoSides planned = sides;
+    for (Side* side : {&planned.base, &planned.now}) {
+        if (side->runs < 2) side->variance = pooledVariance(sides.base, sides.now);
+        side->variance *= scale;
+        side->runs += more;
+    }
+    return planned;
 }
 
 }  // namespace rankscope::compare

@@ -2,9 +2,12 @@
 // What one run's steps say about its step time, and how sure. A run with outliers has a typical step all the same; one
 // whose steps are of two kinds has not: its median jumps from one kind to the other when their shares change a little,
 // so there the mean counts, as it does for the tokens a day.
+// How uncertain the difference of two sides of runs is: what runs of a side differ by, and never less than what their
+// own steps make them differ by.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace rankscope::compare {
@@ -35,13 +38,64 @@ struct RunLocation {
 /// error is that of means over batches of sqrt(n) steps.
 RunLocation locate(const std::vector<double>& steps, StepEstimator estimator);
 
-inline constexpr double kTrimmed =
-    0.05;  // one slow step in fifty is left out, as is one in ten of a run of ten; more of them are a kind of their own
+// One slow step in fifty is left out, as is one in ten of a run of ten; more of them are a kind of their own.
+inline constexpr double kTrimmed = 0.05;
 inline constexpr double kRareShare = 0.05;
 inline constexpr int kFewestOfAKind = 2;  // steps of a kind; one alone is an outlier
-inline constexpr double kApart =
-    6;  // one in a hundred normal samples of 10 steps has it, of 20 steps the highest of thousands is 5.7; a mistake
-        // costs no more than the mean in place of the trimmed mean
+// One in a hundred normal samples of 10 steps has it, of 20 steps the highest of thousands is 5.7; a mistake costs no
+// more than the mean in place of the trimmed mean.
+inline constexpr double kApart = 6;
 inline constexpr double kWorthIt = 0.02;  // kinds closer than that do not move a median by what matters
+
+inline constexpr double kNoiseFloor = 0.001;  // of the step: no machine repeats a run better than that
+inline constexpr size_t kFewestForWelch = 5;  // runs on each side
+
+/// A run's steps.
+struct StepSample {
+    std::string run;
+    std::vector<double> stepsNs;
+    // A mean over so many has no outliers left to trim: it compares with the mean of the others.
+    int stepsPerSample = 1;
+};
+
+/// The runs of one side: a number each, the logarithm of its typical step or a metric.
+struct Side {
+    std::vector<double> logs;
+    double runs = 0;  // as many as `logs` has
+    double mean = 0;
+    double variance = 0;  // between runs; 0 for one run
+    double error2 = 0;    // of a run's typical step, from the steps: mean over runs
+    size_t steps = 0;     // of all runs
+
+    double degrees() const { return runs - 1; }
+};
+
+/// A side of these numbers: their mean and variance, and as many runs.
+Side sideOf(std::vector<double> numbers);
+
+struct TwoSides {
+    Side base, now;
+};
+
+/// Every run has one step at least. Runs too short to tell what their steps differ by (one step tells nothing) have the
+/// error that the steps of all runs give them.
+TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSample>& now, StepEstimator estimator);
+
+/// In the unit of the sides' means: shares of the step for sidesOf().
+struct DifferenceNoise {
+    double error = 0;        // standard error of the difference of the means
+    double degrees = 0;      // of freedom; 0: not known
+    double betweenRuns = 0;  // standard deviation of runs of a side
+};
+
+/// The variance of runs is pooled over both sides, floored by their steps' error and by `floor`. With kFewestForWelch
+/// runs a side each has its own (Welch). With fewer the error is the larger of both ways: pooling lends the quiet of
+/// many runs to the few of the other side, and few that agree by chance are no proof of quiet. Where the variances
+/// differ by more than chance (F test, 5 %) and their own count, the degrees of freedom are Welch's.
+DifferenceNoise noiseOf(const Side& base, const Side& now, double floor = kNoiseFloor);
+
+/// Returns the same sides with `more` runs on each, and noise between runs that is `scale` times the variance
+/// estimated.
+TwoSides withMoreRuns(const TwoSides& sides, int more, double scale);
 
 }  // namespace rankscope::compare

@@ -5,25 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/replay/critical_path.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/replay/critical_path.h"
 #include "analyzer/report/analyze.h"
-#include "analyzer/report/build_report.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::compare {
 namespace {
-
-std::string joined(const std::set<std::string>& texts) {
-    std::string all;
-    for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-    return all;
-}
 
 /// Degrees that are told with some certainty: another guess is no other layout.
 std::string layoutText(const facts::Layout& layout) {
@@ -46,7 +41,7 @@ std::string lossKinds(const report::Report& report) {
     std::set<std::string> kinds;
     for (const report::LossRow& loss : report.losses)
         if (loss.severity != "info" && loss.kind != "link_peaks") kinds.insert(loss.kind);
-    return joined(kinds);
+    return text::joined(kinds);
 }
 
 std::string scheduleText(const facts::Layout& layout) {
@@ -73,18 +68,18 @@ std::map<std::string, std::string> environmentOf(const job::Analysis& analysis, 
     std::map<std::string, std::string> environment;
     environment["world_size"] = std::to_string(report.run.worldSize.value_or(
         static_cast<int>(facts.ranks.size())));  // of the job, however few of its ranks were imported
-    environment["gpu"] = joined(gpus);
+    environment["gpu"] = text::joined(gpus);
     if (const auto nccl = costs::ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");
     environment["source"] = report.run.source;
     environment["virtual"] = report.run.isVirtual ? "yes" : "no";
     environment["step_source"] = report.run.stepSource;
-    environment["missing_sources"] = joined(missing);
+    environment["missing_sources"] = text::joined(missing);
     environment["loss"] = lossKinds(report);
     environment["layout"] = layoutText(analysis.layout);
     environment["zero"] = analysis.layout.zero ? std::to_string(*analysis.layout.zero) : "";
     environment["schedule"] = scheduleText(analysis.layout);
-    environment["ranks_per_host"] = joined(perHost);
+    environment["ranks_per_host"] = text::joined(perHost);
     return environment;
 }
 
@@ -141,8 +136,8 @@ void setRoles(const job::Analysis& analysis, const report::Report& report, RunSu
     for (const facts::RankSummary& rank : analysis.ranks) {
         const auto row = rows.find(rank.rank);
         const facts::RankFacts* facts = analysis.facts.findRank(rank.rank);
-        const auto steps = std::count_if(facts->steps.begin(), facts->steps.end(),
-                                         [](const facts::StepWindow& step) { return !step.warmUp; });
+        const auto steps =
+            std::ranges::count_if(facts->steps, [](const facts::StepWindow& step) { return !step.warmUp; });
         if (row == rows.end() || steps == 0) continue;
         RoleSummary role = roleOf(analysis, rank, *row->second, static_cast<double>(steps));
         role.role = names.at(rank.rank);
@@ -181,8 +176,7 @@ void setKernels(const job::Analysis& analysis, RunSummary& summary) {
         kernel.name = name;
         summary.kernels.push_back(kernel);
     }
-    std::stable_sort(summary.kernels.begin(), summary.kernels.end(),
-                     [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
+    std::ranges::stable_sort(summary.kernels, std::greater{}, &KernelSummary::ns);
     if (summary.kernels.size() <= RunSummary::kMostKernels) return;
     KernelSummary others{"all others", 0, 0};
     for (size_t i = RunSummary::kMostKernels - 1; i < summary.kernels.size(); ++i) {
@@ -193,7 +187,7 @@ void setKernels(const job::Analysis& analysis, RunSummary& summary) {
     summary.kernels.push_back(others);
 }
 
-/// What each rank does of the kernels that the job spends most time in.
+/// Tells what each rank does of the kernels that the job spends most time in.
 void setWork(const job::Analysis& analysis, RunSummary& summary) {
     std::map<int32_t, std::string> names;  // of those kernels
     for (const facts::RankSummary& rank : analysis.ranks)
@@ -276,8 +270,8 @@ RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& rep
     setRoles(analysis, report, summary);
     summary.traffic = summarizeTraffic(analysis);
     setPath(analysis, summary);
-    summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(),
-                                     [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
+    summary.deviceLoss =
+        std::ranges::any_of(analysis.ranks, [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
     setWork(analysis, summary);
     const auto efficiency = [&](const char* name, const std::optional<double>& value) {

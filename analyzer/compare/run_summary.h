@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline file.
-// Times are ns per step.
+// Holds what a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline
+// file. Times are ns per step.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct KernelWork {
     double blocks = 0;  // thread blocks: how much work they are, whatever they take; 0 unknown
 };
 
-/// One rank, known by its place in the layout instead of its number.
+/// Is one rank, known by its place in the layout instead of its number.
 struct RoleSummary {
     std::string role;  // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
     int rank = 0;
@@ -56,6 +56,34 @@ struct TrafficSummary {
     std::string algorithm, protocol;
 };
 
+/// A number of a row: its name in a summary file, in the order of the file.
+template <typename Row>
+struct NumberField {
+    const char* name;
+    double Row::*member;
+    bool maySink = false;  // below 0: an estimate around none
+};
+
+inline constexpr NumberField<RoleSummary> kRoleNumbers[] = {{"step_ns", &RoleSummary::stepNs},
+                                                            {"compute_ns", &RoleSummary::computeNs},
+                                                            {"exposed_wait_ns", &RoleSummary::exposedWaitNs},
+                                                            {"exposed_transfer_ns", &RoleSummary::exposedTransferNs},
+                                                            {"overlapped_comm_ns", &RoleSummary::overlappedCommNs},
+                                                            {"memory_ns", &RoleSummary::memoryNs},
+                                                            {"idle_ns", &RoleSummary::idleNs},
+                                                            {"receive_wait_ns", &RoleSummary::receiveWaitNs},
+                                                            {"slowed_ns", &RoleSummary::slowedNs, true},
+                                                            {"kernels", &RoleSummary::kernels}};
+
+inline constexpr NumberField<TrafficSummary> kTrafficNumbers[] = {
+    {"count", &TrafficSummary::count},
+    {"bytes", &TrafficSummary::bytes},
+    {"transfer_ns", &TrafficSummary::transferNs, true},
+    {"wait_ns", &TrafficSummary::waitNs},
+    {"exposed_transfer_ns", &TrafficSummary::exposedTransferNs},
+    {"exposed_wait_ns", &TrafficSummary::exposedWaitNs},
+    {"busbw", &TrafficSummary::busbw}};
+
 struct KernelSummary {
     std::string name;  // readable
     double count = 0;  // per step, mean over ranks
@@ -77,15 +105,15 @@ struct RunSummary {
     std::string label;          // given when it was saved; a commit, say
     std::string file;           // where it was read from; not part of the summary
     bool fromBaseline = false;  // not part of the summary
-    std::optional<report::StepOverview>
-        overview;  // a picture of one step, of runs read from their trace; not part of the summary
+    // A picture of one step, of runs read from their trace; not part of the summary.
+    std::optional<report::StepOverview> overview;
     std::string toolVersion;
     int64_t startUnixNs = 0;                         // when the run began; 0 unknown
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source,
                                                      // missing_sources, loss, layout, ranks_per_host
     std::vector<std::string> hosts;
-    std::vector<double>
-        stepsNs;  // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
+    // Analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them.
+    std::vector<double> stepsNs;
     int stepsPerSample = 1;
     std::optional<double> slowStepNs;  // slowStepOf() all steps, where stepsNs are means over several of them; empty:
                                        // not known, or stepsNs has them all
@@ -110,7 +138,7 @@ struct RunSummary {
 /// The summary of an analysed run. O(events of the summaries of its ranks).
 RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& report);
 
-/// The same of a trace, from its database. Nothing is written into it. Throws store::Error.
+/// Does the same for a trace, from its database. Nothing is written into it. Throws store::Error.
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
 
 /// Keeps the run's steps (ns, in order), as means over neighbours where there are more than kMostSamples.
@@ -125,8 +153,8 @@ std::string trafficName(const std::string& use, const std::string& op);
 /// Communication of the analysed steps by use, operation and size class; most time first.
 std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis);
 
-/// By rank: "pp 1, dp 0, tp 3", the places in its pipeline and in its largest group of each use, as far as those have
-/// more than one member. "rank 3" for all ranks when that does not tell them apart.
+/// Names each rank "pp 1, dp 0, tp 3": by the places in its pipeline and in its largest group of each use, as far as
+/// those have more than one member. "rank 3" for all ranks when that does not tell them apart.
 std::map<int, std::string> rankRoles(const job::Analysis& analysis);
 
 }  // namespace rankscope::compare

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
 
-/// Two significant digits at least: 0.53 %, 3.2 %, 12 %.
+/// Prints two significant digits at least: 0.53 %, 3.2 %, 12 %.
 std::string percent(double share) {
     const double size = std::abs(100 * share);
     if (size >= 9.95) return fmt::format("{:.0f} %", 100 * share);
@@ -36,7 +37,7 @@ bool isBeyondWords(double share) {
     return share > 1;
 }
 
-/// As precise as the interval beside it, which is printed in tenths of a percent.
+/// Is as precise as the interval beside it, which is printed in tenths of a percent.
 std::string changeBeside(double change) {
     const std::string size = fmt::format("{:.1f} %", 100 * std::abs(change));
     return size == "0.0 %" ? "the same" : size + (change >= 0 ? " slower" : " faster");
@@ -60,7 +61,7 @@ std::string meanText(const StepTimeChange& step) {
 
 std::vector<std::string> stepNotes(const StepTimeChange& step) {
     std::vector<std::string> notes;
-    if (step.fewForExceptions && (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement))
+    if (step.fewForExceptions && step.isClaim())
         notes.push_back(
             "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
             "three on each side would");
@@ -118,9 +119,7 @@ std::string verdictSentence(const StepTimeChange& step) {
 }
 
 std::string causesHeading(const Comparison& comparison) {
-    const bool claimed =
-        comparison.step.verdict == StepVerdict::regression || comparison.step.verdict == StepVerdict::improvement;
-    return claimed ? "Why" : "Why, if it is more than noise";
+    return comparison.step.isClaim() ? "Why" : "Why, if it is more than noise";
 }
 
 std::string metricText(double value, const std::string& unit) {
@@ -180,16 +179,13 @@ std::string costText(const FindingChange& finding) {
 }
 
 std::string jobText(const Comparison& comparison) {
-    const auto known = [](const ComparedSide& side, const char* key) {
-        const auto value = side.environment.find(key);
-        return value == side.environment.end() ? std::string() : value->second;
-    };
     const auto common = [&](const char* key) {
-        const std::string value = known(comparison.now, key);
-        return comparison.base.runs.empty() || known(comparison.base, key) == value ? value : std::string();
+        const std::string value = text::valueAt(comparison.now.environment, key);
+        const bool isCommon = comparison.base.runs.empty() || text::valueAt(comparison.base.environment, key) == value;
+        return isCommon ? value : "";
     };
-    std::string text;
-    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+    std::vector<std::string> parts;
+    const auto add = [&](const std::string& part) { parts.push_back(part); };
     if (const std::string ranks = common("world_size"); !ranks.empty())
         add(ranks + (ranks == "1" ? " rank" : " ranks"));
     if (const std::string layout = common("layout"); !layout.empty()) add(layout);
@@ -197,7 +193,7 @@ std::string jobText(const Comparison& comparison) {
     if (common("virtual") == "yes") add("virtual GPUs");
     if (const std::string nccl = common("nccl"); !nccl.empty()) add("NCCL " + nccl);
     if (const std::string cuda = common("cuda"); !cuda.empty()) add("CUDA " + cuda);
-    return text;
+    return text::joined(parts);
 }
 
 bool showsAttribution(const Comparison& comparison) {
@@ -212,6 +208,13 @@ std::string gateLineText(const Comparison& comparison, const std::string& line) 
     const std::string& verdict = comparison.step.reason;
     if (line == verdict && comparison.step.verdict == StepVerdict::regression) return "the step time is a regression";
     return !verdict.empty() && line.ends_with(": " + verdict) ? line.substr(0, line.size() - verdict.size() - 2) : line;
+}
+
+std::string causeLines(const Comparison& comparison, std::string_view between) {
+    std::string lines;
+    for (const ChangeCause& cause : comparison.causes)
+        lines.append("\n").append(signedDurationText(cause.ns)).append(between).append(cause.text);
+    return lines;
 }
 
 std::string_view gateWord(const GateResult& gate) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,23 +17,23 @@ std::string changeText(const StepTimeChange& step);
 /// A slow-down that would have been seen: "3.2 %", "more than twice".
 std::string smallestVisibleText(double share);
 
-/// How much runs differ, who told so, and what would have been seen, where the verdict does not say it; empty: nothing
-/// tells. No full stop.
+/// Says how much runs differ, who told so, and what would have been seen, where the verdict does not say it; empty:
+/// nothing tells. No full stop.
 std::string noiseSentence(const StepTimeChange& step);
 
 /// The verdict with its numbers, in one sentence: StepTimeChange::reason.
 std::string verdictSentence(const StepTimeChange& step);
 
-/// Over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
+/// Is the heading over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
 std::string causesHeading(const Comparison& comparison);
 
-/// What to know besides the verdict; a sentence each.
+/// Says what to know besides the verdict; a sentence each.
 std::vector<std::string> stepNotes(const StepTimeChange& step);
 
 /// A value of a metric with its unit: "12.3 ms", "45.6 %", "38.4 GB/s".
 std::string metricText(double value, const std::string& unit);
 
-/// How much it changed: "-12.6 points" of a share, "+5.2 %" of other numbers.
+/// Says how much it changed: "-12.6 points" of a share, "+5.2 %" of other numbers.
 std::string metricChangeText(double base, double now, const std::string& unit);
 
 /// More findings than this are left out of a format, which says so, as a page of them would not open in a browser;
@@ -56,10 +55,10 @@ std::string findingBody(const FindingChange& finding);
 /// ", in 1 of 3 new runs"; empty where all of them have it, or none.
 std::string inRunsText(const FindingChange& finding);
 
-/// What a finding costs: "3.20 ms a step", "3.20 ms -> 4.10 ms a step", "3.20 ms a step before"; empty: not known.
+/// Says what a finding costs: "3.20 ms a step", "3.20 ms -> 4.10 ms a step", "3.20 ms a step before"; empty: not known.
 std::string costText(const FindingChange& finding);
 
-/// What both sides are runs of: "8 ranks, dp 8, virtual GPUs, NCCL 2.28.9". What differs between them is left out.
+/// Says what both sides are runs of: "8 ranks, dp 8, virtual GPUs, NCCL 2.28.9". What differs between them is left out.
 std::string jobText(const Comparison& comparison);
 
 /// The parts of the step's change are worth a reader's time: it is more than noise, or nothing tells that it is noise.
@@ -67,6 +66,9 @@ bool showsAttribution(const Comparison& comparison);
 
 /// A reason or notice of the gate under a heading that has said the verdict: what it repeats of it is left out.
 std::string gateLineText(const Comparison& comparison, const std::string& line);
+
+/// Lists the causes, each on a line of its own that begins with a newline: "\n+1.20 ms", `between`, the sentence.
+std::string causeLines(const Comparison& comparison, std::string_view between);
 
 /// "failed", "passed" or "not judged".
 std::string_view gateWord(const GateResult& gate);
@@ -80,7 +82,7 @@ bool failsGate(const Comparison& comparison, const FindingChange& finding);
 /// The step time made the gate fail.
 bool stepFailsGate(const Comparison& comparison);
 
-/// Findings with those that matter most in front, at most `most` of them.
+/// Returns the findings with those that matter most in front, at most `most` of them.
 std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most);
 
 /// "and 9000 of 10000 findings are left out": empty when all are shown.

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/run_statistics.h"
-#include "analyzer/compare/side_noise.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
@@ -32,8 +30,8 @@ double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, doub
     return smallestVisible(noise.error, std::sqrt(1 / sides.base.runs + 1 / sides.now.runs), noise.degrees, threshold);
 }
 
-/// Runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the variance
-/// estimated; more than kMostMoreRuns: not with so many.
+/// Counts the runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the
+/// variance estimated; more than kMostMoreRuns: not with so many.
 int runsUntilVisible(const TwoSides& sides, double threshold, double resolution, double scale) {
     const auto enough = [&](int more) {
         const TwoSides planned = withMoreRuns(sides, more, scale);
@@ -48,8 +46,8 @@ int runsUntilVisible(const TwoSides& sides, double threshold, double resolution,
     return many;
 }
 
-/// Runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and who runs so many
-/// more wants to know then.
+/// Returns how many runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and
+/// who runs so many more wants to know then.
 int moreRuns(const TwoSides& sides, double threshold, double resolution) {
     const double degrees = sides.base.degrees() + sides.now.degrees();
     if (runsUntilVisible(sides, threshold, resolution, 1) > kMostMoreRuns) return 0;
@@ -63,7 +61,7 @@ std::string noiseSource(const Side& base, const Side& now) {
     return now.degrees() > 0 ? "runs of the new side" : "none";
 }
 
-/// Whether at least half of the runs have steps of two kinds.
+/// Tells whether at least half of the runs have steps of two kinds.
 bool findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
     const size_t before = change.modes.size();
     for (const StepSample& run : runs)
@@ -72,7 +70,7 @@ bool findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
     return 2 * (change.modes.size() - before) >= runs.size();
 }
 
-/// Samples of all runs stand for as many steps.
+/// Tells whether samples of all runs stand for as many steps.
 bool allAlike(const std::vector<StepSample>& base, const std::vector<StepSample>& now) {
     const auto isLikeFirst = [&](const StepSample& run) { return run.stepsPerSample == base.front().stepsPerSample; };
     return std::ranges::all_of(base, isLikeFirst) && std::ranges::all_of(now, isLikeFirst);
@@ -137,10 +135,6 @@ StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& b
     return change;
 }
 
-bool isClaim(StepVerdict verdict) {
-    return verdict == StepVerdict::regression || verdict == StepVerdict::improvement;
-}
-
 /// A trimmed mean leaves out slow steps; those that come in every run cost time all the same.
 StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
                                     const StepTimeOptions& options) {
@@ -151,7 +145,7 @@ StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const s
     const bool haveSlowSteps =
         slowSteps >=
         1 + options.threshold;  // else it is fast ones of the other side: a first step weighs more among few
-    if (!tellOther || !haveSlowSteps || !isClaim(all.verdict) || all.verdict == typical.verdict) {
+    if (!tellOther || !haveSlowSteps || !all.isClaim() || all.verdict == typical.verdict) {
         typical.meanRatio = all.ratio;
         return typical;
     }

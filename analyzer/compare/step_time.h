@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
-#include "analyzer/compare/side_noise.h"
+#include "analyzer/compare/run_statistics.h"
 
 namespace rankscope::compare {
 
@@ -34,12 +34,12 @@ struct StepTimeOptions {
                                // twice the threshold
 };
 
-inline constexpr double kUsualNoise =
-    0.015;  // of the step: runs of one job on one cluster differ by one to two percent (clocks, placement, neighbours)
+// Of the step: runs of one job on one cluster differ by one to two percent (clocks, placement, neighbours).
+inline constexpr double kUsualNoise = 0.015;
 inline constexpr double kNoiseBound = 0.99;   // confidence of the upper bound of the noise
 inline constexpr size_t kFewestForRanks = 4;  // runs on each side: with three the exact test cannot go below p = 0.1
-inline constexpr double kPlannedNoise =
-    0.3;  // share of noise estimates that are further below the noise than what `more runs` allows for
+// Share of noise estimates that are further below the noise than what `more runs` allows for.
+inline constexpr double kPlannedNoise = 0.3;
 inline constexpr int kFewestMoreRuns = 2;  // to one run: three on each side are the least that tells noise from change
 inline constexpr int kMostMoreRuns = 50;   // more are not worth asking for
 

@@ -9,17 +9,18 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "analyzer/compare/summary_object.h"
+#include "analyzer/text/json_text.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {
 namespace {
 
-using Json = nlohmann::ordered_json;  // written: the same order every time
-using Parsed = nlohmann::json;        // read: a lookup that does not walk all keys
+using text::arrayOf;
+using text::Json;               // written: the same order every time
+using Parsed = nlohmann::json;  // read: a lookup that does not walk all keys
 
 constexpr double kShortestStepNs = 1;          // clocks tick in ns
 constexpr int kLargestSizeClass = 31;          // of 4^31 bytes and more: the largest that an int64_t counts
@@ -38,14 +39,7 @@ Json numbersJson(const std::map<std::string, double>& numbers) {
     return json;
 }
 
-template <typename Rows, typename Function>
-Json arrayOf(const Rows& rows, Function&& function) {
-    Json array = Json::array();
-    for (const auto& row : rows) array.push_back(function(row));
-    return array;
-}
-
-/// Names once, in the summary's kernels; here numbers in their order.
+/// Writes numbers in the order of the summary's kernels, which have the names.
 Json workJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels, double KernelWork::*part) {
     Json json = Json::array();
     for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, kernels.size()); ++i) {
@@ -55,44 +49,35 @@ Json workJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels
     return json;
 }
 
+template <typename Row, size_t Size>
+void addNumbers(const Row& row, const NumberField<Row> (&fields)[Size], Json& json) {
+    for (const NumberField<Row>& field : fields) json[field.name] = rounded(row.*field.member);
+}
+
+template <typename Row, size_t Size>
+void readNumbers(const SummaryObject& r, const NumberField<Row> (&fields)[Size], Row& row) {
+    for (const NumberField<Row>& field : fields)
+        row.*field.member = field.maySink ? r.signedNumber(field.name) : r.number(field.name);
+}
+
 Json roleJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels) {
-    return {{"role", role.role},
-            {"rank", role.rank},
-            {"stage", role.stage},
-            {"host", role.host},
-            {"step_ns", rounded(role.stepNs)},
-            {"compute_ns", rounded(role.computeNs)},
-            {"exposed_wait_ns", rounded(role.exposedWaitNs)},
-            {"exposed_transfer_ns", rounded(role.exposedTransferNs)},
-            {"overlapped_comm_ns", rounded(role.overlappedCommNs)},
-            {"memory_ns", rounded(role.memoryNs)},
-            {"idle_ns", rounded(role.idleNs)},
-            {"receive_wait_ns", rounded(role.receiveWaitNs)},
-            {"slowed_ns", rounded(role.slowedNs)},
-            {"kernels", rounded(role.kernels)},
-            {"idle_by_cause_ns", numbersJson(role.idleByCauseNs)},
-            {"stall_by_cause_ns", numbersJson(role.stallByCauseNs)},
-            {"path_ns", numbersJson(role.pathNs)},
-            {"kernel_ns", workJson(role, kernels, &KernelWork::ns)},
-            {"kernel_blocks", workJson(role, kernels, &KernelWork::blocks)}};
+    Json json = {{"role", role.role}, {"rank", role.rank}, {"stage", role.stage}, {"host", role.host}};
+    addNumbers(role, kRoleNumbers, json);
+    json["idle_by_cause_ns"] = numbersJson(role.idleByCauseNs);
+    json["stall_by_cause_ns"] = numbersJson(role.stallByCauseNs);
+    json["path_ns"] = numbersJson(role.pathNs);
+    json["kernel_ns"] = workJson(role, kernels, &KernelWork::ns);
+    json["kernel_blocks"] = workJson(role, kernels, &KernelWork::blocks);
+    return json;
 }
 
 Json trafficJson(const TrafficSummary& row) {
-    return {{"use", row.use},
-            {"op", row.op},
-            {"dtype", row.dataType},
-            {"ranks", row.ranks},
-            {"nodes", row.nodes},
-            {"size_class", row.sizeClass},
-            {"count", rounded(row.count)},
-            {"bytes", rounded(row.bytes)},
-            {"transfer_ns", rounded(row.transferNs)},
-            {"wait_ns", rounded(row.waitNs)},
-            {"exposed_transfer_ns", rounded(row.exposedTransferNs)},
-            {"exposed_wait_ns", rounded(row.exposedWaitNs)},
-            {"busbw", rounded(row.busbw)},
-            {"algo", row.algorithm},
-            {"proto", row.protocol}};
+    Json json = {{"use", row.use},     {"op", row.op},       {"dtype", row.dataType},
+                 {"ranks", row.ranks}, {"nodes", row.nodes}, {"size_class", row.sizeClass}};
+    addNumbers(row, kTrafficNumbers, json);
+    json["algo"] = row.algorithm;
+    json["proto"] = row.protocol;
+    return json;
 }
 
 Json findingJson(const FindingSummary& row) {
@@ -132,7 +117,7 @@ Json contentsJson(const RunSummary& summary) {
 }
 
 std::string dumped(const Json& json) {
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return text::jsonText(json, 1);
 }
 
 RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& kernels) {
@@ -141,16 +126,7 @@ RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& k
     role.rank = r.whole("rank");
     role.stage = r.whole("stage", -1);
     role.host = r.text("host");
-    role.stepNs = r.number("step_ns");
-    role.computeNs = r.number("compute_ns");
-    role.exposedWaitNs = r.number("exposed_wait_ns");
-    role.exposedTransferNs = r.number("exposed_transfer_ns");
-    role.overlappedCommNs = r.number("overlapped_comm_ns");
-    role.memoryNs = r.number("memory_ns");
-    role.idleNs = r.number("idle_ns");
-    role.receiveWaitNs = r.number("receive_wait_ns");
-    role.slowedNs = r.signedNumber("slowed_ns");  // an estimate around none
-    role.kernels = r.number("kernels");
+    readNumbers(r, kRoleNumbers, role);
     role.idleByCauseNs = r.times("idle_by_cause_ns");
     role.stallByCauseNs = r.numbers("stall_by_cause_ns");
     role.pathNs = r.numbers("path_ns");
@@ -168,13 +144,7 @@ TrafficSummary readTraffic(const SummaryObject& r) {
     row.ranks = r.whole("ranks");
     row.nodes = r.whole("nodes");
     row.sizeClass = std::min(r.whole("size_class", -1), kLargestSizeClass);
-    row.count = r.number("count");
-    row.bytes = r.number("bytes");
-    row.transferNs = r.signedNumber("transfer_ns");
-    row.waitNs = r.number("wait_ns");
-    row.exposedTransferNs = r.number("exposed_transfer_ns");
-    row.exposedWaitNs = r.number("exposed_wait_ns");
-    row.busbw = r.number("busbw");
+    readNumbers(r, kTrafficNumbers, row);
     row.algorithm = r.text("algo");
     row.protocol = r.text("proto");
     return row;
@@ -201,7 +171,7 @@ void checkSchema(const Parsed& json, const std::string& origin) {
                            "a baseline file is made by: rankscope baseline save NAME --dir DIR");
     const std::string name = text::shortened(schema->get_ref<const std::string&>(), 100);
     if (name == kSummarySchema) return;
-    if (name.rfind("rankscope.run-summary/", 0) == 0)
+    if (name.starts_with("rankscope.run-summary/"))
         throw SummaryError(
             fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
             "save the baseline anew with this version: rankscope baseline save NAME --dir DIR");
@@ -278,8 +248,8 @@ RunSummary readSummary(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
     if (stream.is_open()) text << stream.rdbuf();
-    const bool isRead =
-        stream.is_open() && (text || errno == 0);  // of an empty file nothing is put into the text, which is no error
+    // Of an empty file nothing is put into the text, which is no error.
+    const bool isRead = stream.is_open() && (text || errno == 0);
     if (!isRead)
         throw SummaryError(
             fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno != 0 ? errno : EIO)),

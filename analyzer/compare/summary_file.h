@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's summary as a file: what baselines are made of (docs/baselines.md).
+// A run's summary as a file, and a baseline: a folder of them that CI keeps or that is committed (docs/baselines.md).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/compare/run_summary.h"
 
@@ -24,7 +25,7 @@ class SummaryError : public std::runtime_error {
 
 inline constexpr const char* kSummarySchema = "rankscope.run-summary/1";
 
-/// The same summary gives the same bytes.
+/// Writes a summary: the same one gives the same bytes.
 std::string renderSummary(const RunSummary& summary);
 
 /// `origin` is named in errors, and kept as RunSummary::file. Throws SummaryError.
@@ -35,12 +36,31 @@ RunSummary readSummary(const std::filesystem::path& file);
 /// version): two saved summaries of one run are one file.
 std::string summaryId(const RunSummary& summary);
 
-/// The same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
+/// Is the same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
 /// http://www.isthe.com/chongo/tech/comp/fnv/).
 constexpr uint64_t contentHash(std::string_view bytes) noexcept {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     return hash;
 }
+
+/// The files of a baseline, in the order of their names; none when there is no such folder. Hidden files and others
+/// than *.json are not looked at. Throws std::filesystem::filesystem_error where the folder cannot be read.
+std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& folder);
+
+/// Reads them all, oldest run first. Throws SummaryError at the first that is no summary.
+std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
+
+/// Reads files that were listed before; those that are gone since are left out, as another build may prune what this
+/// one reads.
+std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
+
+/// Writes NAME.json with NAME = hash of summaryId() and start (or where an earlier version put this run), beside and
+/// renamed, and makes the folder where there is none. A run without a label keeps the one it was saved under. Throws
+/// std::filesystem::filesystem_error.
+std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
+
+/// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().
+std::vector<std::filesystem::path> pruneBaseline(const std::filesystem::path& folder, size_t keep);
 
 }  // namespace rankscope::compare

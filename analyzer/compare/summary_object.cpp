@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -15,18 +15,14 @@
 namespace rankscope::compare {
 namespace {
 
-using Parsed = nlohmann::json;
-
-constexpr double kLargestNumber =
-    1e18;                              // 31 years in ns, an exabyte: what is larger means nothing, and fits no int64_t
-constexpr double kLargestWhole = 1e9;  // of ranks, steps, size classes
-
 using Json = nlohmann::json;
 
+constexpr double kLargestNumber = 1e18;  // 31 years in ns, an exabyte: a larger one means nothing, and fits no int64_t
+constexpr double kLargestWhole = 1e9;    // of ranks, steps, size classes
+
 constexpr const char* kHowItIsMade = "a baseline file is made by: rankscope baseline save NAME --dir DIR";
-constexpr size_t kLongestReason =
-    300;                             // characters of what a file says that an error repeats: some lines of a terminal
-constexpr size_t kLongestLast = 60;  // of what was read last: the library repeats it whatever its size
+constexpr size_t kLongestReason = 300;  // characters of a file that an error repeats: some lines of a terminal
+constexpr size_t kLongestLast = 60;     // of what was read last: the library repeats it whatever its size
 
 /// "line 3, column 7: unexpected end of input": what the library says, without the names it has for that.
 std::string reasonOf(const std::string& what) {
@@ -68,7 +64,7 @@ class KeysOnce {
 
 }  // namespace
 
-SummaryObject::SummaryObject(const Parsed& json, std::string place, const std::string& origin)
+SummaryObject::SummaryObject(const Json& json, std::string place, const std::string& origin)
     : m_json(json), m_place(std::move(place)), m_origin(origin) {
     if (!json.is_object()) fail("is no object");
 }
@@ -86,7 +82,7 @@ int SummaryObject::whole(const char* key, int least) const {
 }
 
 int64_t SummaryObject::count(const char* key) const {
-    const Parsed& value = at(key);
+    const Json& value = at(key);
     if (!value.is_number_integer()) fail(std::string(key) + " is no whole number");
     if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t{INT64_MAX} : value.get<int64_t>() < 0)
         fail(fmt::format("{} is {}: not from 0 to {}", key, value.dump(), INT64_MAX));
@@ -94,13 +90,13 @@ int64_t SummaryObject::count(const char* key) const {
 }
 
 std::string SummaryObject::text(const char* key) const {
-    const Parsed& value = at(key);
+    const Json& value = at(key);
     if (!value.is_string()) fail(std::string(key) + " is no text");
     return value.get<std::string>();
 }
 
 bool SummaryObject::flag(const char* key) const {
-    const Parsed& value = at(key);
+    const Json& value = at(key);
     if (!value.is_boolean()) fail(std::string(key) + " is neither true nor false");
     return value.get<bool>();
 }
@@ -113,45 +109,57 @@ std::optional<double> SummaryObject::numberIfThere(const char* key) const {
     return m_json.contains(key) ? std::optional(number(key)) : std::nullopt;
 }
 
-std::map<std::string, double> SummaryObject::numbers(const char* key) const {
-    std::map<std::string, double> all;
+template <typename Read>
+auto SummaryObject::membersOf(const char* key, Read&& read) const {
     const SummaryObject inner(at(key), m_place + key + ".", m_origin);
-    for (const auto& [name, value] : at(key).items()) all[name] = inner.signedNumber(name.c_str());
+    std::map<std::string, decltype(read(inner, key))> all;
+    for (const auto& [name, value] : at(key).items()) all[name] = read(inner, name.c_str());
     return all;
+}
+
+std::map<std::string, double> SummaryObject::numbers(const char* key) const {
+    return membersOf(key, [](const SummaryObject& inner, const char* name) { return inner.signedNumber(name); });
 }
 
 std::map<std::string, double> SummaryObject::times(const char* key) const {
-    std::map<std::string, double> all;
-    const SummaryObject inner(at(key), m_place + key + ".", m_origin);
-    for (const auto& [name, value] : at(key).items()) all[name] = inner.number(name.c_str());
-    return all;
+    return membersOf(key, [](const SummaryObject& inner, const char* name) { return inner.number(name); });
 }
 
 std::map<std::string, std::string> SummaryObject::texts(const char* key) const {
-    std::map<std::string, std::string> all;
-    const SummaryObject inner(at(key), m_place + key + ".", m_origin);
-    for (const auto& [name, value] : at(key).items()) all[name] = inner.text(name.c_str());
+    return membersOf(key, [](const SummaryObject& inner, const char* name) { return inner.text(name); });
+}
+
+void SummaryObject::each(const char* key, const std::function<void(const SummaryObject& row)>& take) const {
+    size_t index = 0;
+    for (const Json& row : array(key))
+        take(SummaryObject(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
+}
+
+template <typename T, typename Check>
+std::vector<T> SummaryObject::listOf(const char* key, Check&& check) const {
+    std::vector<T> all;
+    for (const Json& value : array(key)) all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
     return all;
 }
 
 std::vector<double> SummaryObject::numberList(const char* key) const {
-    return listOf<double>(
-        key, [this](const Parsed& value, const std::string& name) { return checkedNumber(value, name, 0); });
+    return listOf<double>(key,
+                          [this](const Json& value, const std::string& name) { return checkedNumber(value, name, 0); });
 }
 
 std::vector<int> SummaryObject::wholeList(const char* key) const {
     return listOf<int>(key,
-                       [this](const Parsed& value, const std::string& name) { return checkedWhole(value, name, 0); });
+                       [this](const Json& value, const std::string& name) { return checkedWhole(value, name, 0); });
 }
 
 std::vector<std::string> SummaryObject::textList(const char* key) const {
-    return listOf<std::string>(key, [this](const Parsed& value, const std::string& name) {
+    return listOf<std::string>(key, [this](const Json& value, const std::string& name) {
         if (!value.is_string()) fail(name + " is no text");
         return value.get<std::string>();
     });
 }
 
-double SummaryObject::checkedNumber(const Parsed& value, const std::string& name, double least) const {
+double SummaryObject::checkedNumber(const Json& value, const std::string& name, double least) const {
     if (!value.is_number()) fail(name + " is no number");
     const auto number = value.get<double>();
     if (!(number >= least) || number > kLargestNumber)
@@ -159,7 +167,7 @@ double SummaryObject::checkedNumber(const Parsed& value, const std::string& name
     return number;
 }
 
-int SummaryObject::checkedWhole(const Parsed& value, const std::string& name, int least) const {
+int SummaryObject::checkedWhole(const Json& value, const std::string& name, int least) const {
     if (!value.is_number()) fail(name + " is no number");
     const auto number = value.get<double>();
     if (number != std::floor(number)) fail(name + " is no whole number");
@@ -168,15 +176,15 @@ int SummaryObject::checkedWhole(const Parsed& value, const std::string& name, in
     return static_cast<int>(number);
 }
 
-const Parsed& SummaryObject::at(const char* key) const {
+const Json& SummaryObject::at(const char* key) const {
     const auto value = m_json.find(key);
     if (value == m_json.end())
         fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
     return *value;
 }
 
-const Parsed& SummaryObject::array(const char* key) const {
-    const Parsed& value = at(key);
+const Json& SummaryObject::array(const char* key) const {
+    const Json& value = at(key);
     if (!value.is_array()) fail(std::string(key) + " is no list");
     return value;
 }

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace rankscope::compare {
 
 inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
-/// One object of a summary file. Reads its members and names what is wrong with them: every function throws
+/// Is one object of a summary file. Reads its members and names what is wrong with them: every function throws
 /// SummaryError with the file, the member's place and a hint. It refers to the parsed text and to the file's name.
 class SummaryObject {
   public:
     SummaryObject(const nlohmann::json& json, std::string place, const std::string& origin);
-    /// Of times, counts, bytes: none of them is negative.
+    /// Reads a time, a count, bytes: none of them is negative.
     double number(const char* key) const;
     double signedNumber(const char* key) const;
     int whole(const char* key, int least = 0) const;
@@ -35,21 +33,13 @@ class SummaryObject {
     std::vector<double> numberList(const char* key) const;
     std::vector<int> wholeList(const char* key) const;
     std::vector<std::string> textList(const char* key) const;
-    template <typename Function>
-    void each(const char* key, Function&& function) const {
-        size_t index = 0;
-        for (const nlohmann::json& row : array(key))
-            function(SummaryObject(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
-    }
+    void each(const char* key, const std::function<void(const SummaryObject& row)>& take) const;
 
   private:
     template <typename T, typename Check>
-    std::vector<T> listOf(const char* key, Check&& check) const {
-        std::vector<T> all;
-        for (const nlohmann::json& value : array(key))
-            all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
-        return all;
-    }
+    std::vector<T> listOf(const char* key, Check&& check) const;
+    template <typename Read>
+    auto membersOf(const char* key, Read&& read) const;
     double checkedNumber(const nlohmann::json& value, const std::string& name, double least) const;
     int checkedWhole(const nlohmann::json& value, const std::string& name, int least) const;
     const nlohmann::json& at(const char* key) const;

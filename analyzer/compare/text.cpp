@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/terminal_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
+
+using text::first;
+using text::Shade;
 
 constexpr size_t kLongestLine = 4000;  // bytes: a name may be anything
 constexpr size_t kMostRows = 12;       // of each table; the JSON has all
@@ -19,11 +24,13 @@ constexpr double kWorthARow = 0.01;    // of the step: smaller changes of kernel
 
 class Text {
   public:
-    explicit Text(bool colour) : m_colour(colour) {}
+    explicit Text(bool colour) : paint(colour) {}
+    const text::Painter paint;
+
     /// Names of the job in it are only text: what a line may hold besides is colour.
     void line(const std::string& text = {}) {
         for (size_t at = 0; at < text.size();) {
-            const size_t escape = m_colour ? std::min(text.find("\033[", at), text.size()) : text.size();
+            const size_t escape = paint.hasColour() ? std::min(text.find("\033[", at), text.size()) : text.size();
             m_text += text::shortened(text::oneLine(std::string_view(text).substr(at, escape - at)), kLongestLine);
             if (escape == text.size()) break;
             const size_t end = text.find_first_not_of("0123456789;", escape + 2);
@@ -33,35 +40,28 @@ class Text {
         }
         m_text += '\n';
     }
-    std::string painted(const char* code, const std::string& text) const {
-        return m_colour ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
-    }
-    std::string bold(const std::string& text) const { return painted("1", text); }
     std::string take() && { return std::move(m_text); }
 
   private:
-    bool m_colour;
     std::string m_text;
 };
 
 std::string sideText(const ComparedSide& side) {
     constexpr size_t kMostNames = 5;
-    std::string names;
-    for (size_t i = 0; i < std::min(kMostNames, side.runs.size()); ++i) {
-        names += (i == 0 ? "" : ", ") + side.runs[i].name;
-        if (!side.runs[i].label.empty()) names += fmt::format(" ({})", side.runs[i].label);
-    }
-    if (side.runs.size() > kMostNames) names += fmt::format(" and {} more", side.runs.size() - kMostNames);
-    return names.empty() ? "no run"
-                         : fmt::format("{} run{}: {}", side.runs.size(), side.runs.size() == 1 ? "" : "s", names);
+    if (side.runs.empty()) return "no run";
+    std::vector<std::string> names;
+    for (const ComparedRun& run : first(side.runs, kMostNames))
+        names.push_back(run.label.empty() ? run.name : fmt::format("{} ({})", run.name, run.label));
+    return fmt::format("{}: {}", text::countedText(side.runs.size(), "run"), text::joined(names)) +
+           (side.runs.size() > kMostNames ? fmt::format(" and {} more", side.runs.size() - kMostNames) : "");
 }
 
 void writeVerdict(const Comparison& c, Text& text) {
     const StepTimeChange& step = c.step;
-    const char* colour = step.verdict == StepVerdict::regression    ? "1;31"
-                         : step.verdict == StepVerdict::improvement ? "1;32"
-                                                                    : "1";
-    text.line(text.painted(colour, step.reason));
+    const Shade shade = step.verdict == StepVerdict::regression    ? Shade::boldRed
+                        : step.verdict == StepVerdict::improvement ? Shade::boldGreen
+                                                                   : Shade::bold;
+    text.line(text.paint(shade, step.reason));
     text.line("  base  " + sideText(c.base));
     text.line("  new   " + sideText(c.now));
     if (const std::string job = jobText(c); !job.empty()) text.line("  job   " + job);
@@ -70,17 +70,17 @@ void writeVerdict(const Comparison& c, Text& text) {
         text.line(fmt::format("  test  p = {:.2g}", *step.pValue) +
                   (step.rankPValue ? fmt::format(", rank test p = {:.2g}", *step.rankPValue) : ""));
     if (step.modes.empty()) return;
-    const StepTimeChange::Modes& first = step.modes.front();
-    text.line(fmt::format(
-        "  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): {} are compared",
-        step.modes.size(), step.modes.size() == 1 ? "" : "s", first.run, text::durationText(first.lowNs),
-        text::durationText(first.highNs), 100 * first.highShare,
-        step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
+    const StepTimeChange::Modes& example = step.modes.front();
+    text.line(
+        fmt::format("  modes steps are of two kinds in {} (in {}: {} and {}, {:.0f} % of the second): {} are compared",
+                    text::countedText(step.modes.size(), "run"), example.run, text::durationText(example.lowNs),
+                    text::durationText(example.highNs), 100 * example.highShare,
+                    step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
 }
 
 void writeIncomparable(const Comparison& c, Text& text) {
     for (const Incomparable& row : c.incomparable)
-        text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.bold("differ") : "differ", row.what,
+        text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.paint.bold("differ") : "differ", row.what,
                               row.base, row.now, row.consequence));
     size_t losses = 0;
     for (const ComparedLoss& loss : c.losses)
@@ -93,7 +93,7 @@ void writeIncomparable(const Comparison& c, Text& text) {
 void writeCauses(const Comparison& c, Text& text) {
     if (c.causes.empty()) return;
     text.line();
-    text.line(text.bold(causesHeading(c)));
+    text.line(text.paint.bold(causesHeading(c)));
     for (const ChangeCause& cause : c.causes) {
         text.line(fmt::format("  {}  {}{}", signedDurationText(cause.ns), cause.text,
                               cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
@@ -104,20 +104,20 @@ void writeCauses(const Comparison& c, Text& text) {
 void writeAttribution(const Comparison& c, Text& text) {
     if (!showsAttribution(c)) return;
     text.line();
-    text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution),
-                                                             signedDurationText(c.step.changeNs())));
+    text.line(text.paint.bold("Where the change is") + fmt::format(" ({}; adds up to {})",
+                                                                   attributionScope(c.attribution),
+                                                                   signedDurationText(c.step.changeNs())));
     for (const AttributionRow& row : c.attribution)
         text.line(fmt::format("  {:>10}  {}", signedDurationText(row.ns), row.what));
 }
 
 void writeFindings(const Comparison& c, Text& text) {
-    const auto news = std::count_if(c.findings.begin(), c.findings.end(),
-                                    [](const FindingChange& f) { return f.status != FindingStatus::same; });
     if (c.findings.empty()) return;
+    const auto same = static_cast<size_t>(std::ranges::count(c.findings, FindingStatus::same, &FindingChange::status));
     text.line();
-    text.line(text.bold("Findings") + (c.base.runs.empty() ? " of the new side"
-                                       : news == 0         ? ": the same on both sides"
-                                                           : ""));
+    text.line(text.paint.bold("Findings") + (c.base.runs.empty()         ? " of the new side"
+                                             : same == c.findings.size() ? ": the same on both sides"
+                                                                         : ""));
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         std::string cost = costText(*finding);
         if (!cost.empty()) cost = ", " + cost;
@@ -127,7 +127,7 @@ void writeFindings(const Comparison& c, Text& text) {
     if (c.findings.size() > kMostRows) text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
 }
 
-/// What is shown whether it changed or not.
+/// Tells what is shown whether it changed or not.
 bool isHeadline(const MetricChange& metric) {
     constexpr std::string_view kNames[] = {"throughput", "exposed communication", "overlap of communication", "bubble",
                                            "idle",       "parallel efficiency"};
@@ -150,7 +150,7 @@ void writeMetrics(const Comparison& c, Text& text) {
     const auto tested =
         std::ranges::count_if(c.metrics, [](const MetricChange& metric) { return !metric.test.empty(); });
     text.line();
-    text.line(text.bold("Other numbers") +
+    text.line(text.paint.bold("Other numbers") +
               (tested == 0 ? " (not tested; --format md has all)"
                            : fmt::format(" ({} of {} surely changed, corrected for their number; --format md has all)",
                                          changed == 0 ? "none" : std::to_string(changed), tested)));
@@ -174,24 +174,21 @@ void writeKernels(const Comparison& c, Text& text) {
         if (worth > 0 && std::abs(kernel.deltaNs) >= worth) rows.push_back(&kernel);
     if (rows.empty() || c.causes.empty()) return;
     text.line();
-    text.line(text.bold("Kernels that changed") + " (a step, mean over ranks)");
-    for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
-        const KernelChange& kernel = *rows[i];
-        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name,
-                              kernel.base ? text::durationText(kernel.base->ns) : "none",
-                              kernel.now ? text::durationText(kernel.now->ns) : "none"));
-    }
+    text.line(text.paint.bold("Kernels that changed") + " (a step, mean over ranks)");
+    for (const KernelChange* kernel : first(rows, kMostRows))
+        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel->deltaNs), kernel->name,
+                              kernel->base ? text::durationText(kernel->base->ns) : "none",
+                              kernel->now ? text::durationText(kernel->now->ns) : "none"));
 }
 
 void writeGate(const Comparison& c, Text& text) {
     text.line();
-    std::string on;
-    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
-    text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on)
+    const std::string on = text::joined(c.gate.failOn);
+    text.line(c.gate.failed ? text.paint(Shade::boldRed, "Gate failed") + fmt::format(" (on {})", on)
                             : fmt::format("Gate {} (fails on {})", gateWord(c.gate), on));
     const auto list = [&](const char* word, const std::vector<std::string>& lines) {
-        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i)
-            text.line(fmt::format("  {:<8} {}", word, gateLineText(c, lines[i])));
+        for (const std::string& line : first(lines, kMostRows))
+            text.line(fmt::format("  {:<8} {}", word, gateLineText(c, line)));
         if (lines.size() > kMostRows) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kMostRows));
     };
     list("failed", c.gate.reasons);

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/lists.h"
+#include "analyzer/text/units.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::compare {
 namespace {
 
 struct Sums {
-    double count = 0, bytes = 0, transferNs = 0, waitNs = 0, exposedTransferNs = 0, exposedWaitNs = 0;
+    TrafficSummary row;
     std::vector<double> busbws;
     std::map<std::string, int> algorithms, protocols, dataTypes;
     std::set<int> ranks;
-    int nodes = 1;
 };
-
-std::string mostCommon(const std::map<std::string, int>& counts) {
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? "" : most->first;
-}
-
-int sizeClassOf(int64_t bytes) {
-    return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1;
-}
 
 /// Bytes that a port carries in one direction. Messages to several neighbours leave by the same port; of a group of
 /// sends and receives half leave and half arrive.
@@ -38,14 +28,14 @@ double portBytes(const facts::CommTask& task) {
 }
 
 void add(const facts::CommTask& task, int rank, int members, Sums& sums) {
-    ++sums.count;
+    ++sums.row.count;
     sums.ranks.insert(rank);
-    if (task.bytes > 0) sums.bytes += static_cast<double>(task.bytes);
+    if (task.bytes > 0) sums.row.bytes += static_cast<double>(task.bytes);
     const auto transferNs = static_cast<double>(task.transferNs());
-    sums.transferNs += transferNs;
-    sums.waitNs += static_cast<double>(task.waitNs);
-    sums.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
-    sums.exposedWaitNs += static_cast<double>(task.exposedWaitNs);
+    sums.row.transferNs += transferNs;
+    sums.row.waitNs += static_cast<double>(task.waitNs);
+    sums.row.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
+    sums.row.exposedWaitNs += static_cast<double>(task.exposedWaitNs);
     if (transferNs > 0 && task.bytes > 0)
         sums.busbws.push_back(portBytes(task) / transferNs * 1e9 * facts::busFactor(task.op, members));
     if (task.algorithm != store::Algorithm::unknown) ++sums.algorithms[std::string(store::toText(task.algorithm))];
@@ -62,10 +52,10 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
             if (task.step < 0) continue;
             const auto communicator = analysis.facts.communicators.find(task.communicatorId);
             const int members = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
-            Sums& sums = groups[{analysis.layout.role(task), task.op, members, sizeClassOf(task.bytes)}];
+            Sums& sums = groups[{analysis.layout.role(task), task.op, members, text::sizeClassOf(task.bytes)}];
             add(task, rank.rank, members, sums);
             if (communicator != analysis.facts.communicators.end())
-                sums.nodes = std::max(sums.nodes, communicator->second.nodes);
+                sums.row.nodes = std::max(sums.row.nodes, communicator->second.nodes);
         }
     }
     std::vector<TrafficSummary> traffic;
@@ -73,25 +63,19 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
         const auto& [use, op, members, sizeClass] = key;
         const double share =
             static_cast<double>(sums.ranks.size()) * static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
-        TrafficSummary row;
+        TrafficSummary& row = sums.row;
+        for (const auto& field : kTrafficNumbers) row.*field.member /= share;
         row.use = std::string(toText(use));
         row.op = std::string(store::toText(op));
-        row.dataType = mostCommon(sums.dataTypes);
+        row.dataType = text::mostCommon(sums.dataTypes);
         row.ranks = members;
-        row.nodes = sums.nodes;
         row.sizeClass = sizeClass;
-        row.count = sums.count / share;
-        row.bytes = sums.bytes / share;
-        row.transferNs = sums.transferNs / share;
-        row.waitNs = sums.waitNs / share;
-        row.exposedTransferNs = sums.exposedTransferNs / share;
-        row.exposedWaitNs = sums.exposedWaitNs / share;
         row.busbw = facts::median(std::move(sums.busbws));
-        row.algorithm = mostCommon(sums.algorithms);
-        row.protocol = mostCommon(sums.protocols);
+        row.algorithm = text::mostCommon(sums.algorithms);
+        row.protocol = text::mostCommon(sums.protocols);
         traffic.push_back(std::move(row));
     }
-    std::stable_sort(traffic.begin(), traffic.end(), [](const TrafficSummary& a, const TrafficSummary& b) {
+    std::ranges::stable_sort(traffic, [](const TrafficSummary& a, const TrafficSummary& b) {
         return a.transferNs + a.waitNs > b.transferNs + b.waitNs;
     });
     return traffic;

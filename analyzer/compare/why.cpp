@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/why.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/compute_growth.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/sentences.h"
+#include "analyzer/compare/side_means.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
@@ -24,8 +23,8 @@ constexpr double kIsWhy = 0.5;         // of what grew: what explains more than 
 constexpr double kGrew = 0.001;        // of compute: no machine repeats a run better than that (kNoiseFloor)
 constexpr double kOther = 0.15;  // share of messages or their bytes: a bucket more or less at the end of a step is less
 constexpr double kSlower = 0.02;  // share: how much slower messages of one size must be, beyond what runs differ by
-constexpr double kLinkIsWhy =
-    0.3;  // of a part that slower messages must explain: what they no longer hide comes on top
+// Of a part that slower messages must explain: what they no longer hide comes on top.
+constexpr double kLinkIsWhy = 0.3;
 
 struct KindRow {
     CauseKind kind;
@@ -35,7 +34,7 @@ struct KindRow {
     const char* text;                      // of {where} and {change}, where no finding tells
 };
 
-/// One row for each kind, and one more for each other diagnosis whose findings are of that kind.
+/// There is one row for each kind, and one more for each other diagnosis whose findings are of that kind.
 constexpr KindRow kKinds[] = {
     {CauseKind::unknown, "unknown", StepPart::rest, nullptr, "what changed is not told by the differences"},
     {CauseKind::pipelineSchedule, "pipeline_schedule", StepPart::compute, &diagnose::kBubble,
@@ -75,7 +74,7 @@ const KindRow& rowOf(CauseKind kind) {
     return *std::ranges::find(kKinds, kind, &KindRow::kind);
 }
 
-/// Both sides, the fast one as base, and the findings that cost more on the slow one.
+/// Holds both sides, the fast one as base, and the findings that cost more on the slow one.
 struct Sides {
     const SideMeans &base, &now;
     bool reversed = false;  // the slow side is the base of the comparison
@@ -87,13 +86,13 @@ struct Sides {
     }
 };
 
-/// Ranks that compute longer.
+/// Holds the ranks that compute longer.
 struct Compute {
     ComputeGrowth growth;
     std::vector<std::string> roles;  // empty: all
 };
 
-/// Traffic of one use and operation that both sides have.
+/// Is traffic of one use and operation that both sides have.
 struct Messages {
     TrafficSummary before, after;
     double slowerNs = 0;  // that those of sizes which both sides send take more than number and size explain
@@ -107,7 +106,7 @@ struct Messages {
     bool isAmount() const { return excessNs <= kIsWhy * (after.transferNs - before.transferNs); }
 };
 
-/// A part of the change, and what changed in the job that bears on it.
+/// Is a part of the change, and what changed in the job that bears on it.
 struct Case {
     const Sides& sides;
     AttributionRow row;  // its ns is what is asked about
@@ -125,9 +124,9 @@ struct Case {
 
 // What changed in the job, as facts.
 
-/// What messages take more than their number and their size explain, ns. One takes a start-up and its bytes over the
-/// link's rate, so that larger ones take less per byte and smaller ones less each: what is slower by both is slower for
-/// another reason.
+/// Returns what messages take more than their number and their size explain, ns. One takes a latency and its bytes over
+/// the link's rate, so that larger ones take less per byte and smaller ones less each: what is slower by both is slower
+/// for another reason.
 double slowerNs(const TrafficSummary& before, const TrafficSummary& after) {
     if (before.count <= 0 || after.count <= 0 || before.transferNs <= 0 || after.transferNs <= 0) return 0;
     double growth = after.transferNs / after.count / (before.transferNs / before.count);
@@ -138,9 +137,9 @@ double slowerNs(const TrafficSummary& before, const TrafficSummary& after) {
 
 std::optional<Messages> messagesOf(const Sides& sides, const std::string& traffic) {
     const std::map<std::string, TrafficSummary> before = byUse(sides.base), after = byUse(sides.now);
-    const auto a = before.find(traffic), b = after.find(traffic);
+    const auto b = after.find(traffic);
     if (b == after.end()) return std::nullopt;
-    Messages messages{a == before.end() ? TrafficSummary{} : a->second, b->second};
+    Messages messages{text::valueAt(before, traffic), b->second};
     messages.excessNs = slowerNs(messages.before, messages.after);
     for (const auto& [key, row] : sides.now.traffic) {
         const auto was = sides.base.traffic.find(key);
@@ -155,8 +154,8 @@ std::optional<Messages> messagesOf(const Sides& sides, const std::string& traffi
     return messages;
 }
 
-/// Ranks whose longer compute explains `ns` more of the critical path; all of them where the reason of those that stand
-/// out `isKnown`.
+/// Finds the ranks whose longer compute explains `ns` more of the critical path; all of them where the reason of those
+/// that stand out `isKnown`.
 std::optional<Compute> computeOf(const Sides& sides, double ns, bool isKnown) {
     std::vector<std::string> roles;
     if (!isKnown) roles = rolesThatGrew(sides.base, sides.now, &RoleSummary::computeNs);
@@ -165,15 +164,14 @@ std::optional<Compute> computeOf(const Sides& sides, double ns, bool isKnown) {
     return Compute{growth, std::move(roles)};
 }
 
-/// What devices wait for their hosts for, where that explains a good part of `ns`: on the rank where it grew most.
+/// Says what devices wait for their hosts for, where that explains a good part of `ns`: on the rank where it grew most.
 std::vector<std::string> stallFacts(const Sides& sides, double ns) {
     std::map<std::string, std::pair<double, std::string>> most;  // by cause
     for (const auto& [name, after] : sides.now.roles) {
         const auto before = sides.base.roles.find(name);
         if (before == sides.base.roles.end()) continue;
         for (const auto& [cause, stallNs] : after.stallByCauseNs) {
-            const auto was = before->second.stallByCauseNs.find(cause);
-            const double more = stallNs - (was == before->second.stallByCauseNs.end() ? 0 : was->second);
+            const double more = stallNs - text::valueAt(before->second.stallByCauseNs, cause);
             most[cause] = std::max(most[cause], {more, name});
         }
     }
@@ -186,19 +184,16 @@ std::vector<std::string> stallFacts(const Sides& sides, double ns) {
     return facts;
 }
 
-/// The traffic whose exposed transfer grew most.
+/// Names the traffic whose exposed transfer grew most.
 std::string mostExposed(const Sides& sides) {
     const std::map<std::string, TrafficSummary> before = byUse(sides.base);
     std::pair<double, std::string> most;
-    for (const auto& [use, after] : byUse(sides.now)) {
-        const auto was = before.find(use);
-        most =
-            std::max(most, {after.exposedTransferNs - (was == before.end() ? 0 : was->second.exposedTransferNs), use});
-    }
+    for (const auto& [use, after] : byUse(sides.now))
+        most = std::max(most, {after.exposedTransferNs - text::valueAt(before, use).exposedTransferNs, use});
     return most.second;
 }
 
-/// A schedule as people say it: that there is one stage of layers on a rank goes without saying.
+/// Says a schedule as people do: that there is one stage of layers on a rank goes without saying.
 std::string told(const std::string& schedule) {
     return schedule.substr(0, schedule.find(", 1 virtual stages"));
 }
@@ -208,7 +203,7 @@ std::string longerText(double growth) {
     return growth < 1 ? fmt::format("{:.1f} % longer", 100 * growth) : fmt::format("{:.1f} times as long", 1 + growth);
 }
 
-/// The facts of a case, in sentences.
+/// Says the facts of a case in sentences.
 std::vector<std::string> factsOf(const Case& c) {
     std::vector<std::string> facts;
     const auto fromTo = [&](double fast, double slow, std::string (*toText)(double)) {
@@ -262,7 +257,7 @@ Answer otherSchedule(const Case& c) {
     return c.is(CauseKind::pipelineSchedule, "", fmt::format("{} instead of {}", told(after), told(before)));
 }
 
-/// Kernels gave way to others that take longer.
+/// Asks whether kernels gave way to others that take longer.
 Answer otherKernels(const Case& c) {
     if (!c.compute || !c.compute->growth.replaced()) return {};
     const ComputeGrowth& growth = c.compute->growth;
@@ -277,7 +272,7 @@ Answer moreWork(const Case& c) {
                      signedPercentText(c.compute->growth.work()));
 }
 
-/// The same kernels take longer.
+/// Asks whether the same kernels take longer.
 Answer slowerKernels(const Case& c) {
     if (!c.compute) return {};
     return ofCompute(c, c.compute->roles.empty() ? CauseKind::slowerCompute : CauseKind::straggler,
@@ -340,7 +335,7 @@ Case caseOf(const Sides& sides, AttributionRow row, bool isKnown) {
     return one;
 }
 
-/// Parts of the step that got longer. The host, what it launches and the gaps it leaves are one.
+/// Returns the parts of the step that got longer. The host, what it launches and the gaps it leaves are one.
 std::vector<AttributionRow> partsOf(const Sides& sides, double ns) {
     std::vector<AttributionRow> parts;
     for (AttributionRow& row : attributeChange(sides.base, sides.now, ns)) {
@@ -359,7 +354,7 @@ std::vector<AttributionRow> partsOf(const Sides& sides, double ns) {
     return parts;
 }
 
-/// Causes of one kind and the same ranks are one.
+/// Makes causes of one kind and the same ranks one.
 void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
     const auto same = std::ranges::find_if(
         causes, [&](const ChangeCause& other) { return other.kind == cause.kind && other.ranks == cause.ranks; });
@@ -374,17 +369,14 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
     same->evidence.insert(same->evidence.end(), cause.evidence.begin(), cause.evidence.end());
 }
 
-/// Findings that cost more than before, as causes of the row that they cover; the most expensive first.
+/// Turns findings that cost more than before into causes, as causes of the row that they cover; the most expensive
+/// first.
 std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<AttributionRow>& parts, double ns) {
-    const auto costOn = [](const SideMeans& side, const char* id) {
-        const auto found = side.findingNs.find(id);
-        return found == side.findingNs.end() ? 0 : found->second;
-    };
     std::vector<ChangeCause> causes;
     for (const KindRow& kind : kKinds) {
         if (!kind.diagnosis) continue;
         const char* id = kind.diagnosis->id;
-        const double before = costOn(sides.base, id), after = costOn(sides.now, id);
+        const double before = text::valueAt(sides.base.findingNs, id), after = text::valueAt(sides.now.findingNs, id);
         if (after - before < kWorthACause * ns) continue;
         auto row = std::ranges::find(parts, kind.part, &AttributionRow::part);
         if (row == parts.end()) row = parts.begin();

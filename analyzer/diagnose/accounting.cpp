@@ -14,8 +14,8 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
-#include "analyzer/facts/rank_summary.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/facts/rank_summary.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

@@ -4,8 +4,8 @@
 #include <map>
 #include <ostream>
 
-#include "analyzer/export/export_formats.h"
-#include "analyzer/export/json_string.h"
+#include "analyzer/export/exported_event.h"
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::exports {
 namespace {
@@ -14,6 +14,22 @@ namespace {
 void appendTime(fmt::memory_buffer& out, int64_t ns) {
     const uint64_t size = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
     fmt::format_to(std::back_inserter(out), "{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+/// Appends a text as a JSON string; bytes that are no text become U+FFFD.
+void appendJsonString(fmt::memory_buffer& out, std::string_view bytes) {
+    const std::string text = text::plainText(bytes);
+    out.push_back('"');
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out.push_back('\\');
+        if (c == '\n' || c == '\t') {
+            out.push_back('\\');
+            out.push_back(c == '\n' ? 'n' : 't');
+        } else {
+            out.push_back(c);
+        }
+    }
+    out.push_back('"');
 }
 
 class ChromeTrace : public ExportSink {

@@ -9,7 +9,7 @@
 namespace rankscope::exports {
 namespace {
 
-/// Members of one collective, in a row; the order of their arrival becomes the way of the arrow.
+/// Takes the members of one collective, in a row; arrows lead along the order of their arrival.
 void placeMembers(std::span<MemberKernel> members, std::span<const int64_t> arrivals) {
     if (members.size() < 2) return;
     std::vector<size_t> order(members.size());

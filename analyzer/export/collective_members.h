@@ -27,13 +27,13 @@ struct MemberKernel {
     uint64_t flowId() const { return (isMessage ? 3ull : 2ull) << 62 | static_cast<uint64_t>(id); }
 };
 
-/// Which kernels carried which collective or message.
+/// Tells which kernels carried which collective or message.
 class CollectiveMembers {
   public:
-    /// Of kernels that begin on a rank at a time that is wanted; arrows lead over these only.
+    /// Selects kernels that begin on a rank at a time that is wanted; arrows lead over these only.
     using Wanted = std::function<bool(int rank, int64_t startNs)>;
     CollectiveMembers(store::TraceReader& trace, const Wanted& wanted);
-    /// Of a rank's kernel; several where calls were grouped.
+    /// Returns the members of a rank's kernel; several where calls were grouped.
     std::span<const MemberKernel> of(int rank, int64_t kernelId) const;
     /// nullptr when there is none.
     const store::Collective* collective(int64_t id) const;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <map>
 #include <ostream>
 
-#include "analyzer/export/export_formats.h"
+#include "analyzer/export/exported_event.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::exports {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every export format is told of a run: tracks of ranks, and events on them.
+// Every export format is told the same of a run: tracks of ranks, and events on them.
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +13,11 @@
 namespace rankscope::exports {
 
 enum class EventKind : uint8_t { step, nvtx, ncclCall, apiCall, kernel, ncclKernel, copy, set, finding };
-std::string_view toText(
-    EventKind kind);  // "step", "nvtx", "nccl_call", "api_call", "kernel", "nccl_kernel", "memcpy", "memset", "finding"
+constexpr std::string_view toText(EventKind kind) {
+    constexpr std::string_view kNames[] = {"step",        "nvtx",   "nccl_call", "api_call", "kernel",
+                                           "nccl_kernel", "memcpy", "memset",    "finding"};
+    return kNames[static_cast<size_t>(kind)];
+}
 
 /// A row of the timeline. In one track events come by start, and either follow or enclose each other.
 struct ExportedTrack {
@@ -45,7 +50,7 @@ struct ExportedEvent {
     std::optional<int64_t> step;   // that it starts in
     std::optional<int64_t> bytes, communicator, seq, correlation, gridBlocks, blockThreads, peer, channels, waitNs,
         transferNs, lastRank;
-    std::string_view op, dataType, algorithm, protocol, copyKind, domain, detail;  // empty: unknown, or does not apply
+    std::string_view op, dataType, algorithm, protocol, domain, detail;  // empty: unknown, or does not apply
     std::vector<ExportedFlow> flows;
 };
 
@@ -59,5 +64,14 @@ class ExportSink {
     virtual void event(const ExportedTrack& track, const ExportedEvent& event) = 0;
     virtual void finish() = 0;
 };
+
+/// Chrome's trace event format (JSON object with traceEvents), which Perfetto and chrome://tracing open: a process per
+/// rank, a thread per track, X events in microseconds with three decimals (whole nanoseconds), flow events from
+/// launches to kernels and between the members of a collective. `runName` is told in otherData.
+std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName);
+
+/// Writes one line per event (RFC 4180), the first one with the names of the columns. Unknown values are empty; times
+/// are nanoseconds on the job clock.
+std::unique_ptr<ExportSink> csvTable(std::ostream& out);
 
 }  // namespace rankscope::exports

@@ -16,15 +16,15 @@ struct TimeRange {
     bool holds(int64_t ns) const { return ns >= fromNs && ns < toNs; }
 };
 
-/// Which ranks, and which time of each: the steps of a rank begin and end when they do on that rank.
+/// Knows which ranks are selected, and which time of each: the steps of a rank begin and end when they do on that rank.
 class SelectedTimes {
   public:
     SelectedTimes(store::TraceReader& trace, const ExportSelection& selection);
     bool hasRank(int rank) const;
-    /// Of a rank without any of the steps: no time.
+    /// Returns no time for a rank without any of the steps.
     TimeRange of(int rank) const;
     bool holds(int rank, int64_t ns) const { return hasRank(rank) && of(rank).holds(ns); }
-    /// Of any of the ranks.
+    /// Tells whether the time of any of the ranks touches this one.
     bool touches(int64_t fromNs, int64_t toNs) const;
 
   private:

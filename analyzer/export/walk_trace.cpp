@@ -11,14 +11,13 @@
 #include "analyzer/export/collective_members.h"
 #include "analyzer/export/rank_tracks.h"
 #include "analyzer/export/selected_times.h"
-#include "analyzer/export/track_lanes.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::exports {
 namespace {
 
-std::string_view copyKindText(int32_t kind) {
+std::string_view copyName(int32_t kind) {
     switch (kind) {  // CUpti_ActivityMemcpyKind
         case 1:
             return "host to device";
@@ -29,8 +28,20 @@ std::string_view copyKindText(int32_t kind) {
         case 10:
             return "peer to peer";
         default:
-            return "";
+            return "copy";
     }
+}
+
+/// Fills in what calls and collectives both tell.
+template <typename Row>
+void addCommunication(ExportedEvent& event, const Row& row) {
+    event.op = store::toText(row.op);
+    event.dataType = store::toText(row.dataType);
+    event.algorithm = store::toText(row.algorithm);
+    event.protocol = store::toText(row.protocol);
+    event.communicator = row.communicatorId;
+    event.seq = row.seq;
+    event.bytes = row.bytes;
 }
 
 class Walk {
@@ -57,16 +68,16 @@ class Walk {
         m_rank = row.rank;
         m_time = m_selected.of(row.rank);
         m_sink.process({row.rank, rankName(row), hostName(row)});
-        RankTracks tracks(row.rank, m_sink);
-        steps(tracks);
-        ranges(tracks);
-        ncclCalls(tracks);
+        m_tracks.emplace(row.rank, m_sink);
+        steps();
+        ranges();
+        ncclCalls();
         // An arrow needs both ends: launches without a recorded kernel get none.
         m_launched = correlations();
-        apiCalls(tracks);
-        kernels(tracks);
-        copies(tracks);
-        sets(tracks);
+        apiCalls();
+        kernels();
+        copies();
+        sets();
     }
 
     void findings() {
@@ -141,7 +152,7 @@ class Walk {
         return at == m_threads.end() ? "thread" : at->second;
     }
 
-    /// Of all work on the device.
+    /// The correlation ids of all work on the device, ascending.
     std::vector<uint32_t> correlations() {
         std::vector<uint32_t> found;
         const auto take = [&](const auto& row) {
@@ -163,6 +174,11 @@ class Walk {
         return event;
     }
 
+    void tell(TrackKind kind, int64_t owner, const std::string& track, const ExportedEvent& event) {
+        const int64_t endNs = event.startNs + event.durNs.value_or(0);
+        m_sink.event(m_tracks->place(kind, owner, track, event.startNs, endNs), event);
+    }
+
     void addLaunch(ExportedEvent& event, const store::Maybe<uint32_t>& correlation, const std::vector<uint32_t>& others,
                    ExportedFlow::Place place) const {
         if (!correlation) return;
@@ -171,77 +187,56 @@ class Walk {
             event.flows.push_back({static_cast<uint64_t>(m_rank) << 32 | *correlation, place, true});
     }
 
-    void steps(RankTracks& tracks) {
+    void steps() {
         for (const store::Step& step : m_steps[m_rank]) {
             if (!m_time.holds(step.startNs)) continue;
             const std::string name = fmt::format("step {}{}", step.step, step.warmUp ? " (warm-up)" : "");
             ExportedEvent event = begun(EventKind::step, step.startNs, step.durNs);
             event.name = name;
-            m_sink.event(tracks.place(TrackKind::steps, 0, "steps", step.startNs, step.startNs + step.durNs), event);
+            tell(TrackKind::steps, 0, "steps", event);
         }
     }
 
-    void ranges(RankTracks& tracks) {
+    void ranges() {
         forEach<store::NvtxRange>([&](const store::NvtxRange& row) {
             ExportedEvent event = begun(EventKind::nvtx, row.startNs, row.durNs);
             event.name = m_trace.string(row.nameId);
             if (row.domainId) event.domain = m_trace.string(*row.domainId);
-            m_sink.event(tracks.place(TrackKind::nvtx, row.threadId.value_or(0), threadName(row.threadId) + ": NVTX",
-                                      row.startNs, row.startNs + row.durNs.value_or(0)),
-                         event);
+            tell(TrackKind::nvtx, row.threadId.value_or(0), threadName(row.threadId) + ": NVTX", event);
         });
     }
 
-    void ncclCalls(RankTracks& tracks) {
+    void ncclCalls() {
         forEach<store::NcclCall>([&](const store::NcclCall& row) {
             ExportedEvent event = begun(EventKind::ncclCall, row.startNs, row.durNs);
-            event.name = event.op = store::toText(row.op);
-            event.dataType = store::toText(row.dataType);
-            event.algorithm = store::toText(row.algorithm);
-            event.protocol = store::toText(row.protocol);
-            event.communicator = row.communicatorId;
-            event.seq = row.seq;
-            event.bytes = row.bytes;
+            addCommunication(event, row);
+            event.name = event.op;
             if (row.peer) event.peer = *row.peer;
             if (row.channels) event.channels = *row.channels;
-            m_sink.event(tracks.place(TrackKind::nccl, row.threadId.value_or(0), threadName(row.threadId) + ": NCCL",
-                                      row.startNs, row.startNs + row.durNs),
-                         event);
+            tell(TrackKind::nccl, row.threadId.value_or(0), threadName(row.threadId) + ": NCCL", event);
         });
     }
 
-    void apiCalls(RankTracks& tracks) {
+    void apiCalls() {
         std::vector<uint32_t> launches;
         forEach<store::ApiCall>([&](const store::ApiCall& row) {
             ExportedEvent event = begun(EventKind::apiCall, row.startNs, row.durNs);
             event.name = m_trace.string(row.nameId);
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::first);
             if (!event.flows.empty()) launches.push_back(*row.correlationId);
-            m_sink.event(tracks.place(TrackKind::api, row.threadId, threadName(row.threadId) + ": CUDA", row.startNs,
-                                      row.startNs + row.durNs),
-                         event);
+            tell(TrackKind::api, row.threadId, threadName(row.threadId) + ": CUDA", event);
         });
         std::ranges::sort(launches);
         m_launched = std::move(launches);  // from here on: those whose call is there
     }
 
-    const ExportedTrack& streamTrack(RankTracks& tracks, int64_t stream, int64_t startNs, int64_t durNs) {
-        return tracks.place(TrackKind::stream, stream, m_streams[stream], startNs, startNs + durNs);
-    }
-
     void addCollective(ExportedEvent& event, const store::Collective& collective) const {
-        event.op = store::toText(collective.op);
-        event.dataType = store::toText(collective.dataType);
-        event.algorithm = store::toText(collective.algorithm);
-        event.protocol = store::toText(collective.protocol);
-        event.communicator = collective.communicatorId;
-        event.seq = collective.seq;
-        event.bytes = collective.bytes;
+        addCommunication(event, collective);
         event.transferNs = collective.transferNs;
         if (collective.lastRank) event.lastRank = *collective.lastRank;
     }
 
-    /// Its peer as a rank of the job.
+    /// Names the peer as a rank of the job.
     void addMessage(ExportedEvent& event, const store::P2p& message) const {
         const bool sends = message.srcRank == m_rank;
         event.op = sends ? "send" : "recv";
@@ -252,7 +247,7 @@ class Walk {
         event.transferNs = message.transferNs;
     }
 
-    /// What an NCCL kernel carried; of several calls that share it, the first.
+    /// Tells what an NCCL kernel carried; of several calls that share it, the first.
     void addMembers(ExportedEvent& event, std::span<const MemberKernel> members) const {
         if (members.empty()) return;
         const MemberKernel& first = members.front();
@@ -266,7 +261,7 @@ class Walk {
             if (member.hasFlow) event.flows.push_back({member.flowId(), member.place, false});
     }
 
-    void kernels(RankTracks& tracks) {
+    void kernels() {
         forEach<store::Kernel>([&](const store::Kernel& row) {
             ExportedEvent event = begun(row.nccl == store::NcclKernel::no ? EventKind::kernel : EventKind::ncclKernel,
                                         row.startNs, row.durNs);
@@ -275,32 +270,27 @@ class Walk {
             if (row.blockThreads) event.blockThreads = *row.blockThreads;
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
             addMembers(event, m_members.of(m_rank, row.id));
-            m_sink.event(streamTrack(tracks, row.streamId, row.startNs, row.durNs), event);
+            tell(TrackKind::stream, row.streamId, m_streams[row.streamId], event);
         });
     }
 
-    void copies(RankTracks& tracks) {
+    void copies() {
         forEach<store::Memcpy>([&](const store::Memcpy& row) {
             ExportedEvent event = begun(EventKind::copy, row.startNs, row.durNs);
-            event.copyKind = copyKindText(row.kind);
-            event.name = event.copyKind.empty() ? "copy" : event.copyKind;
+            event.name = copyName(row.kind);
             event.bytes = row.bytes;
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
-            m_sink.event(tracks.place(TrackKind::stream, row.streamId + kCopyTracks,
-                                      m_streams[row.streamId] + ": copies", row.startNs, row.startNs + row.durNs),
-                         event);
+            tell(TrackKind::stream, row.streamId + kCopyTracks, m_streams[row.streamId] + ": copies", event);
         });
     }
 
-    void sets(RankTracks& tracks) {
+    void sets() {
         forEach<store::Memset>([&](const store::Memset& row) {
             ExportedEvent event = begun(EventKind::set, row.startNs, row.durNs);
             event.name = "set";
             event.bytes = row.bytes;
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
-            m_sink.event(tracks.place(TrackKind::stream, row.streamId + 2 * kCopyTracks,
-                                      m_streams[row.streamId] + ": sets", row.startNs, row.startNs + row.durNs),
-                         event);
+            tell(TrackKind::stream, row.streamId + 2 * kCopyTracks, m_streams[row.streamId] + ": sets", event);
         });
     }
 
@@ -318,7 +308,8 @@ class Walk {
     std::map<int, std::vector<store::Step>> m_steps;
     std::vector<uint32_t> m_launched;
     int m_rank = 0;
-    TimeRange m_time;  // of m_rank
+    TimeRange m_time;                    // of m_rank
+    std::optional<RankTracks> m_tracks;  // of m_rank
 };
 
 }  // namespace

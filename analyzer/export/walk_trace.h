@@ -13,7 +13,7 @@ class TraceReader;
 
 namespace rankscope::exports {
 
-/// What of a run is told.
+/// Selects what of a run is told.
 struct ExportSelection {
     std::vector<int> ranks;                    // empty: all
     std::optional<std::pair<int, int>> steps;  // first and last number; what begins in them. Empty: everything

@@ -51,8 +51,7 @@ MessageList messagesOf(const job::Analysis& analysis) {
         if (communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
             costs::ncclName(collective.op).empty())
             continue;
-        if (!collective.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step))
-            continue;
+        if (!collective.step || !std::ranges::binary_search(analysis.steps, *collective.step)) continue;
         if (collective.bytes.value_or(0) <= 0 || collective.transferNs.value_or(0) <= 0) continue;
         if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown) {
             ++all.unknown;
@@ -80,8 +79,7 @@ MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorde
         if (exchange.message() || communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
             costs::ncclName(exchange.op).empty())
             continue;
-        if (exchange.bytes <= 0 || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), exchange.step))
-            continue;
+        if (exchange.bytes <= 0 || !std::ranges::binary_search(analysis.steps, exchange.step)) continue;
         int64_t ns = 0;
         for (const replay::ExchangeMember& member : graph.membersOf(exchange))
             if (member.transfer != replay::kNoTask) ns = std::max(ns, graph.durationNs[member.transfer]);

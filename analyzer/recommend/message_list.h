@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "analyzer/costs/collective_cost.h"
@@ -11,7 +9,7 @@
 
 namespace rankscope::recommend {
 
-/// All collectives of the analysed steps that are one to NCCL's choice.
+/// Holds all collectives of the analysed steps that are one to NCCL's choice.
 struct MessageGroup {
     MessageKey key;
     costs::Message message;  // presentNs: the median
@@ -19,16 +17,16 @@ struct MessageGroup {
     double totalNs = 0;      // of all
 };
 
-/// By key. `unknown` counts collectives whose algorithm or protocol nothing tells.
+/// Has groups by key. `unknown` counts collectives whose algorithm or protocol nothing tells.
 struct MessageList {
     std::vector<MessageGroup> groups;
     int64_t unknown = 0;
 };
 
-/// Collectives NCCL chooses an algorithm for, whose transfer is known.
+/// Lists the collectives that NCCL chooses an algorithm for, whose transfer is known.
 MessageList messagesOf(const job::Analysis& analysis);
 
-/// The same of a job that has changed: `graph` with all its messages; an analysis and its messages as recorded.
+/// Lists those of a job that has changed: `graph` with all its messages; an analysis and its messages as recorded.
 MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorded, const replay::TaskGraph& graph);
 
 }  // namespace rankscope::recommend

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "analyzer/diagnose/detect.h"
-#include "analyzer/facts/layout.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/load.h"

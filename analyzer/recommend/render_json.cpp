@@ -1,35 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/text/json_text.h"
 
 namespace rankscope::recommend {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-int64_t whole(double value) {
-    return std::llround(value);
-}
-
-Json orNull(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
+using text::arrayOf;
+using text::Json;
+using text::orNull;
+using text::whole;
 
 Json settingsJson(const Settings& settings) {
     Json environment = Json::object();
-    for (const auto& [name, value] : settings.environment) environment[name] = value ? Json(*value) : Json(nullptr);
-    Json rows = Json::array();
-    for (const TunerAdvice& row : settings.tuner)
-        rows.push_back({{"collective", costs::ncclName(row.op)},
-                        {"min_bytes", row.minBytes},
-                        {"max_bytes", row.maxBytes},
-                        {"algorithm", costs::tunerName(row.choice.algorithm)},
-                        {"protocol", costs::ncclName(row.choice.protocol)},
-                        {"nodes", row.shape.nodes},
-                        {"ranks", row.shape.ranks}});
+    for (const auto& [name, value] : settings.environment) environment[name] = orNull(value);
+    const Json rows = arrayOf(settings.tuner, [](const TunerAdvice& row) {
+        return Json{{"collective", costs::ncclName(row.op)},
+                    {"min_bytes", row.minBytes},
+                    {"max_bytes", row.maxBytes},
+                    {"algorithm", costs::tunerName(row.choice.algorithm)},
+                    {"protocol", costs::ncclName(row.choice.protocol)},
+                    {"nodes", row.shape.nodes},
+                    {"ranks", row.shape.ranks}};
+    });
     return {{"env", environment},
             {"tuner_csv", rows},
             {"ddp", settings.ddp},
@@ -119,15 +112,13 @@ std::string renderAdviceJson(const Advice& advice) {
     json["judged"] = nothing.empty();
     json["nothing_judged_because"] = nothing;
     json["together"] = advice.together ? togetherJson(*advice.together) : Json(nullptr);
-    json["recommendations"] = Json::array();
-    for (const Recommendation& r : advice.recommendations) json["recommendations"].push_back(recommendationJson(r));
-    json["alternatives"] = Json::array();
-    for (const Recommendation& r : advice.alternatives) json["alternatives"].push_back(recommendationJson(r));
-    json["kept"] = Json::array();
-    for (const KeptDefault& kept : advice.kept) json["kept"].push_back({{"area", kept.area}, {"why", kept.why}});
-    json["fits"] = Json::array();
-    for (const costs::CostCurve& curve : advice.curves) json["fits"].push_back(curveJson(curve));
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    json["recommendations"] = arrayOf(advice.recommendations, recommendationJson);
+    json["alternatives"] = arrayOf(advice.alternatives, recommendationJson);
+    json["kept"] = arrayOf(advice.kept, [](const KeptDefault& kept) {
+        return Json{{"area", kept.area}, {"why", kept.why}};
+    });
+    json["fits"] = arrayOf(advice.curves, curveJson);
+    return text::jsonText(json);
 }
 
 }  // namespace rankscope::recommend

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/text/json_text.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
@@ -38,13 +38,13 @@ std::string gain(const Recommendation& r) {
                        fmt::join(r.onTopOf, ", "), gainText(r.savingNs));
 }
 
-/// What a file without a setting says, in one line.
+/// Says what a file without a setting says, in one line.
 std::string nothingText(const Advice& advice, const char* keep) {
     const std::string nothing = advice.nothingJudged();
     return nothing.empty() ? std::string(keep) : oneLine(nothing);
 }
 
-/// Whether the files hold it: what is accepted, and can be set.
+/// Tells whether the files hold it: what is accepted, and can be set.
 bool holds(const Recommendation& r) {
     return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended;
 }
@@ -61,8 +61,8 @@ std::string noteLines(const Recommendation& r) {
 }
 
 /// "a.b": 1 and "a.c": 2 as {"a": {"b": 1, "c": 2}}.
-nlohmann::ordered_json& placeOf(nlohmann::ordered_json& root, const std::string& path) {
-    nlohmann::ordered_json* at = &root;
+text::Json& placeOf(text::Json& root, const std::string& path) {
+    text::Json* at = &root;
     for (size_t from = 0;;) {
         const size_t dot = path.find('.', from);
         at = &(*at)[path.substr(from, dot == std::string::npos ? dot : dot - from)];
@@ -124,11 +124,10 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
     for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
     out += noteLines(r);
     for (const TunerAdvice& row : r.settings.tuner) {
-        out +=
-            fmt::format("# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n",
-                        row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
-                        text::durationText(row.nowNs), text::durationText(row.thenNs.expected),
-                        text::durationText(row.thenNs.low), text::durationText(row.thenNs.high));
+        out += fmt::format("# {:.4g} a step over {} ranks on {}, all communicators: {} now, {} then ({} to {})\n",
+                           row.perStep, row.shape.ranks, text::countedText(row.shape.nodes, "node"),
+                           text::durationText(row.nowNs), text::durationText(row.thenNs.expected),
+                           text::durationText(row.thenNs.low), text::durationText(row.thenNs.high));
         out += fmt::format("{},{},{},{},{},-1,{},{}\n", costs::ncclName(row.op), row.minBytes, row.maxBytes,
                            costs::tunerName(row.choice.algorithm), costs::ncclName(row.choice.protocol),
                            row.shape.nodes, row.shape.ranks);
@@ -137,16 +136,13 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
 }
 
 std::string renderAdviceDeepSpeed(const Advice& advice) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    text::Json json = text::Json::object();
     for (const Recommendation& r : advice.recommendations)
         if (holds(r))
-            for (const auto& [path, value] : r.settings.deepspeed)
-                placeOf(json, path) = nlohmann::ordered_json::parse(value);
-    if (json.empty())
-        json["_rankscope"] = nothingText(
-            advice, "nothing to set: keep the configuration as it is");  // JSON has no comments; DeepSpeed passes over
-                                                                         // keys that it does not know
-    return json.dump(2) + "\n";
+            for (const auto& [path, value] : r.settings.deepspeed) placeOf(json, path) = text::Json::parse(value);
+    // JSON has no comments; DeepSpeed passes over keys that it does not know.
+    if (json.empty()) json["_rankscope"] = nothingText(advice, "nothing to set: keep the configuration as it is");
+    return text::jsonText(json);
 }
 
 std::string renderAdviceAccelerate(const Advice& advice) {

@@ -6,7 +6,9 @@
 
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/terminal_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {
@@ -36,7 +38,7 @@ std::vector<std::string> settingLines(const Settings& settings) {
     const auto add = [&](const char* where, const std::map<std::string, std::string>& values) {
         std::vector<std::string> parts;
         for (const auto& [name, value] : values) parts.push_back(name + "=" + value);
-        if (!parts.empty()) lines.push_back(fmt::format("{}: {}", where, fmt::join(parts, ", ")));
+        if (!parts.empty()) lines.push_back(fmt::format("{}: {}", where, text::joined(parts)));
     };
     add("DDP", settings.ddp);
     add("FSDP", settings.fsdp);
@@ -47,9 +49,7 @@ std::vector<std::string> settingLines(const Settings& settings) {
 }
 
 std::string intervalText(const facts::Estimate& gain, double stepNs) {
-    const auto end = [](double ns) {
-        return ns > 0 ? text::durationText(ns) : ns < -1'000 ? "-" + text::durationText(-ns) : std::string("nothing");
-    };
+    const auto end = [](double ns) { return ns > 0 || ns < -1'000 ? text::durationText(ns) : "nothing"; };
     return fmt::format("{} per step ({}; {} to {})", end(gain.expected),
                        stepNs > 0 ? text::percentText(gain.expected / stepNs) : "?", end(gain.low), end(gain.high));
 }
@@ -61,7 +61,7 @@ std::string numbersText(const std::vector<int>& numbers) {
     return text;
 }
 
-std::vector<int> curesOf(const Advice& advice) {
+std::vector<int> repairsOf(const Advice& advice) {
     std::vector<int> numbers;
     for (const Recommendation& r : advice.recommendations)
         if (r.kind != AdviceKind::setting && r.savingKnown) numbers.push_back(r.number);
@@ -81,8 +81,8 @@ std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
     return lines;
 }
 
-/// `cures`: numbers of what no setting cures.
-std::string togetherText(const Together& together, const std::vector<int>& cures, double stepNs) {
+/// Tells the gain of all settings, and what is left of it once that is repaired which no setting repairs: `repairs`.
+std::string togetherText(const Together& together, const std::vector<int>& repairs, double stepNs) {
     std::string out;
     if (together.settings > 0)
         out += fmt::format("{} about {}\n",
@@ -91,7 +91,7 @@ std::string togetherText(const Together& together, const std::vector<int>& cures
                                : fmt::format("All {} recommended settings together gain", together.settings),
                            intervalText(together.gain, stepNs));
     if (!together.cured) return out;
-    out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(cures),
+    out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(repairs),
                        intervalText(*together.cured, stepNs));
     if (together.settings == 0 || !together.both) return out;
     out += fmt::format("Cured, and with the settings: about {} shorter\n", intervalText(*together.both, stepNs));
@@ -138,85 +138,81 @@ std::string bodyText(const Recommendation& r, double stepNs) {
     addLines(out, "basis", {r.basis});
     addLines(out, "risk", {r.risk});
     addLines(out, "verify", {r.verify});
-    if (!r.findings.empty()) addLines(out, "answers", {fmt::format("{}", fmt::join(r.findings, ", "))});
+    if (!r.findings.empty()) addLines(out, "answers", {text::joined(r.findings)});
     return out;
 }
 
-/// Where there is nothing to set.
-template <typename Bold>
-std::string keepText(const Advice& advice, const Bold& bold) {
-    if (std::any_of(advice.recommendations.begin(), advice.recommendations.end(),
-                    [](const Recommendation& r) { return r.kind == AdviceKind::setting; }))
+std::string heading(const text::Painter& paint, std::string_view words) {
+    return "\n" + paint.bold(words) + "\n";
+}
+
+/// Says to keep what is there; empty where some setting is advised.
+std::string keepText(const Advice& advice, const text::Painter& paint) {
+    if (std::ranges::any_of(advice.recommendations,
+                            [](const Recommendation& r) { return r.kind == AdviceKind::setting; }))
         return "";
     if (!advice.death.empty())
-        return "\n" +
-               bold(
-                   "No setting is predicted to make a step faster by more than chance. First find out why the job "
-                   "died.") +
-               "\n";
+        return heading(paint,
+                       "No setting is predicted to make a step faster by more than chance. First find out why the job "
+                       "died.");
     const char* what = !advice.recommendations.empty() ? "the settings as they are: none"
                        : advice.limits.empty()         ? "everything as it is: no setting"
                                                        : "as it is what could be judged: no setting of it";
-    return "\n" + bold(fmt::format("Keep {} is predicted to gain more than chance.", what)) + "\n";
+    return heading(paint, fmt::format("Keep {} is predicted to gain more than chance.", what));
 }
 
 }  // namespace
 
 std::string renderAdviceText(const Advice& advice, bool colour) {
-    const auto bold = [&](const std::string& text) { return colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
-    std::string out = bold((advice.run.empty() ? "this run" : advice.run) +
-                           (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})",
-                                                           text::durationText(advice.stepNs), advice.steps)
-                                             : std::string(": no step was recorded that advice could be for"))) +
+    const text::Painter paint(colour);
+    std::string out = paint.bold((advice.run.empty() ? "this run" : advice.run) +
+                                 (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})",
+                                                                 text::durationText(advice.stepNs), advice.steps)
+                                                   : std::string(": no step was recorded that advice could be for"))) +
                       "\n";
     if (!advice.death.empty())
-        out += bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
+        out += paint.bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
     if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown",
                        text::durationText(advice.noiseNs));
     const std::vector<std::string> nothing = advice.whyNothingJudged();
     if (!nothing.empty()) {
-        out += "\n" +
-               bold(fmt::format("{} could be judged, because:",
-                                advice.recommendations.empty() ? "Nothing" : "No setting")) +
-               "\n";
+        out += heading(paint, fmt::format("{} could be judged, because:",
+                                          advice.recommendations.empty() ? "Nothing" : "No setting"));
         for (const std::string& why : nothing) out += "  " + why + "\n";
     } else {
         for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
-        out += keepText(advice, bold);
+        out += keepText(advice, paint);
     }
     double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
     for (const Recommendation& r : advice.recommendations) ofNs = std::max(ofNs, r.meanStepNs);
     if (advice.together && (advice.together->settings > 0 || advice.together->cured))
-        out += "\n" + togetherText(*advice.together, curesOf(advice), ofNs);
+        out += "\n" + togetherText(*advice.together, repairsOf(advice), ofNs);
     for (const Recommendation& r : advice.recommendations) {
         const char* kind = r.kind == AdviceKind::repair              ? "Repair: "
                            : r.kind == AdviceKind::program           ? "In the program: "
                            : r.certainty == Certainty::tryAndMeasure ? "Try and measure: "
                                                                      : "";
-        out += "\n" + bold(fmt::format("{}. {}{}", r.number, kind, r.title)) + "\n" + bodyText(r, advice.stepNs);
+        out += heading(paint, fmt::format("{}. {}{}", r.number, kind, r.title)) + bodyText(r, advice.stepNs);
     }
     if (!advice.alternatives.empty())
-        out += "\n" + bold("Alternatives") +
+        out += "\n" + paint.bold("Alternatives") +
                ": they set the same things otherwise, or gain nothing beside them. Each by itself; in no file of "
                "settings but a tuner table\n";
     for (const Recommendation& r : advice.alternatives)
-        out += "\n" +
-               bold(fmt::format("Instead of {}: {}{}", r.alternativeTo,
-                                r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
-               "\n" + bodyText(r, advice.stepNs);
-    const bool onTop =
-        std::any_of(advice.recommendations.begin(), advice.recommendations.end(),
-                    [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });
+        out += heading(paint, fmt::format("Instead of {}: {}{}", r.alternativeTo,
+                                          r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
+               bodyText(r, advice.stepNs);
+    const bool onTop = std::ranges::any_of(advice.recommendations, [](const Recommendation& r) {
+        return r.alone && r.certainty == Certainty::recommended;
+    });
     if (!advice.kept.empty())
-        out += onTop ? "\n" + bold("Looked at on top of these settings, and left as it is") + "\n" : "\n";
+        out += onTop ? heading(paint, "Looked at on top of these settings, and left as it is") : "\n";
     for (const KeptDefault& kept : advice.kept) out += fmt::format("{}: {}\n", kept.area, kept.why);
     if (!advice.curves.empty())
-        out += "\n" +
-               bold(
-                   "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "
-                   "protocol)") +
-               "\n";
+        out += heading(paint,
+                       "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "
+                       "protocol)");
     for (const costs::CostCurve& curve : advice.curves) out += curveText(curve);
     return out;
 }

@@ -12,13 +12,13 @@ namespace rankscope::recommend {
 std::string renderAdviceText(const Advice& advice, bool colour);
 /// Schema rankscope.recommend/1.
 std::string renderAdviceJson(const Advice& advice);
-/// For `.` in a shell: export and unset lines.
+/// Is for `.` in a shell: export and unset lines.
 std::string renderAdviceEnvironment(const Advice& advice);
-/// For NCCL tuner plugins: NVIDIA's CSV of their sample, and `rankscope run --tuner`.
+/// Is for NCCL tuner plugins: NVIDIA's CSV of their sample, and `rankscope run --tuner`.
 std::string renderAdviceTunerCsv(const Advice& advice);
-/// Fragment of a DeepSpeed configuration; JSON has no comments, so that trials are left out.
+/// Writes a fragment of a DeepSpeed configuration; JSON has no comments, so that trials are left out.
 std::string renderAdviceDeepSpeed(const Advice& advice);
-/// Fragment of an Accelerate configuration, YAML.
+/// Writes a fragment of an Accelerate configuration, YAML.
 std::string renderAdviceAccelerate(const Advice& advice);
 
 }  // namespace rankscope::recommend

@@ -3,26 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "analyzer/text/json_text.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string signedDuration(double ns) {
-    return (ns < 0 ? "-" : "") + text::durationText(std::abs(ns));
-}
+using text::arrayOf;
+using text::Json;
+using text::orNull;
+using text::whole;
 
 /// "3.1 ms (1.2 %), 2.9 ms to 3.3 ms"
 std::string gainText(const TuneGain& gain, double stepNs) {
-    return fmt::format("{} ({}{}), {} to {}", signedDuration(gain.gainNs.expected), gain.gainNs.expected < 0 ? "-" : "",
-                       text::percentText(std::abs(gain.gainNs.expected) / stepNs), signedDuration(gain.gainNs.low),
-                       signedDuration(gain.gainNs.high));
+    return fmt::format("{} ({}{}), {} to {}", text::durationText(gain.gainNs.expected),
+                       gain.gainNs.expected < 0 ? "-" : "", text::percentText(std::abs(gain.gainNs.expected) / stepNs),
+                       text::durationText(gain.gainNs.low), text::durationText(gain.gainNs.high));
 }
 
 std::string verdictText(const MeasuredCandidate& measured) {
@@ -46,15 +45,15 @@ std::string verdictText(const MeasuredCandidate& measured) {
 std::string predictionText(const MeasuredCandidate& measured) {
     const auto& predicted = measured.candidate.predictedSavingNs;
     if (!predicted) return {};
-    std::string text = "predicted " + signedDuration(*predicted);
+    std::string text = "predicted " + text::durationText(*predicted);
     if (const auto& interval = measured.candidate.predictedIntervalNs)
-        text += fmt::format(" ({} to {})", signedDuration(interval->first), signedDuration(interval->second));
+        text += fmt::format(" ({} to {})", text::durationText(interval->first), text::durationText(interval->second));
     if (!measured.gain) return text;
     const double error = measured.gain->gainNs.expected - *predicted;
     return text + fmt::format(", measured {} {}", text::durationText(std::abs(error)), error < 0 ? "less" : "more");
 }
 
-std::string joined(const std::vector<std::string>& notes) {
+std::string lines(const std::vector<std::string>& notes) {
     std::string text;
     for (const std::string& note : notes) text += note + "\n";
     return text;
@@ -69,35 +68,31 @@ std::string keepText(const TuneReport& report) {
 }
 
 Json runsJson(const std::vector<TuneRun>& runs) {
-    Json list = Json::array();
-    for (const TuneRun& run : runs)
-        list.push_back({{"name", run.name},
-                        {"round", run.round},
-                        {"step_ns", std::llround(run.stepNs)},
-                        {"steps", run.steps},
-                        {"wall_s", std::round(run.wallS * 1000) / 1000}});
-    return list;
+    return arrayOf(runs, [](const TuneRun& run) {
+        return Json{{"name", run.name},
+                    {"round", run.round},
+                    {"step_ns", whole(run.stepNs)},
+                    {"steps", run.steps},
+                    {"wall_s", std::round(run.wallS * 1000) / 1000}};
+    });
 }
 
 Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
     const TuneCandidate& candidate = measured.candidate;
     Json parts = {{"name", candidate.name}, {"env", Json::object()}, {"tuner_csv", Json::array()}};
-    for (const auto& [name, value] : candidate.environment) parts["env"][name] = value ? Json(*value) : Json(nullptr);
+    for (const auto& [name, value] : candidate.environment) parts["env"][name] = orNull(value);
     for (const TunerRow& row : candidate.tunerRows) parts["tuner_csv"].push_back(formatTunerRow(row));
     parts["verdict"] = toText(measured.verdict);
-    parts["failure"] = measured.failure.empty() ? Json(nullptr) : Json(measured.failure);
+    parts["failure"] = orNull(measured.failure);
     parts["nccl_chose_as_by_default"] = measured.changedNothing;
     parts["rounds"] = measured.gain ? measured.gain->rounds : 0;
-    parts["gain_ns"] = measured.gain ? Json(std::llround(measured.gain->gainNs.expected)) : Json(nullptr);
+    parts["gain_ns"] = measured.gain ? Json(whole(measured.gain->gainNs.expected)) : Json(nullptr);
     parts["gain_interval_ns"] =
-        measured.gain ? Json({std::llround(measured.gain->gainNs.low), std::llround(measured.gain->gainNs.high)})
-                      : Json(nullptr);
+        measured.gain ? Json({whole(measured.gain->gainNs.low), whole(measured.gain->gainNs.high)}) : Json(nullptr);
     parts["gain_share"] = measured.gain && stepNs > 0 ? Json(measured.gain->gainNs.expected / stepNs) : Json(nullptr);
-    parts["predicted_saving_ns"] =
-        candidate.predictedSavingNs ? Json(std::llround(*candidate.predictedSavingNs)) : Json(nullptr);
+    parts["predicted_saving_ns"] = text::wholeOrNull(candidate.predictedSavingNs);
     const auto& interval = candidate.predictedIntervalNs;
-    parts["predicted_interval_ns"] =
-        interval ? Json({std::llround(interval->first), std::llround(interval->second)}) : Json(nullptr);
+    parts["predicted_interval_ns"] = interval ? Json({whole(interval->first), whole(interval->second)}) : Json(nullptr);
     const bool comparable = candidate.predictedSavingNs && measured.gain && stepNs > 0;
     parts["prediction_error_share"] =
         comparable ? Json((measured.gain->gainNs.expected - *candidate.predictedSavingNs) / stepNs)
@@ -110,12 +105,11 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
 
 std::string renderTuneText(const TuneReport& report) {
     const TuneResult& result = report.result;
-    if (result.candidates.empty()) return joined(report.notes) + keepText(report);
+    if (result.candidates.empty()) return lines(report.notes) + keepText(report);
     if (result.standard.empty())
-        return fmt::format("{}: no round was run.\n", report.name) + joined(report.notes) + keepText(report);
-    std::string text =
-        fmt::format("{}: step of {} by default, {} run{}", report.name, text::durationText(result.stepNs),
-                    result.standard.size(), result.standard.size() == 1 ? "" : "s");
+        return fmt::format("{}: no round was run.\n", report.name) + lines(report.notes) + keepText(report);
+    std::string text = fmt::format("{}: step of {} by default, {}", report.name, text::durationText(result.stepNs),
+                                   text::countedText(result.standard.size(), "run"));
     if (result.standard.size() > 1)
         text += fmt::format(" that differ by {} (standard deviation)", text::durationText(result.noiseNs));
     text += "\n\n";
@@ -133,7 +127,7 @@ std::string renderTuneText(const TuneReport& report) {
         "\nGains are means of run against run in the same round, with {} intervals for all of them together; a run "
         "counts as the median of its steps.\n",
         text::percentText(result.rules.confidence));
-    return text + joined(report.notes) + keepText(report);
+    return text + lines(report.notes) + keepText(report);
 }
 
 std::string renderTuneJson(const TuneReport& report) {
@@ -149,18 +143,15 @@ std::string renderTuneJson(const TuneReport& report) {
                       {"interval", "Student's t of paired runs of a round, Bonferroni over the candidates"},
                       {"confidence", result.rules.confidence},
                       {"min_gain_share", result.rules.minGainShare}};
-    json["default"] = {{"step_ns", std::llround(result.stepNs)},
-                       {"noise_ns", std::llround(result.noiseNs)},
-                       {"runs", runsJson(result.standard)}};
-    json["candidates"] = Json::array();
-    for (const MeasuredCandidate& measured : result.candidates)
-        json["candidates"].push_back(candidateJson(measured, result.stepNs));
+    json["default"] = {
+        {"step_ns", whole(result.stepNs)}, {"noise_ns", whole(result.noiseNs)}, {"runs", runsJson(result.standard)}};
+    json["candidates"] = arrayOf(
+        result.candidates, [&](const MeasuredCandidate& measured) { return candidateJson(measured, result.stepNs); });
     json["winner"] = result.winner ? Json(result.candidates[*result.winner].candidate.name) : Json(nullptr);
     json["keep_default"] = !result.winner;
-    json["files"] = {{"env", report.environmentFile.empty() ? Json(nullptr) : Json(report.environmentFile)},
-                     {"tuner_csv", report.tunerFile.empty() ? Json(nullptr) : Json(report.tunerFile)}};
+    json["files"] = {{"env", orNull(report.environmentFile)}, {"tuner_csv", orNull(report.tunerFile)}};
     json["notes"] = report.notes;
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return text::jsonText(json);
 }
 
 }  // namespace rankscope::recommend

@@ -8,7 +8,7 @@
 
 namespace rankscope::recommend {
 
-/// What a report says of a tuning besides its numbers.
+/// Holds what a report says of a tuning besides its numbers.
 struct TuneReport {
     std::string name;
     std::vector<std::string> command;

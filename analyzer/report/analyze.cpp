@@ -1,15 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/analyze.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/price.h"
-#include "analyzer/report/build_report.h"
-#include "analyzer/report/result_store.h"
-#include "analyzer/report/step_overview_painter.h"
+#include "analyzer/report/sentences.h"
+#include "analyzer/report/step_overview.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::report {
+namespace {
+
+RunSection runSection(const job::Analysis& analysis) {
+    const facts::TraceFacts& facts = analysis.facts;
+    RunSection run;
+    run.name = facts.text("run_name");
+    run.worldSize = facts.worldSize();
+    for (const facts::RankSummary& rank : analysis.ranks) run.ranks.push_back(rank.rank);
+    for (const auto& [id, name] : facts.hosts)
+        if (!name.empty()) run.hosts.push_back(name);
+    run.source = facts.text("source", "unknown");
+    run.isVirtual = facts.text("virtual") == "1";
+    run.durationNs = std::atoll(facts.text("duration_ns", "0").c_str());
+    run.steps = facts.wholeRunIsOneStep ? 0 : static_cast<int>(analysis.steps.size());
+    run.stepSource = facts.stepSource;
+    run.stepNs = analysis.stepNs;
+    const std::string overhead = facts.text("overhead_ns");
+    if (!overhead.empty()) run.overheadNs = std::atoll(overhead.c_str());
+    return run;
+}
+
+std::vector<StepRow> stepRows(const job::Analysis& analysis) {
+    std::map<int, std::pair<int64_t, int64_t>> extents;  // over ranks: first start, last end
+    std::set<int> warmUp;
+    for (const facts::RankFacts& rank : analysis.facts.ranks) {
+        for (const facts::StepWindow& step : rank.steps) {
+            const auto [at, isNew] = extents.try_emplace(step.step, step.startNs, step.startNs + step.durNs);
+            at->second.first = std::min(at->second.first, step.startNs);
+            at->second.second = std::max(at->second.second, step.startNs + step.durNs);
+            if (step.warmUp) warmUp.insert(step.step);
+        }
+    }
+    std::vector<StepRow> rows;
+    if (analysis.facts.wholeRunIsOneStep) return rows;
+    for (const auto& [step, extent] : extents)
+        rows.push_back({step, extent.first, extent.second - extent.first, warmUp.count(step) != 0});
+    return rows;
+}
+
+BreakdownRow breakdownRow(const job::Analysis& analysis, const facts::RankSummary& rank) {
+    BreakdownRow row;
+    row.rank = rank.rank;
+    const facts::RankFacts* facts = analysis.facts.findRank(rank.rank);
+    row.host = facts->host;
+    for (size_t i = 0; i < rank.steps.size(); ++i)
+        if (!facts->steps[i].warmUp) row.total += rank.steps[i];
+    row.splitKnown = static_cast<double>(row.total.unsplitNs) <
+                     diagnose::PriceThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
+    for (size_t cause = 0; cause < rank.idleByCauseNs.size(); ++cause)
+        row.idleByCauseNs[std::string(toText(static_cast<facts::IdleCause>(cause)))] = rank.idleByCauseNs[cause];
+    return row;
+}
+
+LayoutSection layoutSection(const facts::Layout& layout) {
+    LayoutSection section{layout.dp,       layout.tp,         layout.pp,         layout.ep, layout.sp,
+                          layout.zero,     layout.shard,      layout.replicate,  {},        {},
+                          layout.schedule, layout.confidence, layout.confidences};
+    if (!layout.pipelines.empty() && layout.pipelines.front().microBatches > 0) {
+        section.microBatches = layout.pipelines.front().microBatches;
+        section.virtualStages = layout.pipelines.front().virtualStages;
+    }
+    return section;
+}
+
+ReplaySection replaySection(const replay::ReplayModel& replay) {
+    ReplaySection section;
+    section.unavailable = replay.unavailable;
+    if (replay.graph.size() == 0) return section;
+    section.predictedStepNs = replay.predictedStepNs;
+    section.measuredStepNs = replay.measuredStepNs;
+    section.error = replay.error();
+    section.notes = replay.notes;
+    for (const replay::PathShare& share : replay.path) {
+        section.criticalPathNs[std::string(toText(share.category))] += share.nsPerStep;
+        section.criticalRanksNs[share.rank] += share.nsPerStep;
+    }
+    return section;
+}
+
+Efficiency efficiencyOf(const std::vector<const BreakdownRow*>& rows) {
+    Efficiency result;
+    double compute = 0, longest = 0, step = 0;
+    for (const BreakdownRow* row : rows) {
+        compute += static_cast<double>(row->total.computeNs);
+        longest = std::max(longest, static_cast<double>(row->total.computeNs));
+        step = std::max(step, static_cast<double>(row->total.stepNs));
+    }
+    if (rows.empty() || step <= 0 || longest <= 0) return result;
+    const double mean = compute / static_cast<double>(rows.size());
+    result.parallel = mean / step;
+    if (rows.size() < 2) return result;  // one rank has nobody to be balanced with
+    result.loadBalance = mean / longest;
+    result.serialisation = *result.parallel / *result.loadBalance;
+    return result;
+}
+
+/// The POP model (Performance Optimisation and Productivity centre): parallel efficiency = mean compute / step = load
+/// balance (mean / longest compute) x serialisation x transfer. Transfer comes from a replay on an ideal network;
+/// without one, and for groups, it is unknown and stays inside serialisation. The same for every communicator with a
+/// known role, over its recorded members: where inside the job the balance is lost.
+EfficiencySection efficiencySection(const job::Analysis& analysis, const std::vector<BreakdownRow>& rows) {
+    EfficiencySection section;
+    std::vector<const BreakdownRow*> all;
+    std::map<int, const BreakdownRow*> byRank;
+    for (const BreakdownRow& row : rows) {
+        all.push_back(&row);
+        byRank[row.rank] = &row;
+    }
+    static_cast<Efficiency&>(section) = efficiencyOf(all);
+    section.transfer = diagnose::transferEfficiency(analysis);
+    if (section.serialisation && section.transfer && *section.transfer > 0) *section.serialisation /= *section.transfer;
+    for (const auto& [id, role] : analysis.layout.roles) {
+        if (role == facts::CommRole::unknown || role == facts::CommRole::control) continue;
+        GroupEfficiency group;
+        group.communicator = id;
+        group.role = std::string(toText(role));
+        std::vector<const BreakdownRow*> members;
+        for (int rank : analysis.facts.communicators.at(id).ranks) {
+            const auto row = byRank.find(rank);
+            if (row == byRank.end()) continue;
+            members.push_back(row->second);
+            group.ranks.push_back(rank);
+        }
+        if (members.size() < 2) continue;
+        static_cast<Efficiency&>(group) = efficiencyOf(members);
+        section.groups.push_back(std::move(group));
+    }
+    return section;
+}
+
+}  // namespace
+
+Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings) {
+    Report report;
+    report.run = runSection(analysis);
+    const facts::Layout& layout = analysis.layout;
+    report.layout = layoutSection(layout);
+    report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
+    report.linkPeaks = analysis.peaks;
+    report.steps = stepRows(analysis);
+    report.run.warmUpSteps =
+        static_cast<int>(std::ranges::count_if(report.steps, [](const StepRow& s) { return s.warmUp; }));
+    for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
+    report.efficiency = efficiencySection(analysis, report.breakdown);
+    report.collectives = collectiveTable(analysis);
+    report.replay = replaySection(analysis.replay);
+    report.accounting = diagnose::accountFor(analysis, claims, findings);
+    report.notJudged = diagnose::notJudged(analysis);
+    std::erase_if(
+        report.notJudged,
+        [&](const diagnose::NotJudged& entry) {  // found all the same: by what needs no more than was recorded
+            return std::ranges::any_of(findings, [&](const job::Finding& finding) {
+                return finding.id == entry.id && finding.verdict == job::Verdict::found;
+            });
+        });
+    report.delays = analysis.delays;
+    for (job::Finding& finding : findings)
+        (finding.verdict == job::Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
+    report.death = facts::jobDeath(analysis.facts.losses);
+    for (const store::Loss& loss : analysis.facts.losses) {
+        std::optional<int> rank;
+        if (loss.rank) rank = *loss.rank;
+        report.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, rank});
+    }
+    for (const auto& [rank, sources] : analysis.facts.sourcesNotLive)
+        for (const std::string& source : sources)
+            report.losses.push_back({"source_not_live", "warning", 1, source, rank});
+    orderLosses(report.losses);
+    for (const facts::RankFacts& rank : analysis.facts.ranks) report.hostOfRank[rank.rank] = rank.host;
+    report.groups = facts::communicatorNames(analysis.facts, analysis.layout);
+    return report;
+}
+
 job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadOptions options,
                                StepOverview& overview) {
     std::optional<StepOverviewPainter> painter;

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "analyzer/diagnose/claims.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/job/load.h"
 #include "analyzer/report/report_model.h"
 
@@ -16,10 +18,19 @@ struct AnalyzeOptions {
     costs::LinkSources links;  // what is said of the links, beside what the trace holds
 };
 
-/// readAnalysis(), and a picture of one step. `options.observer` is not used.
+/// Does what readAnalysis() does and paints one step on the way. `options.observer` is not used.
 job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadOptions options, StepOverview& overview);
 
 /// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options = {});
+
+/// Takes `findings` with their savings replayed, and the `claims` of their detectors.
+Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings);
+
+/// Makes one row per (communicator, op, size class); a size class spans a factor of four. Most time first.
+std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis);
+
+/// Replaces attribution, idle_gap, finding and finding_evidence of trace.db, all in one transaction.
+void storeResults(const std::filesystem::path& database, const job::Analysis& analysis, const Report& report);
 
 }  // namespace rankscope::report

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/collective_table.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/operation.h"
+#include "analyzer/report/analyze.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
 namespace {
-
-int sizeClassOf(const store::Collective& c) {
-    return c.bytes && *c.bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(*c.bytes)) / 2)) : -1;
-}
-
-std::string sizeClassText(int sizeClass) {
-    if (sizeClass < 0) return "unknown size";
-    return text::bytesText(std::pow(4.0, sizeClass)) + " to " + text::bytesText(std::pow(4.0, sizeClass + 1));
-}
 
 struct Sums {
     int64_t count = 0, bytes = 0, transferNs = 0, timedBytes = 0, waitNs = 0;
@@ -31,12 +20,6 @@ struct Sums {
     std::map<int, int64_t> lastRanks;
     std::map<std::string, int64_t> algorithms, protocols;
 };
-
-std::string mostCommon(const std::map<std::string, int64_t>& counts) {
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? "" : most->first;
-}
 
 }  // namespace
 
@@ -55,10 +38,8 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
     const double steps = facts.wholeRunIsOneStep ? 1 : static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
     std::map<std::tuple<int64_t, store::Op, int>, Sums> sums;
     for (const store::Collective& c : facts.collectives) {
-        if (!facts.wholeRunIsOneStep &&
-            (!c.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)))
-            continue;
-        Sums& sum = sums[{c.communicatorId, c.op, sizeClassOf(c)}];
+        if (!facts.wholeRunIsOneStep && (!c.step || !std::ranges::binary_search(analysis.steps, *c.step))) continue;
+        Sums& sum = sums[{c.communicatorId, c.op, text::sizeClassOf(c.bytes.value_or(0))}];
         ++sum.count;
         sum.bytes += c.bytes.value_or(0);
         sum.waitNs += waits[c.id].ns;
@@ -85,7 +66,7 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
             row.group = names.at(communicatorId);
         }
         row.op = store::toText(op);
-        row.sizeClass = sizeClassText(sizeClass);
+        row.sizeClass = text::sizeClassText(sizeClass);
         row.count = sum.count;
         if (sizeClass >= 0) row.bytes = sum.bytes;
         if (sum.waits > 0) row.waitNs = sum.waitNs;
@@ -101,41 +82,22 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
             row.algbw = static_cast<double>(sum.timedBytes) / static_cast<double>(sum.transferNs) * 1e9;
             row.busbw = *row.algbw * facts::busFactor(op, row.ranks);
         }
-        row.algorithm = mostCommon(sum.algorithms);
-        row.protocol = mostCommon(sum.protocols);
+        row.algorithm = text::mostCommon(sum.algorithms);
+        row.protocol = text::mostCommon(sum.protocols);
         if (const costs::CostFit* fit = analysis.findFit(communicatorId, op)) {
             row.alphaNs = fit->alphaNs;
             row.crossoverBytes = fit->crossoverBytes();
             row.fitSource = fit->source;
         }
         row.lastRanks.assign(sum.lastRanks.begin(), sum.lastRanks.end());
-        std::stable_sort(row.lastRanks.begin(), row.lastRanks.end(),
-                         [](const auto& a, const auto& b) { return a.second > b.second; });
+        std::ranges::stable_sort(row.lastRanks, std::greater{}, [](const auto& entry) { return entry.second; });
         rows.push_back(std::move(row));
     }
-    std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
+    std::ranges::stable_sort(rows, [](const CollectiveRow& a, const CollectiveRow& b) {
         return a.transferNsPerRankStep.value_or(0) + a.waitNsPerRankStep.value_or(0) >
                b.transferNsPerRankStep.value_or(0) + b.waitNsPerRankStep.value_or(0);
     });
     return rows;
-}
-
-std::string lastText(const CollectiveRow& row, size_t most) {
-    constexpr double kSeldom = 0.05;  // of the instances: chance
-    std::string text;
-    for (size_t i = 0; i < std::min(most, row.lastRanks.size()); ++i) {
-        const double share =
-            static_cast<double>(row.lastRanks[i].second) / static_cast<double>(std::max<int64_t>(1, row.count));
-        if (share >= kSeldom)
-            text += fmt::format("{}rank {} ({:.0f} %)", text.empty() ? "" : ", ", row.lastRanks[i].first, 100 * share);
-    }
-    if (!text.empty()) return text;
-    return row.lastRanks.empty() ? "unknown" : "none mostly";
-}
-
-std::string countText(double perStep) {
-    return perStep >= 9.95 || perStep == std::floor(perStep) ? fmt::format("{:.0f}", perStep)
-                                                             : fmt::format("{:.1f}", perStep);
 }
 
 }  // namespace rankscope::report

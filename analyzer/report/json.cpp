@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analyzer/report/renderers.h"
+#include "analyzer/text/json_text.h"
 
 namespace rankscope::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json orNull(const std::optional<T>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
-Json orNull(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
-int64_t whole(double value) {
-    return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5);
-}
+using text::arrayOf;
+using text::Json;
+using text::orNull;
+using text::whole;
+using text::wholeOrNull;
 
 Json evidenceJson(const job::Evidence& evidence) {
     Json numbers = Json::object();
@@ -94,9 +85,8 @@ Json collectiveJson(const CollectiveRow& row) {
             {"bytes", orNull(row.bytes)},
             {"wait_ns", orNull(row.waitNs)},
             {"transfer_ns", orNull(row.transferNs)},
-            {"wait_ns_per_rank_and_step", row.waitNsPerRankStep ? Json(whole(*row.waitNsPerRankStep)) : Json(nullptr)},
-            {"transfer_ns_per_rank_and_step",
-             row.transferNsPerRankStep ? Json(whole(*row.transferNsPerRankStep)) : Json(nullptr)},
+            {"wait_ns_per_rank_and_step", wholeOrNull(row.waitNsPerRankStep)},
+            {"transfer_ns_per_rank_and_step", wholeOrNull(row.transferNsPerRankStep)},
             {"algbw", orNull(row.algbw)},
             {"busbw", orNull(row.busbw)},
             {"algo", orNull(row.algorithm)},
@@ -115,7 +105,6 @@ Json efficiencyJson(const Efficiency& efficiency) {
 }
 
 Json replayJson(const ReplaySection& replay) {
-    const auto nanoseconds = [](const std::optional<double>& ns) { return ns ? Json(whole(*ns)) : Json(nullptr); };
     Json path = Json::object();
     for (const auto& [category, ns] : replay.criticalPathNs) path[category + "_ns"] = whole(ns);
     Json ranks = Json::array();
@@ -126,21 +115,14 @@ Json replayJson(const ReplaySection& replay) {
                    {"saving_interval_ns", Json::array({whole(all->savingNs.low), whole(all->savingNs.high)})},
                    {"share", all->share},
                    {"findings", all->findings}};
-    return {{"predicted_step_ns", nanoseconds(replay.predictedStepNs)},
-            {"measured_step_ns", nanoseconds(replay.measuredStepNs)},
+    return {{"predicted_step_ns", wholeOrNull(replay.predictedStepNs)},
+            {"measured_step_ns", wholeOrNull(replay.measuredStepNs)},
             {"error", orNull(replay.error)},
             {"critical_path", path},
             {"critical_ranks", ranks},
             {"unavailable", orNull(replay.unavailable)},
             {"notes", replay.notes},
             {"ceiling", ceiling}};
-}
-
-template <typename Rows, typename Function>
-Json arrayOf(const Rows& rows, Function&& function) {
-    Json array = Json::array();
-    for (const auto& row : rows) array.push_back(function(row));
-    return array;
 }
 
 Json linkClassJson(const std::optional<costs::LinkClass>& link) {
@@ -184,7 +166,7 @@ Json accountJson(const diagnose::Account& account) {
 }  // namespace
 
 std::string renderFindingJson(const Report& report, const job::Finding& finding) {
-    return findingJson(report, finding).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return text::jsonLine(findingJson(report, finding));
 }
 
 std::string renderJson(const Report& r) {
@@ -251,14 +233,14 @@ std::string renderJson(const Report& r) {
                     {"rank", orNull(l.rank)},
                     {"what_it_means", l.meaning}};
     });
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return text::jsonText(json);
 }
 
 std::string renderLinkPeaksJson(const Report& report) {
     Json json = linkPeaksJson(report.linkPeaks);
     json["text"] = costs::linkPeaksText(report.linkPeaks, report.run.hosts.size());
     json["warnings"] = report.linkPeaks.warnings;
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return text::jsonLine(json);
 }
 
 }  // namespace rankscope::report

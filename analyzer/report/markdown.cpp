@@ -1,38 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <span>
-
-#include "analyzer/report/collective_table.h"
-#include "analyzer/report/loss_text.h"
-#include "analyzer/report/lost_time_text.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/report/replay_text.h"
-#include "analyzer/report/run_text.h"
-#include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/verdict_text.h"
+#include "analyzer/report/sentences.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
 namespace {
 
-// A step summary takes 1 MiB: what is beyond these is said to be in the JSON.
+using text::first;
+
+// What is beyond these is said to be in the JSON.
 constexpr size_t kMostFindings = 100, kMostLosses = 50, kMostRanks = 512, kMostCollectives = 500;
-constexpr size_t kMostBytes = 1'000'000;
 
 std::string restText(size_t all, size_t most, const char* what) {
     return all > most ? fmt::format("\n{} of {} {} are left out: --format json has all.\n", all - most, all, what)
                       : std::string();
 }
 
-template <typename Row>
-std::span<const Row> first(const std::vector<Row>& rows, size_t most) {
-    return std::span(rows).first(std::min(rows.size(), most));
-}
-
-/// Text of the job's: names may hold markup.
+/// Makes text of the job's plain: names may hold markup.
 std::string words(const std::string& text) {
     return text::markdownText(text);
 }
@@ -107,19 +95,14 @@ std::string renderMarkdown(const Report& r) {
     out += "\n## Collectives\n\nPer rank and step; waiting and transfer hold what is hidden behind compute, too.\n\n";
     out +=
         "| op | size | group | calls | waiting | transfer | busbw |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
-    const auto duration = [](const std::optional<double>& ns) {
-        return ns ? text::durationText(*ns) : std::string("unknown");
-    };
     for (const CollectiveRow& row : first(r.collectives, kMostCollectives)) {
         out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass,
                            row.group.empty() ? "unknown" : words(row.group), countText(row.countPerStep),
-                           duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
+                           knownDurationText(row.waitNsPerRankStep), knownDurationText(row.transferNsPerRankStep),
                            row.busbw ? text::bandwidthText(*row.busbw) : "unknown");
     }
     out += restText(r.collectives.size(), kMostCollectives, "kinds of collectives");
-    if (out.size() <= kMostBytes) return out;
-    out.resize(out.rfind('\n', kMostBytes));
-    return out + "\n\nThe rest is left out: --format json has all.\n";
+    return text::cutForSummary(std::move(out));
 }
 
 }  // namespace rankscope::report

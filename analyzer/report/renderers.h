@@ -2,15 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analyzer/edits/what_if.h"
 #include "analyzer/report/report_model.h"
 
 namespace rankscope::report {
 
 struct TextStyle {
     bool colour = false;
-    size_t mostRankRows = 16;  // a breakdown of more ranks is summed up
-    std::string runName;       // of the run in the commands that are named, as its user typed it; empty: its own
+    std::string runName;  // of the run in the commands that are named, as its user typed it; empty: its own
 };
 
 std::string renderText(const Report& report, const TextStyle& style = {});
@@ -21,11 +22,18 @@ std::string renderMarkdown(const Report& report);
 /// drawn. Findings beyond 200 are left out, and it says so.
 std::string renderHtml(const Report& report);
 
-/// One finding as an object of rankscope.report/1.
+/// Writes one finding as an object of rankscope.report/1.
 std::string renderFindingJson(const Report& report, const job::Finding& finding);
 
-/// What the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for people.
-/// Kept in meta `link_peaks`, for the window.
+/// Says what the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for
+/// people. Kept in meta `link_peaks`, for the window.
 std::string renderLinkPeaksJson(const Report& report);
+
+std::string renderWhatIfText(const edits::WhatIf& result, const std::vector<std::string>& changes);
+
+/// Schema rankscope.whatif/1: {changes, measured_step_ns, replay {predicted_step_ns, error}, changed_step_ns,
+/// tokens_factor, saving_ns_per_step, saving_share, saving_interval_ns, ranks [{rank, before, after: {compute_ns,
+/// waiting_ns, transfer_ns}}], critical_path {before, after: [{category, rank, ns_per_step}]}, assumed}.
+std::string renderWhatIfJson(const edits::WhatIf& result, const std::vector<std::string>& changes);
 
 }  // namespace rankscope::report

@@ -58,8 +58,8 @@ struct BreakdownRow {
     int rank = 0;
     std::string host;
     facts::Attribution total;  // sum over the analysed steps
-    bool splitKnown =
-        true;  // false: how much of its exposed communication is waiting is unknown; exposedCommNs() holds
+    // False: how much of its exposed communication is waiting is unknown; exposedCommNs() holds.
+    bool splitKnown = true;
     std::map<std::string, int64_t> idleByCauseNs;
 };
 
@@ -67,7 +67,7 @@ struct Efficiency {
     std::optional<double> parallel, loadBalance, serialisation, transfer;  // shares, 0..1
 };
 
-/// Of one communicator's members.
+/// Is that of one communicator's members.
 struct GroupEfficiency : Efficiency {
     int64_t communicator = 0;
     std::string role;  // gradients | sharded_parameters | activations | experts | pipeline | replicas
@@ -91,7 +91,7 @@ struct CollectiveRow {
     std::optional<int64_t> transferNs;  // sum over instances
     double countPerStep = 0;
     std::optional<double> bytesPerStep;
-    // Of a member and an analysed step, so that the two have one unit.
+    // They are of a member and an analysed step, so that the two have one unit.
     std::optional<double> waitNsPerRankStep, transferNsPerRankStep;
     std::optional<double> algbw, busbw;  // bytes per second
     std::string algorithm, protocol;     // empty: unknown
@@ -100,7 +100,7 @@ struct CollectiveRow {
     std::vector<std::pair<int, int64_t>> lastRanks;  // who arrived last how often, most often first
 };
 
-/// What all certain findings together save, replayed at once: less than their sum where they share time.
+/// Tells what all certain findings together save, replayed at once: less than their sum where they share time.
 struct CeilingSection {
     facts::Estimate savingNs;  // per step
     double share = 0;          // of the replayed step
@@ -147,7 +147,7 @@ struct Report {
     std::optional<StepOverview> overview;   // where it was asked for; a picture, not part of the JSON
 };
 
-/// What a communicator is and whose: "tensor parallel 0-3".
+/// Says what a communicator is and whose: "tensor parallel 0-3".
 inline std::string groupText(const Report& report, int64_t communicator) {
     const auto known = report.groups.find(communicator);
     return known == report.groups.end() ? "communicator " + std::to_string(communicator) : known->second;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/result_store.h"
-
+#include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/verdict_text.h"
+#include "analyzer/report/sentences.h"
+#include "analyzer/text/lists.h"
 #include "collector/store/sqlite.h"
 
 namespace rankscope::report {
@@ -21,8 +20,8 @@ void storeAttribution(store::Database& db, const job::Analysis& analysis) {
                 .bind(2, int64_t{facts->steps[i].step})
                 .bind(3, a.stepNs)
                 .bind(4, a.computeNs)
-                .bind(5, a.exposedCommNs());
-            insert.bind(6, a.exposedWaitNs)
+                .bind(5, a.exposedCommNs())
+                .bind(6, a.exposedWaitNs)
                 .bind(7, a.exposedTransferNs)
                 .bind(8, a.overlappedCommNs)
                 .bind(9, a.memoryNs)
@@ -94,10 +93,9 @@ void storeFinding(store::Database& db, const Report& report, const job::Finding&
     }
 }
 
-/// What the window says above its findings, in the words of the report.
+/// Stores what the window says above its findings, in the words of the report.
 void storeVerdict(store::Database& db, const Report& report) {
-    std::string lines;
-    for (const std::string& line : notJudgedLines(report.notJudged)) lines += (lines.empty() ? "" : "\n") + line;
+    const std::string lines = text::joined(notJudgedLines(report.notJudged), "\n");
     Statement insert(db, "INSERT OR REPLACE INTO meta VALUES (?1, ?2)");
     insert.bind(1, std::string_view("analysis.verdict")).bind(2, std::string_view(verdictText(report))).run();
     insert.bind(1, std::string_view("analysis.not_judged")).bind(2, std::string_view(lines)).run();

@@ -4,8 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
+
+namespace rankscope::facts {
+struct RankEvents;
+struct TraceFacts;
+}  // namespace rankscope::facts
 
 namespace rankscope::report {
 
@@ -20,7 +26,7 @@ inline constexpr char kTransfer = 't';    // exposed communication: moving data
 inline constexpr char kWait = 'w';        // exposed communication: waiting for other ranks
 }  // namespace overview
 
-/// One rank's step; a letter a column.
+/// Is one rank's step; a letter a column.
 struct OverviewLane {
     int rank = 0;
     std::string device;
@@ -34,6 +40,20 @@ struct StepOverview {
     std::vector<OverviewLane> lanes;  // by rank
 
     static constexpr size_t kColumns = 800;
+};
+
+/// Draws the step of median length. take() may be called by several threads at once.
+class StepOverviewPainter {
+  public:
+    explicit StepOverviewPainter(const facts::TraceFacts& facts);
+    void take(const facts::RankEvents& events);
+    /// Returns no lanes when the run has no step. Call it once, when every rank was taken.
+    StepOverview finish() &&;
+
+  private:
+    const facts::TraceFacts& m_facts;
+    std::mutex m_mutex;  // guards m_overview.lanes
+    StepOverview m_overview;
 };
 
 }  // namespace rankscope::report

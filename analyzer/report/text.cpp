@@ -4,41 +4,24 @@
 #include <algorithm>
 
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/report/collective_table.h"
-#include "analyzer/report/layout_text.h"
-#include "analyzer/report/loss_text.h"
-#include "analyzer/report/lost_time_text.h"
-#include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/report/replay_text.h"
-#include "analyzer/report/run_text.h"
-#include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/verdict_text.h"
-#include "analyzer/report/wrapped_text.h"
+#include "analyzer/report/sentences.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/terminal_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
 namespace {
 
-enum class Shade { plain, bold, dim, red, yellow, green };
-
-class Painter {
-  public:
-    explicit Painter(bool colour) : m_colour(colour) {}
-    std::string operator()(Shade shade, const std::string& text) const {
-        if (!m_colour || shade == Shade::plain) return text;
-        const char* codes[] = {"", "1", "2", "31", "33", "32"};
-        return fmt::format("\x1b[{}m{}\x1b[0m", codes[static_cast<size_t>(shade)], text);
-    }
-
-  private:
-    bool m_colour;
-};
+using text::first;
+using text::Painter;
+using text::Shade;
+using text::wrapped;
 
 void addHead(const Report& r, const Painter& paint, std::string& out) {
     const std::string name = r.run.name.empty() ? "this run" : text::oneLine(r.run.name);
-    out += paint(Shade::bold, fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
+    out += paint.bold(fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
         out += fmt::format("step {} (median of {}{}; {})\n", text::durationText(r.run.stepNs), r.run.steps,
                            r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
@@ -60,8 +43,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
         out += wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     constexpr size_t kMost = 50;
     const std::vector<LossLine> lines = lossLines(r.losses);
-    for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
-        const LossLine& loss = lines[i];
+    for (const LossLine& loss : first(lines, kMost)) {
         const Shade shade = loss.severity == "error"     ? Shade::red
                             : loss.severity == "warning" ? Shade::yellow
                                                          : Shade::dim;
@@ -86,7 +68,7 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
 void addFinding(const Report& r, const std::string& name, const job::Finding& f, const Painter& paint,
                 std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
-    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, text::plainText(f.title)) +
+    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
            (open ? " (inconclusive)" : "") +
            fmt::format(", {} of the {}step\n", text::percentText(f.severity), f.meanStepNs > 0 ? "mean " : "");
     out += "  where   " + text::ranksText(f.ranks);
@@ -117,7 +99,7 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
 
 void addNotJudged(const Report& r, const Painter& paint, std::string& out) {
     if (r.notJudged.empty()) return;
-    out += "\n" + paint(Shade::bold, "Not judged") + ", for what the recording lacks\n";
+    out += "\n" + paint.bold("Not judged") + ", for what the recording lacks\n";
     for (const std::string& line : notJudgedLines(r.notJudged)) out += wrapped(line, "  ");
 }
 
@@ -131,14 +113,15 @@ std::string shareRow(const std::string& who, const facts::Attribution& a, bool s
                        transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
 }
 
-void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint, std::string& out) {
+void addBreakdown(const Report& r, const Painter& paint, std::string& out) {
+    constexpr size_t kMostRankRows = 16;  // a breakdown of more ranks is summed up
     if (r.breakdown.empty() || r.run.stepNs <= 0) return;
-    out += "\n" + paint(Shade::bold, "Where the time goes") +
+    out += "\n" + paint.bold("Where the time goes") +
            ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
     out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting",
                                          "transfer", "memory", "idle", "hidden comm")) +
            "\n";
-    if (r.breakdown.size() <= style.mostRankRows) {
+    if (r.breakdown.size() <= kMostRankRows) {
         for (const BreakdownRow& row : r.breakdown)
             out += shareRow(std::to_string(row.rank), row.total, row.splitKnown);
     } else {
@@ -146,9 +129,8 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
         facts::Attribution all;
         for (const BreakdownRow& row : r.breakdown) all += row.total;
         std::vector<BreakdownRow> rows = r.breakdown;
-        std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
-            return a.total.computeNs > b.total.computeNs;
-        });
+        std::ranges::stable_sort(
+            rows, [](const BreakdownRow& a, const BreakdownRow& b) { return a.total.computeNs > b.total.computeNs; });
         const bool allKnown = std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown);
         out += shareRow("all", all, allKnown);
         for (size_t i = 0; i < 4; ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
@@ -181,11 +163,11 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
 void addCollectives(const Report& r, const Painter& paint, std::string& out) {
     if (r.collectives.empty()) return;
     constexpr size_t kMost = 8;
-    out += "\n" + paint(Shade::bold, "Collectives") +
+    out += "\n" + paint.bold("Collectives") +
            ", per rank and step; waiting and transfer hold what is hidden behind compute, too\n";
     size_t width = 5;
-    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i)
-        width = std::max(width, text::oneLine(r.collectives[i].group).size());
+    for (const CollectiveRow& row : first(r.collectives, kMost))
+        width = std::max(width, text::oneLine(row.group).size());
     const auto line = [&](const auto& op, const auto& size, const auto& group, const auto& calls, const auto& waiting,
                           const auto& transfer, const auto& busbw, const auto& last) {
         return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, group, width, calls, waiting,
@@ -193,16 +175,12 @@ void addCollectives(const Report& r, const Painter& paint, std::string& out) {
     };
     out +=
         paint(Shade::dim, line("op", "size", "group", "calls", "waiting", "transfer", "busbw", "last of all")) + "\n";
-    const auto duration = [](const std::optional<double>& ns) {
-        return ns ? text::durationText(*ns) : std::string("unknown");
-    };
-    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
-        const CollectiveRow& row = r.collectives[i];
+    for (const CollectiveRow& row : first(r.collectives, kMost))
         out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : text::oneLine(row.group),
-                    countText(row.countPerStep), duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
+                    countText(row.countPerStep), knownDurationText(row.waitNsPerRankStep),
+                    knownDurationText(row.transferNsPerRankStep),
                     row.busbw ? text::bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
                "\n";
-    }
     if (r.collectives.size() > kMost)
         out +=
             paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them",
@@ -221,25 +199,23 @@ std::string renderText(const Report& r, const TextStyle& style) {
                                              : !r.run.name.empty()  ? r.run.name
                                                                     : "NAME");
     constexpr size_t kMost = 200;
-    for (size_t i = 0; i < std::min(kMost, r.findings.size()); ++i) addFinding(r, name, r.findings[i], paint, out);
+    for (const job::Finding& finding : first(r.findings, kMost)) addFinding(r, name, finding, paint, out);
     if (r.findings.size() > kMost)
         out += fmt::format("\n  and {} more findings: --format json lists them\n", r.findings.size() - kMost);
     if (!r.notes.empty()) {
-        out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
-        for (size_t i = 0; i < std::min(kMost, r.notes.size()); ++i) {
-            const job::Finding& note = r.notes[i];
+        out += "\n" + paint.bold("Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
+        for (const job::Finding& note : first(r.notes, kMost))
             out += fmt::format("  {} {}: {} ({})\n", note.id, text::plainText(note.title), text::plainText(note.cause),
                                text::percentText(note.severity));
-        }
         if (r.notes.size() > kMost)
             out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }
     addNotJudged(r, paint, out);
-    addBreakdown(r, style, paint, out);
+    addBreakdown(r, paint, out);
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
-        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const job::Finding& finding) {
+        const bool settings = std::ranges::any_of(r.findings, [](const job::Finding& finding) {
             const diagnose::Diagnosis* entry = diagnose::findDiagnosis(finding.id);
             return entry != nullptr && entry->hasSettings;
         });

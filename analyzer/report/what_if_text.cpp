@@ -1,42 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/what_if_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "analyzer/report/renderers.h"
+#include "analyzer/text/json_text.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using text::arrayOf;
+using text::Json;
+using text::whole;
 
-constexpr size_t kMostRanks = 16;  // more are for --format json
+constexpr size_t kMostShownRanks = 16;  // more are for --format json
 constexpr size_t kMostShares = 6;
-
-int64_t whole(double ns) {
-    return std::llround(ns);
-}
 
 std::string pathText(const std::vector<replay::PathShare>& shares) {
     double total = 0;
     for (const replay::PathShare& share : shares) total += share.nsPerStep;
     std::string text;
-    for (size_t i = 0; i < std::min(kMostShares, shares.size()); ++i) {
-        const replay::PathShare& share = shares[i];
+    for (const replay::PathShare& share : text::first(shares, kMostShares)) {
         if (share.nsPerStep < 0.01 * total) break;
         text += fmt::format("{}{} of rank {} {}", text.empty() ? "" : ", ", toText(share.category), share.rank,
                             text::percentText(share.nsPerStep / total));
     }
     return text.empty() ? "unknown" : text;
-}
-
-std::string signedDuration(double ns) {
-    return (ns < 0 ? "-" : "") + text::durationText(std::abs(ns));
 }
 
 Json timesJson(const edits::RankTimes& times) {
@@ -46,11 +38,10 @@ Json timesJson(const edits::RankTimes& times) {
 }
 
 Json pathJson(const std::vector<replay::PathShare>& shares) {
-    Json array = Json::array();
-    for (const replay::PathShare& share : shares)
-        array.push_back(
-            {{"category", toText(share.category)}, {"rank", share.rank}, {"ns_per_step", whole(share.nsPerStep)}});
-    return array;
+    return arrayOf(shares, [](const replay::PathShare& share) {
+        return Json{
+            {"category", toText(share.category)}, {"rank", share.rank}, {"ns_per_step", whole(share.nsPerStep)}};
+    });
 }
 
 }  // namespace
@@ -66,11 +57,12 @@ std::string renderWhatIfText(const edits::WhatIf& r, const std::vector<std::stri
     const double share = r.typicalStepNs > 0 ? r.savingNs.expected / r.typicalStepNs : 0;
     if (r.savingNs.expected >= 0)
         out += fmt::format("saves            {} per step ({}; {} to {})\n", text::durationText(r.savingNs.expected),
-                           text::percentText(share), signedDuration(r.savingNs.low), signedDuration(r.savingNs.high));
+                           text::percentText(share), text::durationText(r.savingNs.low),
+                           text::durationText(r.savingNs.high));
     else
-        out +=
-            fmt::format("costs            {} more per step ({}; {} to {})\n", text::durationText(-r.savingNs.expected),
-                        text::percentText(-share), signedDuration(-r.savingNs.high), signedDuration(-r.savingNs.low));
+        out += fmt::format("costs            {} more per step ({}; {} to {})\n",
+                           text::durationText(-r.savingNs.expected), text::percentText(-share),
+                           text::durationText(-r.savingNs.high), text::durationText(-r.savingNs.low));
     if (r.replicas != 1)
         out += fmt::format(
             "throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens "
@@ -80,7 +72,7 @@ std::string renderWhatIfText(const edits::WhatIf& r, const std::vector<std::stri
     out += fmt::format("                 after:  {}\n", pathText(r.pathAfter));
     out += "\nper rank and step    kernels             waiting, all        transfer, all\n";
     for (size_t i = 0; i < std::min(r.before.size(), r.after.size()); ++i) {
-        if (i == kMostRanks) {
+        if (i == kMostShownRanks) {
             out += fmt::format("  and {} more ranks: --format json lists them\n", r.before.size() - i);
             break;
         }
@@ -122,7 +114,7 @@ std::string renderWhatIfJson(const edits::WhatIf& r, const std::vector<std::stri
                        {"ranks", ranks},
                        {"critical_path", {{"before", pathJson(r.pathBefore)}, {"after", pathJson(r.pathAfter)}}},
                        {"assumed", r.assumed}};
-    return json.dump(2) + "\n";
+    return text::jsonText(json);
 }
 
 }  // namespace rankscope::report

@@ -160,4 +160,11 @@ std::string readableKernelName(std::string_view name, size_t longest) {
     return text;
 }
 
+std::string cutForSummary(std::string document) {
+    constexpr size_t kMostBytes = 1'000'000;
+    if (document.size() <= kMostBytes) return document;
+    document.resize(document.rfind('\n', kMostBytes));
+    return document + "\n\nThe rest is left out: --format json has all.\n";
+}
+
 }  // namespace rankscope::text

@@ -25,6 +25,10 @@ std::string markupText(std::string_view bytes);
 /// becomes a link. It has at most about `longest` bytes.
 std::string markdownText(std::string_view bytes, size_t longest = 2000);
 
+/// Cuts a Markdown document to what a step summary of GitHub takes (1 MiB), at the end of a line, with a sentence that
+/// says so.
+std::string cutForSummary(std::string document);
+
 /// Writes a word so that a POSIX shell reads it back unchanged: in single quotes where something in it means anything
 /// to a shell.
 std::string shellWord(std::string_view word);

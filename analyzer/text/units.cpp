@@ -12,6 +12,7 @@ namespace {
 
 /// Writes three significant digits without an exponent: 1.23, 12.3, 123.
 std::string shortNumber(double value) {
+    value += 0.0;  // no sign in front of 0
     const double size = std::abs(value);
     if (size >= 99.95 || value == std::floor(value)) return fmt::format("{:.0f}", value);
     return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
@@ -59,9 +60,21 @@ std::vector<std::string> rankRanges(std::vector<int> ranks) {
     return ranges;
 }
 
+std::string rangesText(const std::vector<int>& numbers) {
+    return fmt::format("{}", fmt::join(rankRanges(numbers), ", "));
+}
+
 std::string ranksText(const std::vector<int>& ranks) {
-    if (ranks.empty()) return "ranks none";
-    return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(rankRanges(ranks), ", "));
+    return (ranks.size() == 1 ? "rank " : "ranks ") + (ranks.empty() ? "none" : rangesText(ranks));
+}
+
+int sizeClassOf(int64_t bytes) {
+    return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1;
+}
+
+std::string sizeClassText(int sizeClass) {
+    if (sizeClass < 0) return "unknown size";
+    return bytesText(std::pow(4.0, sizeClass)) + " to " + bytesText(std::pow(4.0, sizeClass + 1));
 }
 
 }  // namespace rankscope::text

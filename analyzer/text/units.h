@@ -2,6 +2,7 @@
 // Writes numbers as people read them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@ std::string durationText(double ns);                          // 12.3 ms
 std::string bandwidthText(double bytesPerSecond);             // 38.4 GB/s, 312 MB/s
 std::string percentText(double share);                        // 12.3 %
 std::vector<std::string> rankRanges(std::vector<int> ranks);  // "0-2", "4": ascending
-std::string ranksText(const std::vector<int>& ranks);         // "rank 3", "ranks 0-2, 4-7"
+std::string rangesText(const std::vector<int>& numbers);      // "3", "0-2, 4-7"
+std::string ranksText(const std::vector<int>& ranks);         // "rank 3", "ranks 0-2, 4-7"; "ranks none"
+
+// Messages of like size are told together: those of class n have from 4^n to 4^(n + 1) bytes; -1 is an unknown size.
+int sizeClassOf(int64_t bytes);
+std::string sizeClassText(int sizeClass);  // "16 MiB to 64 MiB", "unknown size"
 
 }  // namespace rankscope::text

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/text/units.h"

@@ -10,7 +10,7 @@
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/compare/sentences.h"
-#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/plain_text.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {

@@ -3,7 +3,7 @@
 
 #include <QHBoxLayout>
 
-#include "analyzer/report/run_text.h"
+#include "analyzer/report/sentences.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {

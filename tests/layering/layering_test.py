@@ -150,7 +150,7 @@ class Layering(unittest.TestCase):
         self.assertTrue(forbidden_include("analyzer/report/html/x.cpp", "analyzer/compare/y.h"))
         self.assertFalse(forbidden_include("injector/record/ring.cpp", "injector/capture_format/records.h"))
         self.assertFalse(forbidden_include("analyzer/job/x.cpp", "analyzer/costs/y.h"))
-        self.assertFalse(forbidden_include("analyzer/cli/job/collect_step.cpp", "collector/collect.h"))
+        self.assertFalse(forbidden_include("analyzer/cli/job/run_input.cpp", "collector/collect.h"))
 
     def test_every_folder_has_a_rule(self):
         folders = {str(path.parent) for path in sources(CODE) if path.parts[0] != "tests"}

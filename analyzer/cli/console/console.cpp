@@ -15,11 +15,6 @@
 namespace rankscope::cli {
 namespace {
 
-constexpr std::string_view kReset = "\033[0m";
-constexpr std::string_view kBoldRed = "\033[1;31m";
-constexpr std::string_view kYellow = "\033[33m";
-constexpr std::string_view kCyan = "\033[36m";
-
 constexpr std::string_view kNextLine = "  | ";
 constexpr size_t kLongestMessage = 8000;  // bytes: a name may be anything
 
@@ -43,16 +38,9 @@ bool Console::useColor(int descriptor) const {
     return isatty(descriptor) && term && std::string_view(term) != "dumb";
 }
 
-void Console::message(std::string_view color, std::string_view label, std::string_view line) const {
-    std::string text = "rankscope: ";
-    if (!label.empty()) {
-        const bool colored = colorOnStderr();
-        if (colored) text += color;
-        text += label;
-        if (colored) text += kReset;
-    }
-    text += messageText(line);
-    text += '\n';
+void Console::message(text::Shade shade, std::string_view label, std::string_view line) const {
+    const text::Painter paint(!label.empty() && colorOnStderr());
+    const std::string text = "rankscope: " + paint(shade, label) + messageText(line) + "\n";
     // One write, so that the lines of several ranks' wrappers do not mix.
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
@@ -65,24 +53,24 @@ void Console::result(std::string_view text) const {
 }
 
 void Console::note(std::string_view line) const {
-    if (m_verbosity >= 0) message({}, {}, line);
+    if (m_verbosity >= 0) message(text::Shade::plain, {}, line);
 }
 
 void Console::detail(std::string_view line) const {
-    if (m_verbosity > 0) message({}, {}, line);
+    if (m_verbosity > 0) message(text::Shade::plain, {}, line);
 }
 
 void Console::warning(std::string_view line) const {
-    message(kYellow, "warning: ", line);
+    message(text::Shade::yellow, "warning: ", line);
 }
 
 void Console::error(std::string_view line, std::string_view hint) const {
-    message(kBoldRed, "error: ", line);
-    if (!hint.empty()) message(kCyan, "hint: ", hint);
+    message(text::Shade::boldRed, "error: ", line);
+    if (!hint.empty()) message(text::Shade::cyan, "hint: ", hint);
 }
 
 void Console::next(std::string_view command) const {
-    if (m_verbosity >= 0) message(kCyan, "next: ", command);
+    if (m_verbosity >= 0) message(text::Shade::cyan, "next: ", command);
 }
 
 }  // namespace rankscope::cli

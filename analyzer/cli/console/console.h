@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
 #include <string_view>
+
+#include "analyzer/text/terminal_text.h"
 
 namespace rankscope::cli {
 
 enum class ColorMode { automatic, always, never };
 
-// Where a verb speaks: results on stdout, messages on stderr. -q silences notes, -v adds details; errors and warnings
-// always come out.
+// A verb speaks through it: results on stdout, messages on stderr. -q silences notes, -v adds details; errors and
+// warnings always come out.
 class Console {
   public:
     void setColor(ColorMode mode) { m_color = mode; }
@@ -28,7 +29,7 @@ class Console {
 
   private:
     bool useColor(int descriptor) const;
-    void message(std::string_view color, std::string_view label, std::string_view line) const;
+    void message(text::Shade shade, std::string_view label, std::string_view line) const;
 
     ColorMode m_color = ColorMode::automatic;
     int m_verbosity = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace rankscope::cli {
 
@@ -30,5 +32,14 @@ class VerbError : public std::runtime_error {
     ExitCode m_code;
     std::string m_hint;
 };
+
+// Passes the result of a system call through; a failure becomes an exception that names the call and its object.
+template <typename Result>
+Result checked(Result result, const char* call, const std::string& object = {}) {
+    if (result == Result(-1))
+        throw std::system_error(errno, std::generic_category(),
+                                object.empty() ? call : std::string(call) + " " + object);
+    return result;
+}
 
 }  // namespace rankscope::cli

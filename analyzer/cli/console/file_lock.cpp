@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/cli/console/system_call.h"
+#include "analyzer/cli/console/errors.h"
 
 namespace rankscope::cli {
 

@@ -3,9 +3,13 @@
 
 namespace rankscope::cli {
 
+std::filesystem::path ownProgram() {
+    return std::filesystem::read_symlink("/proc/self/exe");
+}
+
 InstallLayout findInstallLayout() {
     InstallLayout layout;
-    layout.prefix = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+    layout.prefix = ownProgram().parent_path().parent_path();
     layout.injector = layout.prefix / "lib/rankscope/librankscope_injector.so";
     layout.tuner = layout.prefix / "lib/rankscope/librankscope_tuner.so";
     layout.vgpu = layout.prefix / "lib/rankscope/vgpu";

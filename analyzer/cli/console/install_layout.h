@@ -5,8 +5,8 @@
 
 namespace rankscope::cli {
 
-// Where the parts of Rankscope lie, relative to the running binary: the build tree and an installed prefix have the
-// same layout.
+// Tells where the parts of Rankscope lie, relative to the running binary: the build tree and an installed prefix have
+// the same layout.
 struct InstallLayout {
     std::filesystem::path prefix;
     std::filesystem::path injector;   // lib/rankscope/librankscope_injector.so
@@ -16,6 +16,9 @@ struct InstallLayout {
     std::filesystem::path view;       // libexec/rankscope/rankscope-view; missing in builds without Qt 6
     std::filesystem::path scenarios;  // share/rankscope/scenarios
 };
+
+// The running binary.
+std::filesystem::path ownProgram();
 
 InstallLayout findInstallLayout();
 

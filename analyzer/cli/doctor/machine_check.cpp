@@ -1,21 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
+// `doctor` must run on machines without CUDA, so it declares the few functions it asks by hand: all take and return
+// plain C types.
 #include "analyzer/cli/doctor/machine_check.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "analyzer/cli/console/shared_library.h"
-#include "analyzer/cli/doctor/link_checks.h"
 #include "analyzer/cli/job/job_process.h"
+#include "analyzer/text/lists.h"
+#include "analyzer/text/units.h"
+#include "injector/machine/device_links.h"
+#include "injector/machine/host_ports.h"
 
-// `doctor` must run on machines without CUDA, so it declares the few functions it asks by hand: all take and return
-// plain C types.
 namespace rankscope::cli {
 namespace {
+
+using capture::LinkKind;
+using machine::Link;
+
+std::string peakText(const Link& link, const char* of) {
+    return link.bytesPerS > 0 ? fmt::format("{}{}", text::bandwidthText(static_cast<double>(link.bytesPerS)), of)
+                              : "speed unknown";
+}
+
+std::string deviceLinkText(const Link& link) {
+    std::string text;
+    if (link.kind == LinkKind::nvlink)
+        text = text::countedText(link.count, "NVLink") +
+               (link.generation ? fmt::format(" of version {}", link.generation) : "");
+    else
+        text = fmt::format("PCIe{} x{}", link.generation ? fmt::format(" {}.0", link.generation) : "", link.count);
+    return text + ", " + peakText(link, link.kind == LinkKind::nvlink && link.count > 1 ? " together" : "");
+}
+
+bool isVirtualRun() {
+    const char* clock = std::getenv("RANKSCOPE_CLOCK");
+    return clock && std::string_view(clock) == "cupti";
+}
+
+void pass(MachineCheck& check) {
+    check.ok = true;
+    check.cost.clear();
+}
 
 std::vector<std::string> cudaFolders() {
     std::vector<std::string> folders;
@@ -67,8 +101,7 @@ MachineCheck checkDriver() {
     }
     int number = 0;
     if (version) version(&number);
-    check.ok = true;
-    check.cost.clear();
+    pass(check);
     check.found = fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10);
     return check;
 }
@@ -81,14 +114,14 @@ MachineCheck checkDevices() {
     auto* name = library.find<int(char*, int, int)>("cuDeviceGetName");
     int devices = 0;
     if (!init || !count || !name || init(0) != 0 || count(&devices) != 0 || devices == 0) return check;
-    check.ok = true;
-    check.cost.clear();
-    check.found.clear();
+    std::vector<std::string> found;
     for (int i = 0; i < devices; ++i) {
         char text[128] = {};
         name(text, sizeof text - 1, i);
-        check.found += fmt::format("{}{}: {}", i ? ", " : "", i, text);
+        found.push_back(fmt::format("{}: {}", i, text));
     }
+    check.found = text::joined(found);
+    pass(check);
     return check;
 }
 
@@ -105,10 +138,9 @@ MachineCheck checkCupti() {
     }
     uint32_t number = 0;
     const int status = version(&number);
-    check.ok = status == 0;
+    if (status == 0) pass(check);
     check.found = check.ok ? fmt::format("version {} ({})", number, library.path())
                            : fmt::format("{}: cuptiGetVersion returned {}", library.path(), status);
-    if (check.ok) check.cost.clear();
     return check;
 }
 
@@ -125,10 +157,54 @@ MachineCheck checkNccl() {
         check.found = "libnccl.so.2 is not found on the loader's path";
         return check;
     }
-    check.ok = true;
-    check.cost.clear();
+    pass(check);
     check.found =
         fmt::format("version {}.{}.{} ({})", number / 10000, number % 10000 / 100, number % 100, library.path());
+    return check;
+}
+
+MachineCheck checkGpuLinks() {
+    MachineCheck check{"GPU links", false, {}, "peaks between GPUs of this machine are not read from it"};
+    machine::Nvml nvml;
+    if (!machine::loadNvml(nvml)) {
+        check.found = "unknown: libnvidia-ml.so.1 cannot be loaded (in a container: the driver capability 'utility')";
+        return check;
+    }
+    machine::LinkList links;
+    machine::addLinksOfAllDevices(nvml, links);
+    std::map<int32_t, std::string> byDevice;
+    for (const Link& link : links)
+        byDevice[link.device] += (byDevice.contains(link.device) ? "; " : "") + deviceLinkText(link);
+    std::map<std::string, std::vector<int32_t>> alike;
+    for (const auto& [device, text] : byDevice) alike[text].push_back(device);
+    for (const auto& [text, devices] : alike)
+        check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", text::rangesText(devices), text);
+    check.ok = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
+    if (check.ok) check.cost.clear();
+    if (check.found.empty()) check.found = "unknown: NVML tells of no device";
+    return check;
+}
+
+MachineCheck checkNetworkLinks() {
+    MachineCheck check{"network links", false, {}, "peaks between machines are not read from this one"};
+    machine::LinkList links;
+    if (const char* sysfs = machine::sysfsRoot(isVirtualRun())) machine::addHostPorts(sysfs, links);
+    std::map<std::tuple<LinkKind, int64_t>, std::vector<std::string>> alike;
+    for (const Link& link : links) alike[{link.kind, -link.bytesPerS}].push_back(link.name);
+    for (auto& [key, names] : alike) {
+        std::ranges::sort(names);
+        Link link;
+        link.bytesPerS = -std::get<1>(key);
+        check.found += fmt::format("{}{}: {}, {}", check.found.empty() ? "" : "; ", fmt::join(names, ", "),
+                                   std::get<0>(key) == LinkKind::infiniband ? "InfiniBand" : "Ethernet",
+                                   peakText(link, names.size() > 1 ? " each" : ""));
+    }
+    check.ok = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
+    if (check.ok) check.cost.clear();
+    if (check.found.empty())
+        check.found =
+            "unknown: no adapter that is up in /sys/class/infiniband or /sys/class/net (a virtual machine or container "
+            "may hide them)";
     return check;
 }
 
@@ -147,17 +223,17 @@ MachineCheck checkPermission() {
 // Variables by which another profiler takes the place that ours would have in the job.
 MachineCheck checkOtherProfilers() {
     MachineCheck check{"other profilers", true, "none in the environment", {}};
-    std::string found;
+    std::vector<std::string_view> found;
     for (char** entry = environ; *entry; ++entry) {
         const std::string_view text = *entry;
         const std::string_view name = text.substr(0, text.find('='));
-        const bool known = name.rfind("NSYS_", 0) == 0 || name == "CUDA_INJECTION64_PATH" ||
+        const bool known = name.starts_with("NSYS_") || name == "CUDA_INJECTION64_PATH" ||
                            name == "NVTX_INJECTION64_PATH" || name == "NCCL_PROFILER_PLUGIN";
-        if (known) found += fmt::format("{}{}", found.empty() ? "" : ", ", name);
+        if (known) found.push_back(name);
     }
     if (found.empty()) return check;
     check.ok = false;
-    check.found = found + " set";
+    check.found = text::joined(found) + " set";
     check.cost =
         "what the other tool holds is left to it: CUPTI and NVTX serve one tool at a time; an NCCL plugin is chained";
     return check;
@@ -166,14 +242,11 @@ MachineCheck checkOtherProfilers() {
 MachineCheck checkLaunchers() {
     MachineCheck check{"launchers", false, {}, "any other way to start the ranks can be wrapped as well"};
     const Environment environment = currentEnvironment();
+    std::vector<std::string> found;
     for (const char* launcher : {"torchrun", "mpirun", "srun"})
-        if (const auto path = findCommand(launcher, environment); !path.empty())
-            check.found += (check.found.empty() ? "" : ", ") + path;
-    check.ok = !check.found.empty();
-    if (check.ok)
-        check.cost.clear();
-    else
-        check.found = "neither torchrun nor mpirun nor srun is in PATH";
+        if (const auto path = findCommand(launcher, environment); !path.empty()) found.push_back(path);
+    check.found = found.empty() ? "neither torchrun nor mpirun nor srun is in PATH" : text::joined(found);
+    if (!found.empty()) pass(check);
     return check;
 }
 

@@ -13,8 +13,8 @@
 namespace rankscope::cli {
 namespace {
 
-constexpr int kMostAncestors =
-    64;  // between a process of the job and the one that we started: ends the walk should /proc change below it
+// Between a process of the job and the one that we started: ends the walk should /proc change below it.
+constexpr int kMostAncestors = 64;
 
 void remove(sigset_t& set, std::initializer_list<int> signals) {
     for (int signal : signals) sigdelset(&set, signal);
@@ -32,7 +32,7 @@ pid_t parentOf(pid_t pid) {
 
 bool isOfJob(pid_t sender, std::span<const pid_t> job) {
     for (int generation = 0; sender > 1 && generation < kMostAncestors; ++generation) {
-        if (std::find(job.begin(), job.end(), sender) != job.end()) return true;
+        if (std::ranges::find(job, sender) != job.end()) return true;
         sender = parentOf(sender);
     }
     return false;

@@ -8,7 +8,7 @@
 
 namespace rankscope::cli {
 
-// Every signal that can be caught, taken synchronously while a job runs, so that none ends this process before its job.
+// Takes every signal that can be caught, synchronously while a job runs, so that none ends this process before its job.
 // No handler is installed: an ignored signal (nohup) stays ignored in the job. For processes of one thread.
 class HeldSignals {
   public:
@@ -17,7 +17,7 @@ class HeldSignals {
     HeldSignals(const HeldSignals&) = delete;
     HeldSignals& operator=(const HeldSignals&) = delete;
 
-    // What a process about to execute the job calls.
+    // Is called by a process that is about to execute the job.
     void restore() const;
 
     // The next signal; 0 when none came within `atMost` (nullptr: waits for ever).
@@ -34,8 +34,8 @@ class HeldSignals {
     struct sigaction m_originalChildAction {};
 };
 
-// True when the processes `job` need not be told: the terminal sent the signal to the whole foreground group, the job
-// among them, or it was the job itself (or this process) that sent it.
+// Is true when the processes `job` need not be told: the terminal sent the signal to the whole foreground group, the
+// job among them, or it was the job itself (or this process) that sent it.
 bool jobHasSeen(const siginfo_t& info, std::span<const pid_t> job);
 
 // Sends it on as it came: with its value when it was queued with one.

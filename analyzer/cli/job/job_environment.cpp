@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "analyzer/cli/console/errors.h"
 
 namespace rankscope::cli {
@@ -12,7 +10,7 @@ namespace {
 
 void prepend(Environment& environment, const std::string& name, const std::string& value) {
     const std::string former = getVariable(environment, name);
-    if (former == value || former.rfind(value + ":", 0) == 0) return;  // a wrapper inside a wrapper
+    if (former == value || former.starts_with(value + ":")) return;  // a wrapper inside a wrapper
     setVariable(environment, name, former.empty() ? value : value + ":" + former);
 }
 
@@ -27,12 +25,6 @@ void requireInjector(const std::filesystem::path& injector) {
                         "install Rankscope under a path without them");
 }
 
-void requireTuner(const std::filesystem::path& tuner) {
-    if (!std::filesystem::exists(tuner))
-        throw VerbError(kExitInput, fmt::format("the tuner plugin {} is missing", tuner.string()),
-                        "build with the CUDA headers present (./bootstrap.sh build)");
-}
-
 }  // namespace
 
 std::vector<std::string> preparedVariables(const JobSettings& settings) {
@@ -45,15 +37,19 @@ std::vector<std::string> preparedVariables(const JobSettings& settings) {
     return names;
 }
 
-Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& settings) {
-    requireInjector(layout.injector);
-    Environment environment = currentEnvironment();
-    for (const auto& variable : settings.extra) {
+void setVariables(Environment& environment, const std::vector<std::string>& assignments) {
+    for (const auto& variable : assignments) {
         const size_t equals = variable.find('=');
         if (equals == std::string::npos || equals == 0)
             throw VerbError(kExitUsage, fmt::format("--env {}: write NAME=VALUE", variable));
         setVariable(environment, variable.substr(0, equals), variable.substr(equals + 1));
     }
+}
+
+Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& settings) {
+    requireInjector(layout.injector);
+    Environment environment = currentEnvironment();
+    setVariables(environment, settings.extra);
     prepend(environment, "LD_PRELOAD", layout.injector.string());
     setVariable(environment, "RANKSCOPE_DIR", settings.captureFolder.string());
     setVariable(environment, "RANKSCOPE_TRACE", settings.trace);
@@ -63,7 +59,9 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     if (settings.durationS > 0) setVariable(environment, "RANKSCOPE_DURATION_S", fmt::format("{}", settings.durationS));
     if (!settings.links.empty()) setVariable(environment, "RANKSCOPE_LINKS", settings.links);
     if (!settings.tunerRows.empty()) {
-        requireTuner(layout.tuner);
+        if (!std::filesystem::exists(layout.tuner))
+            throw VerbError(kExitInput, fmt::format("the tuner plugin {} is missing", layout.tuner.string()),
+                            "build with the CUDA headers present (./bootstrap.sh build)");
         setVariable(environment, "RANKSCOPE_TUNER_ROWS", settings.tunerRows);
     }
     if (!settings.virtualGpus) return environment;

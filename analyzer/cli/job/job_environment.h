@@ -10,7 +10,7 @@
 
 namespace rankscope::cli {
 
-// What the job's processes are told through their environment.
+// Holds what the job's processes are told through their environment.
 struct JobSettings {
     std::filesystem::path captureFolder;
     std::string trace = "cuda,nccl,nvtx,api";
@@ -29,6 +29,9 @@ struct JobSettings {
 
 // The variables that prepareEnvironment sets or changes: what a launcher must pass to other hosts.
 std::vector<std::string> preparedVariables(const JobSettings& settings);
+
+// Sets what --env is given. Throws VerbError (exit code 2) for what is not NAME=VALUE.
+void setVariables(Environment& environment, const std::vector<std::string>& assignments);
 
 // The environment of the job: the present one plus the injector. The user's LD_PRELOAD is kept behind ours.
 // Throws VerbError when a part of the installation that is needed is missing.

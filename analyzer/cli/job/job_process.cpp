@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/system_call.h"
 
 namespace rankscope::cli {
 namespace {
@@ -90,7 +88,7 @@ class Children {
             m_end.processes[i] = decodeWaitStatus(status);
             if (m_end.processes[i].failed() && m_end.firstFailed < 0) m_end.firstFailed = static_cast<int>(i);
         }
-        return std::all_of(m_pids.begin(), m_pids.end(), [](pid_t pid) { return pid == 0; });
+        return std::ranges::all_of(m_pids, [](pid_t pid) { return pid == 0; });
     }
 
     const JobEnd& end() const { return m_end; }
@@ -121,15 +119,18 @@ Environment currentEnvironment() {
 }
 
 void setVariable(Environment& environment, const std::string& name, const std::string& value) {
-    const std::string prefix = name + "=";
-    std::erase_if(environment, [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
-    environment.push_back(prefix + value);
+    unsetVariable(environment, name);
+    environment.push_back(name + "=" + value);
+}
+
+void unsetVariable(Environment& environment, const std::string& name) {
+    std::erase_if(environment, [prefix = name + "="](const std::string& entry) { return entry.starts_with(prefix); });
 }
 
 std::string getVariable(const Environment& environment, const std::string& name) {
     const std::string prefix = name + "=";
     for (const auto& entry : environment)
-        if (entry.rfind(prefix, 0) == 0) return entry.substr(prefix.size());
+        if (entry.starts_with(prefix)) return entry.substr(prefix.size());
     return {};
 }
 
@@ -148,6 +149,13 @@ std::string findCommand(const std::string& command, const Environment& environme
         begin = end + 1;
     }
     return notExecutable;
+}
+
+std::string requireCommand(const std::string& command, const Environment& environment) {
+    std::string path = findCommand(command, environment);
+    if (path.empty())
+        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", command));
+    return path;
 }
 
 JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs, bool endWithUs) {

@@ -13,6 +13,7 @@ using Environment = std::vector<std::string>;
 
 Environment currentEnvironment();
 void setVariable(Environment& environment, const std::string& name, const std::string& value);
+void unsetVariable(Environment& environment, const std::string& name);
 std::string getVariable(const Environment& environment, const std::string& name);  // empty when unset
 
 struct ProcessToStart {
@@ -20,7 +21,7 @@ struct ProcessToStart {
     Environment environment;
 };
 
-// How a process ended. signal 0: it exited with `status`.
+// Tells how a process ended. signal 0: it exited with `status`.
 struct ProcessEnd {
     int status = 0;
     int signal = 0;
@@ -49,6 +50,9 @@ JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals
 
 // Full path of a command as execvp finds it in the environment's PATH; empty when there is none.
 std::string findCommand(const std::string& command, const Environment& environment);
+
+// The same. Throws VerbError (exit code 127) when there is none.
+std::string requireCommand(const std::string& command, const Environment& environment);
 
 // Ends this process the way the job's process ended: same status, or death by the same signal (without a second core
 // dump).

@@ -13,8 +13,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_lock.h"
-#include "analyzer/cli/job/live_ranks.h"
-#include "analyzer/cli/job/process_start.h"
+#include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/text/output_file.h"
 
@@ -27,7 +26,7 @@ using nlohmann::json;
 constexpr const char* kDescription = "run.json";
 constexpr const char* kMembers = ".members";  // one line per wrapper; its flock is the run directory's lock
 
-// One wrapper's line in the members file.
+// Is one wrapper's line in the members file.
 struct Member {
     std::string slot, host;
     pid_t pid = 0;
@@ -61,7 +60,7 @@ bool lives(const Member& member) {
 
 void refuseLiving(const fs::path& path, const std::string& shown, const std::vector<Member>& members) {
     const std::vector<pid_t> ranks = liveRanks(path / "capture");
-    const auto member = std::find_if(members.begin(), members.end(), lives);
+    const auto member = std::ranges::find_if(members, lives);
     if (member == members.end() && ranks.empty()) return;
     const bool here = member == members.end() || member->host == hostName();
     throw VerbError(
@@ -113,7 +112,7 @@ void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
-        if (name.rfind("trace.db", 0) == 0 || name == "scenario.json" || name.rfind(kDescription, 0) == 0)
+        if (name.starts_with("trace.db") || name == "scenario.json" || name.starts_with(kDescription))
             fs::remove(entry.path());
     }
 }
@@ -170,10 +169,10 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
                 sibling = sibling &&
                           (member.slot != membership.slot || (description.onePerNode && member.host != hostName()));
             // Where the nodes meet is the same from job to job: only a job that lives is joined.
-            if (description.onePerNode) sibling = sibling && std::any_of(members.begin(), members.end(), lives);
+            if (description.onePerNode) sibling = sibling && std::ranges::any_of(members, lives);
             if (!sibling) {
                 if (!force) {
-                    const bool alive = std::any_of(members.begin(), members.end(), lives);
+                    const bool alive = std::ranges::any_of(members, lives);
                     throw VerbError(
                         kExitInput,
                         fmt::format("{} holds {}", path.string(),

@@ -12,7 +12,7 @@
 
 namespace rankscope::cli {
 
-// What run.json says about a run besides how it ended.
+// Holds what run.json says about a run besides how it ended.
 struct RunDescription {
     std::vector<std::string> command;
     std::string jobKey;       // tells the wrappers of one job from those of another
@@ -36,7 +36,7 @@ struct RunDescription {
     std::optional<std::map<std::string, std::string>> startVariables;
 };
 
-// Those of the variables NCCL_ALGO and NCCL_PROTO that are set.
+// Returns those of the variables NCCL_ALGO and NCCL_PROTO that are set.
 std::map<std::string, std::string> forcingVariables(const Environment& environment);
 
 // The place of one wrapper in the run directory. With the launcher outside, the wrappers of all ranks share the
@@ -62,7 +62,7 @@ class RunDirectory {
     // collects.
     bool leave(const ProcessEnd& end);
 
-    // For a job that could not be started: takes everything away again if this wrapper is the only one.
+    // Takes everything away again that a job left which could not be started, if this wrapper is the only one.
     void abandon() noexcept;
 
   private:

@@ -2,11 +2,95 @@
 #include "analyzer/cli/job/run_input.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
+#include "analyzer/cli/console/file_lock.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/job/live_processes.h"
+#include "analyzer/cli/job/run_directory.h"
+#include "analyzer/text/lists.h"
+#include "collector/collect.h"
+#include "collector/store/reader.h"
 
 namespace rankscope::cli {
+namespace {
+
+bool hasCaptureFiles(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
+        if (entry.path().extension() == ".cap") return true;
+    return false;
+}
+
+struct Contents {
+    int64_t ranks = 0;
+    int64_t missing = 0;
+    int64_t events = 0;
+    int64_t losses = 0;
+};
+
+Contents contentsOf(const std::filesystem::path& database) {
+    store::TraceReader trace(database);
+    Contents contents;
+    for (const auto& extent : trace.all<store::Extent>()) contents.events += extent.lastId - extent.firstId + 1;
+    for (const auto& rank : trace.all<store::Rank>())
+        ++(rank.processId.has_value() ? contents.ranks : contents.missing);
+    for (const auto& loss : trace.all<store::Loss>()) contents.losses += loss.severity != store::Severity::info;
+    return contents;
+}
+
+std::string summarize(const Contents& contents) {
+    std::string text = fmt::format("{}, {} events", text::countedText(contents.ranks, "rank"), contents.events);
+    if (contents.missing > 0) text += fmt::format(", {} missing", contents.missing);
+    if (contents.losses > 0)
+        text +=
+            fmt::format(", {} loss{} (see the head of the report)", contents.losses, contents.losses == 1 ? "" : "es");
+    return text;
+}
+
+std::string warnOfLiveRanks(const std::vector<pid_t>& live) {
+    return fmt::format(
+        "{} process{} of the job still run{} (pid {}): the trace holds what they recorded until now, and tells of {} "
+        "as of processes that died; collect again when the job has ended",
+        live.size(), live.size() == 1 ? "" : "es", live.size() == 1 ? "s" : "", fmt::join(live, ", "),
+        live.size() == 1 ? "it" : "them");
+}
+
+// A part of the job was asked for and never came.
+std::string warnOfEmptyPart(const RunInput& input) {
+    std::ifstream file(input.directory / "run.json");
+    const auto run = nlohmann::json::parse(file, nullptr, false);
+    if (!run.is_object() || !run.contains("options") || !run["options"].is_object()) return {};
+    const auto& options = run["options"];
+    const auto range = options.find("capture_range");
+    const auto delay = options.find("delay_s");
+    if (range != options.end() && range->is_string() && *range != "none")
+        return fmt::format(
+            "nothing was recorded: no process of the job came to the capture range {}, or none did anything in it",
+            range->get<std::string>());
+    if (delay != options.end() && delay->is_number())
+        return fmt::format("nothing was recorded: the job ended within the delay of {} s", delay->get<double>());
+    return {};
+}
+
+std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
+    try {
+        return std::make_unique<LockedFile>(input.directory / ".collecting");
+    } catch (const std::system_error& error) {
+        throw VerbError(
+            kExitInput,
+            fmt::format("cannot write into the run directory {}: {}", input.directory.string(), error.code().message()),
+            "copy the run to a place that can be written, and collect it there");
+    }
+}
+
+}  // namespace
 
 namespace fs = std::filesystem;
 
@@ -48,6 +132,44 @@ bool needsCollecting(const RunInput& input) {
     for (const auto& entry : fs::directory_iterator(input.captures, ignored))
         if (entry.last_write_time(ignored) > collected) return true;
     return false;
+}
+
+Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHosts, const std::string& links) {
+    const auto turn = takeTurn(input);
+    removeLeftovers(input.database);
+    Collected collected;
+    if (otherHosts.empty() && !hasCaptureFiles(input.directory)) {
+        collected.recordedNothing = true;
+        return collected;
+    }
+    collector::CollectOptions options;
+    options.moreDirectories = otherHosts;
+    options.links = links;
+    if (!links.empty()) tellLinks(input.directory, links);
+    const auto live = liveRanks(input.captures);
+    const auto result = collector::collect(input.directory, options);
+    const Contents contents = contentsOf(result.file);
+    collected.summary = summarize(contents);
+    if (!live.empty())
+        collected.warning = warnOfLiveRanks(live);
+    else if (contents.events == 0)
+        collected.warning = warnOfEmptyPart(input);
+    return collected;
+}
+
+void requireRecorded(const Collected& collected, const std::string& run) {
+    if (collected.recordedNothing)
+        throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", run),
+                        "`rankscope doctor` tells what this machine can record");
+}
+
+void collectOnDemand(const RunInput& input, const Console& console) {
+    if (!needsCollecting(input)) return;
+    if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
+    const Collected collected = collectRun(input);
+    requireRecorded(collected, input.directory.string());
+    console.note(fmt::format("collected the captures first: {}", collected.summary));
+    if (!collected.warning.empty()) console.warning(collected.warning);
 }
 
 }  // namespace rankscope::cli

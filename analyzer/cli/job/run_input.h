@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include "analyzer/cli/console/console.h"
 
 namespace rankscope::cli {
 
@@ -16,7 +19,26 @@ struct RunInput {
 // Throws VerbError (exit code 3) when there is no such run.
 RunInput findRun(const std::string& name);
 
-// True when the database is missing or some capture file is newer than it.
+// Is true when the database is missing or some capture file is newer than it.
 bool needsCollecting(const RunInput& input);
+
+// Tells what came of collecting, as far as a verb speaks of it.
+struct Collected {
+    bool recordedNothing = false;  // no process left a capture file; there is no database then
+    std::string summary;           // one line: ranks, events, loss
+    std::string warning;           // what the user should know besides, or empty
+};
+
+// Builds the run's database from its capture files, joined with those of the same job's run directories on other hosts.
+// The wrappers of several hosts that share a directory take turns, so that the last one sees every capture file.
+// `links`: peaks that are told now, for this and all later times; empty: as run.json tells. Throws store::Error.
+Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts = {},
+                     const std::string& links = {});
+
+// Throws VerbError (exit code 3) where nothing was recorded into `run`.
+void requireRecorded(const Collected& collected, const std::string& run);
+
+// Collects when the database is missing or older than the captures; says so on stderr.
+void collectOnDemand(const RunInput& input, const Console& console);
 
 }  // namespace rankscope::cli

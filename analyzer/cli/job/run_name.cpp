@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/job/run_name.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,6 +15,9 @@
 #include "analyzer/cli/console/file_lock.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 std::string currentTime() {
@@ -29,10 +31,10 @@ std::string currentTime() {
 
 // The part of the pattern that holds no %t: the folder in which all ranks of the job can meet before they know the
 // time.
-std::filesystem::path meetingFile(const std::string& pattern, const std::string& jobKey) {
+fs::path meetingFile(const std::string& pattern, const std::string& jobKey) {
     const std::string head = pattern.substr(0, pattern.find("%t"));
     const size_t slash = head.rfind('/');
-    std::filesystem::path folder = slash == std::string::npos ? "." : expandRunName(head.substr(0, slash + 1), nullptr);
+    fs::path folder = slash == std::string::npos ? "." : expandRunName(head.substr(0, slash + 1), nullptr);
     return folder / fmt::format(".rankscope-job-{:016x}", std::hash<std::string>()(jobKey));
 }
 
@@ -41,7 +43,7 @@ std::filesystem::path meetingFile(const std::string& pattern, const std::string&
 // the file anew.
 std::string timeOfJob(const std::string& pattern, const LaunchedRank& launched) {
     const auto path = meetingFile(pattern, launched.jobKey);
-    std::filesystem::create_directories(path.parent_path());
+    fs::create_directories(path.parent_path());
     LockedFile file(path);
     std::istringstream lines(file.read());
     std::string time, line;
@@ -65,7 +67,7 @@ std::string hostName() {
     return name;
 }
 
-std::filesystem::path expandRunName(const std::string& pattern, const LaunchedRank* launched) {
+fs::path expandRunName(const std::string& pattern, const LaunchedRank* launched) {
     if (pattern.empty())
         throw VerbError(kExitUsage, "-o: the name is empty", "leave -o out to get a name made of the time");
     std::string name;
@@ -111,7 +113,7 @@ void forgetRunName(const std::string& pattern, const LaunchedRank& launched) {
         while (std::getline(lines, slot)) ranks.insert(slot.substr(0, slot.find('.')));
         // A short job's first rank can be done before its last one has come, which would choose a time of its own.
         const bool allHaveCome = ranks.size() >= static_cast<size_t>(std::max(launched.worldSize, 1));
-        if (allHaveCome || time.empty()) std::filesystem::remove(path);
+        if (allHaveCome || time.empty()) fs::remove(path);
     } catch (const std::exception&) {
         // A leftover file does no harm: a later job that finds it opens it anew.
     }

@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <string>
 
-#include "analyzer/cli/job/rank_variables.h"
+#include "analyzer/cli/job/launcher.h"
 
 namespace rankscope::cli {
 
 inline constexpr const char* kDefaultRunName = "rankscope-%t";
 
-// Of this machine, as the kernel knows it.
+// Returns this machine's name, as the kernel knows it.
 std::string hostName();
 
 // Expands %h (host), %t (start of the job, YYYYmmdd-HHMMSS), %q{VAR} and %% in the name given with -o. With the

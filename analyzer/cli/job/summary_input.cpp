@@ -7,10 +7,8 @@
 #include <filesystem>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/job/run_input.h"
-#include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
 
@@ -20,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a folder has that is kept in a repository for runs to come.
+/// Tells whether it is what a folder has that is kept in a repository for runs to come.
 bool isPlaceholder(const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
     std::error_code ignored;
@@ -33,7 +31,7 @@ bool holdsPlaceholdersOnly(const fs::path& folder) {
     return !error && std::all_of(begin(entries), end(entries), isPlaceholder);
 }
 
-/// Of a folder that can be read. Throws VerbError.
+/// Throws VerbError for a folder that can be read and holds neither runs nor summaries.
 void requireRunsIn(const std::string& folder) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored) || isRunFolder(folder) || !obstacleAt(folder).empty()) return;

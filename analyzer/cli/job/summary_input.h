@@ -14,11 +14,11 @@ namespace rankscope::cli {
 std::vector<compare::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers,
                                                const Console& console);
 
-// True for a folder with a database or captures: a run.
+// Is true for a folder with a database or captures: a run.
 bool isRunFolder(const std::string& name);
 
-// True for a folder that holds no run but *.json files, and for one that holds nothing but a README or hidden files: a
-// baseline.
+// Is true for a folder that holds no run but *.json files, and for one that holds nothing but a README or hidden files:
+// a baseline.
 bool isBaselineFolder(const std::string& name);
 
 }  // namespace rankscope::cli

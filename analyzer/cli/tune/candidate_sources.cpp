@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/job/program_output.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/install_layout.h"
+#include "analyzer/cli/job/child_program.h"
 #include "analyzer/cli/tune/tuner_file.h"
 #include "collector/store/error.h"
 
@@ -18,21 +17,13 @@ namespace {
 
 using recommend::TuneCandidate;
 
-std::string readText(const std::string& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file));
-    return text.str();
-}
-
 void append(std::vector<TuneCandidate>& all, std::vector<TuneCandidate> more) {
     all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// As JSON of `rankscope recommend`: another process, so that its memory is gone before the job starts.
+// Asks `rankscope recommend` for JSON: another process, so that its memory is gone before the job starts.
 std::string adviceOn(const std::string& run) {
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string self = ownProgram().string();
     const auto output = readProgramOutput({{self, "-q", "recommend", run, "--format", "json"}, currentEnvironment()});
     if (output.end.failed()) {
         std::string said = output.standardError.substr(0, 500);
@@ -44,7 +35,8 @@ std::string adviceOn(const std::string& run) {
     return output.standardOutput;
 }
 
-// What the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be judged.
+// Says what the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be
+// judged.
 std::vector<std::string> reasonsToKeep(const std::string& run, const std::string& advice) {
     const nlohmann::json document = nlohmann::json::parse(advice, nullptr, false);
     std::vector<std::string> reasons = {
@@ -83,7 +75,7 @@ std::vector<TuneCandidate> candidatesOf(const CandidateSources& sources, std::ve
     std::vector<std::string> leftOut, keep;
     for (const std::string& text : sources.candidates) all.push_back(fromCommandLine(text));
     for (const std::string& file : sources.candidateFiles)
-        append(all, recommend::parseCandidates(file, readText(file), leftOut));
+        append(all, recommend::parseCandidates(file, readFile(file), leftOut));
     for (const std::string& file : sources.tunerFiles) all.push_back(fromTunerFile(file));
     if (!sources.fromRecommend.empty()) {
         const std::string advice = adviceOn(sources.fromRecommend);

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/job/timed_job.h"
+#include "analyzer/cli/job/child_program.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/units.h"
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 // A run that takes three times the default's is no candidate any more; half a minute more for a machine that is busy.
 constexpr double kLimitFactor = 3, kLimitExtraS = 30;
-// Of the default's steps; a run with fewer did not do the job's work.
+// Is the share of the default's steps that a run needs; one with fewer did not do the job's work.
 constexpr double kEnoughSteps = 0.8;
 constexpr int kMinSteps = 2;
 
@@ -63,7 +63,7 @@ class Rounds {
         return m_longestS > 0 ? kLimitFactor * m_longestS + kLimitExtraS : 0;
     }
 
-    // What the run's trace tells.
+    // Reads what the run's trace tells.
     TunedRun read(const std::string& name, double wallS) const {
         TunedRun tuned;
         tuned.run.name = name;
@@ -82,7 +82,7 @@ class Rounds {
             tuned.failure = steps.empty() ? "the trace holds no steps" : "the trace holds one step to analyse";
             return tuned;
         }
-        std::sort(steps.begin(), steps.end());
+        std::ranges::sort(steps);
         const size_t half = steps.size() / 2;
         tuned.run.stepNs = steps.size() % 2 == 1 ? static_cast<double>(steps[half])
                                                  : static_cast<double>(steps[half - 1] + steps[half]) / 2;
@@ -93,7 +93,7 @@ class Rounds {
     }
 
     TunedRun runOnce(const std::string& name, const TuneCandidate* candidate, const std::string& tunerFile) {
-        const ProcessToStart process{m_plan.command(name, candidate, tunerFile), environmentFor(candidate)};
+        const ProcessToStart process{m_plan.command(name, tunerFile), environmentFor(candidate)};
         const fs::path log = m_plan.folder / (name + ".log");
         const TimedEnd end = runTimed(process, log, limitS());
         if (end.interruptedBy != 0) endLike({0, end.interruptedBy});
@@ -115,8 +115,7 @@ class Rounds {
             if (value)
                 setVariable(environment, name, *value);
             else
-                std::erase_if(environment,
-                              [prefix = name + "="](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
+                unsetVariable(environment, name);
         }
         return environment;
     }
@@ -157,24 +156,30 @@ class Rounds {
                                           round - 1, m_plan.rounds));
             return false;
         }
-        if (round % 2 == 0) std::reverse(order.begin(), order.end());
+        if (round % 2 == 0) std::ranges::reverse(order);
         for (const int which : order)
             if (which < 0 ? !measureDefault(round) : !measureCandidate(round, static_cast<size_t>(which))) return false;
         settle();
         return true;
     }
 
-    bool measureDefault(int round) {
-        TunedRun tuned = runOnce(fmt::format("round{}-default", round), nullptr, {});
+    TunedRun runInRound(int round, const std::string& name, const TuneCandidate* candidate,
+                        const std::string& tunerFile) {
+        TunedRun tuned = runOnce(fmt::format("round{}-{}", round, name), candidate, tunerFile);
         if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps)
             tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
+        tuned.run.round = round;
+        return tuned;
+    }
+
+    bool measureDefault(int round) {
+        const TunedRun tuned = runInRound(round, "default", nullptr, {});
         if (!tuned.failure.empty()) {
             if (m_result.standard.size() < 2) refuse(tuned, fmt::format("round{}-default", round));
             m_notes.push_back(fmt::format("The job without any change failed in round {}: {}.", round, tuned.failure));
             return false;
         }
         m_longestS = std::max(m_longestS, tuned.run.wallS);
-        tuned.run.round = round;
         m_console.note(fmt::format("round {}: {:<12} default", round, text::durationText(tuned.run.stepNs)));
         m_result.standard.push_back(tuned.run);
         return true;
@@ -187,16 +192,13 @@ class Rounds {
             tunerFile = (m_plan.folder / fmt::format("candidate{}.csv", index + 1)).string();
             text::writeOutputFile(recommend::formatTunerCsv(measured.candidate.tunerRows), tunerFile);
         }
-        TunedRun tuned = runOnce(fmt::format("round{}-candidate{}", round, index + 1), &measured.candidate, tunerFile);
-        if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps)
-            tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
+        const TunedRun tuned = runInRound(round, fmt::format("candidate{}", index + 1), &measured.candidate, tunerFile);
         if (!tuned.failure.empty()) {
             measured.failure = tuned.failure;
             m_console.warning(
                 fmt::format("round {}: {} is dropped: {}", round, measured.candidate.name, tuned.failure));
             return true;
         }
-        tuned.run.round = round;
         m_console.note(
             fmt::format("round {}: {:<12} {}", round, text::durationText(tuned.run.stepNs), measured.candidate.name));
         measured.runs.push_back(tuned.run);
@@ -204,7 +206,7 @@ class Rounds {
         return true;
     }
 
-    // What is slower for certain costs no more time.
+    // Drops what is slower for certain: it costs no more time.
     void settle() {
         recommend::judge(m_result);
         for (size_t i = 0; i < m_result.candidates.size(); ++i)

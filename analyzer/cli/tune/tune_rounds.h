@@ -19,11 +19,8 @@ struct TunePlan {
     int rounds = 5;
     double budgetS = 0;  // 0: none
     double limitS = 0;   // of one run; 0: derived from the default's
-    // The command of one run into a folder (relative to `folder`), with a candidate's settings or, null, without.
-    // `tunerFile` is empty without rows.
-    std::function<std::vector<std::string>(const std::string& run, const recommend::TuneCandidate* candidate,
-                                           const std::string& tunerFile)>
-        command;
+    // The command of one run into a folder (relative to `folder`); `tunerFile` is empty without rows.
+    std::function<std::vector<std::string>(const std::string& run, const std::string& tunerFile)> command;
 };
 
 // A run as measured.

@@ -5,8 +5,8 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
-#include "analyzer/cli/job/collect_step.h"
-#include "analyzer/cli/job/timed_job.h"
+#include "analyzer/cli/job/child_program.h"
+#include "analyzer/cli/job/run_input.h"
 #include "analyzer/recommend/collective_sweep.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTimes = 22;  // the first two of a kind do not count
 constexpr size_t kMaxSizes = 12;
-constexpr double kLimitFactor = 10, kLimitExtraS = 60;  // some choices are far slower by nature
+constexpr double kSweepLimitFactor = 10, kSweepLimitExtraS = 60;  // some choices are far slower by nature
 
 fs::path collectivesProgram() {
     const fs::path program = findInstallLayout().workload.parent_path() / "rankscope-collectives";
@@ -49,7 +49,7 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
         if (end.interruptedBy != 0) endLike({0, end.interruptedBy});
         if (end.overTime) return fmt::format("no end within {:.0f} s; its output is in {}", limitS, log.string());
         if (end.end.failed()) return fmt::format("it failed; its output is in {}", log.string());
-        if (request.limitS <= 0 && name == "default") limitS = kLimitFactor * end.wallS + kLimitExtraS;
+        if (request.limitS <= 0 && name == "default") limitS = kSweepLimitFactor * end.wallS + kSweepLimitExtraS;
         if (!fs::exists(run / "trace.db")) return "nothing was recorded";
         recommend::addSweptTimes(run / "trace.db", times);
         return {};

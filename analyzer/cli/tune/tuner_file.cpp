@@ -3,34 +3,31 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/file_places.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr size_t kMostTold = 10;
 constexpr uintmax_t kMostBytes = 256 * 1024;  // what the plugin reads
 
-std::string readAll(const std::filesystem::path& file) {
+std::string readAll(const fs::path& file) {
     std::error_code error;
-    if (!std::filesystem::is_regular_file(file, error))
+    if (!fs::is_regular_file(file, error))
         throw VerbError(kExitInput, fmt::format("there is no tuner file {}", file.string()));
-    if (std::filesystem::file_size(file, error) > kMostBytes)
+    if (fs::file_size(file, error) > kMostBytes)
         throw VerbError(kExitInput,
                         fmt::format("{} is larger than {} KiB: not a tuner file", file.string(), kMostBytes / 1024));
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
-    return text.str();
+    return readFile(file);
 }
 
 }  // namespace
 
-std::vector<recommend::TunerRow> readTunerFile(const std::filesystem::path& file) {
+std::vector<recommend::TunerRow> readTunerFile(const fs::path& file) {
     auto [rows, problems] = recommend::parseTunerCsv(readAll(file));
     if (problems.empty()) return rows;
     std::string told;
@@ -47,7 +44,7 @@ std::vector<recommend::TunerRow> readTunerFile(const std::filesystem::path& file
                     problems.size() == 1 ? first.hint : "docs/tuner-csv.md tells what a row may hold");
 }
 
-std::string tunerNote(const std::filesystem::path& file, const std::vector<recommend::TunerRow>& rows,
+std::string tunerNote(const fs::path& file, const std::vector<recommend::TunerRow>& rows,
                       const Environment& environment) {
     if (rows.empty()) return fmt::format("{} holds no rows: nothing is forced, NCCL's own choice stays", file.string());
     for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"})

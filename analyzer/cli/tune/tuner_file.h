@@ -13,7 +13,7 @@ namespace rankscope::cli {
 // nothing is to be forced. Throws VerbError (exit code 3) that names the file, each wrong line and what to do about it.
 std::vector<recommend::TunerRow> readTunerFile(const std::filesystem::path& file);
 
-// Of a job that is to run with these rows in this environment: that there are none, or that a variable comes before
+// Says of a job that is to run with these rows in this environment that there are none, or that a variable comes before
 // them. Empty: nothing to say.
 std::string tunerNote(const std::filesystem::path& file, const std::vector<recommend::TunerRow>& rows,
                       const Environment& environment);

@@ -7,26 +7,29 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/file_places.h"
 #include "analyzer/compare/comparability.h"
-#include "analyzer/compare/gate.h"
+#include "analyzer/compare/compare.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kKeys = "baseline, threshold.step, resolution.step, fail-on, allow, across";
 
-[[noreturn]] void fail(const std::filesystem::path& file, const toml::node& node, const std::string& what,
+[[noreturn]] void fail(const fs::path& file, const toml::node& node, const std::string& what,
                        const std::string& hint = {}) {
     throw VerbError(kExitInput,
                     text::oneLine(fmt::format("{}, line {}: {}", file.string(), node.source().begin.line, what)), hint);
 }
 
-double shareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
+double shareOf(const fs::path& file, const toml::node& node, const std::string& key) {
     std::optional<double> share;
     if (const auto text = node.value<std::string>(); node.is_string()) share = parseShare(*text);
     if (node.is_number()) share = node.value<double>();  // none: a whole number that no double holds
@@ -36,7 +39,7 @@ double shareOf(const std::filesystem::path& file, const toml::node& node, const 
 }
 
 /// { step = "3%" }
-double stepShareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
+double stepShareOf(const fs::path& file, const toml::node& node, const std::string& key) {
     const toml::table* table = node.as_table();
     if (!table) fail(file, node, fmt::format("{} is no table", key), fmt::format("{}.step = \"3%\"", key));
     std::optional<double> share;
@@ -51,8 +54,7 @@ double stepShareOf(const std::filesystem::path& file, const toml::node& node, co
 }
 
 template <typename Check>
-std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::node& node, const std::string& key,
-                                 Check&& check) {
+std::vector<std::string> wordsOf(const fs::path& file, const toml::node& node, const std::string& key, Check&& check) {
     std::vector<std::string> words;
     const toml::array* array = node.as_array();
     if (!array && !node.is_string()) fail(file, node, fmt::format("{} is neither a text nor a list of texts", key));
@@ -70,13 +72,11 @@ std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::
 
 std::string checkAcross(const std::string& word) {
     const auto& names = compare::acrossNames();
-    if (std::find(names.begin(), names.end(), word) != names.end()) return {};
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    return fmt::format("{} is none of {}", word, all);
+    if (std::ranges::find(names, word) != names.end()) return {};
+    return fmt::format("{} is none of {}", word, text::joined(names));
 }
 
-void readCompareTable(const std::filesystem::path& file, const toml::table& table, CompareConfig& config) {
+void readCompareTable(const fs::path& file, const toml::table& table, CompareConfig& config) {
     for (const auto& [name, node] : table) {
         const std::string key(name.str());
         if (key == "baseline") {
@@ -100,14 +100,6 @@ void readCompareTable(const std::filesystem::path& file, const toml::table& tabl
     }
 }
 
-std::string readSettings(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
-    return text.str();
-}
-
 }  // namespace
 
 std::optional<double> parseShare(const std::string& text) {
@@ -120,9 +112,9 @@ std::optional<double> parseShare(const std::string& text) {
     return rest.empty() ? value : value / 100;
 }
 
-CompareConfig readCompareConfig(const std::filesystem::path& file) {
+CompareConfig readCompareConfig(const fs::path& file) {
     CompareConfig config;
-    const std::string text = readSettings(file);
+    const std::string text = readFile(file);
     try {
         const toml::table root = toml::parse(text, file.string());
         for (const auto& [name, node] : root) {

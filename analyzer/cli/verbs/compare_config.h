@@ -8,7 +8,8 @@
 
 namespace rankscope::cli {
 
-/// What a project wants of `rankscope compare`: table [compare] of rankscope.toml. The command line has the last word.
+/// Holds what a project wants of `rankscope compare`: table [compare] of rankscope.toml. The command line has the last
+/// word.
 struct CompareConfig {
     std::optional<std::string> baseline;  // folder; relative to the file
     std::optional<double> stepThreshold;  // share

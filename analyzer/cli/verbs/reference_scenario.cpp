@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/job/program_output.h"
+#include "analyzer/cli/job/child_program.h"
 #include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::cli {
@@ -49,7 +49,7 @@ std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(layout.scenarios, ignored))
         if (entry.path().extension() == ".json") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 

@@ -9,7 +9,7 @@
 
 namespace rankscope::cli {
 
-// What the workload program says about a scenario file.
+// Holds what the workload program says about a scenario file.
 struct ReferenceScenario {
     std::string name;
     std::string description;

@@ -13,14 +13,17 @@ class App;
 
 namespace rankscope::cli {
 
-// What a verb needs from the command line besides its own options. A verb declares its options on the CLI::App and
-// leaves in `action` what is to be done once the whole command line is known to be right.
+// Holds what a verb needs from the command line besides its own options. A verb declares its options on the CLI::App
+// and leaves in `action` what is to be done once the whole command line is known to be right.
 struct Invocation {
     Console console;
     std::vector<std::string> job;  // the words behind `--`
     bool hasJobMark = false;       // a `--` was given
     std::function<int()> action;   // returns the exit code
 };
+
+// Leaves `action` in the invocation where the command line names this verb.
+void setAction(CLI::App& verb, Invocation& invocation, std::function<int()> action);
 
 void addRunVerb(CLI::App& app, Invocation& invocation);
 void addCollectVerb(CLI::App& app, Invocation& invocation);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/console/output_place.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/text/output_file.h"
 
 namespace rankscope::cli {
 namespace {
@@ -48,10 +45,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     const bool toFile = !options.output.empty();
     std::string text = render(report, options, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
-    if (toFile)
-        text::writeOutputFile(text, options.output);
-    else
-        console.result(text);
+    giveResult(text, options.output, console);
     if (options.format == "text" && !toFile) return kExitOk;  // a report for people ends by the next command itself
     console.next(report.findings.empty() ? "rankscope explain" : "rankscope explain " + report.findings.front().id);
     return kExitOk;
@@ -63,16 +57,13 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<AnalyzeVerbOptions>();
     auto* verb = app.add_subcommand(
         "analyze", "Steps, breakdown, efficiencies and findings of a run; findings are kept in trace.db too");
-    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
-    verb->add_option("--format", options->format, "text, json, md, or html: one page without anything beside it")
-        ->check(CLI::IsMember({"text", "json", "md", "html"}))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the report; stdout when left out")->type_name("FILE");
+    addRunOption(*verb, options->run);
+    addFormatOption(*verb, options->format, {"text", "json", "md", "html"},
+                    "text, json, md, or html: one page without anything beside it");
+    addOutputOption(*verb, options->output, "File for the report");
     addLinkOptions(*verb, options->links);
-    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return analyze(*options, invocation.console); };
-    });
+    addWorkersOption(*verb, options->workers);
+    setAction(*verb, invocation, [options, &invocation] { return analyze(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/summary_file.h"
@@ -17,6 +17,9 @@
 #include "analyzer/text/units.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kDefaultFolder = "rankscope-baseline";
@@ -47,13 +50,13 @@ void refuseRunFolder(const std::string& folder) {
                         fmt::format("--dir {} or another folder of its own", kDefaultFolder));
 }
 
-/// What is there and is no folder, or cannot be read.
+/// Refuses what is there and is no folder, or cannot be read.
 void refuseObstacle(const std::string& folder) {
     constexpr const char* kHint = "--dir names the folder of a baseline";
     if (const std::string obstacle = obstacleAt(folder); !obstacle.empty())
         throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), kHint);
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(folder, ignored))
+    if (fs::is_regular_file(folder, ignored))
         throw VerbError(kExitInput, fmt::format("{} is no folder", folder), kHint);
 }
 
@@ -73,10 +76,9 @@ int save(const BaselineOptions& options, const Console& console) {
         if (const std::string unfinished = compare::unfinishedText(run); !unfinished.empty())
             console.warning(
                 text::oneLine(fmt::format("{} did not finish, and is a poor baseline: {}", run.name, unfinished)));
-        const std::filesystem::path file = compare::saveToBaseline(run, options.folder);
-        console.note(
-            text::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
-                                      text::bytesText(static_cast<double>(std::filesystem::file_size(file))))));
+        const fs::path file = compare::saveToBaseline(run, options.folder);
+        console.note(text::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
+                                               text::bytesText(static_cast<double>(fs::file_size(file))))));
     }
     console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
     return kExitOk;
@@ -85,7 +87,7 @@ int save(const BaselineOptions& options, const Console& console) {
 void requireFolder(const std::string& folder) {
     refuseRunFolder(folder);
     std::error_code ignored;
-    if (std::filesystem::is_directory(folder, ignored)) return;
+    if (fs::is_directory(folder, ignored)) return;
     refuseObstacle(folder);
     throw VerbError(kExitInput, fmt::format("there is no folder {}", text::oneLine(folder)),
                     fmt::format("rankscope baseline save RUN --dir {}", text::shellWord(folder)));
@@ -96,7 +98,7 @@ int list(const BaselineOptions& options, const Console& console) {
     const std::vector<compare::RunSummary> runs = readSummaries({options.folder}, options.workers, console);
     std::string text;
     for (const compare::RunSummary& run : runs)
-        text += fmt::format("{}  {}\n", text::oneLine(std::filesystem::path(run.file).stem().string()), describe(run));
+        text += fmt::format("{}  {}\n", text::oneLine(fs::path(run.file).stem().string()), describe(run));
     if (runs.empty()) console.note(text::oneLine(options.folder) + " holds no run yet");
     console.result(text);
     console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
@@ -125,7 +127,7 @@ int show(const BaselineOptions& options, const Console& console) {
 
 int prune(const BaselineOptions& options, const Console& console) {
     requireFolder(options.folder);
-    for (const std::filesystem::path& file : compare::pruneBaseline(options.folder, static_cast<size_t>(options.keep)))
+    for (const fs::path& file : compare::pruneBaseline(options.folder, static_cast<size_t>(options.keep)))
         console.note("removed " + text::oneLine(file.string()));
     console.next(fmt::format("rankscope baseline list --dir {}", text::shellWord(options.folder)));
     return kExitOk;
@@ -137,14 +139,12 @@ CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const
                  const std::shared_ptr<BaselineOptions>& options, Act act) {
     auto* sub = verb.add_subcommand(name, description);
     sub->add_option("-d,--dir", options->folder, "Folder of the baseline")->type_name("DIR")->capture_default_str();
-    sub->callback([options, act, &invocation] {
-        invocation.action = [options, act, &invocation] {
-            try {
-                return act(*options, invocation.console);
-            } catch (const compare::SummaryError& error) {
-                throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
-            }
-        };
+    setAction(*sub, invocation, [options, act, &invocation] {
+        try {
+            return act(*options, invocation.console);
+        } catch (const compare::SummaryError& error) {
+            throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
+        }
     });
     return sub;
 }
@@ -159,7 +159,7 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     auto* saving = addAct(*verb, invocation, "save", "Add runs to a baseline", options, save);
     saving->add_option("NAME", options->names, "Runs: names, run directories, .db files, or summaries")->required();
     saving->add_option("--label", options->label, "What the runs are of: a commit, a version")->type_name("TEXT");
-    saving->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
+    addWorkersOption(*saving, options->workers);
     addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
     addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)
         ->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");

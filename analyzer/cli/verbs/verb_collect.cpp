@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/plain_text.h"
@@ -28,9 +27,7 @@ int collect(const std::vector<std::string>& runs, const std::string& links, cons
     std::vector<std::filesystem::path> otherHosts;
     for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);
     const Collected collected = collectRun(input, otherHosts, links);
-    if (collected.recordedNothing)
-        throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", run),
-                        "`rankscope doctor` tells what this machine can record");
+    requireRecorded(collected, run);
     console.note(fmt::format("{}: {}", run, collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
     console.next(fmt::format("rankscope analyze {}", text::shellWord(run)));
@@ -48,9 +45,7 @@ void addCollectVerb(CLI::App& app, Invocation& invocation) {
                      "Run name or run directory; further ones are the same job's on hosts without a shared file system")
         ->required();
     addLinksOption(*verb, *links);
-    verb->callback([runs, links, &invocation] {
-        invocation.action = [runs, links, &invocation] { return collect(*runs, *links, invocation.console); };
-    });
+    setAction(*verb, invocation, [runs, links, &invocation] { return collect(*runs, *links, invocation.console); });
 }
 
 }  // namespace rankscope::cli

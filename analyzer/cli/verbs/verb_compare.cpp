@@ -2,25 +2,62 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/obstacle.h"
-#include "analyzer/cli/console/output_place.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/compare_config.h"
-#include "analyzer/cli/verbs/comparison_formats.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
+#include "analyzer/compare/renderers.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kConfig = "rankscope.toml";
+
+struct Format {
+    std::string_view name;
+    std::string (*render)(const compare::Comparison&);
+};
+
+// Text is not among them: it has colours where it goes to a terminal.
+constexpr std::array<Format, 8> kOthers{{{"json", compare::renderComparisonJson},
+                                         {"md", compare::renderComparisonMarkdown},
+                                         {"junit", compare::renderComparisonJunit},
+                                         {"sarif", compare::renderComparisonSarif},
+                                         {"github", compare::renderComparisonAnnotations},
+                                         {"benchmark", compare::renderComparisonBenchmark},
+                                         {"openmetrics", compare::renderComparisonOpenMetrics},
+                                         {"html", compare::renderComparisonHtml}}};
+
+const std::vector<std::string>& comparisonFormats() {
+    static const std::vector<std::string> kNames = [] {
+        std::vector<std::string> names{"text"};
+        for (const Format& format : kOthers) names.emplace_back(format.name);
+        return names;
+    }();
+    return kNames;
+}
+
+std::string renderComparison(const compare::Comparison& comparison, const std::string& format, bool colour) {
+    for (const Format& other : kOthers)
+        if (other.name == format) return other.render(comparison);
+    return compare::renderComparisonText(comparison, colour);
+}
 
 struct CompareVerbOptions {
     std::vector<std::string> names, base, now;
@@ -33,7 +70,7 @@ struct CompareVerbOptions {
     unsigned workers = 0;
 };
 
-/// Which runs stand on which side.
+/// Tells which runs stand on which side.
 struct Sides {
     std::vector<std::string> base, now;
     std::string baseline;  // the folder the base is taken from; empty: named runs
@@ -67,7 +104,7 @@ Sides sidesOf(const CompareVerbOptions& options, const CompareConfig& config) {
 
 /// "step=3%", or "3%".
 double stepShare(const std::string& text, const char* option) {
-    const std::string value = text.rfind("step=", 0) == 0 ? text.substr(5) : text;
+    const std::string value = text.starts_with("step=") ? text.substr(5) : text;
     const auto share = parseShare(value);
     if (!share || *share > 1)
         throw VerbError(kExitUsage, fmt::format("{} {}: no share of the step from 0% to 100%", option, text),
@@ -78,8 +115,8 @@ double stepShare(const std::string& text, const char* option) {
 CompareConfig configOf(const CompareVerbOptions& options) {
     if (!options.config.empty()) return readCompareConfig(options.config);
     std::error_code ignored;
-    if (std::filesystem::symlink_status(kConfig, ignored).type() == std::filesystem::file_type::not_found) return {};
-    const std::string obstacle = std::filesystem::is_directory(kConfig, ignored) ? "is a folder" : obstacleAt(kConfig);
+    if (fs::symlink_status(kConfig, ignored).type() == fs::file_type::not_found) return {};
+    const std::string obstacle = fs::is_directory(kConfig, ignored) ? "is a folder" : obstacleAt(kConfig);
     if (!obstacle.empty())
         throw VerbError(kExitInput, fmt::format("{} {}", kConfig, obstacle),
                         "--config FILE reads settings from another place");  // without them the gate would be another
@@ -108,7 +145,7 @@ std::pair<std::string, std::string> splitWrite(const std::string& text) {
         throw VerbError(kExitUsage, fmt::format("--write {}: no FORMAT=FILE", text), "--write json=compare.json");
     const std::string format = text.substr(0, equal);
     const auto& formats = comparisonFormats();
-    if (std::find(formats.begin(), formats.end(), format) == formats.end())
+    if (std::ranges::find(formats, format) == formats.end())
         throw VerbError(kExitUsage, fmt::format("--write {}: no format is called {}", text, format));
     return {format, text.substr(equal + 1)};
 }
@@ -124,14 +161,13 @@ std::vector<std::string> outputsOf(const CompareVerbOptions& options,
     return outputs;
 }
 
-/// Runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no missing one:
-/// the gate would pass for ever.
+/// Returns the runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no
+/// missing one: the gate would pass for ever.
 std::vector<std::string> baseOf(const Sides& sides) {
     if (sides.baseline.empty()) return sides.base;
     std::error_code error;
     const bool isMissing =
-        std::filesystem::status(sides.baseline, error).type() == std::filesystem::file_type::not_found &&
-        error != std::errc::not_a_directory;
+        fs::status(sides.baseline, error).type() == fs::file_type::not_found && error != std::errc::not_a_directory;
     return isMissing ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
 }
 
@@ -160,10 +196,7 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     for (const auto& [format, file] : files) text::writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
     const std::string text = renderComparison(comparison, options.format, !toFile && console.colorOnStdout());
-    if (toFile)
-        text::writeOutputFile(text, options.output);
-    else
-        console.result(text);
+    giveResult(text, options.output, console);
     if (comparison.base.runs.empty())
         console.next(fmt::format("rankscope baseline save {} --dir {}", text::shellWord(sides.now.front()),
                                  sides.baseline.empty() ? "DIR" : text::shellWord(sides.baseline)));
@@ -221,22 +254,18 @@ void addCompareVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--config", options->config, "Settings; ./rankscope.toml when left out")
         ->type_name("FILE")
         ->check(CLI::ExistingFile);
-    verb->add_option("--format", options->format, "Format of the result")
-        ->check(CLI::IsMember(comparisonFormats()))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addFormatOption(*verb, options->format, comparisonFormats(), "Format of the result");
+    addOutputOption(*verb, options->output, "File for the result");
     verb->add_option("--write", options->write, "Also write the result in that format; may be repeated")
         ->type_name("FORMAT=FILE")
         ->allow_extra_args(false);
-    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] {
-            try {
-                return compare(*options, invocation.console);
-            } catch (const compare::CompareError& error) {
-                throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
-            }
-        };
+    addWorkersOption(*verb, options->workers);
+    setAction(*verb, invocation, [options, &invocation] {
+        try {
+            return compare(*options, invocation.console);
+        } catch (const compare::CompareError& error) {
+            throw VerbError(kExitInput, text::oneLine(error.what()), error.hint());
+        }
     });
 }
 

@@ -56,9 +56,7 @@ void addExplainVerb(CLI::App& app, Invocation& invocation) {
         app.add_subcommand("explain", "A diagnosis of the catalogue: definition, thresholds, false positives, fix");
     verb->add_option("ID", *id, "For example RS301; all are listed when left out");
     verb->add_flag("--all", *all, "The whole catalogue");
-    verb->callback([id, all, &invocation] {
-        invocation.action = [id, all, &invocation] { return explain(*id, *all, invocation.console); };
-    });
+    setAction(*verb, invocation, [id, all, &invocation] { return explain(*id, *all, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -7,11 +7,11 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/output_place.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/export/export_formats.h"
+#include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
@@ -47,7 +47,7 @@ std::vector<std::pair<int, int>> numberRanges(const std::string& text, const cha
     return ranges;
 }
 
-/// What is asked for and is in the run. Throws VerbError (exit code 2 or 3).
+/// Selects what is asked for and is in the run. Throws VerbError (exit code 2 or 3).
 exports::ExportSelection selectionOf(const ExportVerbOptions& options, store::TraceReader& trace) {
     exports::ExportSelection selection;
     if (!options.ranks.empty()) {
@@ -98,7 +98,7 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ExportVerbOptions>();
     auto* verb =
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
-    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    addRunOption(*verb, options->run);
     verb->add_option("--to", options->format,
                      "perfetto or chrome (trace event JSON, which both open), or csv (one line per event)")
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
@@ -106,9 +106,7 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->output, "File to write; - is stdout")->type_name("FILE")->required();
     verb->add_option("--ranks", options->ranks, "These ranks only, as 0-3,8")->type_name("LIST");
     verb->add_option("--steps", options->steps, "What begins in these steps only, as 10-12")->type_name("A-B");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return exportRun(*options, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return exportRun(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

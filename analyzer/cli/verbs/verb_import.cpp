@@ -9,15 +9,19 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/job/leftovers.h"
+#include "analyzer/cli/console/options.h"
+#include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/importers/import.h"
 #include "collector/importers/import_error.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 struct ImportVerbOptions {
@@ -28,16 +32,16 @@ struct ImportVerbOptions {
 };
 
 // A folder stands for the files in it, as profilers leave one per rank.
-std::vector<std::filesystem::path> expandFolders(const std::vector<std::string>& given) {
-    std::vector<std::filesystem::path> files;
+std::vector<fs::path> expandFolders(const std::vector<std::string>& given) {
+    std::vector<fs::path> files;
     for (const auto& name : given) {
-        if (!std::filesystem::exists(name)) throw VerbError(kExitInput, fmt::format("there is no file {}", name));
-        if (!std::filesystem::is_directory(name)) {
+        if (!fs::exists(name)) throw VerbError(kExitInput, fmt::format("there is no file {}", name));
+        if (!fs::is_directory(name)) {
             files.emplace_back(name);
             continue;
         }
         const size_t before = files.size();
-        for (const auto& entry : std::filesystem::directory_iterator(name))
+        for (const auto& entry : fs::directory_iterator(name))
             if (entry.is_regular_file() && (entry.path().extension() == ".json" || entry.path().extension() == ".gz"))
                 files.push_back(entry.path());
         std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
@@ -48,21 +52,21 @@ std::vector<std::filesystem::path> expandFolders(const std::vector<std::string>&
 }
 
 void refuseToOverwrite(const ImportVerbOptions& options) {
-    const std::filesystem::path output = options.output;
+    const fs::path output = options.output;
     if (isRunDirectory(output))
         throw VerbError(kExitInput, fmt::format("{} holds a recorded run", options.output),
                         "choose another name with -o");
     std::error_code ignored;
     if (output.empty()) throw VerbError(kExitUsage, "-o: the name is empty");
-    if (std::filesystem::exists(output, ignored) && !std::filesystem::is_directory(output, ignored))
+    if (fs::exists(output, ignored) && !fs::is_directory(output, ignored))
         throw VerbError(kExitInput, fmt::format("{} exists and is not a folder", options.output),
                         "choose another name with -o");
     removeLeftovers(output / "trace.db");
-    if (!std::filesystem::exists(output / "trace.db", ignored) && std::filesystem::is_directory(output, ignored) &&
-        !std::filesystem::is_empty(output, ignored))
+    if (!fs::exists(output / "trace.db", ignored) && fs::is_directory(output, ignored) &&
+        !fs::is_empty(output, ignored))
         throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", options.output),
                         "choose another name with -o");
-    if (!options.force && std::filesystem::exists(output / "trace.db"))
+    if (!options.force && fs::exists(output / "trace.db"))
         throw VerbError(kExitInput, fmt::format("{} holds an earlier import", options.output),
                         "add --force to replace it, or choose another name with -o");
 }
@@ -74,7 +78,7 @@ int import(const ImportVerbOptions& options, const Console& console) {
     settings.links = options.links.empty() ? linksOfEnvironment() : options.links;
     const bool onTerminal = isatty(STDERR_FILENO);
     if (onTerminal)
-        settings.progress = [](const std::filesystem::path& file, size_t done, size_t of) {
+        settings.progress = [](const fs::path& file, size_t done, size_t of) {
             std::fprintf(stderr, "\r\033[Kread %zu of %zu: %s", done, of, file.filename().c_str());
         };
     collector::ImportResult result;
@@ -85,8 +89,8 @@ int import(const ImportVerbOptions& options, const Console& console) {
     }
     if (onTerminal) std::fputs("\r\033[K", stderr);
     console.note(
-        fmt::format("{}: {} rank{} from {} ({} events, {} kernels{})", options.output, result.ranks.size(),
-                    result.ranks.size() == 1 ? "" : "s", result.source, result.events, result.kernels,
+        fmt::format("{}: {} from {} ({} events, {} kernels{})", options.output,
+                    text::countedText(result.ranks.size(), "rank"), result.source, result.events, result.kernels,
                     result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
     console.next(fmt::format("rankscope analyze {}", text::shellWord(options.output)));
     return kExitOk;
@@ -102,9 +106,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
     addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return import(*options, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return import(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -6,13 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/console/output_place.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/recommend.h"
@@ -41,14 +39,13 @@ std::string render(const recommend::Advice& advice, const std::string& format, b
     return recommend::renderAdviceText(advice, color);
 }
 
-// What a file without a setting means to whoever uses it; empty where there are some.
+// Says what a file without a setting means to whoever uses it; empty where there are some.
 std::string nothingIn(const recommend::Advice& advice, const std::string& format) {
     using Settings = recommend::Settings;
     const auto any = [&](auto part) {
         const auto has = [&](const recommend::Recommendation& r) { return !(r.settings.*part).empty(); };
-        const bool instead =
-            format == "tuner-csv" && std::any_of(advice.alternatives.begin(), advice.alternatives.end(), has);
-        return instead || std::any_of(advice.recommendations.begin(), advice.recommendations.end(), has);
+        const bool instead = format == "tuner-csv" && std::ranges::any_of(advice.alternatives, has);
+        return instead || std::ranges::any_of(advice.recommendations, has);
     };
     std::string keep;
     if (format == "tuner-csv" && !any(&Settings::tuner)) keep = "no row is advised: NCCL's own choice stays";
@@ -61,7 +58,8 @@ std::string nothingIn(const recommend::Advice& advice, const std::string& format
     return keep.empty() || nothing.empty() ? keep : nothing;
 }
 
-/// One line on stderr that is written over and over, and gone in the end. None with -q, nor where nobody watches.
+/// Writes one line on stderr, which is written over and over, and gone in the end. None with -q, nor where nobody
+/// watches.
 class ProgressLine {
   public:
     explicit ProgressLine(const Console& console) : m_shown(!console.isQuiet() && isatty(STDERR_FILENO)) {}
@@ -114,10 +112,7 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     }();
     const bool toFile = !options.output.empty();
     const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
-    if (toFile)
-        text::writeOutputFile(text, options.output);
-    else
-        console.result(text);
+    giveResult(text, options.output, console);
     if (const std::string kept = nothingIn(advice, options.format); !kept.empty()) console.note(kept);
     if (options.format != "text") return kExitOk;
     for (const char* format : {"env", "tuner-csv", "deepspeed"})
@@ -135,22 +130,19 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("recommend",
                                     "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
                                     "prefetch; what each gains, how sure that is");
-    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    addRunOption(*verb, options->run);
     verb->add_option(
             "--evidence", options->evidence,
             "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")
         ->type_name("FILE")
         ->expected(1)
         ->take_all();
-    verb->add_option("--format", options->format, "text, json, env, tuner-csv, deepspeed or accelerate")
-        ->check(CLI::IsMember({"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"}))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addFormatOption(*verb, options->format, {"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"},
+                    "text, json, env, tuner-csv, deepspeed or accelerate");
+    addOutputOption(*verb, options->output, "File for the result");
     addLinkOptions(*verb, options->links);
-    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return recommend(*options, invocation.console); };
-    });
+    addWorkersOption(*verb, options->workers);
+    setAction(*verb, invocation, [options, &invocation] { return recommend(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

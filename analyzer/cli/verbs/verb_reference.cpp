@@ -8,9 +8,10 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/job_environment.h"
 #include "analyzer/cli/job/recording.h"
 #include "analyzer/cli/job/run_directory.h"
@@ -18,12 +19,13 @@
 #include "analyzer/cli/tune/tuner_file.h"
 #include "analyzer/cli/verbs/reference_scenario.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::cli {
 namespace {
 
-// How long the peers of a dead rank may go on before they are ended: virtual GPUs need a moment to bring what was
-// issued to its end.
+// Limits how long the peers of a dead rank may go on before they are ended: virtual GPUs need a moment to bring what
+// was issued to its end.
 constexpr int kGracePeriodMs = 3000;
 
 struct ReferenceRunOptions {
@@ -35,14 +37,6 @@ struct ReferenceRunOptions {
     bool force = false;
     bool noCollect = false;
 };
-
-std::string readText(const std::filesystem::path& file) {
-    std::ifstream stream(file);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
-    return text.str();
-}
 
 void writeText(const std::filesystem::path& file, const std::string& text) {
     std::ofstream stream(file);
@@ -76,7 +70,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenario
     const InstallLayout layout = findInstallLayout();
     const auto file = findScenario(layout, options.scenario);
-    const std::string text = options.fixed ? fixedScenario(layout, file) : readText(file);
+    const std::string text = options.fixed ? fixedScenario(layout, file) : readFile(file);
     const ReferenceScenario scenario = checkScenario(layout, file);
 
     const auto rows = options.tuner.empty() ? std::vector<recommend::TunerRow>{} : readTunerFile(options.tuner);
@@ -112,8 +106,8 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     // The overrides may change the size of the job.
     const ReferenceScenario started = options.fixed ? checkScenario(layout, settings.scenario) : scenario;
 
-    console.note(fmt::format("{}: {} ranks on {} virtual node{}", scenario.name, started.worldSize, started.nodes,
-                             started.nodes == 1 ? "" : "s"));
+    console.note(fmt::format("{}: {} ranks on {}", scenario.name, started.worldSize,
+                             text::countedText(started.nodes, "virtual node")));
     endLike(
         record({directory, ranksOf(layout, started, settings), path.string(), !options.noCollect, kGracePeriodMs, true},
                console));
@@ -125,7 +119,7 @@ int list(const std::string& format, const Console& console) {
     std::string text;
     for (const auto& file : builtInScenarios(layout)) {
         const ReferenceScenario scenario = checkScenario(layout, file);
-        const nlohmann::json source = nlohmann::json::parse(readText(file), nullptr, false);
+        const nlohmann::json source = nlohmann::json::parse(readFile(file), nullptr, false);
         const nlohmann::json expected =
             source.is_object() ? source.value("expect", nlohmann::json::array()) : nlohmann::json::array();
         entries.push_back({{"name", file.stem().string()},
@@ -165,9 +159,7 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
         ->capture_default_str();
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
-    run->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return runScenario(*options, invocation.console); };
-    });
+    setAction(*run, invocation, [options, &invocation] { return runScenario(*options, invocation.console); });
 
 #ifdef RANKSCOPE_HAVE_SCORE
     addReferenceScoreVerb(*verb, invocation);
@@ -175,12 +167,8 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
 
     auto format = std::make_shared<std::string>("text");
     auto* names = verb->add_subcommand("list", "Name the built-in scenarios");
-    names->add_option("--format", *format, "text or json")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->capture_default_str();
-    names->callback([format, &invocation] {
-        invocation.action = [format, &invocation] { return list(*format, invocation.console); };
-    });
+    addFormatOption(*names, *format, {"text", "json"}, "text or json");
+    setAction(*names, invocation, [format, &invocation] { return list(*format, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -7,9 +7,10 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/install_layout.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/text/output_file.h"
 #include "reference/score/compare_score.h"
 #include "reference/score/score.h"
 
@@ -49,13 +50,6 @@ std::string checkRequirement(const std::string& text) {
         return error.what();
     }
     return {};
-}
-
-void giveResult(const std::string& text, const std::string& file, const Console& console) {
-    if (file.empty())
-        console.result(text);
-    else
-        text::writeOutputFile(text, file);
 }
 
 /// An option that the suite does not know would be ignored: whoever gives it believes otherwise.
@@ -161,10 +155,8 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
         ->type_name("PATTERN")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->add_option("--format", options->format, "text, json or md")
-        ->check(CLI::IsMember({"text", "json", "md"}))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addFormatOption(*verb, options->format, {"text", "json", "md"}, "text, json or md");
+    addOutputOption(*verb, options->output, "File for the result");
     verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")
         ->type_name("SHARES")
         ->check(checkRequirement);
@@ -200,15 +192,13 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
         ->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
-    verb->callback([options, verb, &invocation] {
-        invocation.action = [options, verb, &invocation] {
-            refuseForeignOptions(*verb, *options);
-            try {
-                return run(*options, invocation.console);
-            } catch (const score::ScoreError& error) {
-                throw VerbError(kExitInput, error.what());
-            }
-        };
+    setAction(*verb, invocation, [options, verb, &invocation] {
+        refuseForeignOptions(*verb, *options);
+        try {
+            return run(*options, invocation.console);
+        } catch (const score::ScoreError& error) {
+            throw VerbError(kExitInput, error.what());
+        }
     });
 }
 

@@ -2,18 +2,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <regex>
+#include <stdexcept>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/console/units.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/job_environment.h"
-#include "analyzer/cli/job/launcher_hints.h"
-#include "analyzer/cli/job/node_job.h"
-#include "analyzer/cli/job/rank_variables.h"
+#include "analyzer/cli/job/launcher.h"
 #include "analyzer/cli/job/recording.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/job/run_name.h"
@@ -65,6 +65,37 @@ std::string checkSeconds(const std::string& text, bool mayBeZero) {
     const double value = std::strtod(text.c_str(), &end);
     if (!text.empty() && *end == '\0' && std::isfinite(value) && (value > 0 || (mayBeZero && value == 0))) return {};
     return fmt::format("'{}' is no time: write seconds, {}", text, mayBeZero ? "0 or more" : "more than 0");
+}
+
+// "500M", "2GiB", "1.5g", "4096": binary multiples for K, M, G and T with or without "iB"/"B". Throws
+// std::invalid_argument.
+int64_t parseBytes(std::string_view text) {
+    const std::string complaint = fmt::format("'{}' is not a size: write for example 500M or 2GiB", text);
+    const std::string owned(text);
+    size_t used = 0;
+    double number = 0;
+    try {
+        number = std::stod(owned, &used);
+    } catch (const std::exception&) {
+        throw std::invalid_argument(complaint);
+    }
+    std::string unit;
+    for (char c : owned.substr(used))
+        if (!std::isspace(static_cast<unsigned char>(c)))
+            unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    constexpr std::string_view kMultiples = "kmgt";
+    double factor = 1;
+    if (!unit.empty() && unit != "b") {
+        const size_t power = kMultiples.find(unit[0]);
+        const std::string rest = unit.substr(1);
+        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib"))
+            throw std::invalid_argument(complaint);
+        factor = std::pow(1024.0, static_cast<double>(power + 1));
+    }
+    const double bytes = number * factor;
+    if (!(bytes >= 1) || bytes >= static_cast<double>(std::numeric_limits<int64_t>::max()))
+        throw std::invalid_argument(complaint);
+    return static_cast<int64_t>(bytes);
 }
 
 std::string checkSize(const std::string& text) {
@@ -136,9 +167,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     JobSettings settings = settingsOf(options, tunerRows);
     // What can be known to fail is said before anything is created.
     const Environment looked = prepareEnvironment(layout, settings);
-    if (findCommand(command.front(), looked).empty())
-        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound),
-                        fmt::format("{}: command not found", command.front()));
+    requireCommand(command.front(), looked);
 
     const bool devices = ("," + options.trace + ",").find(",cuda,") != std::string::npos;
     if (!devices && !console.isQuiet() && (!outside || outside->rank == 0))
@@ -219,9 +248,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return run(*options, invocation.job, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return run(*options, invocation.job, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
+#include "analyzer/cli/console/install_layout.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/job_environment.h"
-#include "analyzer/cli/job/launcher_hints.h"
-#include "analyzer/cli/job/rank_variables.h"
+#include "analyzer/cli/job/launcher.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/cli/tune/candidate_sources.h"
 #include "analyzer/cli/tune/tune_rounds.h"
@@ -40,11 +40,7 @@ struct TuneOptions {
     bool virtualGpus = false, force = false;
 };
 
-std::string ownBinary() {
-    return fs::read_symlink("/proc/self/exe").string();
-}
-
-// Ranks on other hosts would not get what the candidates set.
+// Refuses launchers whose ranks on other hosts would not get what the candidates set.
 void refuseUnforwarded(const std::vector<std::string>& job, const std::vector<TuneCandidate>& candidates) {
     JobSettings settings;
     std::vector<std::string> names = preparedVariables(settings);
@@ -68,7 +64,7 @@ void emptyTuning(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         for (const char* ours : {"probe", "round", "candidate", "winner.", "tune.json", "plan.txt", "sweep"})
-            if (name.rfind(ours, 0) == 0) fs::remove_all(entry.path());
+            if (name.starts_with(ours)) fs::remove_all(entry.path());
     }
 }
 
@@ -91,15 +87,10 @@ fs::path makeFolder(const TuneOptions& options) {
     return folder;
 }
 
-// What all runs have; the candidates' settings go over it.
+// Returns what all runs have; the candidates' settings go over it.
 Environment environmentOf(const TuneOptions& options) {
     Environment environment = currentEnvironment();
-    for (const std::string& variable : options.environment) {
-        const size_t equals = variable.find('=');
-        if (equals == std::string::npos || equals == 0)
-            throw VerbError(kExitUsage, fmt::format("--env {}: write NAME=VALUE", variable));
-        setVariable(environment, variable.substr(0, equals), variable.substr(equals + 1));
-    }
+    setVariables(environment, options.environment);
     return environment;
 }
 
@@ -111,7 +102,7 @@ std::string escapedName(const fs::path& path) {
 
 std::vector<std::string> commandOf(const TuneOptions& options, const std::vector<std::string>& job, const fs::path& run,
                                    const std::string& tunerFile) {
-    std::vector<std::string> command = {ownBinary(), "-q"};
+    std::vector<std::string> command = {ownProgram().string(), "-q"};
     if (!options.reference.empty()) {
         command.insert(command.end(), {"reference", "run", options.reference, "-o", escapedName(run)});
     } else {
@@ -168,9 +159,7 @@ int sweep(const TuneOptions& options, const std::vector<std::string>& launcher, 
     refuseUnforwarded(launcher, {anyRows});
     SweepRequest request;
     request.environment = environmentOf(options);
-    if (findCommand(launcher.front(), request.environment).empty())
-        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound),
-                        fmt::format("{}: command not found", launcher.front()));
+    requireCommand(launcher.front(), request.environment);
     request.trace = options.sweep;
     request.folder = makeFolder(options);
     request.limitS = options.limitS;
@@ -208,8 +197,7 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
         return kExitOk;
     }
     refuseUnforwarded(job, candidates);
-    if (!job.empty() && findCommand(job.front(), currentEnvironment()).empty())
-        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", job.front()));
+    if (!job.empty()) requireCommand(job.front(), currentEnvironment());
     const Environment environment = environmentOf(options);
     const fs::path folder = makeFolder(options);
 
@@ -227,14 +215,14 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
     plan.environment = environment;
     plan.budgetS = options.budgetS;
     plan.limitS = options.limitS;
-    plan.command = [&](const std::string& run, const TuneCandidate*, const std::string& tunerFile) {
+    plan.command = [&](const std::string& run, const std::string& tunerFile) {
         return commandOf(options, job, folder / run, tunerFile);
     };
     measureRounds(plan, report.result, report.notes, console);
     keepWinner(folder, report);
-    const std::string json = recommend::renderTuneJson(report);
-    text::writeOutputFile(json, (folder / "tune.json").string());
-    console.result(options.format == "json" ? json : recommend::renderTuneText(report));
+    const std::string document = recommend::renderTuneJson(report);
+    text::writeOutputFile(document, (folder / "tune.json").string());
+    console.result(options.format == "json" ? document : recommend::renderTuneText(report));
     sayNext(report, console);
     return kExitOk;
 }
@@ -291,9 +279,7 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("PERCENT")
         ->capture_default_str()
         ->check(checkPositive);
-    verb->add_option("--format", options->format, "text or json")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->capture_default_str();
+    addFormatOption(*verb, options->format, {"text", "json"}, "text or json");
     verb->add_option("--env", options->environment, "Set a variable for every run; may be repeated")
         ->type_name("NAME=VALUE")
         ->expected(1)
@@ -307,9 +293,7 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
                      "launcher follows behind --")
         ->type_name("RUN");
     verb->add_flag("--force", options->force, "Replace an earlier tuning of that name");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return tune(*options, invocation.job, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return tune(*options, invocation.job, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -14,8 +14,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
@@ -74,7 +73,7 @@ void analyzeOnDemand(const std::filesystem::path& database, const costs::LinkSou
     throw VerbError(kExitInternal, fmt::format("{} could not be started: {}", program.string(), std::strerror(errno)));
 }
 
-// What the window would refuse, before the run is collected and analysed for it.
+// Refuses what the window would refuse, before the run is collected and analysed for it.
 void refuseFile(const char* option, const std::optional<std::string>& file,
                 std::initializer_list<const char*> endings) {
     if (!file) return;
@@ -134,9 +133,7 @@ void addViewVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("WxH");
     addLinkOptions(*verb, options->links);
     verb->add_flag("--dark", options->dark, "Dark colours");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return view(*options, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return view(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -3,15 +3,14 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/link_options.h"
-#include "analyzer/cli/console/output_place.h"
-#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/what_if.h"
 #include "analyzer/report/analyze.h"
-#include "analyzer/report/what_if_text.h"
+#include "analyzer/report/renderers.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 
@@ -38,20 +37,13 @@ job::Analysis analysisOf(const WhatIfVerbOptions& options, const Console& consol
     return analysis;
 }
 
-void deliver(const std::string& text, const WhatIfVerbOptions& options, const Console& console) {
-    if (options.output.empty())
-        console.result(text);
-    else
-        text::writeOutputFile(text, options.output);
-}
-
 int list(const WhatIfVerbOptions& options, const Console& console) {
     if (!options.changes.empty())
         throw VerbError(kExitUsage, "--list and --change exclude each other",
                         "rankscope whatif NAME --list tells what the run can be asked for");
     if (!options.output.empty()) checkOutput(options.output, {options.run});
-    deliver(options.run.empty() ? edits::listEdits() : edits::listEdits(analysisOf(options, console)), options,
-            console);
+    giveResult(options.run.empty() ? edits::listEdits() : edits::listEdits(analysisOf(options, console)),
+               options.output, console);
     console.next("rankscope whatif " + (options.run.empty() ? std::string("NAME") : text::shellWord(options.run)) +
                  " --change CHANGE");
     return kExitOk;
@@ -74,7 +66,7 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
     } catch (const edits::EditError& error) {
         throw VerbError(kExitUsage, error.what(), error.hint());
     }
-    deliver(text, options, console);
+    giveResult(text, options.output, console);
     console.next("rankscope whatif " + text::shellWord(options.run) + " --list");
     return kExitOk;
 }
@@ -102,14 +94,10 @@ void addWhatIfVerb(CLI::App& app, Invocation& invocation) {
         ->allow_extra_args(false);
     verb->add_flag("--list", options->list,
                    "The changes that run NAME can be asked for, with their syntax; without NAME all there are");
-    verb->add_option("--format", options->format, "text or json")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->capture_default_str();
-    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addFormatOption(*verb, options->format, {"text", "json"}, "text or json");
+    addOutputOption(*verb, options->output, "File for the result");
     addLinkOptions(*verb, options->links);
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] { return act(*options, invocation.console); };
-    });
+    setAction(*verb, invocation, [options, &invocation] { return act(*options, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -4,18 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::report::html {
 namespace {
 
-constexpr double kLeastSpan =
-    1e-6;  // of the values on an axis: what lies closer is one place, and steps of a double would be seen as changes
+// Share of the values on an axis: what lies closer is one place, and steps of a double would be seen as changes.
+constexpr double kLeastSpan = 1e-6;
 constexpr int kMostTicks = 20;
-constexpr double kHalfLetter = 3.5;  // half the width of a letter: names that would pass the right edge end there
+// Half the width of a letter: names that would pass the right edge end there.
+constexpr double kHalfLetter = 3.5;
 
 constexpr double kWidth = 560, kHeight = 240, kLeft = 84, kRight = 14, kTop = 12, kBottom = 44;
 
@@ -52,7 +58,7 @@ std::vector<double> ticksOf(const Scale& scale) {
     return ticks;
 }
 
-struct Extent {
+struct ValueRange {
     double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
     void take(double value) {
         low = std::min(low, value);
@@ -91,6 +97,25 @@ void drawAxes(const Chart& chart, const Scale& x, const Scale& y, std::string& o
         (kTop + kHeight - kBottom) / 2, text::markupText(chart.y.title));
 }
 
+constexpr std::array<std::pair<char, const char*>, 5> kColours{{{overview::kCompute, "compute"},
+                                                                {overview::kMemory, "memory"},
+                                                                {overview::kTransfer, "transfer"},
+                                                                {overview::kWait, "wait"},
+                                                                {overview::kOverlapped, "overlapped"}}};
+
+/// Draws all columns of a letter as one line of dashes; moves are relative, which keeps it short.
+std::string dashes(std::string_view lane, char letter, int y) {
+    std::string path;
+    size_t pen = 0;
+    for (size_t at = lane.find(letter); at != std::string_view::npos;) {
+        const size_t end = std::min(lane.find_first_not_of(letter, at), lane.size());
+        path += path.empty() ? fmt::format("M{} {}h{}", at, y, end - at) : fmt::format("m{} 0h{}", at - pen, end - at);
+        pen = end;
+        at = lane.find(letter, end);
+    }
+    return path;
+}
+
 }  // namespace
 
 std::string stackedBar(const std::vector<Part>& parts, double whole) {
@@ -112,6 +137,19 @@ std::string legend(const std::vector<Part>& parts) {
     for (const Part& part : parts)
         out += fmt::format("<li><i class=\"{}\"></i>{}</li>", part.colour, text::markupText(part.label));
     return out + "</ul>\n";
+}
+
+std::string stepPartsLegend() {
+    return legend({{"compute", "compute"},
+                   {"overlapped", "compute with communication hidden under it"},
+                   {"transfer", "exposed transfer"},
+                   {"wait", "exposed waiting"},
+                   {"memory", "copies"},
+                   {"idle", "idle"}});
+}
+
+std::string millisecondsText(double ns) {
+    return fmt::format("{:g} ms", ns / 1e6);
 }
 
 std::string barChart(std::string_view title, const std::vector<Bar>& bars, double whole) {
@@ -138,7 +176,7 @@ std::string barChart(std::string_view title, const std::vector<Bar>& bars, doubl
 }
 
 std::string drawChart(const Chart& chart) {
-    Extent xs, ys;
+    ValueRange xs, ys;
     const auto take = [&](const Point& point) {
         xs.take(point.x);
         ys.take(point.y);
@@ -177,6 +215,59 @@ std::string drawChart(const Chart& chart) {
                            kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), text::markupText(name));
     }
     return out + "</svg>\n";
+}
+
+std::vector<size_t> chosenLanes(const StepOverview& overview, const std::vector<int>& named) {
+    std::set<size_t> chosen;
+    const size_t all = overview.lanes.size();
+    for (size_t i = 0; i < all && chosen.size() < kMostLanes / 2; ++i)
+        if (all > kMostLanes && std::ranges::count(named, overview.lanes[i].rank) != 0) chosen.insert(i);
+    const size_t wanted = std::min(kMostLanes, all);
+    for (size_t i = 0; i < wanted && chosen.size() < wanted; ++i) chosen.insert(i * all / wanted);
+    for (size_t i = 0; i < all && chosen.size() < wanted; ++i) chosen.insert(i);
+    return {chosen.begin(), chosen.end()};
+}
+
+std::string lanesLegend() {
+    return legend({{"compute", "compute"},
+                   {"transfer", "exposed transfer"},
+                   {"wait", "exposed waiting"},
+                   {"overlapped", "communication hidden under compute"},
+                   {"memory", "copies"},
+                   {"nothing", "idle, or no communication"}});
+}
+
+std::string drawLanes(const StepOverview& overview, const std::vector<int>& named, int64_t spanNs) {
+    const std::vector<size_t> chosen = chosenLanes(overview, named);
+    const auto lengthNs = static_cast<double>(overview.endNs - overview.startNs);
+    const double beside = lengthNs > 0 ? std::max(0.0, static_cast<double>(spanNs) / lengthNs - 1) : 0;
+    std::string out =
+        fmt::format("<div><div class=\"lanes\" style=\"--row:{}px; --beside:{:.4f}fr\" data-length-ns=\"{}\">\n",
+                    chosen.size() <= 16 ? 26 : 14, beside, overview.endNs - overview.startNs);
+    for (const size_t i : chosen) {
+        const OverviewLane& lane = overview.lanes[i];
+        const bool isNamed = std::ranges::count(named, lane.rank) != 0;
+        out += fmt::format(
+            "<span class=\"who{}\">rank {}</span><svg viewBox=\"0 0 {} 20\" preserveAspectRatio=\"none\" role=\"img\" "
+            "aria-label=\"rank {}\">",
+            isNamed ? " named" : "", lane.rank, StepOverview::kColumns, lane.rank);
+        for (const auto& [letter, colour] : kColours) {
+            if (const std::string device = dashes(lane.device, letter, 6); !device.empty())
+                out += fmt::format("<path class=\"{}\" stroke-width=\"11\" d=\"{}\"/>", colour, device);
+            if (const std::string communication = dashes(lane.communication, letter, 16); !communication.empty())
+                out += fmt::format("<path class=\"{}\" stroke-width=\"7\" d=\"{}\"/>", colour, communication);
+        }
+        out += "</svg>\n";
+    }
+    out += "<div class=\"axis\">";
+    for (int tick = 0; tick <= 5; ++tick)
+        out += fmt::format("<span>{}</span>", text::durationText(lengthNs * tick / 5));
+    out += "</div><div class=\"ruler\"></div></div>\n<p class=\"readout\"></p></div>\n";
+    if (chosen.size() < overview.lanes.size())
+        out += fmt::format(
+            "<p class=\"hint\">{} of {} ranks are drawn: those that findings name, and others spread evenly.</p>\n",
+            chosen.size(), overview.lanes.size());
+    return out;
 }
 
 }  // namespace rankscope::report::html

@@ -2,9 +2,12 @@
 // Charts as inline SVG. Labels are text and escaped here; colours are classes of assets/report.css.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "analyzer/report/step_overview.h"
 
 namespace rankscope::report::html {
 
@@ -14,11 +17,14 @@ struct Part {
     double value = 0;
 };
 
-/// Parts side by side, scaled to `whole`; each tells its label when pointed at.
+/// Draws parts side by side, scaled to `whole`; each tells its label when pointed at.
 std::string stackedBar(const std::vector<Part>& parts, double whole);
 
 /// Names the colours.
 std::string legend(const std::vector<Part>& parts);
+
+/// Names the colours of a bar that shows where a step goes.
+std::string stepPartsLegend();
 
 struct Bar {
     std::string label;
@@ -27,7 +33,7 @@ struct Bar {
     std::string colour;
 };
 
-/// Bars from left to right below each other, scaled to `whole` (0: the longest one).
+/// Draws bars from left to right below each other, scaled to `whole` (0: the longest one).
 std::string barChart(std::string_view title, const std::vector<Bar>& bars, double whole = 0);
 
 struct Point {
@@ -55,5 +61,22 @@ struct Chart {
 };
 
 std::string drawChart(const Chart& chart);
+
+/// Labels an axis of times: "12.5 ms".
+std::string millisecondsText(double ns);
+
+/// No more ranks are drawn: those that findings name, and others spread evenly.
+inline constexpr size_t kMostLanes = 64;
+
+/// Names the colours of the lanes.
+std::string lanesLegend();
+
+/// Draws the overview as one row per rank: device above, communication below. `named` are ranks that findings name;
+/// they are marked, and kept where not all can be drawn. `spanNs`: what the width of the page stands for, for several
+/// overviews on one scale; the overview's own length where it is shorter.
+std::string drawLanes(const StepOverview& overview, const std::vector<int>& named, int64_t spanNs = 0);
+
+/// Chooses which lanes are drawn, by index.
+std::vector<size_t> chosenLanes(const StepOverview& overview, const std::vector<int>& named);
 
 }  // namespace rankscope::report::html

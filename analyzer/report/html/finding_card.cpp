@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/html/finding_card.h"
-
 #include <fmt/format.h>
 
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/report/run_text.h"
+#include "analyzer/report/html/report_sections.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 

@@ -3,32 +3,30 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/report/html/assets.h"
+#include <nlohmann/json.hpp>
+
+#include "analyzer/text/plain_text.h"
 
 namespace rankscope::report::html {
+
+namespace {
 
 const char* moodClass(Mood mood) {
     return mood == Mood::good ? "good" : mood == Mood::warn ? "warn" : "bad";
 }
 
+}  // namespace
+
 std::string scriptData(std::string_view json) {
+    // In ASCII no character can act: U+2028 ends a line of JavaScript, not of JSON.
+    const std::string ascii = nlohmann::ordered_json::parse(json).dump(-1, ' ', true);
     std::string out;
-    out.reserve(json.size());
-    for (size_t i = 0; i < json.size(); ++i) {
-        const char c = json[i];
-        if (c == '<')
-            out += "\\u003c";
-        else if (c == '>')
-            out += "\\u003e";
-        else if (c == '&')
-            out += "\\u0026";
-        else if (json.substr(i, 3) == "\xE2\x80\xA8" ||
-                 json.substr(i, 3) == "\xE2\x80\xA9") {  // line ends to JavaScript, not to JSON
-            out += json[i + 2] == '\xA8' ? "\\u2028" : "\\u2029";
-            i += 2;
-        } else {
+    out.reserve(ascii.size());
+    for (const char c : ascii) {
+        if (c == '<' || c == '>' || c == '&')
+            out += fmt::format("\\u{:04x}", static_cast<int>(c));
+        else
             out += c;
-        }
     }
     return out;
 }

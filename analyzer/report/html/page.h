@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/text/plain_text.h"
-
 namespace rankscope::report::html {
 
 enum class Mood { good, warn, bad };
@@ -24,15 +22,18 @@ struct Page {
 
 std::string renderPage(const Page& page);
 
-/// JSON that may stand inside a script element: nothing in it ends the element or a line.
+/// Makes of JSON what may stand inside a script element: one line of ASCII in which nothing ends the element. Throws
+/// nlohmann::json::exception for what is no JSON.
 std::string scriptData(std::string_view json);
 
 /// <section> with a heading and a hint (text), around `markup`.
 std::string section(std::string_view id, std::string_view heading, std::string_view hint, std::string_view markup);
 
-/// One figure of the head: text, text, text.
+/// Writes one figure of the head: text, text, text.
 std::string tile(std::string_view name, std::string_view value, std::string_view more);
 
-const char* moodClass(Mood mood);
+/// The files of assets/ as text; the build makes html_assets.cpp of them.
+std::string_view reportStyle() noexcept;
+std::string_view reportScript() noexcept;
 
 }  // namespace rankscope::report::html

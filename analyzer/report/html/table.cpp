@@ -41,11 +41,9 @@ Cell markupCell(std::string markup) {
     return {std::move(markup), std::nullopt};
 }
 
-Table::Table(std::string id, std::string caption, std::vector<Column> columns)
-    : m_id(std::move(id)), m_caption(std::move(caption)), m_columns(std::move(columns)) {}
+Table::Table(std::string id, std::vector<Column> columns) : m_id(std::move(id)), m_columns(std::move(columns)) {}
 
 void Table::add(const std::vector<Cell>& row) {
-    ++m_rows;
     m_body += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
         const char* kind = m_columns[i].isBar ? " class=\"bar\"" : m_columns[i].isNumber ? " class=\"number\"" : "";
@@ -58,7 +56,6 @@ void Table::add(const std::vector<Cell>& row) {
 
 std::string Table::markup() const {
     std::string out = fmt::format("<div class=\"scroll\"><table id=\"{}\">\n", m_id);
-    if (!m_caption.empty()) out += "<caption>" + text::markupText(m_caption) + "</caption>\n";
     out += "<thead><tr>";
     for (const Column& column : m_columns) {
         const std::string title = text::markupText(column.title);

@@ -22,24 +22,21 @@ Cell textCell(const std::string& text);
 /// `text` is what is read, `value` what is sorted by and what the JSON says.
 Cell numberCell(const std::string& text, double value);
 Cell unknownCell();
-/// Text that stays on one line: short by nature.
+/// Keeps text on one line: it is short by nature.
 Cell unbrokenCell(const std::string& text);
 Cell markupCell(std::string markup);
 
 /// A table whose heads sort it by a click.
 class Table {
   public:
-    Table(std::string id, std::string caption, std::vector<Column> columns);
+    Table(std::string id, std::vector<Column> columns);
     void add(const std::vector<Cell>& row);
     std::string markup() const;
-    size_t rows() const { return m_rows; }
 
   private:
     std::string m_id;
-    std::string m_caption;  // text
     std::vector<Column> m_columns;
     std::string m_body;
-    size_t m_rows = 0;
 };
 
 }  // namespace rankscope::report::html

@@ -18,7 +18,7 @@
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/what_if.h"
-#include "analyzer/export/export_formats.h"
+#include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/recommend/renderers.h"

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/compare/attribution_changes.h"
-#include "analyzer/compare/compute_growth.h"
-#include "analyzer/compare/why.h"
+#include "analyzer/compare/changes.h"
+#include "analyzer/compare/side_means.h"
 
 namespace rankscope::compare {
 namespace {

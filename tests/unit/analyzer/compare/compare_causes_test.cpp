@@ -6,9 +6,9 @@
 #include <functional>
 #include <map>
 
-#include "analyzer/compare/compute_growth.h"
+#include "analyzer/compare/changes.h"
 #include "analyzer/compare/sentences.h"
-#include "analyzer/compare/why.h"
+#include "analyzer/compare/side_means.h"
 #include "tests/unit/analyzer/compare/compared_sides.h"
 
 namespace rankscope::compare {

@@ -10,7 +10,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/changes.h"
 #include "tests/unit/analyzer/compare/compared_sides.h"
 

@@ -9,11 +9,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/verdict_text.h"
-#include "analyzer/report/wrapped_text.h"
+#include "analyzer/report/sentences.h"
+#include "analyzer/text/terminal_text.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -197,9 +195,9 @@ TEST(Unknown, OneRankIsBalancedWithNobody) {
 }
 
 TEST(WrappedText, BreaksAtSpacesAndKeepsLongWords) {
-    EXPECT_EQ(report::wrapped("one two three", "  ", 9), "  one two\n  three\n");
-    EXPECT_EQ(report::wrapped("a-word-that-is-longer x", "", 8), "a-word-that-is-longer\nx\n");
-    EXPECT_EQ(report::wrapped("", "  "), "  \n");
+    EXPECT_EQ(text::wrapped("one two three", "  ", 9), "  one two\n  three\n");
+    EXPECT_EQ(text::wrapped("a-word-that-is-longer x", "", 8), "a-word-that-is-longer\nx\n");
+    EXPECT_EQ(text::wrapped("", "  "), "  \n");
 }
 
 }  // namespace

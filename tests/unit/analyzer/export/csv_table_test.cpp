@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "analyzer/export/export_formats.h"
+#include "analyzer/export/exported_event.h"
 
 namespace rankscope::exports {
 namespace {

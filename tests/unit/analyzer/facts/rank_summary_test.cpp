@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "analyzer/facts/rank_summary.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
-
-#include "analyzer/facts/rank_summary.h"
 
 namespace rankscope::facts {
 namespace {

@@ -7,9 +7,8 @@
 
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/html/charts.h"
-#include "analyzer/report/html/finding_card.h"
-#include "analyzer/report/html/lanes.h"
 #include "analyzer/report/html/page.h"
+#include "analyzer/report/html/report_sections.h"
 #include "analyzer/report/html/table.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/text/plain_text.h"
@@ -72,7 +71,7 @@ TEST(HtmlPage, DataInAScriptCannotLeaveIt) {
 }
 
 TEST(HtmlTable, CellsCarryWhatTheyAreSortedBy) {
-    html::Table table("t", "", {{"name"}, {"value", true}});
+    html::Table table("t", {{"name"}, {"value", true}});
     table.add({html::textCell("a\"b"), html::numberCell("12.3 ms", 12345678)});
     table.add({html::textCell("c"), html::unknownCell()});
     EXPECT_NE(table.markup().find(

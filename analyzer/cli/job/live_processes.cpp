@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/job/live_processes.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+
+namespace rankscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The pid in ".trace.db.PID.part" and what SQLite appends to that.
+std::optional<pid_t> writerOf(const std::string& name, const std::string& prefix) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    pid_t pid = 0;
+    const char* end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, pid);
+    if (error != std::errc() || pid <= 0) return std::nullopt;
+    const std::string suffix(rest, end);
+    return suffix == ".part" || suffix == ".part-journal" || suffix == ".part-wal" || suffix == ".part-shm"
+               ? std::optional(pid)
+               : std::nullopt;
+}
+
+}  // namespace
+
+uint64_t processStart(pid_t pid) {
+    std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+    std::string text((std::istreambuf_iterator<char>(stat)), {});
+    const size_t afterName = text.rfind(')');
+    if (afterName == std::string::npos) return 0;
+    std::istringstream fields(text.substr(afterName + 1));
+    std::string field;
+    for (int i = 3; i <= 22 && fields >> field; ++i)
+        if (i == 22) return std::stoull(field);
+    return 0;
+}
+
+std::vector<pid_t> liveRanks(const fs::path& captureFolder) {
+    static const std::regex kName(R"(.*\.([0-9]{1,9})\.([0-9]{1,19})(-[0-9]+)?\.ring)");
+    std::vector<pid_t> live;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(captureFolder, ignored)) {
+        const std::string name = entry.path().filename().string();
+        std::smatch parts;
+        if (!std::regex_match(name, parts, kName)) continue;
+        const pid_t pid = std::stoi(parts[1]);
+        const uint64_t start = processStart(pid);
+        if (start != 0 && start == std::stoull(parts[2])) live.push_back(pid);
+    }
+    std::ranges::sort(live);
+    live.erase(std::unique(live.begin(), live.end()), live.end());
+    return live;
+}
+
+void removeLeftovers(const fs::path& database) {
+    const std::string prefix = "." + database.filename().string() + ".";
+    std::error_code ignored;
+    for (const auto& entry :
+         fs::directory_iterator(database.has_parent_path() ? database.parent_path() : fs::path("."), ignored)) {
+        const auto pid = writerOf(entry.path().filename().string(), prefix);
+        if (pid && kill(*pid, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+    }
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/report/sentences.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::report {
+namespace {
+
+const char* words(diagnose::Exposed category) {
+    switch (category) {
+        case diagnose::Exposed::waiting:
+            return "waiting for other ranks";
+        case diagnose::Exposed::transfer:
+            return "transfer that nothing hides";
+        case diagnose::Exposed::communication:
+            return "communication that nothing hides, waiting or transfer";
+        case diagnose::Exposed::memory:
+            return "copies that nothing hides";
+        case diagnose::Exposed::idle:
+            break;
+    }
+    return "idle";
+}
+
+std::string waitedForText(const std::vector<diagnose::WaitedFor>& waitedFor) {
+    std::string text;
+    for (const diagnose::WaitedFor& waited : waitedFor)
+        text += fmt::format(", {:.0f} % of it for rank {}", 100 * waited.share, waited.rank);
+    return text;
+}
+
+bool recordsAreMissing(const Report& report) {
+    return std::ranges::any_of(
+        report.losses, [](const LossRow& loss) { return loss.severity != "info" && loss.kind != "link_peaks"; });
+}
+
+}  // namespace
+
+std::vector<std::string> unexplainedSentences(const diagnose::Accounting& accounting) {
+    std::vector<std::string> sentences;
+    for (const diagnose::Unexplained& open : accounting.unexplained)
+        sentences.push_back(
+            fmt::format("Unexplained: {} of the step is {} ({}){}, and no finding accounts for it. To settle it: {}.",
+                        text::percentText(open.share), words(open.category), text::ranksText(open.ranks),
+                        waitedForText(open.waitedFor), open.settle));
+    return sentences;
+}
+
+std::vector<std::string> unexplainedFacts(const diagnose::Accounting& accounting) {
+    std::vector<std::string> facts;
+    for (const diagnose::Unexplained& open : accounting.unexplained)
+        facts.insert(facts.end(), open.facts.begin(), open.facts.end());
+    return facts;
+}
+
+std::string saidText(const diagnose::Accounting& accounting) {
+    std::string text;
+    for (const diagnose::Account& account : accounting.said) {
+        text += fmt::format("{}{} of the step is {}", text.empty() ? "" : "; ", text::percentText(account.share),
+                            words(account.category));
+        for (size_t i = 0; i < account.parts.size(); ++i)
+            text += fmt::format("{} {} {}", i == 0 ? ":" : ",", text::percentText(account.parts[i].share),
+                                account.parts[i].by);
+        if (account.unexplained >= 0.0005) text += fmt::format(", {} the rest", text::percentText(account.unexplained));
+    }
+    return text;
+}
+
+std::vector<std::string> notJudgedLines(const std::vector<diagnose::NotJudged>& notJudged) {
+    std::vector<std::pair<std::string, std::string>> byNeed;  // need, ids
+    for (const diagnose::NotJudged& open : notJudged) {
+        const auto known = std::ranges::find_if(byNeed, [&](const auto& entry) { return entry.first == open.needs; });
+        if (known == byNeed.end()) {
+            byNeed.emplace_back(open.needs, open.id);
+        } else {
+            known->second += ", " + open.id;
+        }
+    }
+    std::vector<std::string> lines;
+    for (const auto& [need, ids] : byNeed) lines.push_back(ids + ": " + need);
+    return lines;
+}
+
+bool isClean(const Report& report) {
+    return report.run.stepNs > 0 && report.findings.empty() && !recordsAreMissing(report) &&
+           report.accounting.unexplained.empty();
+}
+
+std::string nothingFoundText(const Report& report) {
+    if (!report.death.empty())
+        return report.death +
+               (report.findings.empty() ? "" : " What follows is of the steps before, and inconclusive.");
+    if (report.run.stepNs <= 0) return "No finding: no device activity was recorded, there is nothing to analyse.";
+    std::string text;
+    for (const std::string& sentence : unexplainedSentences(report.accounting))
+        text += (text.empty() ? "" : " ") + sentence;
+    if (!report.findings.empty())
+        return "No certain finding: what follows is inconclusive, and says what would settle it." +
+               (text.empty() ? text : " " + text);
+    const bool missing = recordsAreMissing(report);
+    if (!text.empty()) return text + (missing ? " Records are missing, so that a cause may hide in them." : "");
+    if (missing) return "No finding in what was recorded; records are missing, so that a cause may hide in them.";
+    if (const std::string said = saidText(report.accounting); !said.empty())
+        return "Nothing to repair: no diagnosis that Rankscope knows costs 3 % of the step or more. But " + said + ".";
+    if (report.notJudged.empty()) return "No finding: nothing that Rankscope knows costs 3 % of the step or more.";
+    return fmt::format(
+        "No finding: nothing that could be judged costs 3 % of the step or more; {} diagnos{} could not be.",
+        report.notJudged.size(), report.notJudged.size() == 1 ? "is" : "es");
+}
+
+size_t certainFindings(const Report& report) {
+    return static_cast<size_t>(std::ranges::count(report.findings, job::Verdict::found, &job::Finding::verdict));
+}
+
+std::string verdictText(const Report& report) {
+    const size_t found = certainFindings(report);
+    if (found == 0 || report.run.stepNs <= 0) return nothingFoundText(report);
+    const job::Finding& first = *std::ranges::find(report.findings, job::Verdict::found, &job::Finding::verdict);
+    std::string text = fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s",
+                                   text::percentText(first.severity), first.cause);
+    for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;
+    return text;
+}
+
+}  // namespace rankscope::report

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/text/terminal_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rankscope::text {
+namespace {
+
+/// Counts characters of UTF-8: continuation bytes are none.
+size_t width(std::string_view text) {
+    return static_cast<size_t>(
+        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string Painter::operator()(Shade shade, std::string_view text) const {
+    constexpr const char* kCodes[] = {"", "1", "2", "31", "33", "32", "36", "1;31", "1;32"};
+    if (!m_colour || shade == Shade::plain) return std::string(text);
+    return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<size_t>(shade)], text);
+}
+
+std::string wrapped(std::string_view text, std::string_view first, size_t columns) {
+    const std::string indent(width(first), ' ');
+    std::string out(first), line(first);
+    bool empty = true;
+    for (size_t start = 0; start < text.size();) {
+        const size_t end = std::min(text.find(' ', start), text.size());
+        const std::string_view word = text.substr(start, end - start);
+        start = end + 1;
+        if (word.empty()) continue;
+        if (!empty && width(line) + 1 + width(word) > columns) {
+            out += "\n" + indent;
+            line = indent;
+            empty = true;
+        }
+        const std::string piece = (empty ? "" : " ") + std::string(word);
+        out += piece;
+        line += piece;
+        empty = false;
+    }
+    return out + "\n";
+}
+
+}  // namespace rankscope::text

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text for terminals: in colour where they show it, in lines that fit.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace rankscope::text {
+
+enum class Shade { plain, bold, dim, red, yellow, green, cyan, boldRed, boldGreen };
+
+/// Shades text by escape sequences (ECMA-48), or leaves it as it is.
+class Painter {
+  public:
+    explicit Painter(bool colour) : m_colour(colour) {}
+    std::string operator()(Shade shade, std::string_view text) const;
+    std::string bold(std::string_view text) const { return (*this)(Shade::bold, text); }
+    bool hasColour() const { return m_colour; }
+
+  private:
+    bool m_colour;
+};
+
+/// Columns of a report on a terminal.
+inline constexpr size_t kTextColumns = 120;
+
+/// Breaks text into lines of at most `columns` characters, broken at spaces; the first begins with `first`, the others
+/// with as many spaces. A word that is longer stays whole. Ends with a newline.
+std::string wrapped(std::string_view text, std::string_view first = {}, size_t columns = kTextColumns);
+
+}  // namespace rankscope::text
