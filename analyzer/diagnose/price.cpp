@@ -58,27 +58,6 @@ bool canPlay(const replay::ReplayModel& replay) {
     return replay.available() && replay.predictedStepNs > 0 && replay.error() <= PriceThresholds::kLargestError;
 }
 
-/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to
-/// be seen in the trace and counts as its work, in front of which nothing gains.
-bool waitsAreHidden(const job::Analysis& analysis) {
-    double hostNs = 0;
-    std::map<int, double> pathNs;
-    for (const replay::PathShare& share : analysis.replay.path) {
-        if (share.category != replay::PathCategory::host) continue;
-        hostNs += share.nsPerStep;
-        pathNs[share.rank] += share.nsPerStep;
-    }
-    if (hostNs < PriceThresholds::kHostPace * analysis.replay.predictedStepNs) return false;
-    int64_t idleNs = 0, stepNs = 0;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        for (const facts::Attribution& step : rank.steps)
-            if (pathNs.count(rank.rank) != 0) {
-                idleNs += step.idleNs;
-                stepNs += step.stepNs;
-            }
-    return static_cast<double>(idleNs) < PriceThresholds::kBusyIdle * static_cast<double>(stepNs);
-}
-
 /// A repair that was made in the job, in the order of depth.
 struct Repair {
     job::Finding* finding = nullptr;
@@ -183,7 +162,6 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
 
 std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
     const replay::ReplayModel& replay = analysis.replay;
-    const bool waitsHidden = waitsAreHidden(analysis);
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     const double stepNs = analysis.stepNs > 0 ? analysis.stepNs : facts::median(unchanged);
     edits::StepSides before = edits::sidesOf(unchanged);
@@ -202,7 +180,6 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
         facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
         const bool small =
             gained.expected < PriceThresholds::kFloorShare * (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
-        if (small && waitsHidden) continue;
         if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
             setSaving(gained, stepNs, true, *finding);
             continue;

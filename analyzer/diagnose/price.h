@@ -20,9 +20,7 @@ struct PriceThresholds {
         3;  // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
     static constexpr double kLargestError =
         0.03;                                  // of the unchanged replay: where it is further off, no repair is played
-    static constexpr double kHostPace = 0.5;   // of the step: the critical path of the replay is the host's
     static constexpr double kSameCost = 0.05;  // of a saving: two that differ by less are told as one
-    static constexpr double kBusyIdle = 0.05;  // of the step: a device that the host really keeps waiting idles more
 };
 
 // What a detector says of the cost. It has filled whyNote and whyInconclusive by then, if it has a reason for either.

@@ -99,20 +99,6 @@ TEST(Price, ANoteThatGainsMoreThanTheFloorIsAFinding) {
     EXPECT_EQ(findings[0].verdict, job::Verdict::note);
 }
 
-TEST(Price, WhereTheHostSetsThePaceOfABusyDeviceNoReplayedGainTakesAFindingAway) {
-    job::Analysis analysis = test::SmallJob().analysis();
-    analysis.replay.path = {{replay::PathCategory::host, 0, 201}};
-    std::vector<job::Finding> findings{found("RS301", {0}, 60)};
-    analysis.ranks.front().steps = {facts::Attribution{.stepNs = 200, .idleNs = 1}};
-    EXPECT_FALSE(priceFindings(analysis, findings));
-    EXPECT_EQ(findings[0].verdict, job::Verdict::found);
-    EXPECT_EQ(findings[0].atMostNs, 60);
-    EXPECT_FALSE(findings[0].savingNs);
-    analysis.ranks.front().steps = {facts::Attribution{.stepNs = 200, .idleNs = 100}};
-    EXPECT_FALSE(priceFindings(analysis, findings));
-    EXPECT_EQ(findings[0].verdict, job::Verdict::note);
-}
-
 TEST(Price, SaturationSavesWhatHidesWithFewerBytes) {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.layout.roles[test::SmallJob::kCommunicator] = facts::CommRole::gradients;
