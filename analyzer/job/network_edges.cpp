@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/job/network_edges.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/collective_speed.h"
+#include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::job {
