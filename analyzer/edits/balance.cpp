@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/balance.h"
-
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/edits/change_transfers.h"
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/statistics.h"
 
@@ -126,40 +124,45 @@ void shareMessages(replay::TaskGraph& graph, const job::Analysis& analysis) {
     }
 }
 
-}  // namespace
-
-void BalanceSpeed::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
-    if (ranks.size() == analysis.ranks.size() && !m_ranks.empty())
+/// The same kernels (name and launch shape) take as long on a rank as on its peers, by medians. With `ranks` these
+/// change, and the others are the peers; without, every rank that is slower than its peers.
+void balanceSpeed(const std::vector<int>& wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
+                  EditEffect& effect) {
+    const std::vector<int> ranks = recordedRanks(analysis, wanted);
+    if (ranks.size() == analysis.ranks.size() && !wanted.empty())
         throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
     const std::vector<std::map<int, Pace>> all = paces(graph);
     std::map<int, std::vector<double>> factors;
-    for (int rank : ranks) factors[rank] = factorsOf(rank, m_ranks, all);
+    for (int rank : ranks) factors[rank] = factorsOf(rank, wanted, all);
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         const replay::TaskInfo& info = graph.info[task];
         if (info.kind != replay::TaskKind::kernel || info.detail >= all.size()) continue;
         const auto rank = factors.find(graph.rankOf(task));
         if (rank == factors.end()) continue;
-        const double factor = m_ranks.empty() ? std::min(1.0, rank->second[info.detail]) : rank->second[info.detail];
+        const double factor = wanted.empty() ? std::min(1.0, rank->second[info.detail]) : rank->second[info.detail];
         graph.durationNs[task] = scaledNs(graph.durationNs[task], factor);
     }
     effect.assume("kernels take the median of the same kernels on the other ranks");
 }
 
-void BalanceWork::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Work is shared evenly among ranks of one role (a pipeline stage, or all): each kernel name takes the mean over them
+/// in every step. Grouped messages (tokens to experts) are shared evenly as well.
+void balanceWork(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: work has nobody to be shared with");
     shareKernels(graph, analysis);
     shareMessages(graph, analysis);
     effect.assume("the sum of the work stays, each rank of a role gets the mean of it");
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parseBalance(EditArguments& arguments) {
     const std::string what = arguments.word("what", {"speed", "work"}, "speed");
     std::vector<int> ranks = arguments.ranks();
-    if (what == "speed") return std::make_unique<BalanceSpeed>(std::move(ranks));
+    if (what == "speed") return editBy(balanceSpeed, std::move(ranks));
     if (!ranks.empty()) arguments.refuse("work is shared by all ranks");
-    return std::make_unique<BalanceWork>();
+    return editBy(balanceWork);
 }
 
 }  // namespace rankscope::edits

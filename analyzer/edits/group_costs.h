@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "analyzer/edits/pipeline_parts.h"
+#include "analyzer/edits/pipeline.h"
 #include "analyzer/replay/simulate.h"
 
 namespace rankscope::edits {

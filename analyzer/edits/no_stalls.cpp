@@ -6,13 +6,14 @@
 #include <unordered_set>
 
 #include "analyzer/costs/link_peaks.h"
-#include "analyzer/edits/copies_aside.h"
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
-#include "analyzer/edits/host.h"
 
 namespace rankscope::edits {
 namespace {
+
+enum class Stall : uint8_t { synchronisation, input, allocator, pageable, lateLaunch, pauses };
 
 bool isAllocatorCall(std::string_view name) {
     const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -231,21 +232,22 @@ void handOver(replay::TaskGraph& graph, const job::Analysis& analysis, const std
     }
 }
 
-}  // namespace
-
-void NoStalls::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
+/// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name
+/// (facts/idle_causes.h) is taken out, and with it the host's work between such a call and the next submission.
+void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted, replay::TaskGraph& graph,
+               const job::Analysis& analysis, EditEffect& effect) {
+    const std::vector<int> ranks = recordedRanks(analysis, wanted);
     std::vector<Removal> removals;
     removals.reserve(ranks.size());
     HostRepair repair(graph, analysis);
     for (int rank : ranks) {
-        removals.push_back(removalOf(analysis, *analysis.findRank(rank), m_causes));
+        removals.push_back(removalOf(analysis, *analysis.findRank(rank), causes));
         repair.take(rank, removals.back());
     }
     repair.run();
     const bool loads =
         std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
-    if (loads && std::find(m_causes.begin(), m_causes.end(), Stall::input) != m_causes.end()) {
+    if (loads && std::find(causes.begin(), causes.end(), Stall::input) != causes.end()) {
         effect.hostMaySlow = true;
         if (effect.outlook == Outlook::dear) {
             crowd(graph, ranks);
@@ -259,11 +261,13 @@ void NoStalls::apply(replay::TaskGraph& graph, const job::Analysis& analysis, Ed
     if (repair.changed() == 0)
         throw EditError("no such stall of the host is in this run",
                         "rankscope analyze tells what the device waits for");
-    if (std::find(m_causes.begin(), m_causes.end(), Stall::synchronisation) != m_causes.end())
+    if (std::find(causes.begin(), causes.end(), Stall::synchronisation) != causes.end())
         effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
-    if (std::find(m_causes.begin(), m_causes.end(), Stall::pageable) != m_causes.end())
+    if (std::find(causes.begin(), causes.end(), Stall::pageable) != causes.end())
         effect.assume("copies come from pinned memory on a stream of their own, beside compute, a step ahead");
 }
+
+}  // namespace
 
 std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
     const std::string cause =
@@ -271,7 +275,7 @@ std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
     std::vector<Stall> causes;
     for (const auto& [word, stall] : kCauses)
         if (cause == "all" || cause == word) causes.push_back(stall);
-    return std::make_unique<NoStalls>(std::move(causes), arguments.ranks());
+    return editBy(endStalls, std::move(causes), arguments.ranks());
 }
 
 }  // namespace rankscope::edits

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/pipeline_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/pipeline.h"
 
 namespace rankscope::edits {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/pipeline_plan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "analyzer/edits/pipeline.h"
 
 namespace rankscope::edits {
 namespace {

@@ -13,7 +13,6 @@
 #include "analyzer/text/units.h"
 
 namespace rankscope::job {
-
 namespace {
 
 constexpr size_t kExchangeRows = 2;  // evidence rows per probe
