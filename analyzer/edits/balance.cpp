@@ -46,8 +46,7 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
         if (own == paces[key].end() || own->second.medianNs <= 0) continue;
         std::vector<double> peers;
         for (const auto& [peer, pace] : paces[key])
-            if (peer != rank && !std::binary_search(changed.begin(), changed.end(), peer))
-                peers.push_back(pace.medianNs);
+            if (peer != rank && !std::ranges::binary_search(changed, peer)) peers.push_back(pace.medianNs);
         if (peers.empty()) continue;
         factors[key] = facts::median(std::move(peers)) / own->second.medianNs;
         before += own->second.totalNs;

@@ -9,6 +9,7 @@
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/costs/nccl_setting.h"
 #include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/intervals.h"
 #include "analyzer/replay/simulate.h"
@@ -72,23 +73,12 @@ bool comeAgain(const replay::TaskGraph& graph, const LaunchIndex& index, const s
         if (call == replay::kNoTask)
             throw EditError("which kernels a reduction follows is unknown without the calls that launch them",
                             "record the CUDA calls");
-        const auto launched =
-            std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](replay::TaskId kernel) {
-                return index.launchOf(kernel) == replay::kNoTask || index.launchOf(kernel) < call;
-            });
-        const auto now = static_cast<double>(launched - compute.kernels.begin());
+        const auto now = static_cast<double>(index.launchedBefore(compute, call));
         most = std::max(most, now - before);
         fewest = std::min(fewest, now - before);
         before = now;
     }
     return most > 0 && most - fewest <= std::max(1.0, kUneven * most);
-}
-
-/// It is no exchange any more: later edits do not bring it back.
-void takeOut(replay::Exchange& exchange) {
-    exchange.members = 0;
-    exchange.join = replay::kNoTask;
-    exchange.bytes = 0;
 }
 
 /// Gradients are reduced once a step, by the last of `microSteps` equal sequences of reductions.
@@ -97,12 +87,10 @@ void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& a
         sequences;  // by communicator, step and operation
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
         const replay::Exchange& exchange = graph.exchanges[i];
-        const facts::CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
         const bool reduces =
             exchange.members > 0 && (exchange.op == store::Op::allReduce || exchange.op == store::Op::reduceScatter);
         if (reduces && exchange.step >= 0 &&
-            (role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
-             role == facts::CommRole::replicas))
+            growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op)))
             sequences[{exchange.communicatorId, exchange.step, exchange.op}].push_back(i);
     }
     const auto parts = static_cast<size_t>(microSteps);
@@ -110,8 +98,8 @@ void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& a
     std::vector<bool> gone(graph.size());
     bool found = false;
     for (auto& [key, sequence] : sequences) {
-        std::sort(sequence.begin(), sequence.end(),
-                  [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
+        std::ranges::sort(sequence,
+                          [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
         const size_t kept = sequence.size() / parts;
         if (kept == 0 || sequence.size() % parts != 0 || !comeAgain(graph, index, sequence, parts)) continue;
         found = true;
@@ -121,7 +109,7 @@ void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& a
                 gone[member.transfer] = true;
                 graph.durationNs[member.transfer] = 0;
             }
-            takeOut(graph.exchanges[sequence[i]]);
+            removeExchange(graph.exchanges[sequence[i]]);
         }
     }
     if (!found)
@@ -264,7 +252,7 @@ std::unique_ptr<Edit> parseAlgorithm(EditArguments& arguments) {
     const std::string algorithm = arguments.text("algo").value_or("");
     const std::string protocol = arguments.text("proto").value_or("");
     const std::string op = arguments.text("op").value_or("");
-    if (const std::optional<int> id = arguments.whole("communicator")) to.communicator = *id;
+    to.communicator = arguments.communicator();
     if (algorithm.empty() && protocol.empty()) arguments.refuse("algo or proto is missing");
     to.automatic = algorithm == "auto";
     if (!to.automatic && !algorithm.empty() &&

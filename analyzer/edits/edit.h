@@ -79,9 +79,12 @@ class Edit {
     virtual replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;
 };
 
+using GraphChange = std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)>;
+using NewGraph = std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)>;
+
 /// An edit that `change` makes in place, or whose graph `made` makes anew, as Edit::apply() and Edit::applied() do.
-std::unique_ptr<Edit> changedBy(std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)> change);
-std::unique_ptr<Edit> rebuiltBy(std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)> made);
+std::unique_ptr<Edit> changedBy(GraphChange change);
+std::unique_ptr<Edit> rebuiltBy(NewGraph made);
 
 /// One by a function that takes what was asked for in front of the graph.
 template <typename Function, typename... Asked>

@@ -86,7 +86,7 @@ struct KernelKinds {
         std::vector<uint32_t> keys;
         for (int64_t i = first; i <= last; ++i) keys.push_back(keyOf(graph, compute, i));
         std::vector<uint32_t> kinds = keys;
-        std::sort(kinds.begin(), kinds.end());
+        std::ranges::sort(kinds);
         kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
         count = kinds.size();
         for (const uint32_t key : keys)
@@ -98,7 +98,7 @@ struct KernelKinds {
 std::vector<std::pair<size_t, int>> kernelsOf(const KernelKinds& kinds, size_t first, size_t last) {
     std::vector<size_t> present(kinds.of.begin() + static_cast<ptrdiff_t>(first),
                                 kinds.of.begin() + static_cast<ptrdiff_t>(last) + 1);
-    std::sort(present.begin(), present.end());
+    std::ranges::sort(present);
     std::vector<std::pair<size_t, int>> counts;
     for (const size_t kind : present) {
         if (counts.empty() || counts.back().first != kind) counts.emplace_back(kind, 0);
@@ -227,7 +227,7 @@ FirstUse firstUse(const replay::TaskGraph& graph, const ComputeLane& compute,
                 if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::event) continue;
                 if (edge.from == transfers.back())
                     return {static_cast<int64_t>(i), true};  // the last one of its stream: for those before it, too
-                waits = waits || std::find(transfers.begin(), transfers.end(), edge.from) != transfers.end();
+                waits = waits || std::ranges::find(transfers, edge.from) != transfers.end();
             }
         }
         if (waits) return {static_cast<int64_t>(i), false};

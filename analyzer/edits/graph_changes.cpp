@@ -33,7 +33,7 @@ std::vector<Side> sidesOf(const replay::TaskGraph& graph) {
             if (members[m].transfer != replay::kNoTask)
                 sides.push_back({members[m].transfer, members[1 - m].arrival, i, m == 0});
     }
-    std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+    std::ranges::sort(sides, [](const Side& a, const Side& b) {
         return std::tie(a.transfer, a.peerArrival, a.exchange) < std::tie(b.transfer, b.peerArrival, b.exchange);
     });
     return sides;
@@ -98,6 +98,24 @@ void changeTransfers(replay::TaskGraph& graph, const TransferTime& newNs) {
             graph.durationNs[transfer.task] =
                 newNs(transfer, graph.exchanges[transfer.exchange], graph.durationNs[transfer.task]);
         first = last;
+    }
+}
+
+void removeExchange(replay::Exchange& exchange) {
+    exchange.members = 0;
+    exchange.join = replay::kNoTask;
+    exchange.bytes = 0;
+}
+
+void joinCollective(replay::GraphDraft& draft, const replay::TaskInfo& info, replay::Exchange exchange,
+                    const std::vector<replay::ExchangeMember>& members) {
+    exchange.join = draft.addTask(info, 0);
+    const uint32_t number = draft.addExchange(exchange, members);
+    draft.info(exchange.join).detail = number;
+    for (const replay::ExchangeMember& member : members) {
+        draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        draft.addEdge(exchange.join, member.arrival, replay::WaitKind::peer);
+        draft.addEdge(member.transfer, exchange.join, replay::WaitKind::peer);
     }
 }
 

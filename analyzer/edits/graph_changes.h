@@ -11,6 +11,7 @@
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/job/analysis.h"
+#include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/task_graph.h"
 
 namespace rankscope::edits {
@@ -23,6 +24,13 @@ void changeTransfers(replay::TaskGraph& graph, const TransferTime& newNs);
 
 /// The same factor for all messages that a transfer carries.
 void scaleTransfer(replay::TaskGraph& graph, replay::TaskId transfer, double factor);
+
+/// It is no exchange any more: later edits do not bring it back.
+void removeExchange(replay::Exchange& exchange);
+
+/// A collective more: its join, an `info`, waits for all arrivals, and all transfers for it.
+void joinCollective(replay::GraphDraft& draft, const replay::TaskInfo& info, replay::Exchange exchange,
+                    const std::vector<replay::ExchangeMember>& members);
 
 /// Copies that are to run beside compute: by task, how long they then take, ns.
 using CopiesAside = std::unordered_map<replay::TaskId, int64_t>;

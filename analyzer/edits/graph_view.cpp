@@ -30,8 +30,7 @@ std::vector<TransferTask> transferTasks(const replay::TaskGraph& graph) {
             if (exchange.bytes > graph.exchanges[transfer.exchange].bytes) transfer.exchange = i;
         }
     }
-    std::sort(transfers.begin(), transfers.end(),
-              [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
+    std::ranges::sort(transfers, [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
     return transfers;
 }
 
@@ -87,6 +86,35 @@ double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, con
     return costs::collectiveNs(*link, exchange.op, group->size, static_cast<double>(exchange.bytes),
                                {exchange.algorithm, exchange.protocol})
         .low;
+}
+
+LaunchCosts launchCosts(const replay::TaskGraph& graph, const std::vector<replay::TaskId>& calls,
+                        const std::vector<replay::TaskId>& arrivals) {
+    LaunchCosts costs;
+    std::vector<double> leads, durations, gaps, delays, events;
+    for (size_t i = 0; i < calls.size(); ++i) {
+        leads.push_back(static_cast<double>(graph.leadNs[calls[i]]));
+        durations.push_back(static_cast<double>(graph.durationNs[calls[i]]));
+        gaps.push_back(static_cast<double>(graph.leadNs[arrivals[i]]));
+        for (const replay::Edge& edge : graph.edgesOf(arrivals[i])) {
+            const auto kind = static_cast<replay::WaitKind>(edge.kind);
+            if (kind == replay::WaitKind::event) events.push_back(static_cast<double>(edge.delayNs));
+            if (kind != replay::WaitKind::launch) continue;
+            delays.push_back(static_cast<double>(edge.delayNs));
+            costs.afterStart = edge.afterStart;
+        }
+    }
+    costs.leadNs = std::llround(facts::median(std::move(leads)));
+    costs.callNs = std::llround(facts::median(std::move(durations)));
+    costs.gapNs = std::llround(facts::median(std::move(gaps)));
+    costs.launchDelayNs = std::llround(facts::median(std::move(delays)));
+    costs.eventDelayNs = std::llround(facts::median(std::move(events)));
+    return costs;
+}
+
+bool growsWithReplicas(facts::CommRole role) {
+    return role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
+           role == facts::CommRole::replicas;
 }
 
 std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task) {
@@ -176,6 +204,13 @@ LaunchIndex::LaunchIndex(const replay::TaskGraph& graph)
         compute.kernels.push_back(task);
         compute.doneNs.push_back((compute.doneNs.empty() ? 0 : compute.doneNs.back()) + graph.durationNs[task]);
     }
+}
+
+int64_t LaunchIndex::launchedBefore(const ComputeLane& compute, replay::TaskId call) const {
+    return std::ranges::partition_point(
+               compute.kernels,
+               [&](replay::TaskId kernel) { return launchOf(kernel) == replay::kNoTask || launchOf(kernel) < call; }) -
+           compute.kernels.begin();
 }
 
 const ComputeLane& LaunchIndex::compute(int rank) const {

@@ -37,6 +37,20 @@ double startUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, 
 /// What the configured links give an exchange at best, ns; negative: unknown.
 double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
 
+/// What calls that put something on a stream cost, medians.
+struct LaunchCosts {
+    int64_t leadNs = 0, callNs = 0;  // of the call
+    int64_t gapNs = 0;               // in front of the arrival, on its stream
+    int64_t launchDelayNs = 0, eventDelayNs = 0;
+    bool afterStart = true;
+};
+/// Of calls and the arrivals that they launched.
+LaunchCosts launchCosts(const replay::TaskGraph& graph, const std::vector<replay::TaskId>& calls,
+                        const std::vector<replay::TaskId>& arrivals);
+
+/// Collectives of data-parallel ranks: more of these ranks make them longer.
+bool growsWithReplicas(facts::CommRole role);
+
 /// The name a kernel, or the call of a host task, goes by; empty: unknown.
 std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task);
 
@@ -88,6 +102,8 @@ class LaunchIndex {
   public:
     explicit LaunchIndex(const replay::TaskGraph& graph);
 
+    /// How many kernels of a lane are launched before `call`, in front of which the launch of each is known.
+    int64_t launchedBefore(const ComputeLane& compute, replay::TaskId call) const;
     /// The host call that put a device task on its stream; kNoTask when no call is known. A transfer has its arrival's.
     replay::TaskId launchOf(replay::TaskId task) const { return m_launchOf[task]; }
     /// Device tasks that a host call launched (arrival and transfer count once).

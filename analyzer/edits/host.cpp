@@ -11,7 +11,7 @@ namespace rankscope::edits {
 namespace {
 
 bool contains(const std::vector<int>& values, int value) {
-    return std::binary_search(values.begin(), values.end(), value);
+    return std::ranges::binary_search(values, value);
 }
 
 bool isHost(const replay::TaskGraph& graph, replay::TaskId task) {
@@ -64,7 +64,7 @@ void steady(const std::vector<int>& steps, const std::vector<int>& wanted, repla
             const job::Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
     for (int step : steps)
-        if (std::find(analysis.steps.begin(), analysis.steps.end(), step) == analysis.steps.end())
+        if (std::ranges::find(analysis.steps, step) == analysis.steps.end())
             throw EditError(fmt::format("step {} is not among the analysed ones", step),
                             analysis.steps.empty() ? "there is none"
                                                    : fmt::format("analysed steps: {} to {}", analysis.steps.front(),
@@ -87,8 +87,7 @@ void steady(const std::vector<int>& steps, const std::vector<int>& wanted, repla
     };
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         if (!concerns(task) || graph.info[task].step < 0 || contains(steps, graph.info[task].step)) continue;
-        if (std::find(analysis.steps.begin(), analysis.steps.end(), graph.info[task].step) == analysis.steps.end())
-            continue;
+        if (std::ranges::find(analysis.steps, graph.info[task].step) == analysis.steps.end()) continue;
         Longest& longest = usual[keyOf(task)];
         longest.durationNs = std::max(longest.durationNs, graph.durationNs[task]);
         longest.leadNs = std::max(longest.leadNs, graph.leadNs[task]);

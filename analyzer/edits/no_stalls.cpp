@@ -155,7 +155,7 @@ facts::IdleCause causeOf(Stall stall) {
 
 Removal removalOf(const job::Analysis& analysis, const facts::RankSummary& rank, const std::vector<Stall>& causes) {
     Removal removal;
-    const auto wanted = [&](Stall stall) { return std::find(causes.begin(), causes.end(), stall) != causes.end(); };
+    const auto wanted = [&](Stall stall) { return std::ranges::find(causes, stall) != causes.end(); };
     for (const facts::HostStall& stall : rank.hostStalls) {
         if (wanted(Stall::pauses) && stall.pausedNs * 2 > stall.stallNs && stall.submissionId != 0)
             removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
@@ -183,7 +183,7 @@ Removal removalOf(const job::Analysis& analysis, const facts::RankSummary& rank,
 }
 
 bool waitsForInput(const facts::RankSummary& rank) {
-    return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), [](const facts::HostStall& stall) {
+    return std::ranges::any_of(rank.hostStalls, [](const facts::HostStall& stall) {
         return stall.cause == facts::IdleCause::input && stall.submissionId != 0;
     });
 }
@@ -203,8 +203,7 @@ constexpr double kNewPageNs = 570, kPageBytes = 4096;
 
 void crowd(replay::TaskGraph& graph, const std::vector<int>& ranks) {
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::host ||
-            !std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task)))
+        if (graph.info[task].kind != replay::TaskKind::host || !std::ranges::binary_search(ranks, graph.rankOf(task)))
             continue;
         graph.leadNs[task] = static_cast<uint32_t>(std::min<double>(UINT32_MAX, kCrowdedHost * graph.leadNs[task]));
         graph.durationNs[task] = std::llround(kCrowdedHost * static_cast<double>(graph.durationNs[task]));
@@ -245,9 +244,8 @@ void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted,
         repair.take(rank, removals.back());
     }
     repair.run();
-    const bool loads =
-        std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
-    if (loads && std::find(causes.begin(), causes.end(), Stall::input) != causes.end()) {
+    const bool loads = std::ranges::any_of(ranks, [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
+    if (loads && std::ranges::find(causes, Stall::input) != causes.end()) {
         effect.hostMaySlow = true;
         if (effect.outlook == Outlook::dear) {
             crowd(graph, ranks);
@@ -261,9 +259,9 @@ void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted,
     if (repair.changed() == 0)
         throw EditError("no such stall of the host is in this run",
                         "rankscope analyze tells what the device waits for");
-    if (std::find(causes.begin(), causes.end(), Stall::synchronisation) != causes.end())
+    if (std::ranges::find(causes, Stall::synchronisation) != causes.end())
         effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
-    if (std::find(causes.begin(), causes.end(), Stall::pageable) != causes.end())
+    if (std::ranges::find(causes, Stall::pageable) != causes.end())
         effect.assume("copies come from pinned memory on a stream of their own, beside compute, a step ahead");
 }
 

@@ -135,10 +135,8 @@ void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
 std::vector<Stage> balanced(std::vector<Stage> stages) {
     const auto lighter = [](const Stage& a, const Stage& b) { return a.workNs < b.workNs; };
     while (true) {
-        const auto heaviest =
-            static_cast<size_t>(std::max_element(stages.begin(), stages.end(), lighter) - stages.begin());
-        const auto lightest =
-            static_cast<size_t>(std::min_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        const auto heaviest = static_cast<size_t>(std::ranges::max_element(stages, lighter) - stages.begin());
+        const auto lightest = static_cast<size_t>(std::ranges::min_element(stages, lighter) - stages.begin());
         if (heaviest == lightest || stages[heaviest].layers.size() < 2) return stages;
         const double layerNs = heaviest < lightest ? stages[heaviest].layers.back() : stages[heaviest].layers.front();
         if (stages[lightest].workNs + layerNs >= stages[heaviest].workNs) return stages;
@@ -196,9 +194,9 @@ void moveLayers(const std::optional<LayerMove>& move, bool byParts, replay::Task
                 const job::Analysis& analysis, EditEffect& effect) {
     const PipelineParts parts(graph, analysis);
     const std::vector<Stage> stages = stagesOf(graph, parts, effect);
-    const bool whole = std::all_of(stages.begin(), stages.end(),
-                                   [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
-    if (std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.workNs <= 0; }))
+    const bool whole =
+        std::ranges::all_of(stages, [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
+    if (std::ranges::any_of(stages, [](const Stage& stage) { return stage.workNs <= 0; }))
         throw EditError("a stage computes nothing");
     std::vector<Stage> wanted = stages;
     if (move) {

@@ -187,15 +187,13 @@ void PipelineParts::take(int rank, int step) {
         Calls calls = std::move(runs[2 * i].calls);
         if (i == 0) {
             // Up to the first kernel of a forward pass.
-            const auto work = planned[0].work.empty()
-                                  ? calls.end()
-                                  : std::find_if(calls.begin(), calls.end(), [&](replay::TaskId call) {
-                                        return std::any_of(
-                                            launchedBy(call).begin(), launchedBy(call).end(), [&](replay::TaskId task) {
-                                                return m_graph.info[task].kind == replay::TaskKind::kernel &&
-                                                       m_forwardNs.count(keyOf(task)) != 0;
-                                            });
-                                    });
+            const auto work =
+                planned[0].work.empty() ? calls.end() : std::ranges::find_if(calls, [&](replay::TaskId call) {
+                    return std::ranges::any_of(launchedBy(call), [&](replay::TaskId task) {
+                        return m_graph.info[task].kind == replay::TaskKind::kernel &&
+                               m_forwardNs.count(keyOf(task)) != 0;
+                    });
+                });
             parts.head.assign(calls.begin(), work);
             calls.erase(calls.begin(), work);
         }

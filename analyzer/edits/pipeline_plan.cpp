@@ -149,7 +149,7 @@ class Planner {
 }  // namespace
 
 bool PipelineAction::receives() const {
-    return std::any_of(messages.begin(), messages.end(), [](const PipelineMessage& message) { return !message.send; });
+    return std::ranges::any_of(messages, [](const PipelineMessage& message) { return !message.send; });
 }
 
 std::string impossible(const PipelineShape& shape) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/group_costs.h"
 #include "analyzer/edits/pipeline.h"
 
@@ -150,7 +151,7 @@ class Rebuild {
     /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last
     /// one.
     bool sendsGradients(replay::TaskId call) const {
-        return std::any_of(m_parts.launchedBy(call).begin(), m_parts.launchedBy(call).end(), [&](replay::TaskId task) {
+        return std::ranges::any_of(m_parts.launchedBy(call), [&](replay::TaskId task) {
             const uint32_t exchange = m_exchangeOf[task];
             return exchange != replay::kNoTask && m_gradients.count(m_graph.exchanges[exchange].communicatorId) != 0;
         });
@@ -256,14 +257,7 @@ class Rebuild {
             info.step = key.second.step;
             replay::Exchange exchange = model;
             exchange.step = info.step;
-            exchange.join = m_draft.addTask(info, 0);
-            const uint32_t number = m_draft.addExchange(exchange, joined.members);
-            m_draft.info(exchange.join).detail = number;
-            for (const replay::ExchangeMember& member : joined.members) {
-                m_draft.info(member.arrival).detail = m_draft.info(member.transfer).detail = number;
-                m_draft.addEdge(exchange.join, member.arrival, replay::WaitKind::peer);
-                m_draft.addEdge(member.transfer, exchange.join, replay::WaitKind::peer);
-            }
+            joinCollective(m_draft, info, exchange, joined.members);
         }
         m_joined = {};  // the graph is made without it: with many micro-batches it takes as much memory
     }

@@ -40,8 +40,8 @@ std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (communicator.size == like->size && analysis.layout.role(id) == analysis.layout.role(like->id))
             groups.push_back(&communicator);
-    std::sort(groups.begin(), groups.end(),
-              [](const facts::Communicator* a, const facts::Communicator* b) { return a->ranks < b->ranks; });
+    std::ranges::sort(groups,
+                      [](const facts::Communicator* a, const facts::Communicator* b) { return a->ranks < b->ranks; });
     return groups;
 }
 
@@ -49,8 +49,7 @@ std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis
 Hosts placed(const Hosts& before, const std::vector<const facts::Communicator*>& groups) {
     std::vector<std::pair<int64_t, size_t>> room;  // by node, in the order of its ranks
     for (const auto& [rank, host] : before) {
-        const auto at =
-            std::find_if(room.begin(), room.end(), [host = host](const auto& node) { return node.first == host; });
+        const auto at = std::ranges::find_if(room, [host = host](const auto& node) { return node.first == host; });
         if (at == room.end())
             room.emplace_back(host, 1);
         else
@@ -58,8 +57,7 @@ Hosts placed(const Hosts& before, const std::vector<const facts::Communicator*>&
     }
     Hosts after;
     const auto put = [&](const std::vector<int>& ranks) {
-        const auto at =
-            std::find_if(room.begin(), room.end(), [&](const auto& node) { return node.second >= ranks.size(); });
+        const auto at = std::ranges::find_if(room, [&](const auto& node) { return node.second >= ranks.size(); });
         if (at == room.end()) return false;
         at->second -= ranks.size();
         for (int rank : ranks) after[rank] = at->first;
@@ -113,7 +111,7 @@ class Links {
             if (expected > 0 && longest > 0) ratios[communicator->second.nodes > 1].push_back(longest / expected);
         }
         for (auto& [across, values] : ratios) {
-            std::sort(values.begin(), values.end());
+            std::ranges::sort(values);
             m_ratio[across] = values[values.size() / kUndisturbedShare];
         }
     }
@@ -154,7 +152,7 @@ void placeGroups(std::optional<int64_t> wanted, replay::TaskGraph& graph, const 
                  EditEffect& effect) {
     if (wanted) checkCommunicator(analysis, *wanted);
     const std::vector<const facts::Communicator*> groups = groupsLike(analysis, wanted);
-    if (std::none_of(groups.begin(), groups.end(), [](const facts::Communicator* group) { return group->nodes > 1; }))
+    if (std::ranges::none_of(groups, [](const facts::Communicator* group) { return group->nodes > 1; }))
         throw EditError("these groups are inside nodes already");
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (effect.dataParallel && static_cast<int>(communicator.ranks.size()) != communicator.size)
@@ -197,17 +195,10 @@ void placeGroups(std::optional<int64_t> wanted, replay::TaskGraph& graph, const 
 }  // namespace
 
 std::unique_ptr<Edit> parsePlace(EditArguments& arguments) {
-    std::optional<int64_t> communicator;
-    if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
-    return editBy(placeGroups, communicator);
+    return editBy(placeGroups, arguments.communicator());
 }
 
 namespace {
-
-bool growsWithRanks(facts::CommRole role) {
-    return role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
-           role == facts::CommRole::replicas;
-}
 
 /// More or fewer data-parallel ranks, each with the present work (weak scaling): collectives of gradients and of
 /// sharded parameters take as long as NCCL's formulas say of so many ranks on the configured links, in proportion to
@@ -217,7 +208,7 @@ void changeReplicas(int count, replay::TaskGraph& graph, const job::Analysis& an
     for (const replay::Exchange& exchange : graph.exchanges) {
         if (exchange.join == replay::kNoTask || exchange.bytes <= 0) continue;
         const facts::CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
-        if (!growsWithRanks(role)) continue;
+        if (!growsWithReplicas(role)) continue;
         const facts::Communicator& before = analysis.facts.communicators.at(exchange.communicatorId);
         if (role == facts::CommRole::replicas ||
             (role == facts::CommRole::shardedParameters && analysis.layout.replicate.value_or(1) > 1))

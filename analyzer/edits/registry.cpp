@@ -83,7 +83,7 @@ const EditFamily& familyNamed(std::string_view name) {
 }  // namespace
 
 void EditEffect::assume(std::string sentence) {
-    if (std::find(assumed.begin(), assumed.end(), sentence) == assumed.end()) assumed.push_back(std::move(sentence));
+    if (std::ranges::find(assumed, sentence) == assumed.end()) assumed.push_back(std::move(sentence));
 }
 
 std::span<const EditFamily> editFamilies() {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/statistics.h"
 
@@ -18,42 +19,18 @@ bool computes(replay::TaskKind kind) {
     return kind == replay::TaskKind::kernel || kind == replay::TaskKind::copy || kind == replay::TaskKind::set;
 }
 
-int64_t medianNs(std::vector<double> values) {
-    return std::llround(facts::median(std::move(values)));
-}
-
 }  // namespace
 
-Resend::Typical Resend::typicalOf(const RoundMember& member) const {
-    Typical typical;
-    std::vector<double> leads, calls, delays, events, gaps;
-    for (size_t i = 0; i < member.arrivals.size(); ++i) {
-        const replay::TaskId launch = member.launches[i];
+LaunchCosts Resend::typicalOf(const RoundMember& member) const {
+    for (replay::TaskId launch : member.launches)
         if (launch == replay::kNoTask || m_index.launched(launch) != 1)
             throw EditError(
                 fmt::format("a collective of rank {} was not launched by a call of its own (CUDA graph?)", member.rank),
                 "its buckets cannot be moved");
-        leads.push_back(static_cast<double>(m_graph.leadNs[launch]));
-        calls.push_back(static_cast<double>(m_graph.durationNs[launch]));
-        gaps.push_back(static_cast<double>(m_graph.leadNs[member.arrivals[i]]));
-        for (const replay::Edge& edge : m_graph.edgesOf(member.arrivals[i])) {
-            const auto kind = static_cast<replay::WaitKind>(edge.kind);
-            if (kind == replay::WaitKind::launch) {
-                delays.push_back(static_cast<double>(edge.delayNs));
-                typical.afterStart = edge.afterStart;
-            }
-            if (kind == replay::WaitKind::event) events.push_back(static_cast<double>(edge.delayNs));
-        }
-    }
-    typical.callLeadNs = medianNs(std::move(leads));
-    typical.callNs = medianNs(std::move(calls));
-    typical.launchDelayNs = medianNs(std::move(delays));
-    typical.eventDelayNs = medianNs(std::move(events));
-    typical.gapNs = medianNs(std::move(gaps));
-    return typical;
+    return launchCosts(m_graph, member.launches, member.arrivals);
 }
 
-void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typical) {
+void Resend::takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical) {
     const auto take = [&](replay::TaskId task) {
         m_gone[task] = true;
         m_draft.durationNs(task) = 0;
@@ -72,7 +49,7 @@ void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typ
             const replay::TaskId call = member.launches[i];
             m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - typical[m].callNs);
             m_draft.leadNs(call) =
-                static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].callLeadNs));
+                static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].leadNs));
         }
     }
 }
@@ -82,7 +59,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     m_replacedBy.resize(m_graph.size(), replay::kNoTask);
     m_usesKnown.resize(m_graph.size(), false);
     m_fewer.resize(m_graph.size(), false);
-    std::vector<Typical> typical;
+    std::vector<LaunchCosts> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
     takeOut(round, typical);
     const size_t count = buckets.ends.size();
@@ -107,7 +84,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
                                               : member.launches[std::min(b, member.launches.size() - 1)];
             const auto [last, isNew] = m_lastBehind.try_emplace(anchor, anchor);
             const replay::TaskId call =
-                m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].callLeadNs);
+                m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].leadNs);
             last->second = call;
             // On the stream behind the old buckets that were ready before, with what had been put between them.
             for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
@@ -135,17 +112,9 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
         }
     }
     for (size_t b = 0; b < count; ++b) {
-        replay::TaskInfo info = m_graph.info[model.join];
         replay::Exchange exchange = model;
         exchange.bytes = std::llround(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
-        exchange.join = m_draft.addTask(info, 0);
-        const uint32_t number = m_draft.addExchange(exchange, rows[b]);
-        m_draft.info(exchange.join).detail = number;
-        for (const replay::ExchangeMember& row : rows[b]) {
-            m_draft.info(row.arrival).detail = m_draft.info(row.transfer).detail = number;
-            m_draft.addEdge(exchange.join, row.arrival, replay::WaitKind::peer);
-            m_draft.addEdge(row.transfer, exchange.join, replay::WaitKind::peer);
-        }
+        joinCollective(m_draft, m_graph.info[model.join], exchange, rows[b]);
     }
 }
 
@@ -186,11 +155,7 @@ replay::TaskGraph Resend::finish() && {
     for (const Wait& wait : m_added) m_draft.addEdge(wait.to, wait.from, replay::WaitKind::event, wait.delayNs);
     std::optional<replay::TaskGraph> graph = std::move(m_draft).seal();
     if (!graph) throw EditError("with these buckets work would wait for itself");
-    for (uint32_t exchange : m_goneExchanges) {
-        graph->exchanges[exchange].members = 0;
-        graph->exchanges[exchange].join = replay::kNoTask;
-        graph->exchanges[exchange].bytes = 0;
-    }
+    for (uint32_t exchange : m_goneExchanges) removeExchange(graph->exchanges[exchange]);
     return std::move(*graph);
 }
 
@@ -264,7 +229,7 @@ void Resend::mergeUpdates(const RoundMember& member, const std::vector<int64_t>&
     const int64_t emptyNs = emptyKernelNs(m_graph, compute);
     size_t first = 0;
     for (int64_t last : ready) {
-        const auto at = std::find(member.ready.begin(), member.ready.end(), last);
+        const auto at = std::ranges::find(member.ready, last);
         if (at == member.ready.end()) return;  // a bucket begins inside of a present one
         const auto piece = static_cast<size_t>(at - member.ready.begin());
         for (const std::vector<replay::TaskId>& kernels : places)

@@ -51,18 +51,14 @@ class Resend {
     replay::TaskGraph finish() &&;
 
   private:
-    struct Typical {
-        int64_t callLeadNs = 0, callNs = 0, launchDelayNs = 0, eventDelayNs = 0, gapNs = 0;
-        bool afterStart = true;
-    };
     struct Wait {
         replay::TaskId to, from;
         int64_t delayNs;
     };
-    Typical typicalOf(const RoundMember& member) const;
+    LaunchCosts typicalOf(const RoundMember& member) const;
     void mergeKernels(const std::vector<replay::TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     bool waitsForRoom(replay::TaskId to, const replay::Edge& edge) const;
-    void takeOut(const GradientRound& round, const std::vector<Typical>& typical);
+    void takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical);
 
     const replay::TaskGraph& m_graph;
     const job::Analysis& m_analysis;

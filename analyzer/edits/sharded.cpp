@@ -24,14 +24,6 @@ struct Part {
     int step = -1;
 };
 
-/// Where the next kernel is launched behind `call`.
-int64_t firstLaunchedBehind(const LaunchIndex& index, const ComputeLane& compute, replay::TaskId call) {
-    const auto at = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](replay::TaskId kernel) {
-        return index.launchOf(kernel) == replay::kNoTask || index.launchOf(kernel) < call;
-    });
-    return at == compute.kernels.end() ? -1 : at - compute.kernels.begin();
-}
-
 class Shards {
   public:
     Shards(const replay::TaskGraph& graph, const job::Analysis& analysis)
@@ -52,8 +44,7 @@ class Shards {
         }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
-                std::sort(parts.begin(), parts.end(),
-                          [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
+                std::ranges::sort(parts, [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
         findUses();
     }
 
@@ -113,9 +104,12 @@ class Shards {
             }
         }
         for (auto& [rank, parts] : m_gathers)
-            for (Part& part : parts)
-                if (part.firstUse < 0 && part.call != replay::kNoTask)
-                    part.firstUse = firstLaunchedBehind(m_index, m_index.compute(rank), part.call);
+            for (Part& part : parts) {
+                if (part.firstUse >= 0 || part.call == replay::kNoTask) continue;
+                const ComputeLane& compute = m_index.compute(rank);
+                const int64_t next = m_index.launchedBefore(compute, part.call);
+                if (next < static_cast<int64_t>(compute.kernels.size())) part.firstUse = next;
+            }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
                 for (Part& part : parts)

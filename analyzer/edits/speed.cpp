@@ -77,11 +77,6 @@ std::string kernelNames(const replay::TaskGraph& graph, const job::Analysis& ana
     return names;
 }
 
-bool carriesGradients(facts::CommRole role) {
-    return role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
-           role == facts::CommRole::replicas;
-}
-
 void speedUpKernels(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis) {
     const std::vector<int> ranks = recordedRanks(analysis, what.ranks);
     std::vector<bool> wanted;
@@ -91,13 +86,13 @@ void speedUpKernels(const SpeedOf& what, replay::TaskGraph& graph, const job::An
         wanted.push_back(what.kernel.empty() || matches(what.kernel, name) ||
                          matches(what.kernel, text::readableKernelName(name)));
     }
-    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end())
+    if (std::ranges::find(wanted, true) == wanted.end())
         throw EditError(fmt::format("no kernel is named '{}'", what.kernel),
                         "kernels of this run: " + kernelNames(graph, analysis));
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         const replay::TaskInfo& info = graph.info[task];
         if (info.kind != replay::TaskKind::kernel || info.detail >= wanted.size() || !wanted[info.detail]) continue;
-        if (std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task)))
+        if (std::ranges::binary_search(ranks, graph.rankOf(task)))
             graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / what.factor);
     }
 }
@@ -112,9 +107,8 @@ void speedUpTransfers(const SpeedOf& what, replay::TaskGraph& graph, const job::
         if (what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
         if (what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
         const auto members = graph.membersOf(exchange);
-        return what.links != "rank" ||
-               std::any_of(members.begin(), members.end(), [&](const replay::ExchangeMember& m) {
-                   return std::binary_search(ranks.begin(), ranks.end(), m.rank);
+        return what.links != "rank" || std::ranges::any_of(members, [&](const replay::ExchangeMember& m) {
+                   return std::ranges::binary_search(ranks, m.rank);
                });
     };
     changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) {
@@ -158,7 +152,7 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
     bool found = false;
     const auto concerned = [&](const replay::Exchange& exchange) {
         if (communicator ? exchange.communicatorId != *communicator
-                         : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op)))
+                         : !growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op)))
             return false;
         return !onlyFullPrecision || exchange.dataType == store::DataType::f32;
     };
@@ -183,7 +177,7 @@ std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {
     SpeedOf what;
     what.ranks = arguments.ranks();
     what.kernel = arguments.text("kernel").value_or("");
-    if (const std::optional<int> id = arguments.whole("communicator")) what.communicator = *id;
+    what.communicator = arguments.communicator();
     what.links = arguments.word("links", {"intra", "inter", "rank"}, "");
     what.upToPeak = arguments.word("limit", {"peak", "none"}, "none") == "peak";
     what.factor = arguments.requiredPositive("factor");
@@ -204,9 +198,7 @@ std::unique_ptr<Edit> parseNetwork(EditArguments& arguments) {
 std::unique_ptr<Edit> parseBytes(EditArguments& arguments) {
     const double factor = arguments.requiredPositive("factor");
     if (std::isinf(factor)) arguments.refuse("factor is 'inf', but bytes are counted");
-    std::optional<int64_t> communicator;
-    if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
-    return editBy(changeVolume, factor, communicator, false);
+    return editBy(changeVolume, factor, arguments.communicator(), false);
 }
 
 std::unique_ptr<Edit> parseGradients(EditArguments& arguments) {

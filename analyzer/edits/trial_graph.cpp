@@ -89,35 +89,34 @@ Strain strainOf(const GradientRound& round, const replay::TaskGraph& graph, cons
 
 class InPlace : public Edit {
   public:
-    explicit InPlace(std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)> change)
-        : m_change(std::move(change)) {}
+    explicit InPlace(GraphChange change) : m_change(std::move(change)) {}
     void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const override {
         m_change(graph, analysis, effect);
     }
 
   private:
-    std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)> m_change;
+    GraphChange m_change;
 };
 
 class Rebuilt : public Edit {
   public:
-    explicit Rebuilt(std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)> made) : m_made(std::move(made)) {}
+    explicit Rebuilt(NewGraph made) : m_made(std::move(made)) {}
     void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const override {
         graph = m_made(TrialGraph(graph, analysis), effect);
     }
     replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const override { return m_made(of, effect); }
 
   private:
-    std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)> m_made;
+    NewGraph m_made;
 };
 
 }  // namespace
 
-std::unique_ptr<Edit> changedBy(std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)> change) {
+std::unique_ptr<Edit> changedBy(GraphChange change) {
     return std::make_unique<InPlace>(std::move(change));
 }
 
-std::unique_ptr<Edit> rebuiltBy(std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)> made) {
+std::unique_ptr<Edit> rebuiltBy(NewGraph made) {
     return std::make_unique<Rebuilt>(std::move(made));
 }
 

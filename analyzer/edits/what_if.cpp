@@ -44,7 +44,7 @@ std::vector<RankTimes> rankTimes(const replay::TaskGraph& graph, const replay::S
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         const replay::TaskInfo& info = graph.info[task];
         const bool counts = info.kind == replay::TaskKind::kernel || info.kind == replay::TaskKind::transfer;
-        if (!counts || std::find(steps.begin(), steps.end(), info.step) == steps.end()) continue;
+        if (!counts || std::ranges::find(steps, info.step) == steps.end()) continue;
         RankTimes& times = byRank[graph.rankOf(task)];
         (info.kind == replay::TaskKind::kernel ? times.computeNs : times.transferNs) +=
             static_cast<double>(graph.durationNs[task]);

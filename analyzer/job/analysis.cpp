@@ -58,8 +58,7 @@ constexpr size_t kFewestStepsLeft =
 void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
     std::set<int> lost;
     for (const facts::RankSummary& rank : analysis.ranks) lost.insert(rank.lostSteps.begin(), rank.lostSteps.end());
-    const auto left =
-        std::count_if(analysis.steps.begin(), analysis.steps.end(), [&](int step) { return lost.count(step) == 0; });
+    const auto left = std::ranges::count_if(analysis.steps, [&](int step) { return lost.count(step) == 0; });
     const bool enough = left >= static_cast<std::ptrdiff_t>(kFewestStepsLeft);
     for (const facts::RankSummary& rank : analysis.ranks) {
         if (rank.lostSteps.empty()) continue;

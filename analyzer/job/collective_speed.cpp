@@ -44,7 +44,7 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
         if (!collective.bytes || *collective.bytes <= 0 || !store::isSynchronizing(collective.op) ||
             shared.count(collective.id) != 0)
             continue;
-        if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
+        if (!std::ranges::binary_search(analysis.steps, *collective.step)) continue;
         const std::optional<costs::LinkModel> link = costs::linkToCompare(analysis.peaks, communicator, collective.op);
         if (!link) continue;
         const auto bytes = static_cast<double>(*collective.bytes);

@@ -80,8 +80,7 @@ class Reader {
         for (int step : m_analysis.steps) {
             std::vector<Kernels> kernels;
             for (auto& steps : byStep) kernels.push_back(std::move(steps[step]));
-            if (std::any_of(kernels.begin(), kernels.end(),
-                            [&](const Kernels& own) { return own.size() != kernels.front().size(); }))
+            if (std::ranges::any_of(kernels, [&](const Kernels& own) { return own.size() != kernels.front().size(); }))
                 continue;
             for (size_t k = 0; k < kernels.front().size(); ++k) add(kernels, k, result);
         }
@@ -157,7 +156,7 @@ std::vector<LinkProbe> exchangeProbes(const Analysis& analysis) {
     std::erase_if(probes, [&](const LinkProbe& probe) { return byClass[probe.betweenNodes].size() < 2; });
     for (LinkProbe& probe : probes) {
         const std::vector<double>& alike = byClass[probe.betweenNodes];
-        probe.slowness /= *std::min_element(alike.begin(), alike.end());
+        probe.slowness /= *std::ranges::min_element(alike);
         probe.peakBytesPerNs = probe.busBytesPerNs * probe.slowness;
     }
     return probes;
@@ -263,7 +262,7 @@ bool LinkProbe::slow() const {
 }
 
 bool LinkProbe::touches(int rank) const {
-    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    return std::ranges::find(ranks, rank) != ranks.end();
 }
 
 std::vector<LinkProbe> probeLinks(const Analysis& analysis) {

@@ -67,8 +67,8 @@ void weigh(const std::vector<LinkProbe>& probes, LinkSuspect& suspect) {
 }
 
 bool consistent(const LinkSuspect& suspect) {
-    return !suspect.explains.empty() && std::none_of(suspect.exonerates.begin(), suspect.exonerates.end(),
-                                                     [&](const LinkProbe* probe) { return needs(suspect, *probe); });
+    return !suspect.explains.empty() &&
+           std::ranges::none_of(suspect.exonerates, [&](const LinkProbe* probe) { return needs(suspect, *probe); });
 }
 
 /// A rank and its way to other nodes, or the only pair it is in, are one claim; the narrower one is made.
@@ -97,8 +97,7 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
     std::erase_if(suspects, [](const LinkSuspect& s) { return !consistent(s); });
     while (!open.empty()) {
         const auto gain = [&](const LinkSuspect& s) {
-            return std::count_if(s.explains.begin(), s.explains.end(),
-                                 [&](const LinkProbe* p) { return open.count(p) != 0; });
+            return std::ranges::count_if(s.explains, [&](const LinkProbe* p) { return open.count(p) != 0; });
         };
         std::ptrdiff_t most = 0;
         for (const LinkSuspect& suspect : suspects) most = std::max(most, gain(suspect));
@@ -106,8 +105,8 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
         std::vector<const LinkSuspect*> best;
         for (const LinkSuspect& suspect : suspects) {
             if (gain(suspect) != most) continue;
-            const auto same = std::find_if(best.begin(), best.end(),
-                                           [&](const LinkSuspect* other) { return sameClaim(*other, suspect); });
+            const auto same =
+                std::ranges::find_if(best, [&](const LinkSuspect* other) { return sameClaim(*other, suspect); });
             if (same == best.end())
                 best.push_back(&suspect);
             else if (suspect.betweenNodes || (suspect.pair && !(*same)->pair))
@@ -129,8 +128,8 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
         result.found.push_back(*best.front());
     }
     result.unexplained.assign(open.begin(), open.end());
-    std::sort(result.unexplained.begin(), result.unexplained.end(),
-              [](const LinkProbe* a, const LinkProbe* b) { return a->communicatorId < b->communicatorId; });
+    std::ranges::sort(result.unexplained,
+                      [](const LinkProbe* a, const LinkProbe* b) { return a->communicatorId < b->communicatorId; });
     return result;
 }
 
@@ -291,7 +290,7 @@ std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe
     std::vector<int> last;
     for (size_t m = 0; m < probe.ranks.size(); ++m)
         if (leaving->last[m]) last.push_back(probe.ranks[m]);
-    std::sort(last.begin(), last.end());
+    std::ranges::sort(last);
     suspect.leaving = fmt::format(
         "{} {} last, the others {} or more earlier, in {} of {} large collectives: a ring's slowest edge is busy to "
         "the end",

@@ -39,7 +39,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         if (!c.step || !c.transferNs || !c.bytes || *c.bytes <= 0 || !store::isSynchronizing(c.op) ||
             shared.count(c.id) != 0)
             continue;
-        if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)) continue;
+        if (!std::ranges::binary_search(analysis.steps, *c.step)) continue;
         times[{c.communicatorId, c.op, c.algorithm, c.protocol, *c.bytes}].push_back(
             static_cast<double>(*c.transferNs));
     }
