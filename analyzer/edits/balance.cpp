@@ -58,20 +58,12 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
     return factors;
 }
 
-/// Pipeline stage by rank; -1 without one.
-std::unordered_map<int, int> stages(const job::Analysis& analysis) {
-    std::unordered_map<int, int> stageOf;
-    for (const facts::RankSummary& rank : analysis.ranks) stageOf[rank.rank] = analysis.layout.stageOf(rank.rank);
-    return stageOf;
-}
-
 void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
-    std::unordered_map<int, int> stageOf = stages(analysis);
+    std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
+    for (const facts::RankSummary& rank : analysis.ranks) stageOf[rank.rank] = analysis.layout.stageOf(rank.rank);
     std::map<int, int> ranksOfStage;
     for (const auto& [rank, stage] : stageOf) ++ranksOfStage[stage];
-    struct Share {
-        std::map<int, double> byRank;
-    };
+    using Share = std::map<int, double>;                    // by rank, ns
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
     const auto shareOf = [&](replay::TaskId task) -> Share& {
         return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
@@ -81,16 +73,16 @@ void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
         return graph.info[task].kind == replay::TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
     };
     for (replay::TaskId task = 0; task < graph.size(); ++task)
-        if (isKernel(task)) shareOf(task).byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
+        if (isKernel(task)) shareOf(task)[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         if (!isKernel(task)) continue;
         const Share& share = shareOf(task);
         const int ranks = ranksOfStage[stageOf[graph.rankOf(task)]];
         // What not every rank runs at all cannot be shared by sizes.
-        if (static_cast<int>(share.byRank.size()) < ranks) continue;
+        if (static_cast<int>(share.size()) < ranks) continue;
         double total = 0;
-        for (const auto& [rank, ns] : share.byRank) total += ns;
-        const double own = share.byRank.at(graph.rankOf(task));
+        for (const auto& [rank, ns] : share) total += ns;
+        const double own = share.at(graph.rankOf(task));
         if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], total / ranks / own);
     }
 }

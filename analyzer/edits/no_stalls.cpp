@@ -40,12 +40,12 @@ class HostRepair {
           m_atEnd(afterLastSubmission(graph)),
           m_gone(graph.size()) {}
 
-    void take(int rank, const Removal& removal) { m_removals[rank] = &removal; }
+    void take(int rank, Removal removal) { m_removals[rank] = std::move(removal); }
 
     void run() {
         for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
             const auto removal = m_removals.find(m_graph.rankOf(task));
-            if (removal != m_removals.end()) change(task, *removal->second);
+            if (removal != m_removals.end()) change(task, removal->second);
         }
         removeEdges(m_graph, [&](replay::TaskId to, const replay::Edge& edge) {
             return m_gone[to] && edge.kind == static_cast<uint32_t>(replay::WaitKind::blocking);
@@ -124,7 +124,7 @@ class HostRepair {
     std::vector<uint32_t> m_usualLeads;
     std::vector<bool> m_atEnd;
     std::vector<bool> m_gone;
-    std::unordered_map<int, const Removal*> m_removals;
+    std::unordered_map<int, Removal> m_removals;  // by rank
     CopiesAside m_aside;
     int64_t m_changed = 0;
 };
@@ -236,13 +236,8 @@ void handOver(replay::TaskGraph& graph, const job::Analysis& analysis, const std
 void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted, replay::TaskGraph& graph,
                const job::Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
-    std::vector<Removal> removals;
-    removals.reserve(ranks.size());
     HostRepair repair(graph, analysis);
-    for (int rank : ranks) {
-        removals.push_back(removalOf(analysis, *analysis.findRank(rank), causes));
-        repair.take(rank, removals.back());
-    }
+    for (int rank : ranks) repair.take(rank, removalOf(analysis, *analysis.findRank(rank), causes));
     repair.run();
     const bool loads = std::ranges::any_of(ranks, [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
     if (loads && std::ranges::find(causes, Stall::input) != causes.end()) {

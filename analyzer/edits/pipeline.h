@@ -92,6 +92,8 @@ class PipelineParts {
     const StageStep& step(int rank, int step) const { return m_parts.at({rank, step}); }
     /// What a call put on the device, arrivals without their transfers.
     const std::vector<replay::TaskId>& launchedBy(replay::TaskId call) const;
+    /// The kernels among it.
+    std::vector<replay::TaskId> kernelsOf(const Calls& calls) const;
     /// The same for every rank of a stage: layers in a stage; 0 where kernels do not repeat.
     int layersPerStage(int rank) const;
     /// Cuts the calls of a whole stage's pass, all chunks, into equal numbers of layers. Throws EditError where layers

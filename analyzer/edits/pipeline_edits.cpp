@@ -95,10 +95,8 @@ std::vector<Stage> stagesOf(const replay::TaskGraph& graph, const PipelineParts&
         for (int step : parts.steps())
             for (const auto* passes : {&parts.step(rank, step).forward, &parts.step(rank, step).backward})
                 for (const auto& [which, calls] : *passes)
-                    for (replay::TaskId call : calls)
-                        for (replay::TaskId task : parts.launchedBy(call))
-                            if (graph.info[task].kind == replay::TaskKind::kernel)
-                                stage.workNs += static_cast<double>(graph.durationNs[task]);
+                    for (replay::TaskId kernel : parts.kernelsOf(calls))
+                        stage.workNs += static_cast<double>(graph.durationNs[kernel]);
     }
     const bool moved = effect.stageLayers.size() == stages.size();  // the kernels still repeat as often as before
     for (size_t s = 0; s < stages.size(); ++s) {

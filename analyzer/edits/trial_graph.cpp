@@ -6,6 +6,7 @@
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
@@ -61,8 +62,7 @@ TransferPrices::TransferPrices(const replay::TaskGraph& graph, const job::Analys
 }
 
 double TransferPrices::scatter(int64_t communicator, store::Op op) const {
-    const auto known = m_scatter.find({communicator, op});
-    return known == m_scatter.end() ? 0 : known->second;
+    return text::valueAt(m_scatter, {communicator, op});
 }
 
 std::optional<facts::Estimate> TransferPrices::ns(int64_t communicator, store::Op op, double bytes) const {

@@ -33,7 +33,7 @@ class TransferPrices {
     static double longestNs(const replay::TaskGraph& graph, const replay::Exchange& exchange);
 
   private:
-    std::map<std::pair<int64_t, store::Op>, costs::CollectivePrice> m_prices;
+    std::map<std::pair<int64_t, store::Op>, costs::CollectivePrice> m_prices;  // by communicator and operation
     std::map<std::pair<int64_t, store::Op>, double> m_scatter;
 };
 
