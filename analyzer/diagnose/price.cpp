@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/edits/change_transfers.h"
-#include "analyzer/edits/step_sides.h"
+#include "analyzer/edits/graph_changes.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

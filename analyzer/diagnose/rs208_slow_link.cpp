@@ -10,10 +10,9 @@
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/job/collective_speed.h"
-#include "analyzer/job/link_leaving.h"
-#include "analyzer/job/network_edges.h"
-#include "analyzer/job/reached_peaks.h"
+#include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

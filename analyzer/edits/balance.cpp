@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/balance.h"
-
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/edits/change_transfers.h"
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/statistics.h"
 
@@ -48,8 +46,7 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
         if (own == paces[key].end() || own->second.medianNs <= 0) continue;
         std::vector<double> peers;
         for (const auto& [peer, pace] : paces[key])
-            if (peer != rank && !std::binary_search(changed.begin(), changed.end(), peer))
-                peers.push_back(pace.medianNs);
+            if (peer != rank && !std::ranges::binary_search(changed, peer)) peers.push_back(pace.medianNs);
         if (peers.empty()) continue;
         factors[key] = facts::median(std::move(peers)) / own->second.medianNs;
         before += own->second.totalNs;
@@ -61,20 +58,12 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
     return factors;
 }
 
-/// Pipeline stage by rank; -1 without one.
-std::unordered_map<int, int> stages(const job::Analysis& analysis) {
-    std::unordered_map<int, int> stageOf;
-    for (const facts::RankSummary& rank : analysis.ranks) stageOf[rank.rank] = analysis.layout.stageOf(rank.rank);
-    return stageOf;
-}
-
 void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
-    std::unordered_map<int, int> stageOf = stages(analysis);
+    std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
+    for (const facts::RankSummary& rank : analysis.ranks) stageOf[rank.rank] = analysis.layout.stageOf(rank.rank);
     std::map<int, int> ranksOfStage;
     for (const auto& [rank, stage] : stageOf) ++ranksOfStage[stage];
-    struct Share {
-        std::map<int, double> byRank;
-    };
+    using Share = std::map<int, double>;                    // by rank, ns
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
     const auto shareOf = [&](replay::TaskId task) -> Share& {
         return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
@@ -84,16 +73,16 @@ void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
         return graph.info[task].kind == replay::TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
     };
     for (replay::TaskId task = 0; task < graph.size(); ++task)
-        if (isKernel(task)) shareOf(task).byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
+        if (isKernel(task)) shareOf(task)[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         if (!isKernel(task)) continue;
         const Share& share = shareOf(task);
         const int ranks = ranksOfStage[stageOf[graph.rankOf(task)]];
         // What not every rank runs at all cannot be shared by sizes.
-        if (static_cast<int>(share.byRank.size()) < ranks) continue;
+        if (static_cast<int>(share.size()) < ranks) continue;
         double total = 0;
-        for (const auto& [rank, ns] : share.byRank) total += ns;
-        const double own = share.byRank.at(graph.rankOf(task));
+        for (const auto& [rank, ns] : share) total += ns;
+        const double own = share.at(graph.rankOf(task));
         if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], total / ranks / own);
     }
 }
@@ -126,40 +115,45 @@ void shareMessages(replay::TaskGraph& graph, const job::Analysis& analysis) {
     }
 }
 
-}  // namespace
-
-void BalanceSpeed::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
-    if (ranks.size() == analysis.ranks.size() && !m_ranks.empty())
+/// The same kernels (name and launch shape) take as long on a rank as on its peers, by medians. With `ranks` these
+/// change, and the others are the peers; without, every rank that is slower than its peers.
+void balanceSpeed(const std::vector<int>& wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
+                  EditEffect& effect) {
+    const std::vector<int> ranks = recordedRanks(analysis, wanted);
+    if (ranks.size() == analysis.ranks.size() && !wanted.empty())
         throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
     const std::vector<std::map<int, Pace>> all = paces(graph);
     std::map<int, std::vector<double>> factors;
-    for (int rank : ranks) factors[rank] = factorsOf(rank, m_ranks, all);
+    for (int rank : ranks) factors[rank] = factorsOf(rank, wanted, all);
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         const replay::TaskInfo& info = graph.info[task];
         if (info.kind != replay::TaskKind::kernel || info.detail >= all.size()) continue;
         const auto rank = factors.find(graph.rankOf(task));
         if (rank == factors.end()) continue;
-        const double factor = m_ranks.empty() ? std::min(1.0, rank->second[info.detail]) : rank->second[info.detail];
+        const double factor = wanted.empty() ? std::min(1.0, rank->second[info.detail]) : rank->second[info.detail];
         graph.durationNs[task] = scaledNs(graph.durationNs[task], factor);
     }
     effect.assume("kernels take the median of the same kernels on the other ranks");
 }
 
-void BalanceWork::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Work is shared evenly among ranks of one role (a pipeline stage, or all): each kernel name takes the mean over them
+/// in every step. Grouped messages (tokens to experts) are shared evenly as well.
+void balanceWork(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: work has nobody to be shared with");
     shareKernels(graph, analysis);
     shareMessages(graph, analysis);
     effect.assume("the sum of the work stays, each rank of a role gets the mean of it");
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parseBalance(EditArguments& arguments) {
     const std::string what = arguments.word("what", {"speed", "work"}, "speed");
     std::vector<int> ranks = arguments.ranks();
-    if (what == "speed") return std::make_unique<BalanceSpeed>(std::move(ranks));
+    if (what == "speed") return editBy(balanceSpeed, std::move(ranks));
     if (!ranks.empty()) arguments.refuse("work is shared by all ranks");
-    return std::make_unique<BalanceWork>();
+    return editBy(balanceWork);
 }
 
 }  // namespace rankscope::edits

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/buckets.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "analyzer/edits/edit_arguments.h"
-#include "analyzer/edits/parameter_uses.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/gradient_curve.h"
 #include "analyzer/edits/resend.h"
 #include "analyzer/edits/trial_graph.h"
 #include "analyzer/facts/layout.h"
@@ -221,12 +219,8 @@ class Rebucket {
 
 }  // namespace
 
-void Buckets::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    graph = applied(TrialGraph(graph, analysis), effect);
-}
-
-replay::TaskGraph Buckets::applied(const TrialGraph& of, EditEffect& effect) const {
-    Rebucket rebucket(of, m_mebibytes, m_overlap, effect.outlook);
+replay::TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect) {
+    Rebucket rebucket(of, mebibytes, overlap, effect.outlook);
     replay::TaskGraph graph = rebucket.run();
     effect.open = effect.open || rebucket.open();
     effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
@@ -237,7 +231,9 @@ replay::TaskGraph Buckets::applied(const TrialGraph& of, EditEffect& effect) con
 std::unique_ptr<Edit> parseBuckets(EditArguments& arguments) {
     const double mebibytes = arguments.requiredPositive("mb");
     const bool overlap = arguments.word("overlap", {"yes", "no"}, "no") == "yes";
-    return std::make_unique<Buckets>(mebibytes, overlap);
+    return rebuiltBy([mebibytes, overlap](const TrialGraph& of, EditEffect& effect) {
+        return inBuckets(mebibytes, overlap, of, effect);
+    });
 }
 
 }  // namespace rankscope::edits

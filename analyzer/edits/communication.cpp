@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/communication.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/costs/cost_evidence.h"
+#include "analyzer/costs/nccl_names.h"
+#include "analyzer/costs/nccl_setting.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
-#include "analyzer/edits/launch_index.h"
 #include "analyzer/facts/intervals.h"
 #include "analyzer/replay/simulate.h"
 
 namespace rankscope::edits {
+namespace {
 
-void NoContention::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Kernels beside communication progress as they do alone, by what contention the analysis has measured
+/// (facts/contention.h).
+void liftContention(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
     std::map<int, double> lostShare;
     for (const facts::RankSummary& rank : analysis.ranks)
         if (rank.contention.samples > 0 && rank.contention.lostShare > 0)
@@ -47,8 +51,6 @@ void NoContention::apply(replay::TaskGraph& graph, const job::Analysis& analysis
     effect.assume("communication takes as long as before with fewer multiprocessors of its own");
 }
 
-namespace {
-
 constexpr double kUneven = 0.1;  // of a micro-step's kernels: an embedding, a loss or a norm more in one of them
 
 /// Each `parts`-th of the reductions has the sizes of the one before, and is called behind as many kernels: forward and
@@ -71,11 +73,7 @@ bool comeAgain(const replay::TaskGraph& graph, const LaunchIndex& index, const s
         if (call == replay::kNoTask)
             throw EditError("which kernels a reduction follows is unknown without the calls that launch them",
                             "record the CUDA calls");
-        const auto launched =
-            std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](replay::TaskId kernel) {
-                return index.launchOf(kernel) == replay::kNoTask || index.launchOf(kernel) < call;
-            });
-        const auto now = static_cast<double>(launched - compute.kernels.begin());
+        const auto now = static_cast<double>(index.launchedBefore(compute, call));
         most = std::max(most, now - before);
         fewest = std::min(fewest, now - before);
         before = now;
@@ -83,35 +81,25 @@ bool comeAgain(const replay::TaskGraph& graph, const LaunchIndex& index, const s
     return most > 0 && most - fewest <= std::max(1.0, kUneven * most);
 }
 
-/// It is no exchange any more: later edits do not bring it back.
-void takeOut(replay::Exchange& exchange) {
-    exchange.members = 0;
-    exchange.join = replay::kNoTask;
-    exchange.bytes = 0;
-}
-
-}  // namespace
-
-void ReduceOnce::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Gradients are reduced once a step, by the last of `microSteps` equal sequences of reductions.
+void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
     std::map<std::tuple<int64_t, int, store::Op>, std::vector<uint32_t>>
         sequences;  // by communicator, step and operation
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
         const replay::Exchange& exchange = graph.exchanges[i];
-        const facts::CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
         const bool reduces =
             exchange.members > 0 && (exchange.op == store::Op::allReduce || exchange.op == store::Op::reduceScatter);
         if (reduces && exchange.step >= 0 &&
-            (role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
-             role == facts::CommRole::replicas))
+            growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op)))
             sequences[{exchange.communicatorId, exchange.step, exchange.op}].push_back(i);
     }
-    const auto parts = static_cast<size_t>(m_microSteps);
+    const auto parts = static_cast<size_t>(microSteps);
     const LaunchIndex index(graph);
     std::vector<bool> gone(graph.size());
     bool found = false;
     for (auto& [key, sequence] : sequences) {
-        std::sort(sequence.begin(), sequence.end(),
-                  [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
+        std::ranges::sort(sequence,
+                          [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
         const size_t kept = sequence.size() / parts;
         if (kept == 0 || sequence.size() % parts != 0 || !comeAgain(graph, index, sequence, parts)) continue;
         found = true;
@@ -121,13 +109,13 @@ void ReduceOnce::apply(replay::TaskGraph& graph, const job::Analysis& analysis, 
                 gone[member.transfer] = true;
                 graph.durationNs[member.transfer] = 0;
             }
-            takeOut(graph.exchanges[sequence[i]]);
+            removeExchange(graph.exchanges[sequence[i]]);
         }
     }
     if (!found)
         throw EditError(fmt::format("no reductions of gradients come in {} equal sequences a step, each behind a "
                                     "forward and a backward pass of its own",
-                                    m_microSteps),
+                                    microSteps),
                         "rankscope analyze tells how often they repeat");
     removeEdges(graph, [&](replay::TaskId to, const replay::Edge& edge) {
         return gone[to] && edge.kind == static_cast<uint32_t>(replay::WaitKind::peer);
@@ -135,12 +123,148 @@ void ReduceOnce::apply(replay::TaskGraph& graph, const job::Analysis& analysis, 
     effect.assume("gradients are summed on the device between micro-steps at no cost");
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parseNoContention(EditArguments&) {
-    return std::make_unique<NoContention>();
+    return editBy(liftContention);
 }
 
 std::unique_ptr<Edit> parseReduceOnce(EditArguments& arguments) {
-    return std::make_unique<ReduceOnce>(arguments.requiredWhole("micro-steps", 2));
+    return editBy(reduceOnce, arguments.requiredWhole("micro-steps", 2));
+}
+
+namespace {
+
+struct AlgorithmTo {
+    store::Algorithm algorithm = store::Algorithm::unknown;  // unknown: the present one stays
+    store::Protocol protocol = store::Protocol::unknown;
+    bool automatic = false;             // what NCCL takes where no variable tells it: the cheapest that it has
+    store::Op op = store::Op::unknown;  // unknown: every one
+    std::optional<int64_t> communicator;
+};
+
+/// A collective as the cost model asks for it; nothing for messages and what has no size.
+std::optional<costs::Message> messageOf(const replay::TaskGraph& graph, const job::Analysis& analysis,
+                                        const replay::Exchange& exchange) {
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    if (exchange.message() || exchange.bytes <= 0 || communicator == analysis.facts.communicators.end())
+        return std::nullopt;
+    costs::Message message;
+    message.shape = costs::shapeOf(communicator->second);
+    message.smallestNode = communicator->second.smallestNode;
+    message.communicatorId = exchange.communicatorId;
+    message.op = exchange.op;
+    message.bytes = static_cast<double>(exchange.bytes);
+    message.present = {exchange.algorithm, exchange.protocol};
+    for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+        if (member.transfer != replay::kNoTask)
+            message.presentNs = std::max(message.presentNs, static_cast<double>(graph.durationNs[member.transfer]));
+    return message;
+}
+
+/// The exchange as it was recorded, where an algorithm edit before this one changed it: choices are compared with what
+/// was measured, not with what was modelled.
+const replay::Exchange* recordedBefore(const job::Analysis& analysis, const replay::TaskGraph& graph,
+                                       const replay::Exchange& exchange) {
+    const std::vector<replay::Exchange>& all = analysis.replay.graph.exchanges;
+    const auto at = static_cast<size_t>(&exchange - graph.exchanges.data());
+    if (at >= all.size()) return nullptr;
+    const replay::Exchange& recorded = all[at];
+    const bool same = recorded.id == exchange.id && recorded.communicatorId == exchange.communicatorId &&
+                      recorded.op == exchange.op && recorded.bytes == exchange.bytes;
+    return same && (recorded.algorithm != exchange.algorithm || recorded.protocol != exchange.protocol) ? &recorded
+                                                                                                        : nullptr;
+}
+
+/// Collectives run with another algorithm or protocol of NCCL. Times are the recorded ones x what measurements, else
+/// NCCL's cost model, say of the two choices (costs/collective_cost.h).
+void changeAlgorithm(const AlgorithmTo& to, replay::TaskGraph& graph, const job::Analysis& analysis,
+                     EditEffect& effect) {
+    if (to.communicator) checkCommunicator(analysis, *to.communicator);
+    const costs::CollectiveCost& cost = analysis.cost;
+    const costs::SeenChoices& seen = cost.evidence().seen();
+    const std::optional<costs::NcclVersion> version = costs::ncclVersionOf(analysis.facts);
+    const costs::NcclSetting forced =
+        costs::NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
+    // Where variables force something NCCL preferred its present choice to all that they left it, and takes it again
+    // unless what they ruled out is better.
+    const auto free = [&](std::vector<costs::AlgorithmChoice> choices, const costs::Message& message, store::Op op) {
+        if (!forced.rules.empty())
+            std::erase_if(choices, [&](costs::AlgorithmChoice choice) {
+                return !(choice == message.present) && forced.ruleOf(op).allows(choice);
+            });
+        return choices;
+    };
+    // What never ran where nothing was forced NCCL has passed over.
+    const auto unseen = [&](const costs::Message& message, store::Op op) {
+        return forced.rules.empty() ? std::vector<costs::AlgorithmChoice>{}
+                                    : free(costs::unseenChoices(op, message.shape, seen), message, op);
+    };
+    const std::map<int64_t, double> shared = costs::sharedTransfers(analysis.facts);
+    bool found = false;
+    for (replay::Exchange& exchange : graph.exchanges) {
+        if (to.communicator && exchange.communicatorId != *to.communicator) continue;
+        if (to.op != store::Op::unknown && exchange.op != to.op) continue;
+        const replay::Exchange* recorded = recordedBefore(analysis, graph, exchange);
+        std::optional<costs::Message> message = recorded != nullptr
+                                                    ? messageOf(analysis.replay.graph, analysis, *recorded)
+                                                    : messageOf(graph, analysis, exchange);
+        if (!message || message->presentNs <= 0) continue;
+        if (const auto part = shared.find(exchange.id); part != shared.end()) message->sharedPart = part->second;
+        const costs::AlgorithmChoice before{exchange.algorithm, exchange.protocol};
+        costs::AlgorithmChoice choice = before;
+        if (to.algorithm != store::Algorithm::unknown) choice.algorithm = to.algorithm;
+        if (to.protocol != store::Protocol::unknown) choice.protocol = to.protocol;
+        std::optional<costs::CostEstimate> estimate;
+        if (to.automatic) {
+            const auto chosen = cost.cheapest(
+                *message,
+                free(costs::supportedChoices(exchange.op, message->shape, version, seen), *message, exchange.op),
+                unseen(*message, exchange.op));
+            if (!chosen) continue;
+            choice = chosen->choice;
+            estimate = chosen->cost;
+        } else if (costs::isSupported(exchange.op, message->shape, choice, version, seen)) {
+            estimate = cost.of(*message, choice);
+        }
+        const std::optional<costs::CostEstimate> undone = cost.of(*message, before);
+        if (!estimate || !undone) continue;
+        found = true;
+        if (estimate->basis == costs::Basis::model)
+            effect.assume("times of algorithms that did not run are those of NCCL's own cost model");
+        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+            if (member.transfer != replay::kNoTask)
+                graph.durationNs[member.transfer] =
+                    scaledNs(graph.durationNs[member.transfer], estimate->scale.expected / undone->scale.expected);
+        exchange.algorithm = choice.algorithm;
+        exchange.protocol = choice.protocol;
+    }
+    if (!found)
+        throw EditError("no collective of this run can run that way, or nothing tells how long it would take",
+                        "ring and tree (all-reduce only) with ll, ll128 (where it was seen) and simple; it takes a "
+                        "known link (--links \"intra:gbps=…;inter:gbps=…\") or measured sizes");
+}
+
+}  // namespace
+
+std::unique_ptr<Edit> parseAlgorithm(EditArguments& arguments) {
+    AlgorithmTo to;
+    const std::string algorithm = arguments.text("algo").value_or("");
+    const std::string protocol = arguments.text("proto").value_or("");
+    const std::string op = arguments.text("op").value_or("");
+    to.communicator = arguments.communicator();
+    if (algorithm.empty() && protocol.empty()) arguments.refuse("algo or proto is missing");
+    to.automatic = algorithm == "auto";
+    if (!to.automatic && !algorithm.empty() &&
+        (to.algorithm = costs::algorithmOfName(algorithm)) == store::Algorithm::unknown)
+        arguments.refuse("algo is '" + algorithm +
+                         "', but may be auto, ring, tree, nvls, nvlstree, collnetdirect, collnetchain, pat");
+    if (!protocol.empty() && (to.protocol = costs::protocolOfName(protocol)) == store::Protocol::unknown)
+        arguments.refuse("proto is '" + protocol + "', but may be ll, ll128, simple");
+    if (to.automatic && !protocol.empty()) arguments.refuse("auto chooses the protocol, too");
+    if (!op.empty() && (to.op = costs::opOfName(op)) == store::Op::unknown)
+        arguments.refuse("op is '" + op + "', but may be allreduce, allgather, reducescatter, broadcast, reduce");
+    return editBy(changeAlgorithm, to);
 }
 
 }  // namespace rankscope::edits

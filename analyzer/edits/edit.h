@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +78,21 @@ class Edit {
     /// The same of a graph that stays. Edits override it that need no copy of it, or read what others have read of it.
     virtual replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;
 };
+
+using GraphChange = std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)>;
+using NewGraph = std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)>;
+
+/// An edit that `change` makes in place, or whose graph `made` makes anew, as Edit::apply() and Edit::applied() do.
+std::unique_ptr<Edit> changedBy(GraphChange change);
+std::unique_ptr<Edit> rebuiltBy(NewGraph made);
+
+/// One by a function that takes what was asked for in front of the graph.
+template <typename Function, typename... Asked>
+std::unique_ptr<Edit> editBy(Function change, Asked... asked) {
+    return changedBy([=](replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+        change(asked..., graph, analysis, effect);
+    });
+}
 
 /// The analysis of a job whose layout edits have changed. It has no replay.
 job::Analysis present(const job::Analysis& analysis, const EditEffect& effect);

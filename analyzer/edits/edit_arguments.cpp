@@ -61,7 +61,7 @@ std::string EditArguments::word(std::string_view key, std::initializer_list<std:
                                 std::string_view fallback) {
     const std::optional<std::string> value = text(key);
     if (!value) return std::string(fallback);
-    if (std::find(words.begin(), words.end(), *value) == words.end())
+    if (std::ranges::find(words, *value) == words.end())
         refuse(fmt::format("{} is '{}', but may be {}", key, *value, fmt::join(words.begin(), words.end(), ", ")));
     return *value;
 }
@@ -113,9 +113,14 @@ std::vector<int> EditArguments::ranks(std::string_view key) {
             refuse(fmt::format("{} is '{}', but must be like 3, 0+4 or 0-3", key, *value));
         for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
+}
+
+std::optional<int64_t> EditArguments::communicator() {
+    const std::optional<int> id = whole("communicator");
+    return id ? std::optional<int64_t>(*id) : std::nullopt;
 }
 
 void EditArguments::finish() const {

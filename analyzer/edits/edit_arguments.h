@@ -28,6 +28,7 @@ class EditArguments {
     int requiredWhole(std::string_view key, int least = 0);
     /// "3", "0+4", "0-3+7"; empty when the key is not given.
     std::vector<int> ranks(std::string_view key = "ranks");
+    std::optional<int64_t> communicator();
     void finish() const;
 
     /// Ends with an EditError that shows the syntax.

@@ -86,7 +86,7 @@ struct KernelKinds {
         std::vector<uint32_t> keys;
         for (int64_t i = first; i <= last; ++i) keys.push_back(keyOf(graph, compute, i));
         std::vector<uint32_t> kinds = keys;
-        std::sort(kinds.begin(), kinds.end());
+        std::ranges::sort(kinds);
         kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
         count = kinds.size();
         for (const uint32_t key : keys)
@@ -98,7 +98,7 @@ struct KernelKinds {
 std::vector<std::pair<size_t, int>> kernelsOf(const KernelKinds& kinds, size_t first, size_t last) {
     std::vector<size_t> present(kinds.of.begin() + static_cast<ptrdiff_t>(first),
                                 kinds.of.begin() + static_cast<ptrdiff_t>(last) + 1);
-    std::sort(present.begin(), present.end());
+    std::ranges::sort(present);
     std::vector<std::pair<size_t, int>> counts;
     for (const size_t kind : present) {
         if (counts.empty() || counts.back().first != kind) counts.emplace_back(kind, 0);
@@ -202,6 +202,59 @@ int64_t GradientCurve::readyAt(double bytes) const {
     if (above == m_bytes.end()) return m_first + static_cast<int64_t>(m_bytes.size()) - 1;
     if (above == m_bytes.begin() || *above - bytes <= bytes - *(above - 1)) return m_first + (above - m_bytes.begin());
     return m_first + (above - m_bytes.begin()) - 1;
+}
+
+namespace {
+
+/// Compute done when the kernel begins, ns.
+double beginNs(const ComputeLane& compute, int64_t kernel) {
+    return kernel > 0 ? static_cast<double>(compute.doneNs[static_cast<size_t>(kernel - 1)]) : 0;
+}
+
+}  // namespace
+
+FirstUse firstUse(const replay::TaskGraph& graph, const ComputeLane& compute,
+                  const std::vector<replay::TaskId>& transfers) {
+    const auto behind = std::lower_bound(compute.kernels.begin(), compute.kernels.end(), transfers.front());
+    for (size_t i = static_cast<size_t>(behind - compute.kernels.begin()); i < compute.kernels.size(); ++i) {
+        bool waits = false;
+        // A copy in front of the kernel may be what waits: what reads the loss back, where parameters are there at the
+        // end of the step.
+        for (replay::TaskId task = compute.kernels[i];
+             task != replay::kNoTask && task > transfers.front() && (i == 0 || task != compute.kernels[i - 1]);
+             task = graph.before[task]) {
+            for (const replay::Edge& edge : graph.edgesOf(task)) {
+                if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::event) continue;
+                if (edge.from == transfers.back())
+                    return {static_cast<int64_t>(i), true};  // the last one of its stream: for those before it, too
+                waits = waits || std::ranges::find(transfers, edge.from) != transfers.end();
+            }
+        }
+        if (waits) return {static_cast<int64_t>(i), false};
+    }
+    return {};
+}
+
+std::vector<int64_t> parameterUses(const ComputeLane& compute, int64_t firstUse, const std::vector<double>& ends,
+                                   const GradientCurve& curve) {
+    const double backwardNs =
+        static_cast<double>(compute.doneNs[static_cast<size_t>(curve.last())]) - beginNs(compute, curve.first());
+    const double forwardNs = beginNs(compute, curve.first()) - beginNs(compute, firstUse);
+    std::vector<int64_t> uses;
+    double begin = 0;
+    for (double end : ends) {
+        const double behind = curve.totalBytes() * (1 - begin / ends.back());
+        const double done = static_cast<double>(compute.doneNs[static_cast<size_t>(curve.readyAt(behind))]) -
+                            beginNs(compute, curve.first());
+        const double neededNs = beginNs(compute, firstUse) + forwardNs * (1 - done / backwardNs);
+        int64_t kernel = uses.empty() ? firstUse : uses.back();
+        while (kernel + 1 < curve.first() &&
+               static_cast<double>(compute.doneNs[static_cast<size_t>(kernel)]) <= neededNs)
+            ++kernel;
+        uses.push_back(kernel);
+        begin = end;
+    }
+    return uses;
 }
 
 }  // namespace rankscope::edits

@@ -38,11 +38,7 @@ std::vector<int64_t> readyKernels(const replay::TaskGraph& graph, const LaunchIn
         const replay::TaskId launch = index.launchOf(task);
         if (!told && ofLane[lane] < 0 && launch != replay::kNoTask) {
             // Nothing is said about waits on this stream: what had been launched before.
-            const auto after =
-                std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](replay::TaskId kernel) {
-                    return index.launchOf(kernel) == replay::kNoTask || index.launchOf(kernel) < launch;
-                });
-            ready[task] = after - compute.kernels.begin() - 1;
+            ready[task] = index.launchedBefore(compute, launch) - 1;
             continue;
         }
         ready[task] = ofLane[lane];
@@ -116,8 +112,7 @@ class Reader {
         std::erase_if(exchanges,
                       [&](uint32_t i) { return m_graph.exchanges[i].bytes * facts::CommUsage::kTinyShare < largest; });
         const auto arrivalOf = [&](uint32_t i) { return m_graph.membersOf(m_graph.exchanges[i]).front().arrival; };
-        std::sort(exchanges.begin(), exchanges.end(),
-                  [&](uint32_t a, uint32_t b) { return arrivalOf(a) < arrivalOf(b); });
+        std::ranges::sort(exchanges, [&](uint32_t a, uint32_t b) { return arrivalOf(a) < arrivalOf(b); });
         GradientRound round;
         const replay::Exchange& first = m_graph.exchanges[exchanges.front()];
         round.communicator = first.communicatorId;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/edits/launch_index.h"
+#include "analyzer/edits/graph_view.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::edits {

@@ -30,8 +30,7 @@ std::vector<TransferTask> transferTasks(const replay::TaskGraph& graph) {
             if (exchange.bytes > graph.exchanges[transfer.exchange].bytes) transfer.exchange = i;
         }
     }
-    std::sort(transfers.begin(), transfers.end(),
-              [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
+    std::ranges::sort(transfers, [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
     return transfers;
 }
 
@@ -89,6 +88,35 @@ double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, con
         .low;
 }
 
+LaunchCosts launchCosts(const replay::TaskGraph& graph, const std::vector<replay::TaskId>& calls,
+                        const std::vector<replay::TaskId>& arrivals) {
+    LaunchCosts costs;
+    std::vector<double> leads, durations, gaps, delays, events;
+    for (size_t i = 0; i < calls.size(); ++i) {
+        leads.push_back(static_cast<double>(graph.leadNs[calls[i]]));
+        durations.push_back(static_cast<double>(graph.durationNs[calls[i]]));
+        gaps.push_back(static_cast<double>(graph.leadNs[arrivals[i]]));
+        for (const replay::Edge& edge : graph.edgesOf(arrivals[i])) {
+            const auto kind = static_cast<replay::WaitKind>(edge.kind);
+            if (kind == replay::WaitKind::event) events.push_back(static_cast<double>(edge.delayNs));
+            if (kind != replay::WaitKind::launch) continue;
+            delays.push_back(static_cast<double>(edge.delayNs));
+            costs.afterStart = edge.afterStart;
+        }
+    }
+    costs.leadNs = std::llround(facts::median(std::move(leads)));
+    costs.callNs = std::llround(facts::median(std::move(durations)));
+    costs.gapNs = std::llround(facts::median(std::move(gaps)));
+    costs.launchDelayNs = std::llround(facts::median(std::move(delays)));
+    costs.eventDelayNs = std::llround(facts::median(std::move(events)));
+    return costs;
+}
+
+bool growsWithReplicas(facts::CommRole role) {
+    return role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
+           role == facts::CommRole::replicas;
+}
+
 std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task) {
     const replay::TaskInfo& info = graph.info[task];
     size_t name = 0;
@@ -142,6 +170,53 @@ void shortenLead(replay::TaskGraph& graph, replay::TaskId task, uint32_t usualNs
     graph.leadNs[task] = std::min(graph.leadNs[task], usualNs);
     const replay::TaskId before = graph.before[task];
     if (before != replay::kNoTask && isLongLead(graph, before)) graph.durationNs[before] = usualNs;
+}
+
+int64_t ComputeLane::find(replay::TaskId task) const {
+    const auto at = std::lower_bound(kernels.begin(), kernels.end(), task);  // lane order is the order of numbers
+    return at != kernels.end() && *at == task ? at - kernels.begin() : -1;
+}
+
+LaunchIndex::LaunchIndex(const replay::TaskGraph& graph)
+    : m_launchOf(graph.size(), replay::kNoTask), m_launched(graph.size(), 0) {
+    std::vector<int64_t> kernelNs(graph.lanes.size(), 0);
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind == replay::TaskKind::kernel)
+            kernelNs[graph.info[task].lane] += graph.durationNs[task];
+        if (graph.info[task].kind == replay::TaskKind::transfer && graph.before[task] != replay::kNoTask)
+            m_launchOf[task] = m_launchOf[graph.before[task]];
+        for (const replay::Edge& edge : graph.edgesOf(task)) {
+            if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::launch) continue;
+            m_launchOf[task] = edge.from;
+            ++m_launched[edge.from];
+        }
+    }
+    for (uint32_t lane = 0; lane < graph.lanes.size(); ++lane) {
+        if (kernelNs[lane] == 0) continue;
+        ComputeLane& compute = m_compute[graph.lanes[lane].rank];
+        if (compute.lane == replay::kNoLane || kernelNs[lane] > kernelNs[compute.lane]) compute.lane = lane;
+    }
+    std::vector<ComputeLane*> byLane(graph.lanes.size(), nullptr);
+    for (auto& [rank, compute] : m_compute) byLane[compute.lane] = &compute;
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != replay::TaskKind::kernel || byLane[graph.info[task].lane] == nullptr) continue;
+        ComputeLane& compute = *byLane[graph.info[task].lane];
+        compute.kernels.push_back(task);
+        compute.doneNs.push_back((compute.doneNs.empty() ? 0 : compute.doneNs.back()) + graph.durationNs[task]);
+    }
+}
+
+int64_t LaunchIndex::launchedBefore(const ComputeLane& compute, replay::TaskId call) const {
+    return std::ranges::partition_point(
+               compute.kernels,
+               [&](replay::TaskId kernel) { return launchOf(kernel) == replay::kNoTask || launchOf(kernel) < call; }) -
+           compute.kernels.begin();
+}
+
+const ComputeLane& LaunchIndex::compute(int rank) const {
+    static const ComputeLane nothing;
+    const auto at = m_compute.find(rank);
+    return at == m_compute.end() ? nothing : at->second;
 }
 
 }  // namespace rankscope::edits

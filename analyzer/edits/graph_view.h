@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,20 @@ double startUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, 
 
 /// What the configured links give an exchange at best, ns; negative: unknown.
 double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+
+/// What calls that put something on a stream cost, medians.
+struct LaunchCosts {
+    int64_t leadNs = 0, callNs = 0;  // of the call
+    int64_t gapNs = 0;               // in front of the arrival, on its stream
+    int64_t launchDelayNs = 0, eventDelayNs = 0;
+    bool afterStart = true;
+};
+/// Of calls and the arrivals that they launched.
+LaunchCosts launchCosts(const replay::TaskGraph& graph, const std::vector<replay::TaskId>& calls,
+                        const std::vector<replay::TaskId>& arrivals);
+
+/// Collectives of data-parallel ranks: more of these ranks make them longer.
+bool growsWithReplicas(facts::CommRole role);
 
 /// The name a kernel, or the call of a host task, goes by; empty: unknown.
 std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task);
@@ -69,5 +84,37 @@ void removeEdges(replay::TaskGraph& graph, Function&& unwanted) {
 bool isLongLead(const replay::TaskGraph& graph, replay::TaskId task);
 /// The host comes to `task` after no more than `usualNs` of work of its own.
 void shortenLead(replay::TaskGraph& graph, replay::TaskId task, uint32_t usualNs);
+
+// Who launched what, and what each rank computes in which order: a task graph read the other way round, for edits that
+// move work.
+
+/// The stream of a rank that computes most.
+struct ComputeLane {
+    uint32_t lane = replay::kNoLane;
+    std::vector<replay::TaskId> kernels;  // of all steps, in order
+    std::vector<int64_t> doneNs;          // compute done when each of them ends, ns; leads are left out
+
+    /// Index of the kernel in `kernels`; -1 when it is none of them.
+    int64_t find(replay::TaskId task) const;
+};
+
+class LaunchIndex {
+  public:
+    explicit LaunchIndex(const replay::TaskGraph& graph);
+
+    /// How many kernels of a lane are launched before `call`, in front of which the launch of each is known.
+    int64_t launchedBefore(const ComputeLane& compute, replay::TaskId call) const;
+    /// The host call that put a device task on its stream; kNoTask when no call is known. A transfer has its arrival's.
+    replay::TaskId launchOf(replay::TaskId task) const { return m_launchOf[task]; }
+    /// Device tasks that a host call launched (arrival and transfer count once).
+    uint32_t launched(replay::TaskId host) const { return m_launched[host]; }
+    /// Compute of a rank; empty for one that computes nothing.
+    const ComputeLane& compute(int rank) const;
+
+  private:
+    std::vector<replay::TaskId> m_launchOf;
+    std::vector<uint32_t> m_launched;
+    std::map<int, ComputeLane> m_compute;
+};
 
 }  // namespace rankscope::edits

@@ -12,8 +12,7 @@ namespace rankscope::edits {
 namespace {
 
 int depthOf(const GroupMessages& messages) {
-    const auto sends =
-        std::count_if(messages.begin(), messages.end(), [](const auto& message) { return message.first; });
+    const auto sends = std::ranges::count_if(messages, [](const auto& message) { return message.first; });
     return static_cast<int>(
         std::max<std::ptrdiff_t>(1, std::max(sends, static_cast<std::ptrdiff_t>(messages.size()) - sends)));
 }
@@ -53,8 +52,8 @@ double GroupTimes::fromAlike(const Times& times, const std::pair<bool, int>& mes
 int64_t GroupTimes::besideSumsNs(const GroupMessages& messages) const {
     double longer = 0;
     for (const auto& [group, seen] : m_shared) {
-        const bool alike = std::any_of(messages.begin(), messages.end(),
-                                       [&group](const auto& message) { return group.count(message) != 0; });
+        const bool alike =
+            std::ranges::any_of(messages, [&group](const auto& message) { return group.count(message) != 0; });
         if (alike) longer = std::max(longer, facts::median(seen) - static_cast<double>(aloneNs(group)));
     }
     return aloneNs(messages) + std::llround(longer);
@@ -69,7 +68,7 @@ CollectiveTimes::CollectiveTimes(const replay::TaskGraph& graph, const replay::S
                 all[member.rank].emplace_back(schedule.startNs[member.transfer], schedule.endNs[member.transfer]);
     }
     for (auto& [rank, times] : all) {
-        std::sort(times.begin(), times.end());
+        std::ranges::sort(times);
         auto& merged = m_times[rank];
         for (const auto& time : times) {
             if (merged.empty() || time.first > merged.back().second)
@@ -92,7 +91,7 @@ bool besideSums(const CollectiveTimes& collectives, const replay::Schedule& sche
                 int rank, replay::TaskId transfer, const GroupMessages& messages) {
     const int64_t fromNs = schedule.startNs[transfer], toNs = schedule.endNs[transfer];
     if (collectives.any(rank, fromNs, toNs)) return true;
-    return std::any_of(messages.begin(), messages.end(), [&](const auto& message) {
+    return std::ranges::any_of(messages, [&](const auto& message) {
         return collectives.any(parts.rankOf(parts.pipelineOf(rank), message.second), fromNs, toNs);
     });
 }
@@ -101,33 +100,22 @@ GroupCosts groupCosts(const replay::TaskGraph& graph, const replay::Schedule& sc
                       const CollectiveTimes& collectives, const PipelineParts& parts, int rank, double alphaNs) {
     GroupCosts costs;
     costs.times = GroupTimes(alphaNs);
-    std::vector<double> leads, calls, gaps, delays, events;
+    std::vector<replay::TaskId> calls, arrivals;
     for (int step : parts.steps())
         for (const GroupCall& group : parts.step(rank, step).groups) {
             costs.call = graph.info[group.call];
             costs.arrival = graph.info[group.arrival];
             costs.transfer = graph.info[group.transfer];
-            leads.push_back(static_cast<double>(graph.leadNs[group.call]));
-            calls.push_back(static_cast<double>(graph.durationNs[group.call]));
-            gaps.push_back(static_cast<double>(graph.leadNs[group.arrival]));
+            calls.push_back(group.call);
+            arrivals.push_back(group.arrival);
             costs.times.add(group.messages,
                             static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]),
                             besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
-            for (const replay::Edge& edge : graph.edgesOf(group.arrival)) {
-                if (static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::event) {
-                    events.push_back(static_cast<double>(edge.delayNs));
+            for (const replay::Edge& edge : graph.edgesOf(group.arrival))
+                if (static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::event)
                     costs.awaited.insert(graph.info[edge.from].lane);
-                }
-                if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::launch) continue;
-                delays.push_back(static_cast<double>(edge.delayNs));
-                costs.afterStart = edge.afterStart;
-            }
         }
-    costs.leadNs = std::llround(facts::median(std::move(leads)));
-    costs.callNs = std::llround(facts::median(std::move(calls)));
-    costs.gapNs = std::llround(facts::median(std::move(gaps)));
-    costs.launchDelayNs = std::llround(facts::median(std::move(delays)));
-    costs.eventDelayNs = std::llround(facts::median(std::move(events)));
+    static_cast<LaunchCosts&>(costs) = launchCosts(graph, calls, arrivals);
     return costs;
 }
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "analyzer/edits/pipeline_parts.h"
+#include "analyzer/edits/pipeline.h"
 #include "analyzer/replay/simulate.h"
 
 namespace rankscope::edits {
@@ -36,10 +36,8 @@ class GroupTimes {
 };
 
 /// How a rank's sends and receives look in the present graph.
-struct GroupCosts {
+struct GroupCosts : LaunchCosts {
     replay::TaskInfo call, arrival, transfer;
-    int64_t leadNs = 0, callNs = 0, gapNs = 0, launchDelayNs = 0, eventDelayNs = 0;
-    bool afterStart = true;
     std::set<uint32_t> awaited;  // lanes beside the compute stream that they wait for
     GroupTimes times;
 };

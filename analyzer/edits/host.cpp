@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/host.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
 #include "analyzer/edits/graph_view.h"
 
 namespace rankscope::edits {
 namespace {
 
 bool contains(const std::vector<int>& values, int value) {
-    return std::binary_search(values.begin(), values.end(), value);
+    return std::ranges::binary_search(values, value);
 }
 
 bool isHost(const replay::TaskGraph& graph, replay::TaskId task) {
@@ -24,10 +22,11 @@ bool isStepBegin(const replay::TaskGraph& graph, replay::TaskId task) {
     return graph.info[task].row == 0 && graph.durationNs[task] == 0;
 }
 
-}  // namespace
-
-void CudaGraphs::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
+/// CUDA graphs instead of launches: inside a step a launch costs the host nothing, and the host's work between two of
+/// them is gone. What waits for the device or for data stays.
+void recordGraphs(const std::vector<int>& wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
+                  EditEffect& effect) {
+    const std::vector<int> ranks = recordedRanks(analysis, wanted);
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         if (graph.info[task].kind != replay::TaskKind::host || !isHost(graph, task) ||
             !contains(ranks, graph.rankOf(task)))
@@ -42,7 +41,8 @@ void CudaGraphs::apply(replay::TaskGraph& graph, const job::Analysis& analysis, 
     effect.assume("what a step launches between two waits of the host becomes one graph; kernels stay as they are");
 }
 
-void LaunchEarly::apply(replay::TaskGraph& graph, const job::Analysis&, EditEffect& effect) const {
+/// Communication is called as soon as the host gets there: it does not hold it back in front of the call.
+void launchEarly(replay::TaskGraph& graph, const job::Analysis&, EditEffect& effect) {
     const std::vector<uint32_t> usual = usualLeads(graph);
     bool found = false;
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
@@ -58,10 +58,13 @@ void LaunchEarly::apply(replay::TaskGraph& graph, const job::Analysis&, EditEffe
         "collectives are called after the host's usual work between two calls; what their streams wait for stays");
 }
 
-void Steady::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
-    for (int step : m_steps)
-        if (std::find(analysis.steps.begin(), analysis.steps.end(), step) == analysis.steps.end())
+/// In the named steps nothing of these ranks (a kernel, a copy, a call, the host's work in front of one) takes longer
+/// than the longest of its kind in their other steps.
+void steady(const std::vector<int>& steps, const std::vector<int>& wanted, replay::TaskGraph& graph,
+            const job::Analysis& analysis, EditEffect& effect) {
+    const std::vector<int> ranks = recordedRanks(analysis, wanted);
+    for (int step : steps)
+        if (std::ranges::find(analysis.steps, step) == analysis.steps.end())
             throw EditError(fmt::format("step {} is not among the analysed ones", step),
                             analysis.steps.empty() ? "there is none"
                                                    : fmt::format("analysed steps: {} to {}", analysis.steps.front(),
@@ -83,15 +86,14 @@ void Steady::apply(replay::TaskGraph& graph, const job::Analysis& analysis, Edit
                contains(ranks, graph.rankOf(task));
     };
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (!concerns(task) || graph.info[task].step < 0 || contains(m_steps, graph.info[task].step)) continue;
-        if (std::find(analysis.steps.begin(), analysis.steps.end(), graph.info[task].step) == analysis.steps.end())
-            continue;
+        if (!concerns(task) || graph.info[task].step < 0 || contains(steps, graph.info[task].step)) continue;
+        if (std::ranges::find(analysis.steps, graph.info[task].step) == analysis.steps.end()) continue;
         Longest& longest = usual[keyOf(task)];
         longest.durationNs = std::max(longest.durationNs, graph.durationNs[task]);
         longest.leadNs = std::max(longest.leadNs, graph.leadNs[task]);
     }
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (!concerns(task) || !contains(m_steps, graph.info[task].step)) continue;
+        if (!concerns(task) || !contains(steps, graph.info[task].step)) continue;
         const auto longest = usual.find(keyOf(task));
         if (longest == usual.end()) continue;
         graph.durationNs[task] = std::min(graph.durationNs[task], longest->second.durationNs);
@@ -100,18 +102,20 @@ void Steady::apply(replay::TaskGraph& graph, const job::Analysis& analysis, Edit
     effect.assume("in the named steps nothing takes longer than the longest of its kind in the others");
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parseCudaGraphs(EditArguments& arguments) {
-    return std::make_unique<CudaGraphs>(arguments.ranks());
+    return editBy(recordGraphs, arguments.ranks());
 }
 
 std::unique_ptr<Edit> parseLaunchEarly(EditArguments&) {
-    return std::make_unique<LaunchEarly>();
+    return editBy(launchEarly);
 }
 
 std::unique_ptr<Edit> parseSteady(EditArguments& arguments) {
     std::vector<int> steps = arguments.ranks("steps");
     if (steps.empty()) arguments.refuse("steps is missing");
-    return std::make_unique<Steady>(std::move(steps), arguments.ranks());
+    return editBy(steady, std::move(steps), arguments.ranks());
 }
 
 }  // namespace rankscope::edits

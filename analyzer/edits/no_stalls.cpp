@@ -6,13 +6,14 @@
 #include <unordered_set>
 
 #include "analyzer/costs/link_peaks.h"
-#include "analyzer/edits/copies_aside.h"
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
-#include "analyzer/edits/host.h"
 
 namespace rankscope::edits {
 namespace {
+
+enum class Stall : uint8_t { synchronisation, input, allocator, pageable, lateLaunch, pauses };
 
 bool isAllocatorCall(std::string_view name) {
     const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -39,12 +40,12 @@ class HostRepair {
           m_atEnd(afterLastSubmission(graph)),
           m_gone(graph.size()) {}
 
-    void take(int rank, const Removal& removal) { m_removals[rank] = &removal; }
+    void take(int rank, Removal removal) { m_removals[rank] = std::move(removal); }
 
     void run() {
         for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
             const auto removal = m_removals.find(m_graph.rankOf(task));
-            if (removal != m_removals.end()) change(task, *removal->second);
+            if (removal != m_removals.end()) change(task, removal->second);
         }
         removeEdges(m_graph, [&](replay::TaskId to, const replay::Edge& edge) {
             return m_gone[to] && edge.kind == static_cast<uint32_t>(replay::WaitKind::blocking);
@@ -123,7 +124,7 @@ class HostRepair {
     std::vector<uint32_t> m_usualLeads;
     std::vector<bool> m_atEnd;
     std::vector<bool> m_gone;
-    std::unordered_map<int, const Removal*> m_removals;
+    std::unordered_map<int, Removal> m_removals;  // by rank
     CopiesAside m_aside;
     int64_t m_changed = 0;
 };
@@ -154,7 +155,7 @@ facts::IdleCause causeOf(Stall stall) {
 
 Removal removalOf(const job::Analysis& analysis, const facts::RankSummary& rank, const std::vector<Stall>& causes) {
     Removal removal;
-    const auto wanted = [&](Stall stall) { return std::find(causes.begin(), causes.end(), stall) != causes.end(); };
+    const auto wanted = [&](Stall stall) { return std::ranges::find(causes, stall) != causes.end(); };
     for (const facts::HostStall& stall : rank.hostStalls) {
         if (wanted(Stall::pauses) && stall.pausedNs * 2 > stall.stallNs && stall.submissionId != 0)
             removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
@@ -182,7 +183,7 @@ Removal removalOf(const job::Analysis& analysis, const facts::RankSummary& rank,
 }
 
 bool waitsForInput(const facts::RankSummary& rank) {
-    return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), [](const facts::HostStall& stall) {
+    return std::ranges::any_of(rank.hostStalls, [](const facts::HostStall& stall) {
         return stall.cause == facts::IdleCause::input && stall.submissionId != 0;
     });
 }
@@ -202,8 +203,7 @@ constexpr double kNewPageNs = 570, kPageBytes = 4096;
 
 void crowd(replay::TaskGraph& graph, const std::vector<int>& ranks) {
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::host ||
-            !std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task)))
+        if (graph.info[task].kind != replay::TaskKind::host || !std::ranges::binary_search(ranks, graph.rankOf(task)))
             continue;
         graph.leadNs[task] = static_cast<uint32_t>(std::min<double>(UINT32_MAX, kCrowdedHost * graph.leadNs[task]));
         graph.durationNs[task] = std::llround(kCrowdedHost * static_cast<double>(graph.durationNs[task]));
@@ -231,21 +231,16 @@ void handOver(replay::TaskGraph& graph, const job::Analysis& analysis, const std
     }
 }
 
-}  // namespace
-
-void NoStalls::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
-    std::vector<Removal> removals;
-    removals.reserve(ranks.size());
+/// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name
+/// (facts/idle_causes.h) is taken out, and with it the host's work between such a call and the next submission.
+void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted, replay::TaskGraph& graph,
+               const job::Analysis& analysis, EditEffect& effect) {
+    const std::vector<int> ranks = recordedRanks(analysis, wanted);
     HostRepair repair(graph, analysis);
-    for (int rank : ranks) {
-        removals.push_back(removalOf(analysis, *analysis.findRank(rank), m_causes));
-        repair.take(rank, removals.back());
-    }
+    for (int rank : ranks) repair.take(rank, removalOf(analysis, *analysis.findRank(rank), causes));
     repair.run();
-    const bool loads =
-        std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
-    if (loads && std::find(m_causes.begin(), m_causes.end(), Stall::input) != m_causes.end()) {
+    const bool loads = std::ranges::any_of(ranks, [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
+    if (loads && std::ranges::find(causes, Stall::input) != causes.end()) {
         effect.hostMaySlow = true;
         if (effect.outlook == Outlook::dear) {
             crowd(graph, ranks);
@@ -259,11 +254,13 @@ void NoStalls::apply(replay::TaskGraph& graph, const job::Analysis& analysis, Ed
     if (repair.changed() == 0)
         throw EditError("no such stall of the host is in this run",
                         "rankscope analyze tells what the device waits for");
-    if (std::find(m_causes.begin(), m_causes.end(), Stall::synchronisation) != m_causes.end())
+    if (std::ranges::find(causes, Stall::synchronisation) != causes.end())
         effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
-    if (std::find(m_causes.begin(), m_causes.end(), Stall::pageable) != m_causes.end())
+    if (std::ranges::find(causes, Stall::pageable) != causes.end())
         effect.assume("copies come from pinned memory on a stream of their own, beside compute, a step ahead");
 }
+
+}  // namespace
 
 std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
     const std::string cause =
@@ -271,7 +268,7 @@ std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
     std::vector<Stall> causes;
     for (const auto& [word, stall] : kCauses)
         if (cause == "all" || cause == word) causes.push_back(stall);
-    return std::make_unique<NoStalls>(std::move(causes), arguments.ranks());
+    return editBy(endStalls, std::move(causes), arguments.ranks());
 }
 
 }  // namespace rankscope::edits

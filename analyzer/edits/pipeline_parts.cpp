@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/pipeline_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/pipeline.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
@@ -141,24 +141,19 @@ void PipelineParts::learnKeys() {
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
             const bool forward = planned[i].work.front().kind == PipelineAction::Kind::forward;
-            for (replay::TaskId call : runs[2 * i].calls)
-                for (replay::TaskId task : launchedBy(call))
-                    if (m_graph.info[task].kind == replay::TaskKind::kernel)
-                        (forward ? m_forwardNs : m_backwardNs)[keyOf(task)] +=
-                            static_cast<double>(m_graph.durationNs[task]);
+            for (replay::TaskId kernel : kernelsOf(runs[2 * i].calls))
+                (forward ? m_forwardNs : m_backwardNs)[keyOf(kernel)] +=
+                    static_cast<double>(m_graph.durationNs[kernel]);
         }
     }
 }
 
 double PipelineParts::direction(replay::TaskId call) const {
     double sum = 0;
-    for (replay::TaskId task : launchedBy(call)) {
-        if (m_graph.info[task].kind != replay::TaskKind::kernel) continue;
-        const auto forward = m_forwardNs.find(keyOf(task));
-        const auto backward = m_backwardNs.find(keyOf(task));
-        const double ahead = forward == m_forwardNs.end() ? 0 : forward->second;
-        const double back = backward == m_backwardNs.end() ? 0 : backward->second;
-        if (ahead + back > 0) sum += static_cast<double>(m_graph.durationNs[task]) * (ahead - back) / (ahead + back);
+    for (replay::TaskId kernel : kernelsOf({call})) {
+        const double ahead = text::valueAt(m_forwardNs, keyOf(kernel)),
+                     back = text::valueAt(m_backwardNs, keyOf(kernel));
+        if (ahead + back > 0) sum += static_cast<double>(m_graph.durationNs[kernel]) * (ahead - back) / (ahead + back);
     }
     return sum;
 }
@@ -180,6 +175,9 @@ void PipelineParts::take(int rank, int step) {
     const std::vector<PlannedRun> planned = plannedRuns(actions);
     std::vector<Run> runs = runsOf(rank, m_calls.at({rank, step}));
     StageStep parts;
+    const auto computes = [&](replay::TaskId call, const std::map<uint32_t, double>& pass) {
+        return std::ranges::any_of(kernelsOf({call}), [&](replay::TaskId k) { return pass.count(keyOf(k)) != 0; });
+    };
     const auto put = [&](const PipelineAction& action, Calls calls) {
         (action.kind == PipelineAction::Kind::forward ? parts.forward : parts.backward)[{action.chunk, action.micro}] =
             std::move(calls);
@@ -188,15 +186,10 @@ void PipelineParts::take(int rank, int step) {
         Calls calls = std::move(runs[2 * i].calls);
         if (i == 0) {
             // Up to the first kernel of a forward pass.
-            const auto work = planned[0].work.empty()
-                                  ? calls.end()
-                                  : std::find_if(calls.begin(), calls.end(), [&](replay::TaskId call) {
-                                        return std::any_of(
-                                            launchedBy(call).begin(), launchedBy(call).end(), [&](replay::TaskId task) {
-                                                return m_graph.info[task].kind == replay::TaskKind::kernel &&
-                                                       m_forwardNs.count(keyOf(task)) != 0;
-                                            });
-                                    });
+            const auto work =
+                planned[0].work.empty()
+                    ? calls.end()
+                    : std::ranges::find_if(calls, [&](replay::TaskId call) { return computes(call, m_forwardNs); });
             parts.head.assign(calls.begin(), work);
             calls.erase(calls.begin(), work);
         }
@@ -204,12 +197,7 @@ void PipelineParts::take(int rank, int step) {
             // Behind the last kernel of a backward pass.
             auto end = calls.end();
             if (planned[i].work.empty()) end = calls.begin();
-            while (end != calls.begin() &&
-                   std::none_of(launchedBy(*(end - 1)).begin(), launchedBy(*(end - 1)).end(), [&](replay::TaskId task) {
-                       return m_graph.info[task].kind == replay::TaskKind::kernel &&
-                              m_backwardNs.count(keyOf(task)) != 0;
-                   }))
-                --end;
+            while (end != calls.begin() && !computes(*(end - 1), m_backwardNs)) --end;
             parts.tail.assign(end, calls.end());
             calls.erase(end, calls.end());
         }
@@ -236,6 +224,14 @@ const std::vector<replay::TaskId>& PipelineParts::launchedBy(replay::TaskId call
     return m_launched[call];
 }
 
+std::vector<replay::TaskId> PipelineParts::kernelsOf(const Calls& calls) const {
+    std::vector<replay::TaskId> kernels;
+    for (replay::TaskId call : calls)
+        for (replay::TaskId task : launchedBy(call))
+            if (m_graph.info[task].kind == replay::TaskKind::kernel) kernels.push_back(task);
+    return kernels;
+}
+
 namespace {
 
 /// Repeats of a sequence: `length` kernels each, from `first`.
@@ -245,11 +241,8 @@ struct Repeats {
     int count = 0;
 };
 
-Repeats repeatsOf(const std::vector<uint32_t>& keys, const std::vector<double>& times) {
-    // The heaviest kernel runs once or a few times a layer; the distance between two layers is the shortest at which
-    // all repeats.
-    std::map<uint32_t, double> timeOf;
-    for (size_t i = 0; i < keys.size(); ++i) timeOf[keys[i]] += times[i];
+/// The distance between two layers is the shortest at which nearly all repeats.
+Repeats repeatsOf(const std::vector<uint32_t>& keys) {
     Repeats best;
     for (size_t length = 1; length <= keys.size() / 2; ++length) {
         // Longest stretch in which every kernel is that of `length` before.
@@ -270,30 +263,22 @@ Repeats repeatsOf(const std::vector<uint32_t>& keys, const std::vector<double>& 
 
 int PipelineParts::layersPerStage(int rank) const {
     std::vector<uint32_t> keys;
-    std::vector<double> times;
     for (int chunk = 0; chunk < m_shape.virtualStages; ++chunk)
-        for (replay::TaskId call : step(rank, m_steps.front()).forward.at({chunk, 0}))
-            for (replay::TaskId task : launchedBy(call))
-                if (m_graph.info[task].kind == replay::TaskKind::kernel) {
-                    keys.push_back(keyOf(task));
-                    times.push_back(static_cast<double>(m_graph.durationNs[task]));
-                }
-    return repeatsOf(keys, times).count;
+        for (replay::TaskId kernel : kernelsOf(step(rank, m_steps.front()).forward.at({chunk, 0})))
+            keys.push_back(keyOf(kernel));
+    return repeatsOf(keys).count;
 }
 
 std::vector<Calls> PipelineParts::cut(const Calls& calls, int parts) const {
     if (parts == 1) return {calls};
     std::vector<uint32_t> keys;
-    std::vector<double> times;
     std::vector<size_t> at;  // by kernel: its call
     for (size_t i = 0; i < calls.size(); ++i)
-        for (replay::TaskId task : launchedBy(calls[i]))
-            if (m_graph.info[task].kind == replay::TaskKind::kernel) {
-                keys.push_back(keyOf(task));
-                times.push_back(static_cast<double>(m_graph.durationNs[task]));
-                at.push_back(i);
-            }
-    const Repeats layers = repeatsOf(keys, times);
+        for (replay::TaskId kernel : kernelsOf({calls[i]})) {
+            keys.push_back(keyOf(kernel));
+            at.push_back(i);
+        }
+    const Repeats layers = repeatsOf(keys);
     if (layers.count == 0 || layers.count % parts != 0)
         throw EditError(layers.count == 0 ? "the kernels of a stage do not repeat: its layers are not to be seen"
                                           : fmt::format("{} layers per stage cannot be shared among {} virtual stages",

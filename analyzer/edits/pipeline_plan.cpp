@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/pipeline_plan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "analyzer/edits/pipeline.h"
 
 namespace rankscope::edits {
 namespace {
@@ -149,7 +149,7 @@ class Planner {
 }  // namespace
 
 bool PipelineAction::receives() const {
-    return std::any_of(messages.begin(), messages.end(), [](const PipelineMessage& message) { return !message.send; });
+    return std::ranges::any_of(messages, [](const PipelineMessage& message) { return !message.send; });
 }
 
 std::string impossible(const PipelineShape& shape) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/pipeline_rebuild.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,17 +6,19 @@
 #include <tuple>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/group_costs.h"
+#include "analyzer/edits/pipeline.h"
 
 namespace rankscope::edits {
 namespace {
 
-enum class Part { head, forward, backward, tail };
+enum class StepPart { head, forward, backward, tail };
 
 /// A pass of a step: which calls of which ranks belong together.
 struct Instance {
     int step = 0;
-    Part part = Part::head;
+    StepPart part = StepPart::head;
     int chunk = 0;
     int micro = 0;
 
@@ -126,17 +126,17 @@ class Rebuild {
 
     void playStep(int step, int stage) {
         const StageStep& parts = m_parts.step(m_rank, step);
-        play({step, Part::head, 0, 0}, {parts.head, true});
+        play({step, StepPart::head, 0, 0}, {parts.head, true});
         for (const PipelineAction& action : planStage(m_shape, stage)) {
             if (action.kind == PipelineAction::Kind::transfer) {
                 exchange(action, step);
                 continue;
             }
             const bool forward = action.kind == PipelineAction::Kind::forward;
-            play({step, forward ? Part::forward : Part::backward, action.chunk, action.micro},
+            play({step, forward ? StepPart::forward : StepPart::backward, action.chunk, action.micro},
                  source(parts, forward, action.chunk, action.micro));
         }
-        play({step, Part::tail, 0, 0}, {parts.tail, true});
+        play({step, StepPart::tail, 0, 0}, {parts.tail, true});
     }
 
     void play(const Instance& instance, const Source& source) {
@@ -151,7 +151,7 @@ class Rebuild {
     /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last
     /// one.
     bool sendsGradients(replay::TaskId call) const {
-        return std::any_of(m_parts.launchedBy(call).begin(), m_parts.launchedBy(call).end(), [&](replay::TaskId task) {
+        return std::ranges::any_of(m_parts.launchedBy(call), [&](replay::TaskId task) {
             const uint32_t exchange = m_exchangeOf[task];
             return exchange != replay::kNoTask && m_gradients.count(m_graph.exchanges[exchange].communicatorId) != 0;
         });
@@ -207,7 +207,7 @@ class Rebuild {
                 // What its stream was given last takes the place of what it had been given then.
                 const uint32_t lane = m_graph.info[edge.from].lane;
                 if (lane == replay::kNoLane || lane == info.lane) continue;
-                const bool pass = m_instance.part == Part::forward || m_instance.part == Part::backward;
+                const bool pass = m_instance.part == StepPart::forward || m_instance.part == StepPart::backward;
                 if (pass && lane == m_costs.arrival.lane)
                     continue;  // received data: waited for behind the group that brings them
                 from = m_draft.last(lane);
@@ -257,14 +257,7 @@ class Rebuild {
             info.step = key.second.step;
             replay::Exchange exchange = model;
             exchange.step = info.step;
-            exchange.join = m_draft.addTask(info, 0);
-            const uint32_t number = m_draft.addExchange(exchange, joined.members);
-            m_draft.info(exchange.join).detail = number;
-            for (const replay::ExchangeMember& member : joined.members) {
-                m_draft.info(member.arrival).detail = m_draft.info(member.transfer).detail = number;
-                m_draft.addEdge(exchange.join, member.arrival, replay::WaitKind::peer);
-                m_draft.addEdge(member.transfer, exchange.join, replay::WaitKind::peer);
-            }
+            joinCollective(m_draft, info, exchange, joined.members);
         }
         m_joined = {};  // the graph is made without it: with many micro-batches it takes as much memory
     }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/place.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +7,8 @@
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
-#include "analyzer/edits/change_transfers.h"
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 
 namespace rankscope::edits {
@@ -42,8 +40,8 @@ std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (communicator.size == like->size && analysis.layout.role(id) == analysis.layout.role(like->id))
             groups.push_back(&communicator);
-    std::sort(groups.begin(), groups.end(),
-              [](const facts::Communicator* a, const facts::Communicator* b) { return a->ranks < b->ranks; });
+    std::ranges::sort(groups,
+                      [](const facts::Communicator* a, const facts::Communicator* b) { return a->ranks < b->ranks; });
     return groups;
 }
 
@@ -51,8 +49,7 @@ std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis
 Hosts placed(const Hosts& before, const std::vector<const facts::Communicator*>& groups) {
     std::vector<std::pair<int64_t, size_t>> room;  // by node, in the order of its ranks
     for (const auto& [rank, host] : before) {
-        const auto at =
-            std::find_if(room.begin(), room.end(), [host = host](const auto& node) { return node.first == host; });
+        const auto at = std::ranges::find_if(room, [host = host](const auto& node) { return node.first == host; });
         if (at == room.end())
             room.emplace_back(host, 1);
         else
@@ -60,8 +57,7 @@ Hosts placed(const Hosts& before, const std::vector<const facts::Communicator*>&
     }
     Hosts after;
     const auto put = [&](const std::vector<int>& ranks) {
-        const auto at =
-            std::find_if(room.begin(), room.end(), [&](const auto& node) { return node.second >= ranks.size(); });
+        const auto at = std::ranges::find_if(room, [&](const auto& node) { return node.second >= ranks.size(); });
         if (at == room.end()) return false;
         at->second -= ranks.size();
         for (int rank : ranks) after[rank] = at->first;
@@ -115,7 +111,7 @@ class Links {
             if (expected > 0 && longest > 0) ratios[communicator->second.nodes > 1].push_back(longest / expected);
         }
         for (auto& [across, values] : ratios) {
-            std::sort(values.begin(), values.end());
+            std::ranges::sort(values);
             m_ratio[across] = values[values.size() / kUndisturbedShare];
         }
     }
@@ -148,12 +144,15 @@ double messageNs(const costs::LinkPeaks& peaks, bool across, double bytes) {
     return link->alphaNs + bytes / link->bytesPerNs;
 }
 
-}  // namespace
-
-void PlaceGroups::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    if (m_communicator) checkCommunicator(analysis, *m_communicator);
-    const std::vector<const facts::Communicator*> groups = groupsLike(analysis, m_communicator);
-    if (std::none_of(groups.begin(), groups.end(), [](const facts::Communicator* group) { return group->nodes > 1; }))
+/// Ranks in another order: the groups of one role, tensor-parallel ones as a rule, are put inside nodes, group after
+/// group onto the present nodes; all other groups end up where their ranks do. Whatever crosses other links than before
+/// takes as long as what runs there already, in proportion to what the configured links and NCCL's formulas say of
+/// both.
+void placeGroups(std::optional<int64_t> wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
+                 EditEffect& effect) {
+    if (wanted) checkCommunicator(analysis, *wanted);
+    const std::vector<const facts::Communicator*> groups = groupsLike(analysis, wanted);
+    if (std::ranges::none_of(groups, [](const facts::Communicator* group) { return group->nodes > 1; }))
         throw EditError("these groups are inside nodes already");
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (effect.dataParallel && static_cast<int>(communicator.ranks.size()) != communicator.size)
@@ -193,10 +192,66 @@ void PlaceGroups::apply(replay::TaskGraph& graph, const job::Analysis& analysis,
         "there");
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parsePlace(EditArguments& arguments) {
-    std::optional<int64_t> communicator;
-    if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
-    return std::make_unique<PlaceGroups>(communicator);
+    return editBy(placeGroups, arguments.communicator());
+}
+
+namespace {
+
+/// More or fewer data-parallel ranks, each with the present work (weak scaling): collectives of gradients and of
+/// sharded parameters take as long as NCCL's formulas say of so many ranks on the configured links, in proportion to
+/// now. Nodes hold as many of them as now; ranks are added by whole nodes once a node is full.
+void changeReplicas(int count, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+    int changed = 0, present = 1;
+    for (const replay::Exchange& exchange : graph.exchanges) {
+        if (exchange.join == replay::kNoTask || exchange.bytes <= 0) continue;
+        const facts::CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
+        if (!growsWithReplicas(role)) continue;
+        const facts::Communicator& before = analysis.facts.communicators.at(exchange.communicatorId);
+        if (role == facts::CommRole::replicas ||
+            (role == facts::CommRole::shardedParameters && analysis.layout.replicate.value_or(1) > 1))
+            throw EditError("sharded layers with replicas can grow in two ways",
+                            "dp-ranks is for one group of data-parallel ranks");
+        if (before.size < 2)
+            throw EditError(
+                "a data-parallel rank alone sums nothing: what more of them would take cannot be told from it",
+                "give the number of ranks that is wanted at once");
+        present = before.size;
+        facts::Communicator after = before;
+        after.size = count;
+        const int perNode = std::max(1, before.size / std::max(1, before.nodes));
+        // One node says nothing of how many fit on it: it is taken to be full.
+        after.nodes = count <= perNode ? 1 : (count + perNode - 1) / perNode;
+        after.smallestNode = after.nodes == 1 ? count : std::min(perNode, count - (after.nodes - 1) * perNode);
+        const std::optional<costs::LinkModel> now = costs::linkModel(analysis.peaks, before, exchange.op),
+                                              then = costs::linkModel(analysis.peaks, after, exchange.op);
+        if (!now || !then || now->alphaNs <= 0)
+            throw EditError("what more ranks cost is unknown without the links",
+                            "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+        const auto bytes = static_cast<double>(exchange.bytes);
+        const double factor = count == 1 ? 0
+                                         : costs::cheapestNs(*then, exchange.op, count, bytes) /
+                                               costs::cheapestNs(*now, exchange.op, before.size, bytes);
+        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+            graph.durationNs[member.transfer] =
+                std::llround(static_cast<double>(graph.durationNs[member.transfer]) * factor);
+        ++changed;
+        effect.communicators[before.id] = after;
+        if (after.nodes > 1 && before.nodes == 1) effect.assume(fmt::format("a node holds {} of these ranks", perNode));
+    }
+    if (changed == 0)
+        throw EditError("no data-parallel communication was seen", "dp-ranks is for jobs that sum gradients");
+    effect.assume("each rank keeps its work, and its part of the optimizer");
+    effect.dataParallel = count;
+    effect.replicas *= static_cast<double>(count) / analysis.layout.dp.value_or(present);
+}
+
+}  // namespace
+
+std::unique_ptr<Edit> parseReplicas(EditArguments& arguments) {
+    return editBy(changeReplicas, arguments.requiredWhole("count", 1));
 }
 
 }  // namespace rankscope::edits

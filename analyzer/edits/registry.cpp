@@ -4,18 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/edits/algorithm.h"
-#include "analyzer/edits/balance.h"
-#include "analyzer/edits/buckets.h"
-#include "analyzer/edits/communication.h"
-#include "analyzer/edits/edit_arguments.h"
-#include "analyzer/edits/host.h"
-#include "analyzer/edits/layers.h"
-#include "analyzer/edits/micro_batches.h"
-#include "analyzer/edits/place.h"
-#include "analyzer/edits/replicas.h"
-#include "analyzer/edits/sharded.h"
-#include "analyzer/edits/speed.h"
+#include "analyzer/edits/families.h"
 
 namespace rankscope::edits {
 namespace {
@@ -94,7 +83,7 @@ const EditFamily& familyNamed(std::string_view name) {
 }  // namespace
 
 void EditEffect::assume(std::string sentence) {
-    if (std::find(assumed.begin(), assumed.end(), sentence) == assumed.end()) assumed.push_back(std::move(sentence));
+    if (std::ranges::find(assumed, sentence) == assumed.end()) assumed.push_back(std::move(sentence));
 }
 
 std::span<const EditFamily> editFamilies() {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/statistics.h"
 
@@ -18,42 +19,18 @@ bool computes(replay::TaskKind kind) {
     return kind == replay::TaskKind::kernel || kind == replay::TaskKind::copy || kind == replay::TaskKind::set;
 }
 
-int64_t medianNs(std::vector<double> values) {
-    return std::llround(facts::median(std::move(values)));
-}
-
 }  // namespace
 
-Resend::Typical Resend::typicalOf(const RoundMember& member) const {
-    Typical typical;
-    std::vector<double> leads, calls, delays, events, gaps;
-    for (size_t i = 0; i < member.arrivals.size(); ++i) {
-        const replay::TaskId launch = member.launches[i];
+LaunchCosts Resend::typicalOf(const RoundMember& member) const {
+    for (replay::TaskId launch : member.launches)
         if (launch == replay::kNoTask || m_index.launched(launch) != 1)
             throw EditError(
                 fmt::format("a collective of rank {} was not launched by a call of its own (CUDA graph?)", member.rank),
                 "its buckets cannot be moved");
-        leads.push_back(static_cast<double>(m_graph.leadNs[launch]));
-        calls.push_back(static_cast<double>(m_graph.durationNs[launch]));
-        gaps.push_back(static_cast<double>(m_graph.leadNs[member.arrivals[i]]));
-        for (const replay::Edge& edge : m_graph.edgesOf(member.arrivals[i])) {
-            const auto kind = static_cast<replay::WaitKind>(edge.kind);
-            if (kind == replay::WaitKind::launch) {
-                delays.push_back(static_cast<double>(edge.delayNs));
-                typical.afterStart = edge.afterStart;
-            }
-            if (kind == replay::WaitKind::event) events.push_back(static_cast<double>(edge.delayNs));
-        }
-    }
-    typical.callLeadNs = medianNs(std::move(leads));
-    typical.callNs = medianNs(std::move(calls));
-    typical.launchDelayNs = medianNs(std::move(delays));
-    typical.eventDelayNs = medianNs(std::move(events));
-    typical.gapNs = medianNs(std::move(gaps));
-    return typical;
+    return launchCosts(m_graph, member.launches, member.arrivals);
 }
 
-void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typical) {
+void Resend::takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical) {
     const auto take = [&](replay::TaskId task) {
         m_gone[task] = true;
         m_draft.durationNs(task) = 0;
@@ -72,7 +49,7 @@ void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typ
             const replay::TaskId call = member.launches[i];
             m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - typical[m].callNs);
             m_draft.leadNs(call) =
-                static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].callLeadNs));
+                static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].leadNs));
         }
     }
 }
@@ -82,7 +59,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     m_replacedBy.resize(m_graph.size(), replay::kNoTask);
     m_usesKnown.resize(m_graph.size(), false);
     m_fewer.resize(m_graph.size(), false);
-    std::vector<Typical> typical;
+    std::vector<LaunchCosts> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
     takeOut(round, typical);
     const size_t count = buckets.ends.size();
@@ -107,7 +84,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
                                               : member.launches[std::min(b, member.launches.size() - 1)];
             const auto [last, isNew] = m_lastBehind.try_emplace(anchor, anchor);
             const replay::TaskId call =
-                m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].callLeadNs);
+                m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].leadNs);
             last->second = call;
             // On the stream behind the old buckets that were ready before, with what had been put between them.
             for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
@@ -135,17 +112,9 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
         }
     }
     for (size_t b = 0; b < count; ++b) {
-        replay::TaskInfo info = m_graph.info[model.join];
         replay::Exchange exchange = model;
         exchange.bytes = std::llround(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
-        exchange.join = m_draft.addTask(info, 0);
-        const uint32_t number = m_draft.addExchange(exchange, rows[b]);
-        m_draft.info(exchange.join).detail = number;
-        for (const replay::ExchangeMember& row : rows[b]) {
-            m_draft.info(row.arrival).detail = m_draft.info(row.transfer).detail = number;
-            m_draft.addEdge(exchange.join, row.arrival, replay::WaitKind::peer);
-            m_draft.addEdge(row.transfer, exchange.join, replay::WaitKind::peer);
-        }
+        joinCollective(m_draft, m_graph.info[model.join], exchange, rows[b]);
     }
 }
 
@@ -186,12 +155,87 @@ replay::TaskGraph Resend::finish() && {
     for (const Wait& wait : m_added) m_draft.addEdge(wait.to, wait.from, replay::WaitKind::event, wait.delayNs);
     std::optional<replay::TaskGraph> graph = std::move(m_draft).seal();
     if (!graph) throw EditError("with these buckets work would wait for itself");
-    for (uint32_t exchange : m_goneExchanges) {
-        graph->exchanges[exchange].members = 0;
-        graph->exchanges[exchange].join = replay::kNoTask;
-        graph->exchanges[exchange].bytes = 0;
-    }
+    for (uint32_t exchange : m_goneExchanges) removeExchange(graph->exchanges[exchange]);
     return std::move(*graph);
+}
+
+namespace {
+
+constexpr int64_t kLongestEmptyNs =
+    5'000;  // a kernel without work takes 2 to 5 us on the device, by its own time stamps
+
+/// What a kernel of this rank takes without work: no more than its shortest one does with some.
+int64_t emptyKernelNs(const replay::TaskGraph& graph, const ComputeLane& compute) {
+    int64_t shortest = kLongestEmptyNs;
+    for (replay::TaskId kernel : compute.kernels)
+        if (graph.durationNs[kernel] > 0) shortest = std::min(shortest, graph.durationNs[kernel]);
+    return shortest;
+}
+
+int32_t nameOf(const replay::TaskGraph& graph, replay::TaskId kernel) {
+    const uint32_t key = graph.info[kernel].detail;
+    return key < graph.kernelKeys.size() ? graph.kernelKeys[key].nameId : -1;
+}
+
+/// By place in a piece, by piece: its kernels. Empty: they are not alike.
+std::vector<std::vector<replay::TaskId>> piecesOf(const replay::TaskGraph& graph, const ComputeLane& compute,
+                                                  const std::vector<int64_t>& ready) {
+    const int64_t length = ready[1] - ready[0];
+    if (length < 1 || ready.front() < length - 1) return {};
+    std::vector<std::vector<replay::TaskId>> places(static_cast<size_t>(length));
+    for (size_t piece = 0; piece < ready.size(); ++piece) {
+        if (piece > 0 && ready[piece] - ready[piece - 1] != length) return {};
+        for (int64_t place = 0; place < length; ++place) {
+            const replay::TaskId kernel = compute.kernels[static_cast<size_t>(ready[piece] - place)];
+            std::vector<replay::TaskId>& kernels = places[static_cast<size_t>(place)];
+            if (!kernels.empty() && nameOf(graph, kernel) != nameOf(graph, kernels.front())) return {};
+            kernels.push_back(kernel);
+        }
+    }
+    return places;
+}
+
+}  // namespace
+
+void Resend::mergeKernels(const std::vector<replay::TaskId>& kernels, size_t first, size_t last, int64_t emptyNs) {
+    std::vector<double> leads, calls;
+    for (replay::TaskId kernel : kernels) {
+        leads.push_back(static_cast<double>(m_graph.leadNs[m_index.launchOf(kernel)]));
+        calls.push_back(static_cast<double>(m_graph.durationNs[m_index.launchOf(kernel)]));
+    }
+    const auto leadNs = std::llround(facts::median(std::move(leads))),
+               callNs = std::llround(facts::median(std::move(calls)));
+    int64_t workNs = 0;
+    for (size_t piece = first; piece <= last; ++piece)
+        workNs += std::max<int64_t>(0, m_graph.durationNs[kernels[piece]] - emptyNs);
+    for (size_t piece = first; piece < last; ++piece) {
+        m_draft.durationNs(kernels[piece]) = 0;
+        m_draft.leadNs(kernels[piece]) = 0;
+        // What the host did beyond the call stays.
+        const replay::TaskId call = m_index.launchOf(kernels[piece]);
+        m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - callNs);
+        m_draft.leadNs(call) = static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - leadNs));
+    }
+    m_draft.durationNs(kernels[last]) = std::min(emptyNs, m_graph.durationNs[kernels[last]]) + workNs;
+}
+
+void Resend::mergeUpdates(const RoundMember& member, const std::vector<int64_t>& ready) {
+    if (member.ready.size() < 2 || ready.size() >= member.ready.size()) return;
+    const ComputeLane& compute = m_index.compute(member.rank);
+    const std::vector<std::vector<replay::TaskId>> places = piecesOf(m_graph, compute, member.ready);
+    for (const std::vector<replay::TaskId>& kernels : places)
+        for (replay::TaskId kernel : kernels)
+            if (m_index.launchOf(kernel) == replay::kNoTask || m_index.launched(m_index.launchOf(kernel)) != 1) return;
+    const int64_t emptyNs = emptyKernelNs(m_graph, compute);
+    size_t first = 0;
+    for (int64_t last : ready) {
+        const auto at = std::ranges::find(member.ready, last);
+        if (at == member.ready.end()) return;  // a bucket begins inside of a present one
+        const auto piece = static_cast<size_t>(at - member.ready.begin());
+        for (const std::vector<replay::TaskId>& kernels : places)
+            if (piece > first) mergeKernels(kernels, first, piece, emptyNs);
+        first = piece + 1;
+    }
 }
 
 }  // namespace rankscope::edits

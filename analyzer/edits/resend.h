@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -10,6 +11,15 @@
 #include "analyzer/replay/graph_draft.h"
 
 namespace rankscope::edits {
+
+class TrialGraph;
+struct EditEffect;
+
+/// The job with its gradients in other buckets, or the same ones earlier. For ddp, ZeRO-1 and ZeRO-2 (whose all-gathers
+/// of updated parameters follow the same buckets) and the replicas of larger layouts; sharded parameters have no
+/// buckets. `mebibytes`: cap of a bucket, as DDP's bucket_cap_mb; without it the present buckets stay. `overlap`:
+/// buckets that are sent when backward is over leave as soon as their gradients are there. Throws EditError.
+replay::TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect);
 
 /// What a round becomes.
 struct NewBuckets {
@@ -41,18 +51,14 @@ class Resend {
     replay::TaskGraph finish() &&;
 
   private:
-    struct Typical {
-        int64_t callLeadNs = 0, callNs = 0, launchDelayNs = 0, eventDelayNs = 0, gapNs = 0;
-        bool afterStart = true;
-    };
     struct Wait {
         replay::TaskId to, from;
         int64_t delayNs;
     };
-    Typical typicalOf(const RoundMember& member) const;
+    LaunchCosts typicalOf(const RoundMember& member) const;
     void mergeKernels(const std::vector<replay::TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     bool waitsForRoom(replay::TaskId to, const replay::Edge& edge) const;
-    void takeOut(const GradientRound& round, const std::vector<Typical>& typical);
+    void takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical);
 
     const replay::TaskGraph& m_graph;
     const job::Analysis& m_analysis;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/sharded.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +6,9 @@
 #include <optional>
 #include <set>
 
-#include "analyzer/edits/buckets.h"
-#include "analyzer/edits/edit_arguments.h"
-#include "analyzer/edits/launch_index.h"
-#include "analyzer/edits/shared_ports.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
+#include "analyzer/edits/graph_view.h"
 #include "analyzer/replay/graph_draft.h"
 
 namespace rankscope::edits {
@@ -26,14 +23,6 @@ struct Part {
     int64_t ready = -1;     // the last kernel it waits for
     int step = -1;
 };
-
-/// Where the next kernel is launched behind `call`.
-int64_t firstLaunchedBehind(const LaunchIndex& index, const ComputeLane& compute, replay::TaskId call) {
-    const auto at = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](replay::TaskId kernel) {
-        return index.launchOf(kernel) == replay::kNoTask || index.launchOf(kernel) < call;
-    });
-    return at == compute.kernels.end() ? -1 : at - compute.kernels.begin();
-}
 
 class Shards {
   public:
@@ -55,8 +44,7 @@ class Shards {
         }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
-                std::sort(parts.begin(), parts.end(),
-                          [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
+                std::ranges::sort(parts, [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
         findUses();
     }
 
@@ -116,9 +104,12 @@ class Shards {
             }
         }
         for (auto& [rank, parts] : m_gathers)
-            for (Part& part : parts)
-                if (part.firstUse < 0 && part.call != replay::kNoTask)
-                    part.firstUse = firstLaunchedBehind(m_index, m_index.compute(rank), part.call);
+            for (Part& part : parts) {
+                if (part.firstUse >= 0 || part.call == replay::kNoTask) continue;
+                const ComputeLane& compute = m_index.compute(rank);
+                const int64_t next = m_index.launchedBefore(compute, part.call);
+                if (next < static_cast<int64_t>(compute.kernels.size())) part.firstUse = next;
+            }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
                 for (Part& part : parts)
@@ -202,18 +193,22 @@ class Shards {
     int64_t m_delayNs = 0;
 };
 
-}  // namespace
-
-void Prefetch::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Fully sharded layers are gathered while earlier ones compute: the all-gather of a layer is called before the calls
+/// of the layer `depth` uses ahead of it, and waits only for the buffer it goes into: depth + 2 layers are kept, the
+/// one in use, the one being released, and those on their way.
+void prefetchLayers(int depth, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
     Shards shards(graph, analysis);
     if (shards.empty()) throw EditError("no parameters are sharded by layer", "prefetch is for FSDP and ZeRO-3");
-    if (shards.prefetch(m_depth) == 0)
-        throw EditError(fmt::format("layers are gathered {} ahead already", m_depth), "try a larger depth");
+    if (shards.prefetch(depth) == 0)
+        throw EditError(fmt::format("layers are gathered {} ahead already", depth), "try a larger depth");
     graph = std::move(shards).finish();
-    effect.assume(fmt::format("memory for {} gathered layers is there", m_depth + 2));
+    effect.assume(fmt::format("memory for {} gathered layers is there", depth + 2));
 }
 
-void Overlap::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Communication leaves when its data are there, and compute waits for it only where it needs the result: buckets of
+/// gradients during the backward pass, sharded parameters one layer ahead, sharded gradients behind the next layer's
+/// backward pass.
+void overlapAll(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
     Shards shards(graph, analysis);
     if (!shards.empty()) {
         const bool replicated = shards.replicated();
@@ -229,15 +224,17 @@ void Overlap::apply(replay::TaskGraph& graph, const job::Analysis& analysis, Edi
             sharePorts(graph, analysis, effect);
         return;
     }
-    Buckets(std::nullopt, true).apply(graph, analysis, effect);
+    graph = inBuckets(std::nullopt, true, TrialGraph(graph, analysis), effect);
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parsePrefetch(EditArguments& arguments) {
-    return std::make_unique<Prefetch>(arguments.whole("depth", 1).value_or(1));
+    return editBy(prefetchLayers, arguments.whole("depth", 1).value_or(1));
 }
 
 std::unique_ptr<Edit> parseOverlap(EditArguments&) {
-    return std::make_unique<Overlap>();
+    return editBy(overlapAll);
 }
 
 }  // namespace rankscope::edits

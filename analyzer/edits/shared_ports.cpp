@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/shared_ports.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
 
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/facts/intervals.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -16,7 +15,7 @@ namespace {
 
 constexpr double kEqualShare = 0.5;  // of a port that two flows leave by
 constexpr int kPasses = 16;          // a longer transfer moves those behind it: the schedule settles in a few passes
-constexpr int kRounds = 16;          // each at least halves what is missing of a transfer's length
+constexpr int kLengthRounds = 16;    // each at least halves what is missing of a transfer's length
 
 bool isSumOfReplicas(const job::Analysis& analysis, const replay::Exchange& exchange) {
     return analysis.layout.role(exchange.communicatorId, exchange.op) == facts::CommRole::replicas &&
@@ -75,7 +74,7 @@ Losses lossesOf(const replay::TaskGraph& graph, const job::Analysis& analysis) {
 /// How long a transfer of `aloneNs` lasts that begins at `startNs`.
 int64_t lengthNs(const facts::CoveredLength& others, double loss, int64_t startNs, int64_t aloneNs) {
     int64_t ns = aloneNs;
-    for (int i = 0; i < kRounds; ++i)
+    for (int i = 0; i < kLengthRounds; ++i)
         ns = aloneNs + std::llround(loss * static_cast<double>(others.within(startNs, startNs + ns)));
     return ns;
 }

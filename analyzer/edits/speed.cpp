@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/speed.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/edits/change_transfers.h"
-#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::edits {
 namespace {
+
+/// What a Speed edit makes faster. One of kernels (of ranks, of a name), or transfers (of a communicator, a class of
+/// links, the links of ranks).
+struct SpeedOf {
+    double factor = 1;
+    std::vector<int> ranks;  // kernels, or links with `links` "rank"
+    std::string kernel;      // name, with * for any characters; empty: all kernels
+    std::optional<int64_t> communicator;
+    std::string links;      // "": none; "intra", "inter", "rank": every exchange that a rank of `ranks` takes part in
+    bool upToPeak = false;  // no transfer gets faster than the configured links give
+};
 
 /// `pattern` with * for any characters; without one it may stand anywhere in the text.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -68,134 +77,133 @@ std::string kernelNames(const replay::TaskGraph& graph, const job::Analysis& ana
     return names;
 }
 
-bool carriesGradients(facts::CommRole role) {
-    return role == facts::CommRole::gradients || role == facts::CommRole::shardedParameters ||
-           role == facts::CommRole::replicas;
-}
-
-}  // namespace
-
-void Speed::kernels(replay::TaskGraph& graph, const job::Analysis& analysis) const {
-    const std::vector<int> ranks = recordedRanks(analysis, m_what.ranks);
+void speedUpKernels(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis) {
+    const std::vector<int> ranks = recordedRanks(analysis, what.ranks);
     std::vector<bool> wanted;
     for (const facts::KernelKey& key : graph.kernelKeys) {
         const auto id = static_cast<size_t>(key.nameId);
         const std::string name = id < analysis.facts.strings.size() ? analysis.facts.strings[id] : std::string();
-        wanted.push_back(m_what.kernel.empty() || matches(m_what.kernel, name) ||
-                         matches(m_what.kernel, text::readableKernelName(name)));
+        wanted.push_back(what.kernel.empty() || matches(what.kernel, name) ||
+                         matches(what.kernel, text::readableKernelName(name)));
     }
-    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end())
-        throw EditError(fmt::format("no kernel is named '{}'", m_what.kernel),
+    if (std::ranges::find(wanted, true) == wanted.end())
+        throw EditError(fmt::format("no kernel is named '{}'", what.kernel),
                         "kernels of this run: " + kernelNames(graph, analysis));
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         const replay::TaskInfo& info = graph.info[task];
         if (info.kind != replay::TaskKind::kernel || info.detail >= wanted.size() || !wanted[info.detail]) continue;
-        if (std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task)))
-            graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / m_factor);
+        if (std::ranges::binary_search(ranks, graph.rankOf(task)))
+            graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / what.factor);
     }
 }
 
-void Speed::transfers(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    if (m_what.communicator) checkCommunicator(analysis, *m_what.communicator);
-    const std::vector<int> ranks = m_what.links == "rank" ? recordedRanks(analysis, m_what.ranks) : std::vector<int>();
+void speedUpTransfers(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis,
+                      EditEffect& effect) {
+    if (what.communicator) checkCommunicator(analysis, *what.communicator);
+    const std::vector<int> ranks = what.links == "rank" ? recordedRanks(analysis, what.ranks) : std::vector<int>();
     bool found = false;
     const auto concerned = [&](const replay::Exchange& exchange) {
-        if (m_what.communicator && exchange.communicatorId != *m_what.communicator) return false;
-        if (m_what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
-        if (m_what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
+        if (what.communicator && exchange.communicatorId != *what.communicator) return false;
+        if (what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
+        if (what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
         const auto members = graph.membersOf(exchange);
-        return m_what.links != "rank" ||
-               std::any_of(members.begin(), members.end(), [&](const replay::ExchangeMember& m) {
-                   return std::binary_search(ranks.begin(), ranks.end(), m.rank);
+        return what.links != "rank" || std::ranges::any_of(members, [&](const replay::ExchangeMember& m) {
+                   return std::ranges::binary_search(ranks, m.rank);
                });
     };
     changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
-        const int64_t faster = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), 1 / m_factor);
-        const double peak = m_what.upToPeak ? peakNs(graph, analysis, exchange) : -1;
+        const int64_t faster = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), 1 / what.factor);
+        const double peak = what.upToPeak ? peakNs(graph, analysis, exchange) : -1;
         // What is at its peak already stays as it is.
         return peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
     });
     if (found) return;
-    if (m_what.communicator)
-        throw EditError(fmt::format("communicator {} carries nothing in this run", *m_what.communicator));
+    if (what.communicator)
+        throw EditError(fmt::format("communicator {} carries nothing in this run", *what.communicator));
     throw EditError("no transfer of this run goes over such a link",
                     "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
 }
 
-void Speed::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    if (m_what.communicator || !m_what.links.empty())
-        transfers(graph, analysis, effect);
+/// Kernels take 1 / factor of their time. Of a transfer the start-up time (alpha of the fit, or of the configured peak)
+/// stays, the rest becomes 1 / factor.
+void speedUp(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+    if (what.communicator || !what.links.empty())
+        speedUpTransfers(what, graph, analysis, effect);
     else
-        kernels(graph, analysis);
+        speedUpKernels(what, graph, analysis);
 }
 
-void IdealNetwork::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Transfers without their start-up time, without their bytes' time, or without any.
+void idealNetwork(bool noLatency, bool noBytes, replay::TaskGraph& graph, const job::Analysis& analysis,
+                  EditEffect& effect) {
     changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) -> int64_t {
-        if (m_noLatency && m_noBytes) return 0;
+        if (noLatency && noBytes) return 0;
         const double startUp = std::min(static_cast<double>(ns), knownStartUpNs(graph, analysis, exchange, effect));
-        return std::llround(m_noLatency ? static_cast<double>(ns) - startUp : startUp);
+        return std::llround(noLatency ? static_cast<double>(ns) - startUp : startUp);
     });
 }
 
-void Volume::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
-    if (m_communicator) checkCommunicator(analysis, *m_communicator);
+/// Transfers of gradients, or of one communicator, with `factor` of their bytes.
+void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision, replay::TaskGraph& graph,
+                  const job::Analysis& analysis, EditEffect& effect) {
+    if (communicator) checkCommunicator(analysis, *communicator);
     bool found = false;
     const auto concerned = [&](const replay::Exchange& exchange) {
-        if (m_communicator ? exchange.communicatorId != *m_communicator
-                           : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op)))
+        if (communicator ? exchange.communicatorId != *communicator
+                         : !growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op)))
             return false;
-        return !m_onlyFullPrecision || exchange.dataType == store::DataType::f32;
+        return !onlyFullPrecision || exchange.dataType == store::DataType::f32;
     };
     changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
-        return transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), m_factor);
+        return transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), factor);
     });
-    if (!found && m_onlyFullPrecision)
+    if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");
     if (!found)
-        throw EditError(m_communicator ? fmt::format("communicator {} carries nothing in this run", *m_communicator)
-                                       : "no gradients are known to travel in this run");
+        throw EditError(communicator ? fmt::format("communicator {} carries nothing in this run", *communicator)
+                                     : "no gradients are known to travel in this run");
     for (replay::Exchange& exchange : graph.exchanges)
-        if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, m_factor);
+        if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, factor);
 }
+
+}  // namespace
 
 std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {
     SpeedOf what;
     what.ranks = arguments.ranks();
     what.kernel = arguments.text("kernel").value_or("");
-    if (const std::optional<int> id = arguments.whole("communicator")) what.communicator = *id;
+    what.communicator = arguments.communicator();
     what.links = arguments.word("links", {"intra", "inter", "rank"}, "");
     what.upToPeak = arguments.word("limit", {"peak", "none"}, "none") == "peak";
-    const double factor = arguments.requiredPositive("factor");
+    what.factor = arguments.requiredPositive("factor");
     const int transfers = (what.communicator ? 1 : 0) + (what.links.empty() ? 0 : 1);
     if (transfers > 1) arguments.refuse("either communicator or links");
     if (transfers == 1 && !what.kernel.empty()) arguments.refuse("either kernels or transfers");
     if (what.upToPeak && transfers == 0) arguments.refuse("limit goes with transfers");
     if (what.links == "rank" ? what.ranks.empty() : transfers == 1 && !what.ranks.empty())
         arguments.refuse("ranks go with kernels or with links=rank");
-    return std::make_unique<Speed>(std::move(what), factor);
+    return editBy(speedUp, std::move(what));
 }
 
 std::unique_ptr<Edit> parseNetwork(EditArguments& arguments) {
     const std::string ideal = arguments.word("ideal", {"latency", "bandwidth", "both"}, "both");
-    return std::make_unique<IdealNetwork>(ideal != "bandwidth", ideal != "latency");
+    return editBy(idealNetwork, ideal != "bandwidth", ideal != "latency");
 }
 
 std::unique_ptr<Edit> parseBytes(EditArguments& arguments) {
     const double factor = arguments.requiredPositive("factor");
     if (std::isinf(factor)) arguments.refuse("factor is 'inf', but bytes are counted");
-    std::optional<int64_t> communicator;
-    if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
-    return std::make_unique<Volume>(factor, communicator, false);
+    return editBy(changeVolume, factor, arguments.communicator(), false);
 }
 
 std::unique_ptr<Edit> parseGradients(EditArguments& arguments) {
     arguments.word("dtype", {"bf16", "fp16"}, "bf16");
-    return std::make_unique<Volume>(0.5, std::nullopt, true);
+    return editBy(changeVolume, 0.5, std::optional<int64_t>(), true);
 }
 
 }  // namespace rankscope::edits

@@ -2,15 +2,40 @@
 // A graph that many changes are tried on and that stays as it is: what they ask of it is read once, by any thread.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "analyzer/costs/collective_price.h"
 #include "analyzer/edits/gradient_curve.h"
-#include "analyzer/edits/pipeline_parts.h"
-#include "analyzer/edits/transfer_prices.h"
+#include "analyzer/edits/pipeline.h"
+#include "analyzer/job/analysis.h"
+#include "analyzer/replay/task_graph.h"
 
 namespace rankscope::edits {
+
+// What a transfer of another size would take, by the times of the communicator's own collectives.
+
+class TransferPrices {
+  public:
+    /// Times are those of `graph` as it stands, so that earlier edits count.
+    TransferPrices(const replay::TaskGraph& graph, const job::Analysis& analysis);
+
+    /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
+    std::optional<facts::Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
+
+    /// Standard deviation of a transfer from what such a one takes, as a share of it.
+    double scatter(int64_t communicator, store::Op op) const;
+
+    /// The transfer of the member that takes longest: with a slow edge the others may leave a ring earlier.
+    static double longestNs(const replay::TaskGraph& graph, const replay::Exchange& exchange);
+
+  private:
+    std::map<std::pair<int64_t, store::Op>, costs::CollectivePrice> m_prices;  // by communicator and operation
+    std::map<std::pair<int64_t, store::Op>, double> m_scatter;
+};
 
 /// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that
 /// takes longest, and each member's share of that: with a slow edge the others may leave a ring earlier.

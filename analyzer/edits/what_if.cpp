@@ -8,7 +8,6 @@
 #include <map>
 #include <sstream>
 
-#include "analyzer/edits/step_sides.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
@@ -23,15 +22,16 @@ void setSteps(ChangedJob& job, const job::Analysis& analysis) {
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
 
-double mean(const std::vector<double>& values) {
-    double sum = 0;
-    for (double value : values) sum += value;
-    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+/// What each step gains.
+std::vector<double> gains(const std::vector<double>& before, const std::vector<double>& after) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    return differences;
 }
 
 double meanError(const std::vector<double>& values) {
     if (values.size() < 2) return 0;
-    const double middle = mean(values);
+    const double middle = facts::mean(values);
     double squares = 0;
     for (double value : values) squares += (value - middle) * (value - middle);
     const auto count = static_cast<double>(values.size());
@@ -44,7 +44,7 @@ std::vector<RankTimes> rankTimes(const replay::TaskGraph& graph, const replay::S
     for (replay::TaskId task = 0; task < graph.size(); ++task) {
         const replay::TaskInfo& info = graph.info[task];
         const bool counts = info.kind == replay::TaskKind::kernel || info.kind == replay::TaskKind::transfer;
-        if (!counts || std::find(steps.begin(), steps.end(), info.step) == steps.end()) continue;
+        if (!counts || std::ranges::find(steps, info.step) == steps.end()) continue;
         RankTimes& times = byRank[graph.rankOf(task)];
         (info.kind == replay::TaskKind::kernel ? times.computeNs : times.transferNs) +=
             static_cast<double>(graph.durationNs[task]);
@@ -144,17 +144,14 @@ std::string listEdits(const job::Analysis& analysis) {
 }
 
 facts::Estimate saving(const std::vector<double>& before, const std::vector<double>& after) {
-    std::vector<double> differences;
-    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    const std::vector<double> differences = gains(before, after);
     // What a typical step gains varies by the quartiles, the mean over rare events by its standard error.
-    return facts::Estimate::around(mean(before) - mean(after),
+    return facts::Estimate::around(facts::mean(before) - facts::mean(after),
                                    std::max(facts::quartileHalfWidth(differences), meanError(differences)));
 }
 
 facts::Estimate meanSaving(const std::vector<double>& before, const std::vector<double>& after) {
-    std::vector<double> differences;
-    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
-    return facts::Estimate::around(mean(before) - mean(after), meanError(differences));
+    return facts::Estimate::around(facts::mean(before) - facts::mean(after), meanError(gains(before, after)));
 }
 
 double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) {
@@ -190,7 +187,7 @@ WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<E
     result.measuredStepNs = replay.measuredStepNs;
     result.replayedStepNs = replay.predictedStepNs;
     result.replayError = replay.error();
-    result.changedStepNs = mean(after.stepsNs);
+    result.changedStepNs = facts::mean(after.stepsNs);
     const bool rare = gainedByRareSteps(unchanged.stepsNs, after.stepsNs);
     result.typicalStepNs = rare || analysis.stepNs <= 0 ? replay.measuredStepNs : analysis.stepNs;
     result.tokens = after.effect.tokens;
@@ -203,6 +200,83 @@ WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<E
     result.pathAfter = replay::criticalPath(after.graph, schedule, replay.steps);
     result.assumed = after.effect.assumed;
     return result;
+}
+
+namespace {
+
+void widen(facts::Estimate& gain, const std::vector<double>& before, const std::vector<double>& after) {
+    const facts::Estimate typical = typicalSaving(before, after);
+    const double mean = facts::mean(gains(before, after));
+    gain.low = std::min({gain.low, typical.low, mean});
+    gain.high = std::max({gain.high, typical.high, mean});
+}
+
+}  // namespace
+
+StepSides sidesOf(std::vector<double> stepsNs) {
+    StepSides sides;
+    sides.pessimistic = sides.optimistic = stepsNs;
+    sides.expected = std::move(stepsNs);
+    return sides;
+}
+
+void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
+                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides,
+                 const std::function<bool(const StepSides&)>& enough) {
+    for (Outlook outlook : kOutlooks) {
+        try {
+            sides.outlooks[outlook] = stepsWith(outlook);
+        } catch (const EditError&) {
+            sides.outlooks.erase(outlook);
+            sides.unplayable = true;
+        }
+        if (enough && enough(sides)) return;
+    }
+    sides.chanceNs = chanceNs(unchanged, effect);
+}
+
+void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
+    try {
+        sides.pessimistic = stepsWith(Outlook::dear);
+    } catch (const EditError&) {
+        sides.unplayable = true;
+    }
+}
+
+SideGain gainOf(const StepSides& before, const StepSides& after) {
+    SideGain gain{typicalSaving(before.expected, after.expected), false};
+    facts::Estimate& saving = gain.savingNs;
+    widen(saving, before.expected, after.expected);
+    widen(saving, before.pessimistic, after.pessimistic);
+    widen(saving, before.optimistic, after.optimistic);
+    for (const auto& [outlook, steps] : after.outlooks) {
+        const auto same = before.outlooks.find(outlook);
+        const std::vector<double>& from = same == before.outlooks.end() ? before.expected : same->second;
+        if (steps == from)
+            gain.mayDoNothing = true;
+        else
+            widen(saving, from, steps);
+    }
+    const double chance = std::sqrt(
+        std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
+    saving = saving.widened(chance);
+    if (gain.mayDoNothing || after.unplayable) {
+        saving.low = std::min(saving.low, 0.0);
+        saving.high = std::max(saving.high, 0.0);
+    }
+    gain.mayDoNothing = gain.mayDoNothing && !after.unplayable;
+    return gain;
+}
+
+bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after) {
+    return facts::median(gains(before, after)) < kRecurringGain * saving(before, after).expected;
+}
+
+facts::Estimate typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
+    if (gainedByRareSteps(before, after)) return meanSaving(before, after);
+    const facts::Estimate result = saving(before, after);
+    const double shift = facts::median(before) - facts::median(after) - result.expected;
+    return result + facts::Estimate::around(shift, 0);
 }
 
 }  // namespace rankscope::edits

@@ -2,6 +2,8 @@
 // What a detector reads: facts of the run and the summaries of its ranks.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "analyzer/costs/collective_cost.h"
@@ -49,5 +51,41 @@ struct Analysis : RecordedJob {
 
 Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks,
                       const costs::LinkSources& links = {});
+
+/// Sees the events of each rank while they are in memory; called by several threads at once.
+using RankObserver = std::function<void(const facts::RankEvents&)>;
+
+struct LoadOptions {
+    unsigned workers = 0;      // threads of phase 1; 0: one per core
+    costs::LinkSources links;  // what is said of the links, beside what the trace holds
+    /// Makes the observer, once the facts of the trace are known; empty: nobody else wants to see the events. The facts
+    /// live until the observer has seen the last rank.
+    std::function<RankObserver(const facts::TraceFacts&)> observer;
+};
+
+/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file. Throws store::Error.
+Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options = {});
+
+struct ReachedPeakThresholds {
+    // Start-up per hop of Simple that nothing undercuts: NVLink in NCCL's table (src/graph/tuning.cc of 2.28, hwLat).
+    // Taken off a time, what is left is no less than its bytes'.
+    static constexpr double kLeastAlphaNs = 3'400;
+    // Between hosts the arrivals are known to the clock's bound: it must not make more of a time than this.
+    static constexpr double kClockShare = 0.1;
+    // Of a collective's time that a slow edge has its data on the network: with less it is not what the others wait
+    // for.
+    static constexpr double kBusyShare = 0.5;
+    // A last chunk that takes this share of its time longer than the others' tells little of how much: such an edge is
+    // "at least five times slower".
+    static constexpr double kMostLead = 0.8;
+};
+
+/// Gives the classes of links whose peak nobody told the best that this job reached: lower bounds, start-up unknown
+/// (0). Evidence, the best of
+/// - undisturbed collectives and messages, medians of a size, with what algorithm and protocol leave of the link taken
+///   out;
+/// - of a collective that one edge holds up, how much faster the other edges are: between nodes by the proxies' time on
+///   the network (networkEdges), inside one by how much earlier their members leave (slowestEdge).
+void addReachedPeaks(Analysis& analysis);
 
 }  // namespace rankscope::job

@@ -2,32 +2,34 @@
 #include "analyzer/job/collective_speed.h"
 
 #include <algorithm>
+#include <map>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/replay/message_times.h"
 
 namespace rankscope::job {
 
+std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank) {
+    std::set<const facts::CommTask*> disturbed;
+    const std::vector<facts::CommTask>& tasks = rank.communication;
+    for (size_t i = 0; i < tasks.size(); ++i)
+        for (size_t k = i + 1; k < tasks.size() && tasks[k].startNs < tasks[i].endNs; ++k) {
+            const int64_t together = std::min(tasks[i].endNs, tasks[k].endNs) -
+                                     std::max(tasks[i].startNs + tasks[i].waitNs, tasks[k].startNs + tasks[k].waitNs);
+            for (const facts::CommTask* task : {&tasks[i], &tasks[k]})
+                if (together > 0 && static_cast<double>(together) > CollectiveSpeedThresholds::kSharedShare *
+                                                                        static_cast<double>(task->transferNs()))
+                    disturbed.insert(task);
+        }
+    return disturbed;
+}
+
 std::set<int64_t> sharedCollectives(const Analysis& analysis) {
     std::set<int64_t> shared;
-    for (const facts::RankSummary& rank : analysis.ranks) {
-        const std::vector<facts::CommTask>& tasks = rank.communication;
-        for (size_t i = 0; i < tasks.size(); ++i) {
-            const int64_t from = tasks[i].startNs + tasks[i].waitNs;
-            const auto most = static_cast<int64_t>(CollectiveSpeedThresholds::kSharedShare *
-                                                   static_cast<double>(tasks[i].transferNs()));
-            // Both directions: each task of a pair may be disturbed.
-            for (size_t k = i + 1; k < tasks.size() && tasks[k].startNs < tasks[i].endNs; ++k) {
-                const int64_t together =
-                    std::min(tasks[i].endNs, tasks[k].endNs) - std::max(from, tasks[k].startNs + tasks[k].waitNs);
-                if (together <= 0) continue;
-                if (together > most) shared.insert(tasks[i].collectiveId);
-                if (static_cast<double>(together) >
-                    CollectiveSpeedThresholds::kSharedShare * static_cast<double>(tasks[k].transferNs()))
-                    shared.insert(tasks[k].collectiveId);
-            }
-        }
-    }
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::CommTask* task : disturbedTasks(rank)) shared.insert(task->collectiveId);
     return shared;
 }
 
@@ -42,25 +44,30 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
         if (!collective.bytes || *collective.bytes <= 0 || !store::isSynchronizing(collective.op) ||
             shared.count(collective.id) != 0)
             continue;
-        if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
+        if (!std::ranges::binary_search(analysis.steps, *collective.step)) continue;
         const std::optional<costs::LinkModel> link = costs::linkToCompare(analysis.peaks, communicator, collective.op);
         if (!link) continue;
         const auto bytes = static_cast<double>(*collective.bytes);
-        double expected = costs::collectiveNs(*link, collective.op, communicator.size, bytes,
-                                              {collective.algorithm, collective.protocol})
-                              .high;
+        const costs::AlgorithmChoice choice{collective.algorithm, collective.protocol};
+        double expected = costs::collectiveNs(*link, collective.op, communicator.size, bytes, choice).high;
         const double alpha = link->alphaNs > 0 ? link->alphaNs : costs::unknownAlphaNs(communicator.nodes > 1);
-        const double startup = costs::collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0,
-                                                   {collective.algorithm, collective.protocol})
-                                   .high;
+        const double startup =
+            costs::collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0, choice).high;
         if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // A link this slow leaves the protocol what its format does.
         if (static_cast<double>(*collective.transferNs) >= costs::kSlowLink * expected)
-            expected = costs::linkBoundNs(*link, collective.op, communicator.size, bytes,
-                                          {collective.algorithm, collective.protocol});
+            expected = costs::linkBoundNs(*link, collective.op, communicator.size, bytes, choice);
         result.push_back({&collective, static_cast<double>(*collective.transferNs), expected});
     }
     return result;
+}
+
+double busBytesPerNs(const std::vector<LargeCollective>& collectives, int ranks) {
+    std::vector<double> rates;
+    for (const LargeCollective& c : collectives)
+        rates.push_back(static_cast<double>(*c.collective->bytes) * facts::busFactor(c.collective->op, ranks) /
+                        c.transferNs);
+    return facts::median(std::move(rates));
 }
 
 std::optional<double> slownessOf(const std::vector<LargeCollective>& collectives) {
@@ -68,6 +75,103 @@ std::optional<double> slownessOf(const std::vector<LargeCollective>& collectives
     std::vector<double> values;
     for (const LargeCollective& c : collectives) values.push_back(c.slowness());
     return facts::median(std::move(values));
+}
+
+namespace {
+
+/// Sends and receives of a pipeline stage with both neighbours. The messages of larger groups share their ways.
+constexpr int kMostCalls = 4;
+
+/// The rank's kernel of sends and receives that begins then; null where another of its kernels runs beside what is left
+/// of it behind the last arrival.
+const facts::CommTask* kernelAt(const facts::RankSummary* rank, int64_t startNs) {
+    if (rank == nullptr) return nullptr;
+    const auto task = std::lower_bound(rank->communication.begin(), rank->communication.end(), startNs,
+                                       [](const facts::CommTask& t, int64_t ns) { return t.startNs < ns; });
+    if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() ||
+        task->calls > kMostCalls)
+        return nullptr;
+    const int64_t from = task->startNs + (task->calls == 1 ? task->waitNs : 0);
+    const auto overlaps = [&](const facts::CommTask& other) {
+        return other.startNs + other.waitNs < task->endNs && other.endNs > from;
+    };
+    if (task + 1 != rank->communication.end() && overlaps(*(task + 1))) return nullptr;
+    if (task != rank->communication.begin() && overlaps(*(task - 1))) return nullptr;
+    return &*task;
+}
+
+/// A message of a group, and the ways that it takes.
+struct Grouped {
+    const store::P2p* row = nullptr;
+    const facts::CommTask* sent = nullptr;
+    const facts::CommTask* received = nullptr;
+    bool inside = false;
+};
+
+class Groups {
+  public:
+    explicit Groups(const Analysis& analysis) : m_analysis(analysis) {}
+
+    void add(const store::P2p& row, const facts::CommTask* sent, const facts::CommTask* received) {
+        const Grouped message{&row, sent, received, m_analysis.facts.sameHost({row.srcRank, row.dstRank})};
+        m_messages.push_back(message);
+        ++m_kernels[sent].calls;
+        ++m_kernels[received].calls;
+        ++(message.inside ? m_kernels[sent].outInside : m_kernels[sent].outAcross);
+        ++(message.inside ? m_kernels[received].inInside : m_kernels[received].inAcross);
+    }
+
+    void take(std::vector<UndisturbedMessage>& result) const {
+        std::map<const facts::CommTask*, uint32_t> numbers;
+        const auto numberOf = [&](const facts::CommTask* kernel) {
+            return numbers.try_emplace(kernel, static_cast<uint32_t>(numbers.size())).first->second;
+        };
+        std::vector<replay::MessageEnds> ends;
+        for (const Grouped& m : m_messages)
+            ends.push_back({numberOf(m.sent), numberOf(m.received), m.row->srcRank, m.row->dstRank, *m.row->bytes,
+                            std::max(m.sent->startNs, m.received->startNs), m.sent->endNs, m.received->endNs});
+        const std::vector<int64_t> times = replay::shownTimes(ends);
+        for (size_t i = 0; i < times.size(); ++i) {
+            const Grouped& m = m_messages[i];
+            if (times[i] <= 0 || !complete(m.sent) || !complete(m.received)) continue;
+            const Kernel &sent = m_kernels.at(m.sent), &received = m_kernels.at(m.received);
+            if ((m.inside ? sent.outInside : sent.outAcross) == 1 &&
+                (m.inside ? received.inInside : received.inAcross) == 1)
+                result.push_back({m.row, static_cast<double>(times[i])});
+        }
+    }
+
+  private:
+    struct Kernel {
+        int calls = 0;
+        int outInside = 0, outAcross = 0, inInside = 0, inAcross = 0;
+    };
+
+    /// All its messages are known.
+    bool complete(const facts::CommTask* kernel) const { return m_kernels.at(kernel).calls == kernel->calls; }
+
+    const Analysis& m_analysis;
+    std::vector<Grouped> m_messages;
+    std::map<const facts::CommTask*, Kernel> m_kernels;
+};
+
+}  // namespace
+
+std::vector<UndisturbedMessage> undisturbedMessages(const Analysis& analysis) {
+    std::vector<UndisturbedMessage> result;
+    Groups groups(analysis);
+    for (const store::P2p& row : analysis.facts.pointToPoint) {
+        if (!row.bytes || !row.transferNs || *row.transferNs <= 0 || !row.sendArrivalNs || !row.recvArrivalNs) continue;
+        const facts::CommTask* sent = kernelAt(analysis.findRank(row.srcRank), *row.sendArrivalNs);
+        const facts::CommTask* received = kernelAt(analysis.findRank(row.dstRank), *row.recvArrivalNs);
+        if (sent == nullptr || received == nullptr) continue;
+        if (sent->calls == 1 && received->calls == 1)
+            result.push_back({&row, static_cast<double>(*row.transferNs)});
+        else
+            groups.add(row, sent, received);
+    }
+    groups.take(result);
+    return result;
 }
 
 }  // namespace rankscope::job

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast collectives ran against what their link, algorithm and protocol allow.
+// How fast collectives ran against what their link, algorithm and protocol allow, and which messages had their links
+// for themselves.
 #pragma once
 
 #include <optional>
@@ -11,8 +12,10 @@
 
 namespace rankscope::job {
 
-/// Collectives of the analysed steps that share their link with another transfer: a member carries other communication
-/// for a tenth of their transfer or more. Their time tells nothing about the link.
+/// Communication of a rank beside which it carries other communication for more than a tenth of its transfer.
+std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
+
+/// Collectives of which a member is disturbed: their time tells nothing about the link.
 std::set<int64_t> sharedCollectives(const Analysis& analysis);
 
 struct LargeCollective {
@@ -28,6 +31,9 @@ struct LargeCollective {
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,
                                               const std::set<int64_t>& shared);
 
+/// Median rate that they reached on the bus.
+double busBytesPerNs(const std::vector<LargeCollective>& collectives, int ranks);
+
 /// Median slowness; nothing without enough of them.
 std::optional<double> slownessOf(const std::vector<LargeCollective>& collectives);
 
@@ -38,5 +44,16 @@ struct CollectiveSpeedThresholds {
         0.1;  // of a transfer beside another one: a tenth more time stays within what peaks are known to
     static constexpr size_t kFewest = 3;  // one slow message is an accident
 };
+
+/// A message of known size that had its links for itself, and what it took from the later arrival of its two ranks, ns.
+struct UndisturbedMessage {
+    const store::P2p* row = nullptr;
+    double ns = 0;
+};
+
+/// Messages whose kernels on both ranks run beside no other one of the rank, and carry nothing else, or a group in
+/// which no other message takes the same way out of its sender or into its receiver (inside the node, or to other
+/// nodes). Of a group those only whose end a kernel shows (message_times.h).
+std::vector<UndisturbedMessage> undisturbedMessages(const Analysis& analysis);
 
 }  // namespace rankscope::job

@@ -83,11 +83,6 @@ class RootFinder {
     std::unordered_map<replay::TaskId, Roots> m_roots;
 };
 
-struct Loss {
-    double waitingNs = 0;
-    double transferNs = 0;
-};
-
 }  // namespace
 
 double Delays::between(int root, int victim) const {
@@ -100,7 +95,7 @@ double Delays::between(int root, int victim) const {
 double Delays::shareFor(const std::vector<int>& ranks) const {
     double all = 0, forThese = 0;
     for (const auto& [victim, ns] : lostBy) {
-        if (std::find(ranks.begin(), ranks.end(), victim) != ranks.end()) continue;
+        if (std::ranges::find(ranks, victim) != ranks.end()) continue;
         all += ns;
         for (int root : ranks) forThese += between(root, victim);
     }
@@ -112,7 +107,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
     if (job.ranks.size() < 2 || job.steps.empty()) return delays;
     std::optional<RootFinder> finder;
     if (replay.available()) finder.emplace(replay);
-    std::map<std::pair<int, int>, Loss> losses;  // (root, victim)
+    std::map<std::pair<int, int>, Delay> losses;  // (root, victim)
     std::map<int, double> lostBy;
     for (const facts::RankSummary& rank : job.ranks) {
         std::map<int32_t, const facts::CommTask*>
@@ -122,18 +117,16 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
             if (cause == nullptr || task.waitNs > kNoWaitNs) cause = &task;
             const auto waiting = static_cast<double>(task.exposedWaitNs),
                        transfer = static_cast<double>(task.lateTransferNs);
-            if (task.step < 0 || waiting + transfer <= 0 ||
-                !std::binary_search(job.steps.begin(), job.steps.end(), task.step))
-                continue;
+            if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
             lostBy[rank.rank] += waiting + transfer;
-            const auto charge = [&](const facts::CommTask& of, double Loss::*part, double ns) {
+            const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
                 const Roots* roots = finder ? finder->of(of.kernelId) : nullptr;
                 const Roots direct{{of.lastRank, 1.0}};
                 for (const auto& [root, share] : roots != nullptr ? *roots : direct)
                     if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;
             };
-            charge(task, &Loss::waitingNs, waiting);
-            charge(*cause, &Loss::transferNs, transfer);
+            charge(task, &Delay::waitingNs, waiting);
+            charge(*cause, &Delay::transferNs, transfer);
         }
     }
     double all = 0;
@@ -146,7 +139,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
     delays.lostNs = all / steps / static_cast<double>(job.ranks.size());
     std::map<int, Delay> byRank;
     for (const auto& [key, loss] : losses) {
-        delays.pairs.emplace_back(key, loss.waitingNs + loss.transferNs);
+        delays.pairs.emplace_back(key, loss.nsPerStep());
         Delay& delay = byRank[key.first];
         delay.rank = key.first;
         delay.waitingNs += loss.waitingNs / steps / others;
@@ -160,8 +153,8 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
                 delay.victims.push_back(rank.rank);
         delays.byRank.push_back(std::move(delay));
     }
-    std::stable_sort(delays.byRank.begin(), delays.byRank.end(),
-                     [](const Delay& a, const Delay& b) { return a.nsPerStep() > b.nsPerStep(); });
+    std::ranges::stable_sort(delays.byRank,
+                             [](const Delay& a, const Delay& b) { return a.nsPerStep() > b.nsPerStep(); });
     return delays;
 }
 

@@ -84,8 +84,7 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
         const auto step = std::lower_bound(analysis.steps.begin(), analysis.steps.end(), where.second);
         if (step == analysis.steps.end() || *step != where.second) continue;
         const auto index = static_cast<size_t>(step - analysis.steps.begin());
-        std::sort(values.begin(), values.end(),
-                  [](const Sample& a, const Sample& b) { return a.medianNs < b.medianNs; });
+        std::ranges::sort(values, [](const Sample& a, const Sample& b) { return a.medianNs < b.medianNs; });
         const std::vector<double> peerNs = peerMedians(values, groups);
         for (size_t i = 0; i < values.size(); ++i) {
             Sums& sum = sums[values[i].rank];

@@ -5,16 +5,163 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyzer/costs/nccl_formulas.h"
-#include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
-#include "analyzer/job/exchange_probes.h"
-#include "analyzer/job/undisturbed_messages.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::job {
+namespace {
+
+constexpr size_t kExchangeRows = 2;  // evidence rows per probe
+
+/// Bytes of a rank's kernel of messages, out and in, by class of links.
+struct Load {
+    int64_t out[2] = {0, 0};  // inside the node, to other nodes
+    int64_t in[2] = {0, 0};
+    int64_t busiest(bool across) const { return std::max(out[across], in[across]); }
+};
+
+using Loads = std::map<std::pair<int, int64_t>, Load>;  // by rank and start of the kernel
+
+Loads loadsOf(const Analysis& analysis) {
+    Loads loads;
+    for (const store::P2p& row : analysis.facts.pointToPoint) {
+        if (!row.bytes || !row.sendArrivalNs || !row.recvArrivalNs ||
+            analysis.layout.role(row.communicatorId, store::Op::send) != facts::CommRole::experts)
+            continue;
+        const bool across = !analysis.facts.sameHost({row.srcRank, row.dstRank});
+        loads[{row.srcRank, *row.sendArrivalNs}].out[across] += *row.bytes;
+        loads[{row.dstRank, *row.recvArrivalNs}].in[across] += *row.bytes;
+    }
+    return loads;
+}
+
+/// What a kernel's messages take at peak: of start-up, and in all. Nothing where a link's peak is unknown.
+struct AtPeak {
+    double startupNs = 0;
+    double ns = 0;
+};
+std::optional<AtPeak> atPeak(const costs::LinkPeaks& peaks, const Load& load) {
+    AtPeak result;
+    for (const bool across : {false, true}) {
+        if (load.busiest(across) == 0) continue;
+        const std::optional<costs::LinkModel> link =
+            costs::linkToCompare(peaks, costs::pairOfRanks(across), store::Op::send);
+        if (!link) return std::nullopt;
+        const double ns = link->alphaNs + static_cast<double>(load.busiest(across)) / link->bytesPerNs;
+        if (ns > result.ns) result = {link->alphaNs, ns};
+    }
+    return result;
+}
+
+/// All-to-alls of one communicator.
+struct Exchanges {
+    std::vector<double> slowness, rates;
+    std::vector<EvidenceRow> rows;
+};
+
+class Reader {
+  public:
+    Reader(const Analysis& analysis, const facts::Communicator& communicator, const Loads& loads)
+        : m_analysis(analysis), m_communicator(communicator), m_loads(loads) {
+        for (int rank : communicator.ranks)
+            if (const facts::RankSummary* summary = analysis.findRank(rank)) m_ranks.push_back(summary);
+        for (const facts::RankSummary* rank : m_ranks) m_disturbed.merge(disturbedTasks(*rank));
+    }
+
+    Exchanges read() const {
+        Exchanges result;
+        if (m_ranks.size() != static_cast<size_t>(m_communicator.size)) return result;
+        std::vector<std::map<int, Kernels>> byStep;
+        for (const facts::RankSummary* rank : m_ranks) byStep.push_back(kernelsOf(*rank));
+        for (int step : m_analysis.steps) {
+            std::vector<Kernels> kernels;
+            for (auto& steps : byStep) kernels.push_back(std::move(steps[step]));
+            if (std::ranges::any_of(kernels, [&](const Kernels& own) { return own.size() != kernels.front().size(); }))
+                continue;
+            for (size_t k = 0; k < kernels.front().size(); ++k) add(kernels, k, result);
+        }
+        return result;
+    }
+
+  private:
+    using Kernels = std::vector<const facts::CommTask*>;
+
+    std::map<int, Kernels> kernelsOf(const facts::RankSummary& rank) const {
+        std::map<int, Kernels> kernels;
+        for (const facts::CommTask& task : rank.communication)
+            if (task.communicatorId == m_communicator.id && task.pointToPoint()) kernels[task.step].push_back(&task);
+        return kernels;
+    }
+
+    /// The k-th kernel of all members. The one that was done first tells how fast all were.
+    void add(const std::vector<Kernels>& kernels, size_t k, Exchanges& result) const {
+        AtPeak expected;
+        int64_t bytes = 0;
+        double ns = 0;
+        for (size_t m = 0; m < m_ranks.size(); ++m) {
+            const facts::CommTask& task = *kernels[m][k];
+            const auto load = m_loads.find({m_ranks[m]->rank, task.startNs});
+            if (load == m_loads.end() || !task.waitKnown || task.transferNs() <= 0 || m_disturbed.count(&task) != 0)
+                return;
+            const std::optional<AtPeak> own = atPeak(m_analysis.peaks, load->second);
+            if (!own) return;
+            if (own->ns > expected.ns) expected = *own;
+            bytes = std::max({bytes, load->second.busiest(false), load->second.busiest(true)});
+            ns = m == 0 ? static_cast<double>(task.transferNs()) : std::min(ns, static_cast<double>(task.transferNs()));
+        }
+        if (expected.startupNs > CollectiveSpeedThresholds::kStartupShare * expected.ns) return;
+        // Between hosts the arrivals are known to the clock's bound only.
+        if (m_communicator.nodes > 1 && static_cast<double>(m_analysis.facts.clock.boundNs) > 0.1 * expected.ns) return;
+        result.slowness.push_back(ns / expected.ns);
+        result.rates.push_back(static_cast<double>(bytes) / ns);
+        if (result.rows.size() < kExchangeRows)
+            result.rows.push_back({"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
+                                   fmt::format("all-to-all of up to {} a rank took {}",
+                                               text::bytesText(static_cast<double>(bytes)), text::durationText(ns))});
+    }
+
+    const Analysis& m_analysis;
+    const facts::Communicator& m_communicator;
+    const Loads& m_loads;
+    std::vector<const facts::RankSummary*> m_ranks;
+    std::set<const facts::CommTask*> m_disturbed;
+};
+
+}  // namespace
+
+std::vector<LinkProbe> exchangeProbes(const Analysis& analysis) {
+    std::vector<LinkProbe> probes;
+    const Loads loads = loadsOf(analysis);
+    if (loads.empty()) return probes;
+    std::map<bool, std::vector<double>> byClass;
+    for (const auto& [id, communicator] : analysis.facts.communicators) {
+        if (communicator.size < 2 || analysis.layout.role(id, store::Op::send) != facts::CommRole::experts) continue;
+        Exchanges exchanges = Reader(analysis, communicator, loads).read();
+        if (exchanges.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
+        LinkProbe probe;
+        probe.communicatorId = id;
+        probe.betweenNodes = communicator.nodes > 1;
+        probe.ranks = communicator.ranks;
+        probe.samples = exchanges.slowness.size();
+        probe.slowness = facts::median(exchanges.slowness);
+        probe.busBytesPerNs = facts::median(exchanges.rates);
+        probe.rows = std::move(exchanges.rows);
+        byClass[probe.betweenNodes].push_back(probe.slowness);
+        probes.push_back(std::move(probe));
+    }
+    std::erase_if(probes, [&](const LinkProbe& probe) { return byClass[probe.betweenNodes].size() < 2; });
+    for (LinkProbe& probe : probes) {
+        const std::vector<double>& alike = byClass[probe.betweenNodes];
+        probe.slowness /= *std::ranges::min_element(alike);
+        probe.peakBytesPerNs = probe.busBytesPerNs * probe.slowness;
+    }
+    return probes;
+}
+
 namespace {
 
 constexpr size_t kProbeRows = 2;  // evidence rows per probe
@@ -35,11 +182,7 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.ranks = communicator.ranks;
         probe.slowness = *slowness;
         probe.samples = large.size();
-        std::vector<double> rates;
-        for (const LargeCollective& c : large)
-            rates.push_back(static_cast<double>(*c.collective->bytes) *
-                            facts::busFactor(c.collective->op, communicator.size) / c.transferNs);
-        probe.busBytesPerNs = facts::median(rates);
+        probe.busBytesPerNs = busBytesPerNs(large, communicator.size);
         probe.atLeast = analysis.peaks.atLeast(communicator);
         probe.peakBytesPerNs = costs::linkModel(analysis.peaks, communicator, large.front().collective->op)->bytesPerNs;
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
@@ -119,7 +262,7 @@ bool LinkProbe::slow() const {
 }
 
 bool LinkProbe::touches(int rank) const {
-    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    return std::ranges::find(ranks, rank) != ranks.end();
 }
 
 std::vector<LinkProbe> probeLinks(const Analysis& analysis) {

@@ -41,4 +41,10 @@ struct LinkProbeThresholds {
 /// reached, the fastest probes are the measure of the others. Detectors read the result, analysis.linkProbes.
 std::vector<LinkProbe> probeLinks(const Analysis& analysis);
 
+/// Groups of experts as probes of links: undisturbed all-to-alls against what their busiest rank's bytes take at peak.
+/// NCCL reaches less of the peak with messages than with collectives, and how much less nobody knows, so groups are
+/// compared with the best one of their class of links: `slowness` is 1 for that, and a group without another like it is
+/// no probe.
+std::vector<LinkProbe> exchangeProbes(const Analysis& analysis);
+
 }  // namespace rankscope::job

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/job/network_edges.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/collective_speed.h"
+#include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::job {
@@ -65,7 +64,7 @@ std::map<int, double> siblingRates(const Edges& edges) {
     std::map<int, double> result;
     for (auto& [size, values] : rates) {
         if (values.size() < 2) continue;
-        std::sort(values.begin(), values.end(), std::greater<>());
+        std::ranges::sort(values, std::greater<>());
         result[size] =
             values[static_cast<size_t>(static_cast<double>(values.size() - 1) * NetworkEdgeThresholds::kFastShare)];
     }
@@ -129,7 +128,7 @@ void explainCollectives(const Analysis& analysis, std::vector<const LinkProbe*>&
     std::set<int> ends;
     for (const LinkProbe* edge : edges) ends.insert(edge->ranks.begin(), edge->ranks.end());
     for (const LinkProbe* probe : open) {
-        const auto touched = std::count_if(ends.begin(), ends.end(), [&](int rank) { return probe->touches(rank); });
+        const auto touched = std::ranges::count_if(ends, [&](int rank) { return probe->touches(rank); });
         if (probe->betweenNodes && touched > 1 &&
             slowness - 1 >= NetworkEdgeThresholds::kExplained * (probe->slowness - 1))
             suspect.explains.push_back(probe);
@@ -181,12 +180,11 @@ std::vector<LinkProbe> networkEdges(const Analysis& analysis) {
 std::vector<LinkSuspect> slowNetworkEdges(const Analysis& analysis, const std::vector<LinkProbe>& edges,
                                           const std::vector<const LinkProbe*>& open) {
     std::vector<LinkSuspect> result;
-    if (std::none_of(edges.begin(), edges.end(), [](const LinkProbe& edge) { return !edge.slow(); })) return result;
+    if (std::ranges::none_of(edges, [](const LinkProbe& edge) { return !edge.slow(); })) return result;
     const LinkSuspects told = findSuspects(analysis, edges);
     std::vector<LinkSuspect> suspects = told.found;
     addPairs(told, suspects);
-    std::stable_sort(suspects.begin(), suspects.end(),
-                     [](const LinkSuspect& a, const LinkSuspect& b) { return worst(a) > worst(b); });
+    std::ranges::stable_sort(suspects, [](const LinkSuspect& a, const LinkSuspect& b) { return worst(a) > worst(b); });
     std::vector<const LinkProbe*> left = open;
     for (LinkSuspect& suspect : suspects) {
         suspect.betweenNodes = true;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/job/reached_peaks.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +7,9 @@
 
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/job/collective_speed.h"
-#include "analyzer/job/link_leaving.h"
-#include "analyzer/job/network_edges.h"
-#include "analyzer/job/undisturbed_messages.h"
+#include "analyzer/job/link_suspects.h"
 
 namespace rankscope::job {
 namespace {
@@ -42,7 +39,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         if (!c.step || !c.transferNs || !c.bytes || *c.bytes <= 0 || !store::isSynchronizing(c.op) ||
             shared.count(c.id) != 0)
             continue;
-        if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)) continue;
+        if (!std::ranges::binary_search(analysis.steps, *c.step)) continue;
         times[{c.communicatorId, c.op, c.algorithm, c.protocol, *c.bytes}].push_back(
             static_cast<double>(*c.transferNs));
     }
@@ -111,9 +108,8 @@ void addSiblingsOfSlowEdges(const Analysis& analysis, Reached& reached) {
         if (!edge.slow()) continue;
         for (const auto& [id, card] : std::map<int64_t, double>(reached.cardOf)) {
             const facts::Communicator& communicator = analysis.facts.communicators.at(id);
-            const bool uses = std::all_of(edge.ranks.begin(), edge.ranks.end(), [&](int rank) {
-                return std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) !=
-                       communicator.ranks.end();
+            const bool uses = std::ranges::all_of(edge.ranks, [&](int rank) {
+                return std::ranges::find(communicator.ranks, rank) != communicator.ranks.end();
             });
             if (!uses || card < ReachedPeakThresholds::kBusyShare * edge.busBytesPerNs) continue;
             reached.card = std::max(reached.card, card * edge.slowness);
@@ -129,11 +125,9 @@ void addSiblingsOfLastToLeave(const Analysis& analysis, Reached& reached) {
         if (communicator.nodes > 1) continue;
         const std::optional<double> slowness = slowestEdge(analysis, communicator, ReachedPeakThresholds::kMostLead);
         if (!slowness || *slowness < LinkProbeThresholds::kSlow) continue;
-        std::vector<double> rates;
-        for (const LargeCollective& c : largeCollectives(analysis, communicator, sharedCollectives(analysis)))
-            rates.push_back(static_cast<double>(*c.collective->bytes) *
-                            facts::busFactor(c.collective->op, communicator.size) / c.transferNs);
-        reached.port = std::max(reached.port, facts::median(rates) * *slowness);
+        const double rate =
+            busBytesPerNs(largeCollectives(analysis, communicator, sharedCollectives(analysis)), communicator.size);
+        reached.port = std::max(reached.port, rate * *slowness);
     }
 }
 

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "analyzer/edits/step_sides.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/recommend/job_change.h"
 #include "analyzer/recommend/message_list.h"
 #include "analyzer/recommend/scaled_transfers.h"

@@ -12,7 +12,7 @@
 
 namespace rankscope::recommend {
 
-/// As a predictor tells it (gainOf of edits/step_sides.h).
+/// As a predictor tells it (gainOf of edits/what_if.h).
 EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after);
 
 /// Copies are cheap: they hold no graph.

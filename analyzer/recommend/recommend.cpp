@@ -12,7 +12,7 @@
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/trace_facts.h"
-#include "analyzer/job/load.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/recommend/advice_context.h"
 #include "collector/store/reader.h"
 

@@ -5,7 +5,6 @@
 
 #include "analyzer/diagnose/claims.h"
 #include "analyzer/job/analysis.h"
-#include "analyzer/job/load.h"
 #include "analyzer/report/report_model.h"
 
 namespace rankscope::report {

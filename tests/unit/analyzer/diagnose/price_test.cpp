@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/edits/step_sides.h"
+#include "analyzer/edits/what_if.h"
 #include "tests/unit/analyzer/small_job.h"
 
 namespace rankscope::diagnose {

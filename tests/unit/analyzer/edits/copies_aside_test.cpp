@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies that leave the compute stream, on one rank whose steps can be played by hand.
-#include "analyzer/edits/copies_aside.h"
-
 #include <gtest/gtest.h>
 
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/simulate.h"
 

@@ -5,8 +5,6 @@
 #include <array>
 
 #include "analyzer/costs/cost_evidence.h"
-#include "analyzer/edits/balance.h"
-#include "analyzer/edits/communication.h"
 #include "analyzer/replay/graph_draft.h"
 #include "tests/unit/analyzer/small_job.h"
 
@@ -177,7 +175,7 @@ TEST(Edits, KernelsBesideCommunicationRunAsAlone) {
     analysis.ranks[0].contention.samples = 5;
     analysis.ranks[0].contention.lostShare = 0.3;
     EditEffect effect;
-    NoContention().apply(graph, analysis, effect);
+    parseEdit("no-contention")->apply(graph, analysis, effect);
     EXPECT_EQ(graph.durationNs[numbers[kernel]], 150 - 30);
 }
 
@@ -205,7 +203,7 @@ TEST(Edits, TokensAreSharedSoThatTheBusiestPortCarriesTheMean) {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.layout.uses[test::SmallJob::kCommunicator][store::Op::send] = {facts::CommRole::experts, 1};
     EditEffect effect;
-    BalanceWork().apply(graph, analysis, effect);
+    parseEdit("balance:what=work")->apply(graph, analysis, effect);
     for (replay::TaskId transfer : transfers) EXPECT_EQ(graph.durationNs[numbers[transfer]], 20);
 }
 

@@ -2,9 +2,7 @@
 // Edits of pipelines: micro-batches, schedules, stages of other layers, on graphs small enough to be played by hand.
 #include <gtest/gtest.h>
 
-#include "analyzer/edits/layers.h"
-#include "analyzer/edits/micro_batches.h"
-#include "analyzer/edits/pipeline_plan.h"
+#include "analyzer/edits/pipeline.h"
 #include "tests/unit/analyzer/hand_made_step.h"
 
 namespace rankscope::edits {
@@ -72,12 +70,12 @@ TEST(StructuralEdits, MoreMicroBatchesShareOneBubble) {
     // (M + P - 1) x 3 ms, and the optimizer.
     EXPECT_NEAR(test::stepMs(graph), 10, 1e-3);
     double tokens = 0;
-    PipelineOrder::To to;
+    PipelineOrder to;
     to.microBatches = 4;
-    EXPECT_NEAR(test::stepMsWith(PipelineOrder(to), graph, pipelineAnalysis(two), &tokens), 16, 1e-3);
+    EXPECT_NEAR(test::stepMsWith(*pipelineInOrder(to), graph, pipelineAnalysis(two), &tokens), 16, 1e-3);
     EXPECT_DOUBLE_EQ(tokens, 2);
     to.microBatches = 1;
-    EXPECT_NEAR(test::stepMsWith(PipelineOrder(to), graph, pipelineAnalysis(two), &tokens), 7, 1e-3);
+    EXPECT_NEAR(test::stepMsWith(*pipelineInOrder(to), graph, pipelineAnalysis(two), &tokens), 7, 1e-3);
     EXPECT_DOUBLE_EQ(tokens, 0.5);
 }
 
@@ -87,8 +85,8 @@ TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
         for (const PipelineShape& wanted :
              {PipelineShape{"1f1b", 4, 4, 1}, PipelineShape{"gpipe", 4, 12, 1}, PipelineShape{"interleaved", 4, 8, 2},
               PipelineShape{"interleaved", 4, 16, 4}}) {
-            PipelineOrder::To to{wanted.microBatches, wanted.virtualStages, wanted.schedule};
-            EXPECT_NEAR(test::stepMsWith(PipelineOrder(to), pipelineStep(from, 8), pipelineAnalysis(from)),
+            PipelineOrder to{wanted.microBatches, wanted.virtualStages, wanted.schedule};
+            EXPECT_NEAR(test::stepMsWith(*pipelineInOrder(to), pipelineStep(from, 8), pipelineAnalysis(from)),
                         test::stepMs(pipelineStep(wanted, 8)), 1e-3)
                 << from.schedule << " to " << wanted.schedule << " with " << wanted.microBatches;
         }
@@ -117,16 +115,16 @@ TEST(StructuralEdits, ImpossiblePipelinesAreRefused) {
     const PipelineShape shape{"1f1b", 4, 8, 1};
     const replay::TaskGraph graph = pipelineStep(shape, 2);
     const job::Analysis analysis = pipelineAnalysis(shape);
-    EXPECT_THROW(test::stepMsWith(PipelineOrder({6, 2, "interleaved"}), graph, analysis),
+    EXPECT_THROW(test::stepMsWith(*pipelineInOrder({6, 2, "interleaved"}), graph, analysis),
                  EditError);  // not a multiple of the stages
-    EXPECT_THROW(test::stepMsWith(PipelineOrder({8, 4, "interleaved"}), graph, analysis),
+    EXPECT_THROW(test::stepMsWith(*pipelineInOrder({8, 4, "interleaved"}), graph, analysis),
                  EditError);  // two layers for four chunks
-    EXPECT_THROW(test::stepMsWith(PipelineOrder({8, 2, "1f1b"}), graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsWith(*pipelineInOrder({8, 2, "1f1b"}), graph, analysis), EditError);
     job::Analysis other = analysis;
     other.layout.pipelines.front().microBatches = 4;
-    EXPECT_THROW(test::stepMsWith(PipelineOrder({16, 1, "1f1b"}), graph, other),
+    EXPECT_THROW(test::stepMsWith(*pipelineInOrder({16, 1, "1f1b"}), graph, other),
                  EditError);  // the messages say otherwise
-    EXPECT_THROW(test::stepMsWith(PipelineOrder({16, 1, "1f1b"}), test::ddpStep(false),
+    EXPECT_THROW(test::stepMsWith(*pipelineInOrder({16, 1, "1f1b"}), test::ddpStep(false),
                                   test::analysisOf(store::Op::allReduce, facts::CommRole::gradients)),
                  EditError);
 }
@@ -138,16 +136,16 @@ TEST(StructuralEdits, LayersMoveToTheLighterStage) {
     // The second stage ends its backward passes at 7 and 13, the first at 15.
     EXPECT_NEAR(test::stepMs(graph), 16, 1e-3);
     // One of its four layers moves: 4.5 ms a micro-batch on both, 3 x 4.5, and an optimizer of 1.5 ms.
-    EXPECT_NEAR(test::stepMsWith(MoveLayers(std::nullopt), graph, analysis), 15, 1e-3);
-    EXPECT_NEAR(test::stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 1}), graph, analysis), 15, 1e-3);
-    EXPECT_THROW(test::stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 4}), graph, analysis), EditError);
-    EXPECT_THROW(test::stepMsWith(MoveLayers(MoveLayers::Move{1, 2, 1}), graph, analysis), EditError);
-    EXPECT_THROW(test::stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 4), analysis),
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("layers"), graph, analysis), 15, 1e-3);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("layers:from=1,to=0,count=1"), graph, analysis), 15, 1e-3);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("layers:from=1,to=0,count=4"), graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("layers:from=1,to=2,count=1"), graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("layers"), pipelineStep(shape, 4), analysis),
                  EditError);  // even already
     // One of two layers is too much to move; a part of one makes 3.45 ms a micro-batch on both, and an optimizer
     // of 1.15 ms.
-    EXPECT_THROW(test::stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 2, {1, 1.3}), analysis), EditError);
-    EXPECT_NEAR(test::stepMsWith(MoveLayers(std::nullopt, true), pipelineStep(shape, 2, {1, 1.3}), analysis), 11.5,
+    EXPECT_THROW(test::stepMsWith(*parseEdit("layers"), pipelineStep(shape, 2, {1, 1.3}), analysis), EditError);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("layers:parts=yes"), pipelineStep(shape, 2, {1, 1.3}), analysis), 11.5,
                 1e-3);
 }
 

@@ -2,8 +2,6 @@
 // Edits of how many ranks sum their gradients, and how often, on graphs small enough to be played by hand.
 #include <gtest/gtest.h>
 
-#include "analyzer/edits/place.h"
-#include "analyzer/edits/replicas.h"
 #include "tests/unit/analyzer/hand_made_step.h"
 
 namespace rankscope::edits {
@@ -14,20 +12,20 @@ TEST(StructuralEdits, MoreRanksAreMoreTokens) {
     analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=1;inter:gbps=100,alpha_us=1");
     replay::TaskGraph graph = test::ddpStep(false);
     EditEffect effect;
-    Replicas(8).apply(graph, analysis, effect);  // of two
+    parseEdit("dp-ranks:count=8")->apply(graph, analysis, effect);  // of two
     EXPECT_DOUBLE_EQ(effect.replicas, 4);
-    Replicas(2).apply(graph, present(analysis, effect), effect);
+    parseEdit("dp-ranks:count=2")->apply(graph, present(analysis, effect), effect);
     EXPECT_DOUBLE_EQ(effect.replicas, 1);
 }
 
 TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
     job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
     const replay::TaskGraph graph = test::ddpStep(false);
-    EXPECT_THROW(test::stepMsWith(Replicas(4), graph, analysis), EditError);  // no links known
+    EXPECT_THROW(test::stepMsWith(*parseEdit("dp-ranks:count=4"), graph, analysis), EditError);  // no links known
     analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=1;inter:gbps=100,alpha_us=1");
-    EXPECT_NEAR(test::stepMsWith(Replicas(2), graph, analysis), 10.8, 1e-6);
-    EXPECT_NEAR(test::stepMsWith(Replicas(1), graph, analysis), 7, 1e-6);
-    EXPECT_GT(test::stepMsWith(Replicas(8), graph, analysis), 10.8);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("dp-ranks:count=2"), graph, analysis), 10.8, 1e-6);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("dp-ranks:count=1"), graph, analysis), 7, 1e-6);
+    EXPECT_GT(test::stepMsWith(*parseEdit("dp-ranks:count=8"), graph, analysis), 10.8);
     // Each change counts from the one before.
     EXPECT_NEAR(test::stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=4"}, graph, analysis),
                 test::stepMsAfter({"dp-ranks:count=4"}, graph, analysis), 1e-4);
@@ -92,14 +90,14 @@ TEST(StructuralEdits, GroupsInsideNodesUseTheFastLinksAndTheOthersTheSlowOnes) {
     const replay::TaskGraph graph = *std::move(draft).seal();
     EXPECT_NEAR(test::stepMs(graph), 44, 1e-6);
     // 100 MB take 1 ms inside a node and 10 ms between nodes at best, twice that as measured on both.
-    EXPECT_NEAR(test::stepMsWith(PlaceGroups(std::nullopt), graph, analysis), 1 + 2 + 1 + 2 + 20, 1e-6);
-    EXPECT_THROW(test::stepMsWith(PlaceGroups(3), graph, analysis), EditError);  // inside already
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("place"), graph, analysis), 1 + 2 + 1 + 2 + 20, 1e-6);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("place:communicator=3"), graph, analysis), EditError);  // inside already
     job::Analysis unknown = analysis;
     unknown.peaks = {};
-    EXPECT_THROW(test::stepMsWith(PlaceGroups(std::nullopt), graph, unknown), EditError);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("place"), graph, unknown), EditError);
     job::Analysis small = analysis;
     for (facts::RankFacts& rank : small.facts.ranks) rank.hostId = rank.rank;
-    EXPECT_THROW(test::stepMsWith(PlaceGroups(std::nullopt), graph, small), EditError);  // does not fit
+    EXPECT_THROW(test::stepMsWith(*parseEdit("place"), graph, small), EditError);  // does not fit
 }
 
 }  // namespace

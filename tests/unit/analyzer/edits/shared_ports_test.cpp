@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives inside a node beside sums over replicas, on a graph small enough to be played by hand. Times are in ms.
-#include "analyzer/edits/shared_ports.h"
-
 #include <gtest/gtest.h>
 
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/replay/simulate.h"
 #include "tests/unit/analyzer/hand_made_graph.h"
 

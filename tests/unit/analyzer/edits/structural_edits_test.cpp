@@ -4,9 +4,6 @@
 
 #include <array>
 
-#include "analyzer/edits/buckets.h"
-#include "analyzer/edits/place.h"
-#include "analyzer/edits/sharded.h"
 #include "tests/unit/analyzer/hand_made_step.h"
 
 namespace rankscope::edits {
@@ -17,11 +14,11 @@ TEST(StructuralEdits, LargerBucketsPayLessStartUpAndLeaveWithTheirLastGradient) 
     const replay::TaskGraph graph = test::ddpStep(false);
     // Ready at 3, 4, 5, 6: transfers end at 4.4, 5.8, 7.2, 9.8.
     EXPECT_DOUBLE_EQ(test::stepMs(graph), 10.8);
-    EXPECT_NEAR(test::stepMsWith(Buckets(8, false), graph, analysis), 10.8, 1e-6);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=8"), graph, analysis), 10.8, 1e-6);
     // 8 | 8 + 8 | 32, ready at 3, 5, 6: ends at 4.4, 6.8, 9.4. The first bucket keeps to 1 MiB.
-    EXPECT_NEAR(test::stepMsWith(Buckets(16, false), graph, analysis), 10.4, 1e-6);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=16"), graph, analysis), 10.4, 1e-6);
     // 8 | 48: beyond the sizes seen the line goes on, 3.4 ms.
-    EXPECT_NEAR(test::stepMsWith(Buckets(400, false), graph, analysis), 10.4, 1e-6);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=400"), graph, analysis), 10.4, 1e-6);
 }
 
 TEST(StructuralEdits, SplitBucketsLeaveEarlier) {
@@ -49,7 +46,7 @@ TEST(StructuralEdits, SplitBucketsLeaveEarlier) {
     replay::TaskGraph changed = graph;
     // The range of sizes is under 4, but the cost of 8 MiB itself is known: four buckets, ready at 3, 4, 5, 6, end
     // at 4.4, 5.8, 7.2, 8.6.
-    Buckets(8, false).apply(changed, analysis, effect);
+    parseEdit("buckets:mb=8")->apply(changed, analysis, effect);
     EXPECT_NEAR(test::stepMs(changed), 9.6, 1e-6);
     int sent = 0;
     for (const replay::Exchange& exchange : changed.exchanges) sent += exchange.members > 0 ? 1 : 0;
@@ -66,7 +63,7 @@ TEST(StructuralEdits, ThePresentSizeChangesNothing) {
         EditEffect effect;
         effect.outlook = outlook;
         replay::TaskGraph changed = graph;
-        Buckets(8, false).apply(changed, analysis, effect);
+        parseEdit("buckets:mb=8")->apply(changed, analysis, effect);
         EXPECT_EQ(changed.durationNs, graph.durationNs);
         EXPECT_EQ(changed.leadNs, graph.leadNs);
         EXPECT_EQ(changed.edges.size(), graph.edges.size());
@@ -79,7 +76,7 @@ TEST(StructuralEdits, WhatIsNotKnownOfNewBucketsIsOpen) {
         replay::TaskGraph changed = test::ddpStep(false);
         EditEffect effect;
         effect.outlook = outlook;
-        Buckets(400, false).apply(changed, analysis, effect);
+        parseEdit("buckets:mb=400")->apply(changed, analysis, effect);
         EXPECT_TRUE(effect.open);
         return test::stepMs(changed);
     };
@@ -93,8 +90,9 @@ TEST(StructuralEdits, WhatIsNotKnownOfNewBucketsIsOpen) {
 
 TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
     const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
-    EXPECT_THROW(test::stepMsWith(Buckets(400, false), test::ddpStep(true, {14, 14, 14, 14}), analysis), EditError);
-    EXPECT_THROW(test::stepMsWith(Buckets(16, false), test::ddpStep(false),
+    EXPECT_THROW(test::stepMsWith(*parseEdit("buckets:mb=400"), test::ddpStep(true, {14, 14, 14, 14}), analysis),
+                 EditError);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("buckets:mb=16"), test::ddpStep(false),
                                   test::analysisOf(store::Op::allReduce, facts::CommRole::activations)),
                  EditError);
 }
@@ -149,7 +147,7 @@ TEST(StructuralEdits, FewerBucketsDoNotFillTheLaunchQueue) {
         EXPECT_NEAR(test::stepMs(graph), 10.8, 1e-6);
         EditEffect effect;
         // 8 | 48: the second one leaves behind the last kernel, whose call would wait for it.
-        Buckets(400, false).apply(graph, analysis, effect);
+        parseEdit("buckets:mb=400")->apply(graph, analysis, effect);
         EXPECT_NEAR(test::stepMs(graph), 10.4, 1e-6);
         EXPECT_EQ(waitsOfTheHost(graph), 0);
     }
@@ -161,11 +159,11 @@ TEST(StructuralEdits, WhatElseTheHostWaitsForStays) {
                               "cudaStreamSynchronize"};
     EditEffect effect;
     replay::TaskGraph synchronised = stepWithWait(replay::TaskKind::blockingCall, 4, false);
-    Buckets(400, false).apply(synchronised, analysis, effect);
+    parseEdit("buckets:mb=400")->apply(synchronised, analysis, effect);
     EXPECT_EQ(waitsOfTheHost(synchronised), 2);
     // More buckets than before fill a queue no less.
     replay::TaskGraph split = stepWithWait(replay::TaskKind::host, 1, false, {8, 24, 24, 32});
-    Buckets(8, false).apply(split, analysis, effect);
+    parseEdit("buckets:mb=8")->apply(split, analysis, effect);
     EXPECT_EQ(waitsOfTheHost(split), 2);
 }
 
@@ -175,8 +173,8 @@ TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     // All at 6: four times 1.7, then the optimizer.
     EXPECT_NEAR(test::stepMs(graph), 13.8, 1e-6);
     // Gradients by time, 14 MiB per kernel: ready at 3, 4, 5, 6: the network is busy from 3 on.
-    EXPECT_NEAR(test::stepMsWith(Overlap(), graph, analysis), 10.8, 1e-6);
-    EXPECT_THROW(test::stepMsWith(Overlap(), test::ddpStep(false), analysis), EditError);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("overlap"), graph, analysis), 10.8, 1e-6);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("overlap"), test::ddpStep(false), analysis), EditError);
 }
 
 /// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four
@@ -235,7 +233,7 @@ TEST(StructuralEdits, OverlapLetsForwardWaitForEachGatherWhereItIsUsed) {
     EXPECT_NEAR(test::stepMs(graph), 14.8, 1e-6);
     // Gathers end at 1.6, 2.2, 2.8 and 3.4, in time for the layers at 1.6, 2.6, 3.6 and 4.6. Backward ends at 9.6, the
     // last reduction 0.6 later.
-    EXPECT_NEAR(test::stepMsWith(Overlap(), graph, analysis), 11.2, 1e-4);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("overlap"), graph, analysis), 11.2, 1e-4);
 }
 
 TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
@@ -248,10 +246,10 @@ TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
     // Gradients of 6 MiB per kernel: buckets of 6, 12 and 6, and parameters the other way round. Gathers end
     // at 1.6, 2.8 and 3.4; forward begins at 1.6 and waits for the second piece, which its second kernel needs,
     // until 2.8. Backward ends at 9.8: reductions at 6.8 + 0.6, 8.8 + 1.2, 10 + 0.6.
-    EXPECT_NEAR(test::stepMsWith(Buckets(8, true), graph, analysis), 11.6, 1e-4);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=8,overlap=yes"), graph, analysis), 11.6, 1e-4);
     // Without overlap nobody waits for a piece alone: forward begins at 3.4, the last reduction ends at 11.4 + 0.2 +
     // 0.6.
-    EXPECT_NEAR(test::stepMsWith(Buckets(8, false), graph, analysis), 13.2, 1e-4);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=8"), graph, analysis), 13.2, 1e-4);
 }
 
 TEST(StructuralEdits, BucketsThatAreGatheredTogetherAreUpdatedByOneKernel) {
@@ -280,7 +278,8 @@ TEST(StructuralEdits, BucketsThatAreGatheredTogetherAreUpdatedByOneKernel) {
     const replay::TaskGraph graph = *std::move(draft).seal();
     EXPECT_NEAR(test::stepMs(graph), 1 + 4 * 0.005 + 0.0006 + 8 + 0.0024 + 1, 1e-6);
     // Gathers of 6, 12 and 6 MiB: three updates, each no longer than an empty kernel.
-    EXPECT_NEAR(test::stepMsWith(Buckets(8, false), graph, analysis), 1 + 3 * 0.005 + 0.0006 + 8 + 0.0006 + 1, 1e-6);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=8"), graph, analysis), 1 + 3 * 0.005 + 0.0006 + 8 + 0.0006 + 1,
+                1e-6);
 }
 
 /// Layers of 2 ms, each gathered in 1 ms when it is due.
@@ -306,12 +305,12 @@ TEST(StructuralEdits, PrefetchGathersTheNextLayerWhileThePresentOneComputes) {
     const job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::shardedParameters);
     const replay::TaskGraph graph = shardedStep(6);
     EXPECT_DOUBLE_EQ(test::stepMs(graph), 18);
-    EXPECT_DOUBLE_EQ(test::stepMsWith(Prefetch(1), graph, analysis), 13);
+    EXPECT_DOUBLE_EQ(test::stepMsWith(*parseEdit("prefetch:depth=1"), graph, analysis), 13);
     replay::TaskGraph prefetched = graph;
     EditEffect effect;
-    Prefetch(1).apply(prefetched, analysis, effect);
-    EXPECT_THROW(Prefetch(1).apply(prefetched, analysis, effect), EditError);
-    EXPECT_THROW(test::stepMsWith(Prefetch(1), test::ddpStep(false),
+    parseEdit("prefetch:depth=1")->apply(prefetched, analysis, effect);
+    EXPECT_THROW(parseEdit("prefetch:depth=1")->apply(prefetched, analysis, effect), EditError);
+    EXPECT_THROW(test::stepMsWith(*parseEdit("prefetch:depth=1"), test::ddpStep(false),
                                   test::analysisOf(store::Op::allReduce, facts::CommRole::gradients)),
                  EditError);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/job/exchange_probes.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/job/link_probes.h"
 
 namespace rankscope::job {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which way between nodes is slow, from what the senders' proxies spent on the network.
-#include "analyzer/job/network_edges.h"
-
 #include <gtest/gtest.h>
 
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/link_suspects.h"
 
 namespace rankscope::job {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that nobody told the peak of: what the job's own traffic says about them.
-#include "analyzer/job/reached_peaks.h"
-
 #include <gtest/gtest.h>
 
+#include "analyzer/job/analysis.h"
 #include "analyzer/report/analyze.h"
 #include "tests/unit/analyzer/player.h"
 

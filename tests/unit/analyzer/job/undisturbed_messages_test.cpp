@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/job/undisturbed_messages.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/job/collective_speed.h"
 
 namespace rankscope::job {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/edits/change_transfers.h"
+#include "analyzer/edits/graph_changes.h"
 #include "analyzer/replay/replay.h"
 #include "analyzer/replay/simulate.h"
 

@@ -1,17 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a pipeline taken apart: what each stage does for one micro-batch forward and backward, what once per
-// step, and its sends and receives.
+// What a pipeline stage does in which order: GPipe (arXiv:1811.06965), 1F1B and interleaved 1F1B (arXiv:2104.04473),
+// with the grouping of sends and receives of Megatron-LM (core/pipeline_parallel/schedules.py).
 #pragma once
 
+#include <compare>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
-#include "analyzer/edits/launch_index.h"
-#include "analyzer/edits/pipeline_plan.h"
-#include "analyzer/job/analysis.h"
+#include "analyzer/edits/edit.h"
+#include "analyzer/edits/graph_view.h"
+#include "analyzer/replay/graph_draft.h"
 
 namespace rankscope::edits {
+
+struct PipelineShape {
+    std::string schedule = "1f1b";  // gpipe | 1f1b | interleaved
+    int stages = 1;
+    int microBatches = 1;
+    int virtualStages = 1;
+};
+
+/// Places count all virtual stages: place = chunk x stages + stage. An activation goes from its place to the next one,
+/// a gradient to the one before.
+struct PipelineMessage {
+    bool activation = true;
+    bool send = true;
+    int micro = 0;
+    int place = 0;  // of the sender
+    int peerStage = 0;
+
+    auto operator<=>(const PipelineMessage&) const = default;
+};
+
+struct PipelineAction {
+    enum class Kind { forward, backward, transfer };
+    Kind kind = Kind::forward;
+    int chunk = 0;
+    int micro = 0;
+    std::vector<PipelineMessage> messages;  // of a transfer: one group of sends and receives
+
+    bool receives() const;
+};
+
+/// Actions of one stage in one step. Interleaving needs micro-batches in multiples of the stages; see impossible().
+std::vector<PipelineAction> planStage(const PipelineShape& shape, int stage);
+
+/// Why there is no such pipeline; empty: there is.
+std::string impossible(const PipelineShape& shape);
+
+// The steps of a pipeline taken apart: what each stage does for one micro-batch forward and backward, what once per
+// step, and its sends and receives.
 
 /// Calls of the host, in order, each with what it put on the device.
 using Calls = std::vector<replay::TaskId>;
@@ -52,6 +92,8 @@ class PipelineParts {
     const StageStep& step(int rank, int step) const { return m_parts.at({rank, step}); }
     /// What a call put on the device, arrivals without their transfers.
     const std::vector<replay::TaskId>& launchedBy(replay::TaskId call) const;
+    /// The kernels among it.
+    std::vector<replay::TaskId> kernelsOf(const Calls& calls) const;
     /// The same for every rank of a stage: layers in a stage; 0 where kernels do not repeat.
     int layersPerStage(int rank) const;
     /// Cuts the calls of a whole stage's pass, all chunks, into equal numbers of layers. Throws EditError where layers
@@ -85,5 +127,20 @@ class PipelineParts {
     std::map<std::pair<int, int>, StageStep> m_parts;
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };
+
+/// The recorded steps with another schedule: kernels, copies, calls of the host and collectives of a pass move as they
+/// are, sends and receives are made anew with the measured times of the present ones. What comes before the first step
+/// is left out. Throws EditError.
+replay::TaskGraph rebuildPipeline(const replay::TaskGraph& graph, const job::Analysis& analysis,
+                                  const PipelineParts& parts, const PipelineShape& shape);
+
+/// A pipeline with other micro-batches of the same size, other virtual stages, or another schedule. More micro-batches
+/// are more tokens: EditEffect::tokens.
+struct PipelineOrder {
+    std::optional<int> microBatches;
+    std::optional<int> virtualStages;
+    std::optional<std::string> schedule;  // gpipe | 1f1b | interleaved
+};
+std::unique_ptr<Edit> pipelineInOrder(PipelineOrder to);
 
 }  // namespace rankscope::edits

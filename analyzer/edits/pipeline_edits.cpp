@@ -1,17 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/edits/layers.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <deque>
 
-#include "analyzer/edits/edit_arguments.h"
-#include "analyzer/edits/pipeline_parts.h"
+#include "analyzer/edits/families.h"
+#include "analyzer/edits/pipeline.h"
+#include "analyzer/edits/trial_graph.h"
 
 namespace rankscope::edits {
 namespace {
+
+constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
+
+replay::TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
+    const replay::TaskGraph& graph = of.graph();
+    const PipelineParts& parts = of.pipeline();
+    const PipelineShape before = parts.shape();
+    PipelineShape shape = before;
+    shape.microBatches = to.microBatches.value_or(before.microBatches);
+    shape.virtualStages = to.virtualStages.value_or(before.virtualStages);
+    if (to.schedule)
+        shape.schedule = *to.schedule;
+    else if (to.virtualStages)
+        shape.schedule = shape.virtualStages > 1            ? "interleaved"
+                         : before.schedule == "interleaved" ? "1f1b"
+                                                            : before.schedule;
+    if (to.schedule && !to.virtualStages && shape.schedule != "interleaved") shape.virtualStages = 1;
+    if (const std::string why = impossible(shape); !why.empty()) throw EditError(why);
+    const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
+    if (factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
+        throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
+    replay::TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape);
+    effect.tokens *= factor;
+    effect.pipeline.emplace();
+    effect.pipeline->schedule = shape.schedule;
+    effect.pipeline->microBatches = shape.microBatches;
+    effect.pipeline->virtualStages = shape.virtualStages;
+    if (shape.microBatches != before.microBatches)
+        effect.assume("micro-batches keep their size: a step works on more or fewer tokens");
+    if (shape.virtualStages > before.virtualStages)
+        effect.assume("memory for the activations of interleaved stages is there");
+    return rebuilt;
+}
+
+}  // namespace
+
+std::unique_ptr<Edit> pipelineInOrder(PipelineOrder to) {
+    return rebuiltBy(
+        [to = std::move(to)](const TrialGraph& of, EditEffect& effect) { return reordered(to, of, effect); });
+}
+
+std::unique_ptr<Edit> parseMicroBatches(EditArguments& arguments) {
+    PipelineOrder to;
+    to.microBatches = arguments.requiredWhole("count", 1);
+    to.virtualStages = arguments.whole("virtual", 1);
+    return pipelineInOrder(std::move(to));
+}
+
+std::unique_ptr<Edit> parseSchedule(EditArguments& arguments) {
+    PipelineOrder to;
+    to.schedule = arguments.word("name", {"gpipe", "1f1b", "interleaved"}, "1f1b");
+    to.virtualStages = arguments.whole("virtual", 1);
+    if (to.virtualStages.value_or(1) > 1 && *to.schedule != "interleaved")
+        arguments.refuse("virtual stages need name=interleaved");
+    if (*to.schedule == "interleaved" && !to.virtualStages) arguments.refuse("virtual is missing");
+    return pipelineInOrder(std::move(to));
+}
+
+namespace {
+
+struct LayerMove {
+    int from = 0, to = 0;  // stages
+    int count = 1;
+};
 
 /// What a stage holds: means over its ranks, ns per step.
 struct Stage {
@@ -32,10 +95,8 @@ std::vector<Stage> stagesOf(const replay::TaskGraph& graph, const PipelineParts&
         for (int step : parts.steps())
             for (const auto* passes : {&parts.step(rank, step).forward, &parts.step(rank, step).backward})
                 for (const auto& [which, calls] : *passes)
-                    for (replay::TaskId call : calls)
-                        for (replay::TaskId task : parts.launchedBy(call))
-                            if (graph.info[task].kind == replay::TaskKind::kernel)
-                                stage.workNs += static_cast<double>(graph.durationNs[task]);
+                    for (replay::TaskId kernel : parts.kernelsOf(calls))
+                        stage.workNs += static_cast<double>(graph.durationNs[kernel]);
     }
     const bool moved = effect.stageLayers.size() == stages.size();  // the kernels still repeat as often as before
     for (size_t s = 0; s < stages.size(); ++s) {
@@ -72,10 +133,8 @@ void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
 std::vector<Stage> balanced(std::vector<Stage> stages) {
     const auto lighter = [](const Stage& a, const Stage& b) { return a.workNs < b.workNs; };
     while (true) {
-        const auto heaviest =
-            static_cast<size_t>(std::max_element(stages.begin(), stages.end(), lighter) - stages.begin());
-        const auto lightest =
-            static_cast<size_t>(std::min_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        const auto heaviest = static_cast<size_t>(std::ranges::max_element(stages, lighter) - stages.begin());
+        const auto lightest = static_cast<size_t>(std::ranges::min_element(stages, lighter) - stages.begin());
         if (heaviest == lightest || stages[heaviest].layers.size() < 2) return stages;
         const double layerNs = heaviest < lightest ? stages[heaviest].layers.back() : stages[heaviest].layers.front();
         if (stages[lightest].workNs + layerNs >= stages[heaviest].workNs) return stages;
@@ -125,29 +184,32 @@ void scale(replay::TaskGraph& graph, const PipelineParts& parts, int stage, doub
     }
 }
 
-}  // namespace
-
-void MoveLayers::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+/// Layers move between the stages of a pipeline. A stage that loses n of its L layers does its passes, and the part of
+/// its step that follows its layers (sums of gradients, optimizer), in 1 - n / L of the time; a stage that gets them
+/// has their time added. Where kernels do not repeat, no whole layers are known and stages are balanced by fractions.
+/// Without a move: as many layers as balance the stages best; `byParts`: layers can be cut, the stages become even.
+void moveLayers(const std::optional<LayerMove>& move, bool byParts, replay::TaskGraph& graph,
+                const job::Analysis& analysis, EditEffect& effect) {
     const PipelineParts parts(graph, analysis);
     const std::vector<Stage> stages = stagesOf(graph, parts, effect);
-    const bool whole = std::all_of(stages.begin(), stages.end(),
-                                   [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
-    if (std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.workNs <= 0; }))
+    const bool whole =
+        std::ranges::all_of(stages, [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
+    if (std::ranges::any_of(stages, [](const Stage& stage) { return stage.workNs <= 0; }))
         throw EditError("a stage computes nothing");
     std::vector<Stage> wanted = stages;
-    if (m_move) {
+    if (move) {
         const auto count = static_cast<int>(stages.size());
-        if (m_move->from >= count || m_move->to >= count || m_move->from == m_move->to)
+        if (move->from >= count || move->to >= count || move->from == move->to)
             throw EditError(fmt::format("stages are 0 to {}, and two different ones", count - 1));
         if (!whole)
             throw EditError("the kernels of a stage do not repeat: its layers are not to be seen",
                             "balance them: layers without arguments");
-        const auto from = static_cast<size_t>(m_move->from), to = static_cast<size_t>(m_move->to);
-        if (m_move->count >= static_cast<int>(stages[from].layers.size()))
+        const auto from = static_cast<size_t>(move->from), to = static_cast<size_t>(move->to);
+        if (move->count >= static_cast<int>(stages[from].layers.size()))
             throw EditError(
-                fmt::format("stage {} has {} layers and must keep one", m_move->from, stages[from].layers.size()));
-        for (int i = 0; i < m_move->count; ++i) moveOne(wanted, from, to);
-    } else if (whole && !m_parts) {
+                fmt::format("stage {} has {} layers and must keep one", move->from, stages[from].layers.size()));
+        for (int i = 0; i < move->count; ++i) moveOne(wanted, from, to);
+    } else if (whole && !byParts) {
         wanted = balanced(stages);
         std::string layers;
         bool moved = false;
@@ -163,7 +225,7 @@ void MoveLayers::apply(replay::TaskGraph& graph, const job::Analysis& analysis, 
         double all = 0;
         for (const Stage& stage : stages) all += stage.workNs;
         for (Stage& stage : wanted) stage = {all / static_cast<double>(stages.size()), {}};  // no whole layers any more
-        effect.assume(m_parts ? "work moves in parts of layers: the stages are taken to be even"
+        effect.assume(byParts ? "work moves in parts of layers: the stages are taken to be even"
                               : "no whole layers are to be seen: the stages are taken to be even");
     }
     for (size_t s = 0; s < stages.size(); ++s)
@@ -172,14 +234,16 @@ void MoveLayers::apply(replay::TaskGraph& graph, const job::Analysis& analysis, 
     remember(wanted, effect);
 }
 
+}  // namespace
+
 std::unique_ptr<Edit> parseLayers(EditArguments& arguments) {
     const std::optional<int> from = arguments.whole("from"), to = arguments.whole("to"),
                              count = arguments.whole("count", 1);
     const bool parts = arguments.word("parts", {"yes", "no"}, "no") == "yes";
     if (parts && (from || to || count)) arguments.refuse("parts balances all stages");
-    if (!from && !to && (parts || !count)) return std::make_unique<MoveLayers>(std::nullopt, parts);
+    if (!from && !to && (parts || !count)) return editBy(moveLayers, std::optional<LayerMove>(), parts);
     if (!from || !to) arguments.refuse("both from and to are needed");
-    return std::make_unique<MoveLayers>(MoveLayers::Move{*from, *to, count.value_or(1)});
+    return editBy(moveLayers, LayerMove{*from, *to, count.value_or(1)}, false);
 }
 
 }  // namespace rankscope::edits
