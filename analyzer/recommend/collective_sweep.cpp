@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analyzer/costs/nccl_names.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/text/json_text.h"
 #include "analyzer/text/units.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -18,14 +19,6 @@ namespace {
 
 bool isSwept(store::Op op) {
     return op == store::Op::allReduce || op == store::Op::allGather || op == store::Op::reduceScatter;
-}
-
-double quantile(std::vector<double> values, double share) {
-    std::sort(values.begin(), values.end());
-    const double place = share * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<size_t>(place);
-    const double rest = place - static_cast<double>(below);
-    return below + 1 < values.size() ? values[below] * (1 - rest) + values[below + 1] * rest : values[below];
 }
 
 /// Communicators of one size that could work side by side: each rank is in at most one.
@@ -160,17 +153,17 @@ std::vector<SweepChoice> chooseFromSweep(const SweptTimes& standard, const Swept
         // What it used most often.
         const auto most = std::max_element(
             byUse.begin(), byUse.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-        SweepChoice choice{what, most->first, most->first, quantile(most->second, 0.5), 0, false};
+        SweepChoice choice{what, most->first, most->first, facts::quantile(most->second, 0.5), 0, false};
         choice.bestNs = choice.standardNs;
         const auto measured = all.find(what);
         if (measured != all.end())
             for (const auto& [used, times] : measured->second) {
-                const double median = quantile(times, 0.5);
+                const double median = facts::quantile(times, 0.5);
                 if (used == choice.standard || median >= choice.bestNs) continue;
                 choice.best = used;
                 choice.bestNs = median;
                 choice.better = median < (1 - minGainShare) * choice.standardNs &&
-                                quantile(times, 0.75) < quantile(most->second, 0.25);
+                                facts::quantile(times, 0.75) < facts::quantile(most->second, 0.25);
             }
         choices.push_back(choice);
     }
@@ -228,25 +221,24 @@ std::string renderSweepText(const std::vector<SweepChoice>& choices) {
 }
 
 std::string renderSweepJson(const std::vector<SweepChoice>& choices, const std::vector<TunerRow>& rows) {
-    nlohmann::ordered_json json;
-    json["schema"] = "rankscope.sweep/1";
-    json["collectives"] = nlohmann::ordered_json::array();
     const auto used = [](const AlgorithmUsed& what, double ns) {
-        return nlohmann::ordered_json{{"algorithm", costs::tunerName(what.algorithm)},
-                                      {"protocol", costs::ncclName(what.protocol)},
-                                      {"transfer_ns", std::llround(ns)}};
+        return text::Json{{"algorithm", costs::tunerName(what.algorithm)},
+                          {"protocol", costs::ncclName(what.protocol)},
+                          {"transfer_ns", text::whole(ns)}};
     };
-    for (const SweepChoice& choice : choices)
-        json["collectives"].push_back({{"op", costs::ncclName(choice.what.op)},
-                                       {"nodes", choice.what.nodes},
-                                       {"ranks", choice.what.ranks},
-                                       {"bytes", choice.what.bytes},
-                                       {"default", used(choice.standard, choice.standardNs)},
-                                       {"fastest", used(choice.best, choice.bestNs)},
-                                       {"better", choice.better}});
-    json["tuner_csv"] = nlohmann::ordered_json::array();
-    for (const TunerRow& row : rows) json["tuner_csv"].push_back(formatTunerRow(row));
-    return json.dump(2) + "\n";
+    text::Json json;
+    json["schema"] = "rankscope.sweep/1";
+    json["collectives"] = text::arrayOf(choices, [&](const SweepChoice& choice) {
+        return text::Json{{"op", costs::ncclName(choice.what.op)},
+                          {"nodes", choice.what.nodes},
+                          {"ranks", choice.what.ranks},
+                          {"bytes", choice.what.bytes},
+                          {"default", used(choice.standard, choice.standardNs)},
+                          {"fastest", used(choice.best, choice.bestNs)},
+                          {"better", choice.better}};
+    });
+    json["tuner_csv"] = text::arrayOf(rows, formatTunerRow);
+    return text::jsonText(json);
 }
 
 }  // namespace rankscope::recommend

@@ -301,7 +301,7 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
     judged.recommendations = settings;
     for (const auto* list : {&trials, &others})
         judged.recommendations.insert(judged.recommendations.end(), list->begin(), list->end());
-    const std::vector<Recommendation> cures = curesFor(recorded, judged);
+    const std::vector<Recommendation> cures = fixesFor(recorded, judged);
 
     advice.together = playedTogether(recorded, accepted, cures);
     rank(std::move(settings), cures, trials, advice);

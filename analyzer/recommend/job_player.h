@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a job with changes, and each set of changes once.
+// Plays a job with changes, each set of changes once: the replay's side of StepPredictor.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,6 @@
 #include <vector>
 
 #include "analyzer/edits/step_sides.h"
-#include "analyzer/recommend/job_change.h"
-#include "analyzer/recommend/message_list.h"
-#include "analyzer/recommend/scaled_transfers.h"
 #include "analyzer/recommend/step_predictor.h"
 
 namespace rankscope::recommend {
@@ -84,6 +81,43 @@ class JobPlayer {
     Held m_recorded, m_changed;    // m_changed: the one that was needed last; none yet: without a job
     std::map<Key, std::optional<Played>> m_asExpected;
     std::map<Key, std::optional<std::vector<double>>> m_outlooks;
+};
+
+/// As a predictor tells it (gainOf of edits/step_sides.h).
+EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after);
+
+/// Copies are cheap: they hold no graph.
+class PlayedJob {
+  public:
+    /// As recorded. `analysis` must outlive it and all that are made of it. Gains up to `noiseNs` a step are chance.
+    PlayedJob(const job::Analysis& analysis, double noiseNs, Playing playing);
+
+    /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
+    std::optional<PlayedJob> with(const JobChange& change) const;
+    /// What a change gains, the job itself staying as it is. A gain that is no more than chance has no interval, and
+    /// that of one that may lose is played no further than that is known.
+    std::optional<EditedStep> gainBy(const std::string& edit) const;
+    /// The same of several changes, each by itself, without the intervals, which take five times as long.
+    std::vector<std::optional<double>> expectedGains(const std::vector<std::string>& changes) const;
+    /// Saved by step, ns, with every transfer scaled.
+    std::vector<double> savedBy(const TransferScale& scale) const;
+
+    const edits::StepSides& steps() const { return m_steps; }
+    MessageList messages() const;
+    std::optional<facts::Pipeline> pipeline() const { return m_effect.pipeline; }
+
+  private:
+    /// As a candidate its outlooks are played as far as gainBy() says.
+    enum class Depth { candidate, whole };
+    std::optional<PlayedJob> with(const JobChange& change, Depth depth) const;
+
+    const job::Analysis* m_analysis;
+    double m_noiseNs = 0;
+    std::shared_ptr<JobPlayer> m_player;  // of all jobs that are made of one: each knows what the others have played
+    JobState m_state;
+    bool m_recorded = true;  // no change was made, not even an empty one
+    edits::EditEffect m_effect;
+    edits::StepSides m_steps;
 };
 
 }  // namespace rankscope::recommend

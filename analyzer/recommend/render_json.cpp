@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/recommend/renderers.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/text/json_text.h"
 
 namespace rankscope::recommend {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/recommend/renderers.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/text/json_text.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/recommend/renderers.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/terminal_text.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/recommend/tune_candidate.h"
-
 #include <fmt/format.h>
 
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analyzer/recommend/tune.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/error.h"
 

@@ -17,7 +17,7 @@
 #include "analyzer/cli/tune/tune_rounds.h"
 #include "analyzer/cli/tune/tune_sweep.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/recommend/tune_report.h"
+#include "analyzer/recommend/tune.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 

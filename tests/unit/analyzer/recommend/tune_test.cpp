@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates as they are written, and what repeated runs say about them.
+#include "analyzer/recommend/tune.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "analyzer/facts/statistics.h"
-#include "analyzer/recommend/tune_report.h"
 #include "collector/store/error.h"
 
 namespace rankscope::recommend {
