@@ -16,13 +16,6 @@
 
 namespace rankscope::recommend {
 
-/// Changes of a job: edits as `rankscope whatif --change` spells them, one after the other, and another choice of
-/// NCCL's for the transfers that they leave.
-struct JobState {
-    std::vector<std::string> edits;
-    TransferChange transfers;  // empty: as they are
-};
-
 /// Keeps the graph of one changed job beside the recorded one: a graph is most of the memory, and what is played of
 /// changes is asked for again more often than their graph. Called by one thread at a time.
 class JobPlayer {
@@ -34,16 +27,16 @@ class JobPlayer {
         edits::StepSides sides;  // without outlooks
         edits::EditEffect effect;
     };
-    /// The changes of `base` and then `edits`, with `transfers`. Nothing where they cannot be made, or NCCL would be
-    /// left without a choice. Many changes to one base are what it is fast with.
-    const Played* play(const std::vector<std::string>& base, const std::vector<std::string>& edits,
-                       const TransferChange& transfers);
-    /// Each of `edits` by itself with play(), so that it then is known: several at a time.
-    void prepare(const std::vector<std::string>& base, const std::vector<std::string>& edits,
-                 const TransferChange& transfers);
-    /// The same taken with another outlook.
-    const std::vector<double>* play(const JobState& state, edits::Outlook outlook);
-    void prepare(const JobState& state, const std::vector<edits::Outlook>& outlooks);
+    /// What is changed besides a base, and how what the trace leaves open is taken.
+    struct Added {
+        std::vector<std::string> edits;
+        edits::Outlook outlook = edits::Outlook::expected;
+    };
+    /// The changes of `base` and then the added ones, with `transfers`. Nothing where they cannot be made, or NCCL
+    /// would be left without a choice. Many changes to one base are what it is fast with.
+    const Played* play(const std::vector<std::string>& base, const Added& added, const TransferChange& transfers);
+    /// Each of them by itself with play(), so that it then is known: several at a time.
+    void prepare(const std::vector<std::string>& base, const std::vector<Added>& all, const TransferChange& transfers);
 
     /// As recorded.
     const MessageList& messages() const { return m_messages; }
@@ -63,11 +56,9 @@ class JobPlayer {
     /// As expected. Throws EditError.
     Held& hold(const std::vector<std::string>& edits);
     /// Throws EditError.
-    edits::ChangedJob make(const Held& base, const std::vector<std::string>& edits, edits::Outlook outlook) const;
+    edits::ChangedJob make(const Held& base, const Added& added) const;
     /// Nothing where they cannot be made. Any thread.
-    std::optional<Played> playOn(const Held& base, const std::vector<std::string>& edits,
-                                 const TransferChange& transfers) const;
-    std::optional<std::vector<double>> playOn(const JobState& state, edits::Outlook outlook) const;
+    std::optional<Played> playOn(const Held& base, const Added& added, const TransferChange& transfers) const;
     /// Calls `play` with each number under `count`, from as many threads as memory has room for jobs of so many
     /// `tasks`.
     void eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const;
@@ -79,8 +70,7 @@ class JobPlayer {
     MessageList m_messages;        // as recorded
     mutable std::mutex m_telling;  // of m_playing.played
     Held m_recorded, m_changed;    // m_changed: the one that was needed last; none yet: without a job
-    std::map<Key, std::optional<Played>> m_asExpected;
-    std::map<Key, std::optional<std::vector<double>>> m_outlooks;
+    std::map<Key, std::optional<Played>> m_played;
 };
 
 /// As a predictor tells it (gainOf of edits/step_sides.h).
@@ -114,8 +104,8 @@ class PlayedJob {
     const job::Analysis* m_analysis;
     double m_noiseNs = 0;
     std::shared_ptr<JobPlayer> m_player;  // of all jobs that are made of one: each knows what the others have played
-    JobState m_state;
-    bool m_recorded = true;  // no change was made, not even an empty one
+    JobChange m_state;                    // all changes so far
+    bool m_recorded = true;               // no change was made, not even an empty one
     edits::EditEffect m_effect;
     edits::StepSides m_steps;
 };

@@ -91,8 +91,8 @@ struct Recommendation {
 struct Together {
     int settings = 0;                      // recommended ones
     facts::Estimate gain;                  // of these
-    int cures = 0;                         // of what no setting cures, and can be played
-    std::optional<facts::Estimate> cured;  // of these
+    int fixes = 0;                         // of what no setting cures, and can be played
+    std::optional<facts::Estimate> fixed;  // of these
     std::optional<facts::Estimate> both;
     double noiseNs = 0;  // what gains less beside the others gains nothing
 };

@@ -90,13 +90,13 @@ std::string togetherText(const Together& together, const std::vector<int>& repai
                                ? "The recommended setting gains"
                                : fmt::format("All {} recommended settings together gain", together.settings),
                            intervalText(together.gain, stepNs));
-    if (!together.cured) return out;
+    if (!together.fixed) return out;
     out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(repairs),
-                       intervalText(*together.cured, stepNs));
+                       intervalText(*together.fixed, stepNs));
     if (together.settings == 0 || !together.both) return out;
     out += fmt::format("Cured, and with the settings: about {} shorter\n", intervalText(*together.both, stepNs));
     out += "The settings are judged with that still there";
-    out += together.both->expected - together.cured->expected > together.noiseNs
+    out += together.both->expected - together.fixed->expected > together.noiseNs
                ? ": once it is cured, run again and ask again\n"
                : ", and gain nothing once it is cured: cure it first, run again and ask again\n";
     return out;
@@ -186,7 +186,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     }
     double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
     for (const Recommendation& r : advice.recommendations) ofNs = std::max(ofNs, r.meanStepNs);
-    if (advice.together && (advice.together->settings > 0 || advice.together->cured))
+    if (advice.together && (advice.together->settings > 0 || advice.together->fixed))
         out += "\n" + togetherText(*advice.together, repairsOf(advice), ofNs);
     for (const Recommendation& r : advice.recommendations) {
         const char* kind = r.kind == AdviceKind::repair              ? "Repair: "
