@@ -267,7 +267,7 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
     tell("each setting by itself", kAlone);
     Advice alone = ask(recorded, recorded);
     for (Recommendation& r : alone.recommendations)
-        r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(r.savingNs) : std::nullopt;
+        if (recorded.predictor.after && !r.change.empty()) r.alone = r.savingNs;
     Advice now = alone;
     takeAll(recorded, alone, tell, accepted, now);
     tell("all settings together", kTogether);

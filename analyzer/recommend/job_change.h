@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analyzer/costs/collective_cost.h"
@@ -23,8 +22,7 @@ struct MessageKey {
     int64_t bytes = 0;
     costs::AlgorithmChoice choice;
 
-    auto tie() const { return std::tuple(communicatorId, op, bytes, choice.algorithm, choice.protocol); }
-    bool operator<(const MessageKey& other) const { return tie() < other.tie(); }
+    auto operator<=>(const MessageKey&) const = default;
 };
 
 /// Holds all collectives of the analysed steps that are one to NCCL's choice.

@@ -34,8 +34,9 @@ TuneCandidate parseCandidate(const std::string& text);
 std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::string& text,
                                            std::vector<std::string>& leftOut);
 
-/// For `.` in a shell: export and unset lines.
-std::string shellLines(const TuneCandidate& candidate);
+/// For `.` in a shell: export and unset lines, with a mark in front that may make them comments.
+std::string shellLines(const std::map<std::string, std::optional<std::string>>& environment,
+                       std::string_view mark = "");
 
 /// One run of the job: the unit of the comparison. Steps inside a run share whatever made it fast or slow, and are no
 /// repetitions (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013).

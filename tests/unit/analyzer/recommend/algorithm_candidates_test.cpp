@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who set a variable, and what takes it back there.
-#include <gtest/gtest.h>
-
 #include "analyzer/recommend/algorithm_candidates.h"
+
+#include <gtest/gtest.h>
 
 namespace rankscope::recommend {
 namespace {
