@@ -61,7 +61,10 @@ void adviseBuckets(const AdviceContext& context, Advice& advice);
 /// Micro-batches and virtual stages, by playing the schedule with them.
 void adviseSchedule(const AdviceContext& context, Advice& advice);
 
-/// Gathering sharded parameters a layer ahead.
+/// Has sharded parameters gathered a layer ahead.
+void setPrefetch(Settings& settings);
+
+/// Gathering sharded parameters a layer ahead, by playing the step with it.
 void advisePrefetch(const AdviceContext& context, Advice& advice);
 
 /// True when a setting is written for findings of this diagnosis, beside the areas that are judged by candidates of

@@ -71,15 +71,9 @@ std::string choiceText(costs::AlgorithmChoice choice) {
 }
 
 const char* basisText(costs::Basis basis) {
-    switch (basis) {
-        case costs::Basis::measuredHere:
-            return "both measured in this run";
-        case costs::Basis::sweep:
-            return "both measured by nccl-tests";
-        case costs::Basis::model:
-            break;
-    }
-    return "by NCCL's cost model on this job's links";
+    return basis == costs::Basis::measuredHere ? "both measured in this run"
+           : basis == costs::Basis::sweep      ? "both measured by nccl-tests"
+                                               : "by NCCL's cost model on this job's links";
 }
 
 /// The collectives that gain or lose most.

@@ -36,14 +36,9 @@ void overlap(const AdviceContext& context, const job::Finding& finding, Recommen
         return;  // the program calls too late: no setting makes it call earlier
     if (sharded(context.analysis)) {
         r.title = "gather the next layer while this one computes: prefetch and overlap on";
-        r.settings.fsdp = {{"forward_prefetch", "True"},
-                           {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"},
-                           {"limit_all_gathers", "True"}};
-        r.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
-                                 {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
-        r.settings.deepspeed = {{"zero_optimization.stage", "3"},
-                                {"zero_optimization.overlap_comm", "true"},
-                                {"zero_optimization.contiguous_gradients", "true"}};
+        setPrefetch(r.settings);
+        r.settings.fsdp["limit_all_gathers"] = "True";
+        r.settings.deepspeed["zero_optimization.contiguous_gradients"] = "true";
         r.risk = "memory: the parameters of one more layer are held at a time";
     } else {
         const double mebibytes = bucketOf(finding).value_or(0);

@@ -153,6 +153,13 @@ void adviseSchedule(const AdviceContext& context, Advice& advice) {
     if (context.open("virtual_stages")) adviseVirtualStages(context, pipeline, advice);
 }
 
+void setPrefetch(Settings& settings) {
+    settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
+    settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
+                           {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
+    settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
+}
+
 void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
     // A finding whose fix is more than that is answered by all of it.
@@ -171,10 +178,7 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     Recommendation r;
     r.area = "overlap";
     r.title = "gather the next layer while this one computes: prefetch one layer ahead";
-    r.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
-    r.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
-                             {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
-    r.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
+    setPrefetch(r.settings);
     take(r, kAhead, *step);
     r.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;
     r.risk = "memory: the parameters of one more layer are held at a time";

@@ -44,8 +44,7 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
     return advice;
 }
 
-template <typename Value>
-bool contradict(const std::map<std::string, Value>& a, const std::map<std::string, Value>& b) {
+bool contradict(const auto& a, const auto& b) {
     return std::ranges::any_of(a, [&](const auto& one) {
         const auto other = b.find(one.first);
         return other != b.end() && other->second != one.second;
@@ -54,10 +53,10 @@ bool contradict(const std::map<std::string, Value>& a, const std::map<std::strin
 
 /// Both set the same thing; a tuner table is a choice of algorithms as variables are.
 bool excludeEachOther(const Recommendation& a, const Recommendation& b) {
-    const Settings &one = a.settings, &other = b.settings;
-    return a.area == b.area || contradict(one.environment, other.environment) || contradict(one.ddp, other.ddp) ||
-           contradict(one.fsdp, other.fsdp) || contradict(one.deepspeed, other.deepspeed) ||
-           contradict(one.accelerate, other.accelerate) || contradict(one.launcher, other.launcher);
+    if (a.area == b.area || contradict(a.settings.environment, b.settings.environment)) return true;
+    const auto ones = a.settings.programs(), others = b.settings.programs();
+    return !std::ranges::equal(
+        ones, others, [](const auto& one, const auto& other) { return !contradict(*one.second, *other.second); });
 }
 
 /// Areas that are not to be judged again once it is accepted.

@@ -2,6 +2,8 @@
 // Advice as data: what to set, what it gains, how sure that is (rankscope.recommend/1); how it is made and written.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -44,18 +46,26 @@ struct TunerAdvice {
 
 /// What to change, in each of the languages it can be said in; empty where it cannot.
 struct Settings {
+    using Words = std::map<std::string, std::string>;
     std::map<std::string, std::optional<std::string>> environment;  // nothing: unset it
     std::vector<TunerAdvice> tuner;
-    std::map<std::string, std::string> ddp;         // arguments of DistributedDataParallel
-    std::map<std::string, std::string> fsdp;        // of FullyShardedDataParallel, fully_shard
-    std::map<std::string, std::string> deepspeed;   // "zero_optimization.overlap_comm": JSON value
-    std::map<std::string, std::string> accelerate;  // "fsdp_config.fsdp_forward_prefetch": YAML value
-    std::map<std::string, std::string>
-        launcher;  // what else the job's own command takes: micro-batches, virtual stages
+    Words ddp;         // arguments of DistributedDataParallel
+    Words fsdp;        // of FullyShardedDataParallel, fully_shard
+    Words launcher;    // what else the job's own command takes: micro-batches, virtual stages
+    Words deepspeed;   // "zero_optimization.overlap_comm": JSON value
+    Words accelerate;  // "fsdp_config.fsdp_forward_prefetch": YAML value
 
+    /// Those of the last five, each with the name that texts give it.
+    std::array<std::pair<const char*, const Words*>, 5> programs() const {
+        return {{{"DDP", &ddp},
+                 {"FSDP", &fsdp},
+                 {"job", &launcher},
+                 {"DeepSpeed", &deepspeed},
+                 {"Accelerate", &accelerate}}};
+    }
     bool empty() const {
-        return environment.empty() && tuner.empty() && ddp.empty() && fsdp.empty() && deepspeed.empty() &&
-               accelerate.empty() && launcher.empty();
+        return environment.empty() && tuner.empty() &&
+               std::ranges::all_of(programs(), [](const auto& program) { return program.second->empty(); });
     }
 };
 

@@ -35,16 +35,11 @@ std::vector<std::string> settingLines(const Settings& settings) {
                                     text::bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes,
                                     row.shape.ranks, costs::ncclName(row.choice.algorithm),
                                     costs::ncclName(row.choice.protocol)));
-    const auto add = [&](const char* where, const std::map<std::string, std::string>& values) {
+    for (const auto& [where, values] : settings.programs()) {
         std::vector<std::string> parts;
-        for (const auto& [name, value] : values) parts.push_back(name + "=" + value);
+        for (const auto& [name, value] : *values) parts.push_back(name + "=" + value);
         if (!parts.empty()) lines.push_back(fmt::format("{}: {}", where, text::joined(parts)));
-    };
-    add("DDP", settings.ddp);
-    add("FSDP", settings.fsdp);
-    add("job", settings.launcher);
-    add("DeepSpeed", settings.deepspeed);
-    add("Accelerate", settings.accelerate);
+    }
     return lines;
 }
 

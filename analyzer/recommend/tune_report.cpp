@@ -46,18 +46,10 @@ std::string gainText(const TuneGain& gain, double stepNs) {
 }
 
 std::string verdictText(const MeasuredCandidate& measured) {
-    switch (measured.verdict) {
-        case TuneVerdict::helps:
-            return "helps";
-        case TuneVerdict::slower:
-            return "slower than the default";
-        case TuneVerdict::failed:
-            return "failed and was dropped: " + measured.failure;
-        case TuneVerdict::tooFewRounds:
-            return "too few rounds to tell";
-        default:
-            break;
-    }
+    if (measured.verdict == TuneVerdict::helps) return "helps";
+    if (measured.verdict == TuneVerdict::slower) return "slower than the default";
+    if (measured.verdict == TuneVerdict::failed) return "failed and was dropped: " + measured.failure;
+    if (measured.verdict == TuneVerdict::tooFewRounds) return "too few rounds to tell";
     if (measured.changedNothing) return "no difference: NCCL chose as by default";
     return measured.gain && measured.gain->gainNs.low > 0 ? "too little to be worth a setting"
                                                           : "no difference beyond noise";
@@ -125,18 +117,8 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
 }  // namespace
 
 std::string_view toText(TuneVerdict verdict) {
-    switch (verdict) {
-        case TuneVerdict::helps:
-            return "helps";
-        case TuneVerdict::noDifference:
-            return "no_difference";
-        case TuneVerdict::slower:
-            return "slower";
-        case TuneVerdict::tooFewRounds:
-            return "too_few_rounds";
-        default:
-            return "failed";
-    }
+    constexpr std::string_view kNames[] = {"helps", "no_difference", "slower", "too_few_rounds", "failed"};
+    return kNames[static_cast<size_t>(verdict)];
 }
 
 std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const std::vector<TuneRun>& candidate,
