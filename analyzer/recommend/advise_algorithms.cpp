@@ -10,7 +10,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
-#include "analyzer/recommend/setting_origin.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
@@ -71,52 +71,44 @@ std::string choiceText(costs::AlgorithmChoice choice) {
 }
 
 const char* basisText(costs::Basis basis) {
-    switch (basis) {
-        case costs::Basis::measuredHere:
-            return "both measured in this run";
-        case costs::Basis::sweep:
-            return "both measured by nccl-tests";
-        case costs::Basis::model:
-            break;
-    }
-    return "by NCCL's cost model on this job's links";
+    return basis == costs::Basis::measuredHere ? "both measured in this run"
+           : basis == costs::Basis::sweep      ? "both measured by nccl-tests"
+                                               : "by NCCL's cost model on this job's links";
 }
-
-struct Line {
-    double count = 0;
-    double gainNs = 0;
-    double nowNs = 0;
-    costs::CostEstimate cost;
-};
 
 /// The collectives that gain or lose most.
 std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const Outcome& outcome) {
+    struct Line {
+        double count = 0;
+        double gainNs = 0;
+        double nowNs = 0;
+        costs::CostEstimate cost;
+    };
     // Buckets of one layer kind differ by a few elements: one line for what reads the same.
     std::map<std::string, Line> byWhat;
     for (const MessageGroup& group : candidates.groups()) {
         const auto at = outcome.changed.find(group.key);
         if (at == outcome.changed.end()) continue;
         const costs::GroupShape shape = group.message.shape;
-        Line& line = byWhat[fmt::format("{} of {} over {} ranks on {} node{} a step: {} to {}",
-                                        costs::ncclName(group.key.op), text::bytesText(group.message.bytes),
-                                        shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s",
-                                        choiceText(group.message.present), choiceText(at->second.choice))];
+        Line& line = byWhat[fmt::format("{} of {} over {} ranks on {} a step: {} to {}", costs::ncclName(group.key.op),
+                                        text::bytesText(group.message.bytes), shape.ranks,
+                                        text::countedText(shape.nodes, "node"), choiceText(group.message.present),
+                                        choiceText(at->second.choice))];
+        if (line.count == 0) line.nowNs = group.message.presentNs, line.cost = at->second.cost;
         line.count += group.count;
         line.gainNs += std::abs(1 - at->second.cost.scale.expected) * group.totalNs;
-        if (line.count == group.count) line.nowNs = group.message.presentNs, line.cost = at->second.cost;
     }
     std::vector<std::pair<double, std::string>> lines;
-    for (const auto& [what, line] : byWhat)
-        lines.emplace_back(
-            line.gainNs,
-            fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what, text::durationText(line.nowNs),
-                        text::durationText(line.nowNs * line.cost.scale.expected),
-                        text::durationText(line.nowNs * line.cost.scale.low),
-                        text::durationText(line.nowNs * line.cost.scale.high), basisText(line.cost.basis)));
-    std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [what, line] : byWhat) {
+        const facts::Estimate then = line.cost.scale * line.nowNs;
+        lines.emplace_back(line.gainNs, fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what,
+                                                    text::durationText(line.nowNs), text::durationText(then.expected),
+                                                    text::durationText(then.low), text::durationText(then.high),
+                                                    basisText(line.cost.basis)));
+    }
+    std::ranges::sort(lines, std::ranges::greater{}, &std::pair<double, std::string>::first);
     std::vector<std::string> texts;
-    for (const auto& [gain, text] : lines)
-        if (texts.size() < 4) texts.push_back(text);
+    for (const auto& [gain, text] : text::first(lines, 4)) texts.push_back(text);
     if (lines.size() > texts.size())
         texts.push_back(fmt::format("and {} other sizes or groups", lines.size() - texts.size()));
     return texts;
@@ -138,37 +130,35 @@ std::string riskOf(const AlgorithmCandidates& candidates, const Outcome& outcome
         text::durationText(slower));
 }
 
+/// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction.
+/// It holds their means, too, which a step unlike the others (the first one of a run) pulls away from the medians.
+facts::Estimate savingOf(const AdviceContext& context, const Outcome& outcome) {
+    const auto saved = [&](Side side) { return context.predictor.scaledTransfers(outcome.scale(side)); };
+    const double typical = facts::median(saved(Side::expected));
+    const std::vector<double> least = saved(Side::pessimistic), most = saved(Side::optimistic);
+    return {std::min({typical, facts::median(least), facts::mean(least)}) - facts::quartileHalfWidth(least), typical,
+            std::max({typical, facts::median(most), facts::mean(most)}) + facts::quartileHalfWidth(most)};
+}
+
 Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmCandidates& candidates,
                                   const Outcome& outcome) {
-    Recommendation recommendation;
-    recommendation.area = "algorithm";
-    recommendation.evidence = evidenceOf(candidates, outcome);
-    recommendation.basis = fmt::format("{}; step time by {}", basisText(outcome.weakest), context.predictor.name);
-    recommendation.risk = riskOf(candidates, outcome, static_cast<int>(context.analysis.steps.size()));
-    setSaving(context.predictor.scaledTransfers(outcome.scale(Side::expected)),
-              context.predictor.scaledTransfers(outcome.scale(Side::pessimistic)),
-              context.predictor.scaledTransfers(outcome.scale(Side::optimistic)), recommendation);
-    for (const job::Finding& finding : context.findings)
-        if (finding.id == diagnose::kAlgorithm.id && finding.verdict == job::Verdict::found)
-            recommendation.findings = {diagnose::kAlgorithm.id};
-    return recommendation;
+    Recommendation r;
+    r.area = "algorithm";
+    r.evidence = evidenceOf(candidates, outcome);
+    r.basis = fmt::format("{}; step time by {}", basisText(outcome.weakest), context.predictor.name);
+    r.risk = riskOf(candidates, outcome, static_cast<int>(context.analysis.steps.size()));
+    r.savingNs = savingOf(context, outcome);
+    r.certainty = outcome.weakest == costs::Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+    if (context.found(diagnose::kAlgorithm)) r.findings = {diagnose::kAlgorithm.id};
+    return r;
 }
 
-std::vector<std::string> forcedVariables(const job::Analysis& analysis) {
-    std::vector<std::string> names;
-    const PresentSetting present = presentSetting(analysis);
-    if (present.algoForced) names.push_back("NCCL_ALGO");
-    if (present.protoForced) names.push_back("NCCL_PROTO");
-    return names;
-}
-
-/// Takes away what the environment forces now and the recommendation does not set anew, and says who did.
-void giveBack(const AdviceContext& context, Recommendation& recommendation) {
+/// Takes away what the environment forces now and the r does not set anew, and says who did.
+void giveBack(const AdviceContext& context, Recommendation& r) {
     const facts::TraceFacts& facts = context.analysis.facts;
-    for (const std::string& name : forcedVariables(context.analysis)) {
-        const auto& then =
-            recommendation.settings.environment.try_emplace(name, givenBack(facts, name, context.nccl)).first->second;
-        recommendation.notes.push_back(originText(facts, name, then));
+    for (const std::string& name : presentSetting(context.analysis).forced) {
+        const auto& then = r.settings.environment.try_emplace(name, givenBack(facts, name, context.nccl)).first->second;
+        r.notes.push_back(originText(facts, name, then));
     }
 }
 
@@ -177,48 +167,50 @@ std::string tuneCommand(const AdviceContext& context) {
 }
 
 Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
-    Recommendation recommendation = recommendationFrom(context, candidates, free.outcome);
-    giveBack(context, recommendation);
+    Recommendation r = recommendationFrom(context, candidates, free.outcome);
+    giveBack(context, r);
     std::vector<std::string> sayings;
-    for (const auto& [name, then] : recommendation.settings.environment)
+    for (const auto& [name, then] : r.settings.environment)
         sayings.push_back(
             fmt::format("{} {} (now {})", then ? "empty" : "unset", name, context.analysis.facts.text("env." + name)));
-    recommendation.title =
-        fmt::format("{}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
-    recommendation.risk += "; if a variable was set against a known fault of this system, that comes back";
-    recommendation.verify = tuneCommand(context) + ", or run once without it and compare the steps (rankscope analyze)";
-    return recommendation;
+    r.title = fmt::format("{}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
+    // NCCL's tables know more of the hardware than the model.
+    r.certainty = Certainty::recommended;
+    r.risk += "; if a variable was set against a known fault of this system, that comes back";
+    r.verify = tuneCommand(context) + ", or run once without it and compare the steps (rankscope analyze)";
+    return r;
+}
+
+/// "NCCL_ALGO=allreduce:ring NCCL_PROTO=allreduce:simple"; what is not set is left out.
+std::string settingText(const costs::NcclSetting& setting) {
+    std::vector<std::string> variables;
+    if (const std::string algo = setting.algoValue(); !algo.empty()) variables.push_back("NCCL_ALGO=" + algo);
+    if (const std::string proto = setting.protoValue(); !proto.empty()) variables.push_back("NCCL_PROTO=" + proto);
+    return text::joined(variables, " ");
 }
 
 Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidates& candidates,
                            const Proposal& proposal) {
-    Recommendation recommendation = recommendationFrom(context, candidates, proposal.outcome);
+    Recommendation r = recommendationFrom(context, candidates, proposal.outcome);
     const std::string algo = proposal.setting.algoValue(), proto = proposal.setting.protoValue();
-    if (!algo.empty()) recommendation.settings.environment["NCCL_ALGO"] = algo;
-    if (!proto.empty()) recommendation.settings.environment["NCCL_PROTO"] = proto;
-    giveBack(context, recommendation);
-    recommendation.title =
-        fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ",
-                    proto.empty() ? "" : "NCCL_PROTO=" + proto);
-    recommendation.certainty =
-        proposal.outcome.weakest == costs::Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = tuneCommand(context);
-    return recommendation;
+    if (!algo.empty()) r.settings.environment["NCCL_ALGO"] = algo;
+    if (!proto.empty()) r.settings.environment["NCCL_PROTO"] = proto;
+    giveBack(context, r);
+    r.title = settingText(proposal.setting);
+    r.verify = tuneCommand(context);
+    return r;
 }
 
 Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidates& candidates, const Outcome& outcome) {
-    Recommendation recommendation = recommendationFrom(context, candidates, outcome);
-    recommendation.settings.tuner = candidates.tableOf(outcome);
-    giveBack(context, recommendation);
-    recommendation.title =
-        fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group",
-                    recommendation.settings.tuner.size(), recommendation.settings.tuner.size() == 1 ? "" : "s");
-    recommendation.certainty =
-        outcome.weakest == costs::Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = fmt::format(
+    Recommendation r = recommendationFrom(context, candidates, outcome);
+    r.settings.tuner = candidates.tableOf(outcome);
+    giveBack(context, r);
+    r.title = fmt::format("a tuner table of {}: each collective with the choice that is best for its size and group",
+                          text::countedText(r.settings.tuner.size(), "row"));
+    r.verify = fmt::format(
         "rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND",
         text::shellWord(context.runName));
-    return recommendation;
+    return r;
 }
 
 /// True when `better` gains enough more than `than` at its unfavourable end (with a model alone: what is worth a
@@ -230,25 +222,17 @@ bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Pr
            better.expectedNs > than.expectedNs + context.noiseNs;
 }
 
-/// "NCCL_ALGO=allreduce:ring NCCL_PROTO=allreduce:simple"; what is not set is left out.
-std::string settingText(const costs::NcclSetting& setting) {
-    std::string text;
-    if (const std::string algo = setting.algoValue(); !algo.empty()) text += "NCCL_ALGO=" + algo;
-    if (const std::string proto = setting.protoValue(); !proto.empty())
-        text += (text.empty() ? "NCCL_PROTO=" : " NCCL_PROTO=") + proto;
-    return text;
-}
-
 std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest,
                           size_t looked) {
-    const std::string who = present.any() ? "what the environment sets now" : "NCCL's own choice";
-    if (nearest.setting.algoValue().empty() && nearest.setting.protoValue().empty())
+    const std::string who = !present.forced.empty() ? "what the environment sets now" : "NCCL's own choice";
+    const std::string setting = settingText(nearest.setting);
+    if (setting.empty())
         return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who,
                            looked, text::durationText(context.noiseNs));
     return fmt::format(
         "keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the "
         "model's error",
-        who, looked, settingText(nearest.setting), text::durationText(std::max(0.0, nearest.expectedNs)));
+        who, looked, setting, text::durationText(std::max(0.0, nearest.expectedNs)));
 }
 
 }  // namespace
@@ -266,7 +250,7 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     const PresentSetting present = presentSetting(context.analysis);
     Proposal base;
     bool advised = false;
-    if (present.any()) {
+    if (!present.forced.empty()) {
         // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected
         // gain decides.
         auto outcome = candidates.with({});
@@ -279,15 +263,14 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     }
     size_t looked = 0;
     for (store::Op op : candidates.ops()) looked += candidates.rulesFor(op).size();
-    const bool sayable = context.nccl && (context.nccl->perFunctionSyntax() || candidates.ops().size() == 1);
     Proposal best = base, lastAdvised = base;
-    if (sayable && context.nccl->perFunctionSyntax()) {
+    if (context.nccl && context.nccl->perFunctionSyntax()) {
         best = bestPerFunction(context, candidates, base);
         if (clearlyBeats(context, best, base)) {
-            Recommendation recommendation = perFunction(context, candidates, best);
-            if (recommendation.certainty == Certainty::recommended && advised)
+            Recommendation r = perFunction(context, candidates, best);
+            if (r.certainty == Certainty::recommended && advised)
                 advice.recommendations.pop_back();  // it holds that one
-            advice.recommendations.push_back(std::move(recommendation));
+            advice.recommendations.push_back(std::move(r));
             advised = true;
             lastAdvised = best;
         }
@@ -300,9 +283,7 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
                 : std::string(
                       "the version of NCCL is not recorded: no settings in its syntax per function (2.24 and newer)"));
     }
-    Proposal tabled{{}, candidates.eachAtItsBest()};
-    tabled.expectedNs = savedNs(context, tabled.outcome, Side::expected);
-    tabled.pessimisticNs = savedNs(context, tabled.outcome, Side::pessimistic);
+    const Proposal tabled = judge(context, {}, candidates.eachAtItsBest());
     if (clearlyBeats(context, tabled, lastAdvised)) {
         advice.recommendations.push_back(tunerTable(context, candidates, tabled.outcome));
         advised = true;

@@ -12,7 +12,6 @@
 
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {
@@ -36,14 +35,9 @@ std::string changeTo(int mebibytes, bool overlap) {
 /// What the finding of this fault proposes; 0: none does. It stands among the sizes that are tried, and is the one
 /// advised where chance cannot tell it from the best: one fault has one fix.
 int proposedMebibytes(const AdviceContext& context, bool overlap) {
-    for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found ||
-            finding.id != (overlap ? diagnose::kOverlap.id : diagnose::kSmallMessages.id))
-            continue;
-        for (const auto& [name, value] : finding.evidence.numbers)
-            if (name == "proposed_bucket_bytes") return static_cast<int>(std::llround(value / (1 << 20)));
-    }
-    return 0;
+    const auto bytes =
+        context.proposed(overlap ? diagnose::kOverlap : diagnose::kSmallMessages, "proposed_bucket_bytes");
+    return static_cast<int>(std::llround(bytes.value_or(0) / (1 << 20)));
 }
 
 std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
@@ -77,31 +71,27 @@ size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred,
     const auto isSure = [&](size_t i) { return tried[i].savingNs > noiseNs && surelyGains(tried[i].mebibytes); };
     std::vector<size_t> sizes(tried.size());
     std::iota(sizes.begin(), sizes.end(), size_t{0});
-    std::stable_sort(sizes.begin(), sizes.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
-    const auto sure = std::find_if(sizes.begin(), sizes.end(), isSure);
+    std::ranges::stable_sort(sizes, std::ranges::greater{}, score);
+    const auto sure = std::ranges::find_if(sizes, isSure);
     const bool any = sure != sizes.end();
     const double highest = score(any ? *sure : sizes.front());
     std::erase_if(sizes, [&](size_t i) { return score(i) < highest - noiseNs; });
-    std::sort(sizes.begin(), sizes.end(),
-              [&](size_t a, size_t b) { return distance(a) != distance(b) ? distance(a) < distance(b) : a < b; });
-    return any ? *std::find_if(sizes.begin(), sizes.end(), isSure) : sizes.front();
+    std::ranges::sort(sizes, {}, [&](size_t i) { return std::pair(distance(i), i); });
+    return any ? *std::ranges::find_if(sizes, isSure) : sizes.front();
 }
 
-const Tried& advised(const AdviceContext& context, const std::vector<Tried>& tried, bool overlap) {
+/// The size to advise, and what it gains where that is worth it.
+std::pair<Tried, std::optional<EditedStep>> advised(const AdviceContext& context, const std::vector<Tried>& tried,
+                                                    bool overlap) {
     const int proposed = proposedMebibytes(context, overlap);
-    const auto surelyGains = [&](int mebibytes) {
-        const auto step = context.predictor.edited(changeTo(mebibytes, overlap));
-        return step && step->surelyGains();
+    const auto gainOf = [&](int mebibytes) {
+        auto step = context.predictor.edited(changeTo(mebibytes, overlap));
+        if (step && !step->surelyGains()) step.reset();
+        return step;
     };
-    return tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes, surelyGains)];
-}
-
-/// Of a size that is worth it.
-std::optional<EditedStep> worthOf(const AdviceContext& context, const Tried& one, bool overlap) {
-    if (one.savingNs <= context.noiseNs) return std::nullopt;
-    auto step = context.predictor.edited(changeTo(one.mebibytes, overlap));
-    if (step && !step->surelyGains()) step.reset();
-    return step;
+    const auto surelyGains = [&](int mebibytes) { return gainOf(mebibytes).has_value(); };
+    const Tried& best = tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes, surelyGains)];
+    return {best, best.savingNs > context.noiseNs ? gainOf(best.mebibytes) : std::nullopt};
 }
 
 std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
@@ -113,49 +103,46 @@ std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tr
 
 Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best,
                         const EditedStep& step, bool overlap) {
-    Recommendation recommendation;
-    recommendation.area = overlap ? "overlap" : "buckets";
-    recommendation.title =
-        overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes)
-                : fmt::format("gradient buckets of {} MiB", best.mebibytes);
+    Recommendation r;
+    r.area = overlap ? "overlap" : "buckets";
+    r.title = overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes)
+                      : fmt::format("gradient buckets of {} MiB", best.mebibytes);
     // Sizes are those of messages; a hook may cast gradients on their way.
     const int held = gradientElementBytes(context.analysis),
               sent = context.open("precision") ? held : std::min(held, 2);
-    setBuckets(best.mebibytes, held, sent, recommendation);
-    recommendation.change.edits = {changeTo(best.mebibytes, overlap)};
-    recommendation.evidence = {sweepText(context, tried)};
-    recommendation.evidence.insert(recommendation.evidence.end(), step.assumed.begin(), step.assumed.end());
-    if (step.mayDoNothing)
-        recommendation.evidence.push_back("nothing changes should each present bucket be a single tensor");
-    recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
-    recommendation.savingNs = step.savingNs;
-    recommendation.risk = "memory: gradients of one bucket more";
-    recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
+    setBuckets(best.mebibytes, held, sent, r);
+    r.change.edits = {changeTo(best.mebibytes, overlap)};
+    r.evidence = {sweepText(context, tried)};
+    r.evidence.insert(r.evidence.end(), step.assumed.begin(), step.assumed.end());
+    if (step.mayDoNothing) r.evidence.push_back("nothing changes should each present bucket be a single tensor");
+    r.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
+    r.savingNs = step.savingNs;
+    r.risk = "memory: gradients of one bucket more";
+    r.verify = "run again with it and compare the steps (rankscope analyze)";
     if (overlap) {
-        recommendation.settings.ddp["static_graph"] = "True";
-        recommendation.settings.deepspeed["zero_optimization.overlap_comm"] = "true";
-        recommendation.risk +=
+        r.settings.ddp["static_graph"] = "True";
+        r.settings.deepspeed["zero_optimization.overlap_comm"] = "true";
+        r.risk +=
             "; static_graph=True needs the same parameters to be used in every step: leave it out where they vary";
     }
     for (const job::Finding& finding : context.findings)
         if (finding.verdict == job::Verdict::found &&
             (finding.id == diagnose::kSmallMessages.id || finding.id == diagnose::kOverlap.id))
-            recommendation.findings.push_back(finding.id);
-    return recommendation;
+            r.findings.push_back(finding.id);
+    return r;
 }
 
 /// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding
 /// proposes, its sizes included, is better by more than chance.
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
-    const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const job::Finding& one) {
+    const auto finding = std::ranges::find_if(context.findings, [](const job::Finding& one) {
         return one.id == diagnose::kOverlap.id && one.verdict == job::Verdict::found && one.changes.size() == 1 &&
                (one.changes[0].family == "overlap" || one.changes[0].value("overlap") == "yes");
     });
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
     const std::vector<Tried> tried = tryAll(context, true);
     if (tried.empty()) return std::nullopt;
-    const Tried& best = advised(context, tried, true);
-    const auto step = worthOf(context, best, true);
+    const auto [best, step] = advised(context, tried, true);
     const auto proposed = step ? context.predictor.expected({finding->changes[0].text()}).front() : std::nullopt;
     if (!step || (proposed && *proposed > best.savingNs + context.noiseNs)) return std::nullopt;
     return adviceOf(context, tried, best, *step, true);
@@ -171,22 +158,26 @@ int gradientElementBytes(const job::Analysis& analysis) {
     return 2;
 }
 
+void setBuckets(int64_t mebibytes, int heldBytes, int sentBytes, Recommendation& r) {
+    r.settings.ddp["bucket_cap_mb"] = std::to_string(mebibytes * heldBytes / sentBytes);
+    r.settings.deepspeed["zero_optimization.reduce_bucket_size"] = std::to_string((mebibytes << 20) / sentBytes);
+}
+
 void adviseBuckets(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("buckets")) return;
     const auto earlier = overlapped(context);
     if (earlier) advice.recommendations.push_back(*earlier);
     const std::vector<Tried> tried = tryAll(context, false);
     if (tried.empty()) return;
-    const Tried& best = advised(context, tried, false);
-    if (const auto step = worthOf(context, best, false))
+    const auto [best, step] = advised(context, tried, false);
+    if (step)
         advice.recommendations.push_back(adviceOf(context, tried, best, *step, false));
     else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
         advice.kept.push_back(
             {"buckets",
              fmt::format(
-                 "keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance",
-                 tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
-                 text::durationText(std::max(0.0, best.savingNs)))});
+                 "keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no more than chance",
+                 tried.size(), best.mebibytes, text::durationText(std::max(0.0, best.savingNs)))});
 }
 
 }  // namespace rankscope::recommend

@@ -11,48 +11,37 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::recommend {
 namespace {
 
-double numberOf(const job::Finding& finding, const char* name, double fallback = 0) {
-    for (const auto& [key, value] : finding.evidence.numbers)
-        if (key == name) return value;
-    return fallback;
-}
-
 /// ZeRO-3 and FSDP shard parameters; the others reduce gradients in buckets.
 bool sharded(const job::Analysis& analysis) {
     return analysis.layout.zero.value_or(0) >= 3;
 }
 
-/// Bucket that the replay of the finding's fix has, MiB; 0: the present ones.
-double bucketOf(const job::Finding& finding) {
-    double mebibytes = 0;
+/// Buckets of the finding's fix, MiB, where the replay has other ones than the present.
+std::optional<double> bucketOf(const job::Finding& finding) {
+    std::optional<double> mebibytes;
     for (const job::Change& change : finding.changes)
-        if (change.family == "buckets") mebibytes = change.number("mb").value_or(0);
+        if (change.family == "buckets") mebibytes = change.number("mb");
     return mebibytes;
 }
 
 void overlap(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.area = "overlap";
-    if (numberOf(finding, "lateness_ns") > 0) return;  // the program calls too late: no setting makes it call earlier
+    if (numberOf(finding, "lateness_ns").value_or(0) > 0)
+        return;  // the program calls too late: no setting makes it call earlier
     if (sharded(context.analysis)) {
         r.title = "gather the next layer while this one computes: prefetch and overlap on";
-        r.settings.fsdp = {{"forward_prefetch", "True"},
-                           {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"},
-                           {"limit_all_gathers", "True"}};
-        r.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
-                                 {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
-        r.settings.deepspeed = {{"zero_optimization.stage", "3"},
-                                {"zero_optimization.overlap_comm", "true"},
-                                {"zero_optimization.contiguous_gradients", "true"}};
+        setPrefetch(r.settings);
+        r.settings.fsdp["limit_all_gathers"] = "True";
+        r.settings.deepspeed["zero_optimization.contiguous_gradients"] = "true";
         r.risk = "memory: the parameters of one more layer are held at a time";
     } else {
-        const double mebibytes = bucketOf(finding);
+        const double mebibytes = bucketOf(finding).value_or(0);
         r.title = "reduce gradients while backward still runs";
         r.settings.ddp = {{"static_graph", "True"}};
         r.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"}};
@@ -122,8 +111,8 @@ void pinned(const AdviceContext&, const job::Finding&, Recommendation& r) {
 
 void microBatches(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.area = "micro_batches";
-    const auto now = static_cast<int>(numberOf(finding, "micro_batches"));
-    const auto then = static_cast<int>(numberOf(finding, "proposed_micro_batches"));
+    const auto now = static_cast<int>(numberOf(finding, "micro_batches").value_or(0));
+    const auto then = static_cast<int>(numberOf(finding, "proposed_micro_batches").value_or(0));
     if (then <= now || now <= 0) return;
     r.title = fmt::format("{} micro-batches a step instead of {}", then, now);
     r.settings.launcher = {{"micro_batches", std::to_string(then)}};
@@ -138,7 +127,7 @@ void microBatches(const AdviceContext& context, const job::Finding& finding, Rec
 
 void buckets(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.area = "buckets";
-    const double bytes = numberOf(finding, "proposed_bucket_bytes");
+    const double bytes = numberOf(finding, "proposed_bucket_bytes").value_or(0);
     if (bytes <= 0) return;
     const auto mebi = std::max<int64_t>(1, std::llround(bytes / (1 << 20)));
     const int elementBytes = gradientElementBytes(context.analysis);
@@ -149,8 +138,7 @@ void buckets(const AdviceContext& context, const job::Finding& finding, Recommen
 
 bool judged(const Advice& advice, const std::string& area) {
     const auto isIt = [&](const auto& one) { return one.area == area; };
-    return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), isIt) ||
-           std::any_of(advice.kept.begin(), advice.kept.end(), isIt);
+    return std::ranges::any_of(advice.recommendations, isIt) || std::ranges::any_of(advice.kept, isIt);
 }
 
 /// What the finding's repair gains, and where that comes from.
@@ -173,67 +161,91 @@ constexpr Translation kTranslations[] = {{&diagnose::kBubble, microBatches},   {
                                          {&diagnose::kContention, channels},   {&diagnose::kFullPrecision, precision},
                                          {&diagnose::kAllocator, allocator},   {&diagnose::kPageable, pinned}};
 
+/// The setting that the finding's fix amounts to; empty settings where it is none.
+Recommendation settingFor(const AdviceContext& context, const job::Finding& finding) {
+    Recommendation setting;
+    for (const Translation& translation : kTranslations)
+        if (finding.id == translation.diagnosis->id) translation.write(context, finding, setting);
+    return setting;
+}
+
+bool counts(const AdviceContext& context, const job::Finding& finding) {
+    return finding.verdict == job::Verdict::found && finding.worthNs() > context.noiseNs;
+}
+
 }  // namespace
 
+std::optional<double> numberOf(const job::Finding& finding, std::string_view name) {
+    for (const auto& [key, value] : finding.evidence.numbers)
+        if (key == name) return value;
+    return std::nullopt;
+}
+
+bool AdviceContext::found(const diagnose::Diagnosis& diagnosis) const {
+    return std::ranges::any_of(findings, [&](const job::Finding& finding) {
+        return finding.id == diagnosis.id && finding.verdict == job::Verdict::found;
+    });
+}
+
+std::optional<double> AdviceContext::proposed(const diagnose::Diagnosis& diagnosis, std::string_view number) const {
+    for (const job::Finding& finding : findings)
+        if (finding.id == diagnosis.id && finding.verdict == job::Verdict::found)
+            if (const auto value = numberOf(finding, number)) return value;
+    return std::nullopt;
+}
+
 bool translates(const diagnose::Diagnosis& diagnosis) {
-    return std::any_of(std::begin(kTranslations), std::end(kTranslations),
-                       [&](const Translation& one) { return one.diagnosis == &diagnosis; });
+    return std::ranges::find(kTranslations, &diagnosis, &Translation::diagnosis) != std::end(kTranslations);
 }
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     std::vector<Recommendation> more;
     for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found || finding.worthNs() <= context.noiseNs) continue;
-        for (const Translation& translation : kTranslations) {
-            if (finding.id != translation.diagnosis->id) continue;
-            Recommendation recommendation;
-            translation.write(context, finding, recommendation);
-            if (recommendation.settings.empty() || !context.open(recommendation.area)) continue;
-            if (judged(advice, recommendation.area)) continue;  // with more than one candidate
-            recommendation.findings = {finding.id};
-            recommendation.evidence = finding.evidence.facts;
-            recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);
-            setPrediction(context, finding, recommendation);
-            if (!recommendation.savingKnown) recommendation.certainty = Certainty::tryAndMeasure;
-            recommendation.verify =
-                fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
-            more.push_back(std::move(recommendation));
-        }
+        if (!counts(context, finding)) continue;
+        Recommendation setting = settingFor(context, finding);
+        if (setting.settings.empty() || !context.open(setting.area)) continue;
+        if (judged(advice, setting.area)) continue;  // with more than one candidate
+        setting.findings = {finding.id};
+        setting.evidence = finding.evidence.facts;
+        setting.evidence.insert(setting.evidence.begin(), finding.cause);
+        setPrediction(context, finding, setting);
+        if (!setting.savingKnown) setting.certainty = Certainty::tryAndMeasure;
+        setting.verify =
+            fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
+        more.push_back(std::move(setting));
     }
-    advice.recommendations.insert(advice.recommendations.end(), std::make_move_iterator(more.begin()),
-                                  std::make_move_iterator(more.end()));
+    std::ranges::move(more, std::back_inserter(advice.recommendations));
 }
 
-std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice) {
-    std::vector<Recommendation> cures;
+std::vector<Recommendation> fixesFor(const AdviceContext& context, const Advice& advice) {
+    std::vector<Recommendation> fixes;
+    const std::string run = text::shellWord(context.runName);
     for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found || finding.worthNs() <= context.noiseNs) continue;
-        Recommendation setting;
-        setting.area = finding.id == diagnose::kAlgorithm.id ? "algorithm" : "";
-        for (const Translation& translation : kTranslations)
-            if (finding.id == translation.diagnosis->id) translation.write(context, finding, setting);
-        if ((!setting.settings.empty() || judged(advice, setting.area))) continue;
-        const diagnose::Diagnosis* entry = diagnose::findDiagnosis(finding.id);
-        Recommendation cure;
-        cure.kind =
-            entry != nullptr && entry->cureAt == diagnose::CureAt::machine ? AdviceKind::repair : AdviceKind::program;
-        cure.area = "finding";
-        cure.title = fmt::format("{}: {}", finding.title, finding.cause);
-        cure.findings = {finding.id};
-        cure.ranks = finding.ranks;
-        cure.steps = finding.fix;
-        cure.evidence = finding.evidence.facts;
-        setPrediction(context, finding, cure);
-        const std::string run = text::shellWord(context.runName);
-        if (cure.savingKnown)
-            cure.basis = fmt::format("the step played without it (rankscope whatif {}{}); {}", run,
-                                     job::asOptions(finding.changes), context.predictor.name);
-        cure.verify = fmt::format(
+        if (!counts(context, finding)) continue;
+        const Recommendation setting = settingFor(context, finding);
+        if (!setting.settings.empty() ||
+            judged(advice, finding.id == diagnose::kAlgorithm.id ? "algorithm" : setting.area))
+            continue;
+        const diagnose::Diagnosis* diagnosis = diagnose::findDiagnosis(finding.id);
+        const bool ofMachine = diagnosis != nullptr && diagnosis->cureAt == diagnose::CureAt::machine;
+        Recommendation fix;
+        fix.kind = ofMachine ? AdviceKind::repair : AdviceKind::program;
+        fix.area = "finding";
+        fix.title = fmt::format("{}: {}", finding.title, finding.cause);
+        fix.findings = {finding.id};
+        fix.ranks = finding.ranks;
+        fix.steps = finding.fix;
+        fix.evidence = finding.evidence.facts;
+        setPrediction(context, finding, fix);
+        if (fix.savingKnown)
+            fix.basis = fmt::format("the step played without it (rankscope whatif {}{}); {}", run,
+                                    job::asOptions(finding.changes), context.predictor.name);
+        fix.verify = fmt::format(
             "afterwards run the job again, as NEW: `rankscope compare {} NEW` then shows a shorter step, and {} gone",
             run, finding.id);
-        cures.push_back(std::move(cure));
+        fixes.push_back(std::move(fix));
     }
-    return cures;
+    return fixes;
 }
 
 }  // namespace rankscope::recommend

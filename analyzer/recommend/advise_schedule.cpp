@@ -25,6 +25,8 @@ struct Plan {
     int virtualStages = 1;
     std::string change;
     EditedStep step;
+
+    double savingNs() const { return step.savingNs.expected; }
 };
 
 std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int virtualStages, int presentVirtual) {
@@ -35,29 +37,21 @@ std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int 
     return Plan{microBatches, virtualStages, std::move(change), std::move(*step)};
 }
 
-void take(Recommendation& recommendation, const std::string& change, const EditedStep& step) {
-    recommendation.change.edits = {change};
-    recommendation.savingNs = step.savingNs;
-    recommendation.evidence.insert(recommendation.evidence.end(), step.assumed.begin(), step.assumed.end());
+void take(Recommendation& r, const std::string& change, const EditedStep& step) {
+    r.change.edits = {change};
+    r.savingNs = step.savingNs;
+    r.evidence.insert(r.evidence.end(), step.assumed.begin(), step.assumed.end());
 }
 
 bool worthIt(const AdviceContext& context, const EditedStep& step) {
     return step.savingNs.expected > context.noiseNs && step.savingNs.low > 0;
 }
 
-/// What the finding proposes, the fewest that bring the bubble under its threshold: it is taken where nothing is much
-/// better, and named beside what is. 0: none does.
-int proposedMicroBatches(const AdviceContext& context) {
-    for (const job::Finding& finding : context.findings) {
-        if (finding.verdict != job::Verdict::found || finding.id != diagnose::kBubble.id) continue;
-        for (const auto& [name, value] : finding.evidence.numbers)
-            if (name == "proposed_micro_batches") return static_cast<int>(std::llround(value));
-    }
-    return 0;
-}
-
 void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
-    const int proposed = proposedMicroBatches(context);
+    // The finding proposes the fewest that bring the bubble under its threshold: they are taken where nothing is much
+    // better, and named beside what is.
+    const auto proposed =
+        static_cast<int>(std::llround(context.proposed(diagnose::kBubble, "proposed_micro_batches").value_or(0)));
     std::set<int> counts;
     for (int factor : {2, 3, 4, 6, 8}) counts.insert(factor * pipeline.microBatches);
     if (proposed > pipeline.microBatches) counts.insert(proposed);
@@ -67,8 +61,7 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
                                           pipeline.microBatches, text::durationText(std::max(0.0, mostNs)))});
     };
     const auto most = tryPlan(context, *counts.rbegin(), pipeline.virtualStages, pipeline.virtualStages);
-    if (most && most->step.savingNs.expected <= kCloseEnough * context.analysis.stepNs)
-        return keep(most->step.savingNs.expected);
+    if (most && most->savingNs() <= kCloseEnough * context.analysis.stepNs) return keep(most->savingNs());
     std::vector<Plan> plans;
     for (int count : counts)
         if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages))
@@ -77,42 +70,39 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     double mostNs = 0;
     std::vector<std::string> shown;
     for (const Plan& plan : plans) {
-        mostNs = std::max(mostNs, plan.step.savingNs.expected);
-        shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches,
-                                    -100 * plan.step.savingNs.expected / context.analysis.stepNs));
+        mostNs = std::max(mostNs, plan.savingNs());
+        shown.push_back(
+            fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.savingNs() / context.analysis.stepNs));
     }
-    const auto isProposed =
-        std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
+    const auto isProposed = std::ranges::find(plans, proposed, &Plan::microBatches);
     const double closeNs = mostNs - kCloseEnough * (context.analysis.stepNs - mostNs);
     const Plan& best =
-        isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs.expected >= closeNs
+        isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->savingNs() >= closeNs
             ? *isProposed
-            : *std::find_if(plans.begin(), plans.end(),
-                            [&](const Plan& plan) { return plan.step.savingNs.expected >= closeNs; });
+            : *std::ranges::find_if(plans, [&](const Plan& plan) { return plan.savingNs() >= closeNs; });
     if (!worthIt(context, best.step) || mostNs <= kCloseEnough * context.analysis.stepNs) return keep(mostNs);
-    Recommendation recommendation;
-    recommendation.area = "micro_batches";
-    recommendation.title =
-        fmt::format("{} micro-batches a step instead of {}", best.microBatches, pipeline.microBatches);
-    recommendation.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
-    recommendation.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
-    recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
+    Recommendation r;
+    r.area = "micro_batches";
+    r.title = fmt::format("{} micro-batches a step instead of {}", best.microBatches, pipeline.microBatches);
+    r.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
+    r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
+    r.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
     if (isProposed != plans.end() && best.microBatches != proposed)
-        recommendation.evidence.push_back(fmt::format(
-            "{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are "
-            "the fewest within {} of the best",
-            diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->step.savingNs.expected)),
-            best.microBatches, text::percentText(kCloseEnough)));
-    take(recommendation, best.change, best.step);
-    recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
-    recommendation.risk = pipeline.schedule == "gpipe"
-                              ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations "
-                                "of all micro-batches"
-                              : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations "
-                                "of no more micro-batches than before";
-    recommendation.verify = "run again with them and compare the time per token (rankscope analyze)";
-    recommendation.findings = {diagnose::kBubble.id};
-    advice.recommendations.push_back(std::move(recommendation));
+        r.evidence.push_back(
+            fmt::format("{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are "
+                        "the fewest within {} of the best",
+                        diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->savingNs())),
+                        best.microBatches, text::percentText(kCloseEnough)));
+    take(r, best.change, best.step);
+    r.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
+    r.risk = pipeline.schedule == "gpipe"
+                 ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations "
+                   "of all micro-batches"
+                 : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations "
+                   "of no more micro-batches than before";
+    r.verify = "run again with them and compare the time per token (rankscope analyze)";
+    r.findings = {diagnose::kBubble.id};
+    advice.recommendations.push_back(std::move(r));
 }
 
 void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
@@ -121,33 +111,31 @@ void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pi
         if (auto plan =
                 tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages))
             plans.push_back(std::move(*plan));
-    const auto best = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
-        return a.step.savingNs.expected < b.step.savingNs.expected;
-    });
+    const auto best = std::ranges::max_element(plans, {}, &Plan::savingNs);
     if (best == plans.end()) {
         advice.kept.push_back(
             {"virtual_stages", fmt::format("keep {}: the stages cannot be cut into more, or not with {} micro-batches",
                                            pipeline.virtualStages, pipeline.microBatches)});
         return;
     }
-    if (!worthIt(context, best->step) || best->step.savingNs.expected <= kCloseEnough * context.analysis.stepNs) {
+    if (!worthIt(context, best->step) || best->savingNs() <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back(
             {"virtual_stages", fmt::format("keep {}: more of them gain {} a step at most", pipeline.virtualStages,
-                                           text::durationText(std::max(0.0, best->step.savingNs.expected)))});
+                                           text::durationText(std::max(0.0, best->savingNs())))});
         return;
     }
-    Recommendation recommendation;
-    recommendation.area = "virtual_stages";
-    recommendation.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule",
-                                       best->virtualStages, pipeline.virtualStages);
-    recommendation.settings.launcher = {
+    Recommendation r;
+    r.area = "virtual_stages";
+    r.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule", best->virtualStages,
+                          pipeline.virtualStages);
+    r.settings.launcher = {
         {"virtual_stages", std::to_string(best->virtualStages)},
         {"Megatron-LM", "--num-layers-per-virtual-pipeline-stage (layers / stages / virtual stages)"}};
-    take(recommendation, best->change, best->step);
-    recommendation.basis = "the schedule played with them; " + context.predictor.name;
-    recommendation.risk = "more messages between the stages; activations of up to (V-1)/V more micro-batches are kept";
-    recommendation.verify = "run again with them and compare the steps (rankscope analyze)";
-    advice.recommendations.push_back(std::move(recommendation));
+    take(r, best->change, best->step);
+    r.basis = "the schedule played with them; " + context.predictor.name;
+    r.risk = "more messages between the stages; activations of up to (V-1)/V more micro-batches are kept";
+    r.verify = "run again with them and compare the steps (rankscope analyze)";
+    advice.recommendations.push_back(std::move(r));
 }
 
 }  // namespace
@@ -165,6 +153,13 @@ void adviseSchedule(const AdviceContext& context, Advice& advice) {
     if (context.open("virtual_stages")) adviseVirtualStages(context, pipeline, advice);
 }
 
+void setPrefetch(Settings& settings) {
+    settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
+    settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
+                           {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
+    settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
+}
+
 void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
     // A finding whose fix is more than that is answered by all of it.
@@ -180,22 +175,16 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
                                      text::durationText(std::max(0.0, step->savingNs.expected)))});
         return;
     }
-    Recommendation recommendation;
-    recommendation.area = "overlap";
-    recommendation.title = "gather the next layer while this one computes: prefetch one layer ahead";
-    recommendation.settings.fsdp = {{"forward_prefetch", "True"},
-                                    {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
-    recommendation.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
-                                          {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
-    recommendation.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
-    take(recommendation, kAhead, *step);
-    recommendation.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;
-    recommendation.risk = "memory: the parameters of one more layer are held at a time";
-    recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
-    for (const job::Finding& finding : context.findings)
-        if (finding.verdict == job::Verdict::found && finding.id == diagnose::kOverlap.id)
-            recommendation.findings = {diagnose::kOverlap.id};
-    advice.recommendations.push_back(std::move(recommendation));
+    Recommendation r;
+    r.area = "overlap";
+    r.title = "gather the next layer while this one computes: prefetch one layer ahead";
+    setPrefetch(r.settings);
+    take(r, kAhead, *step);
+    r.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;
+    r.risk = "memory: the parameters of one more layer are held at a time";
+    r.verify = "run again with it and compare the steps (rankscope analyze)";
+    if (context.found(diagnose::kOverlap)) r.findings = {diagnose::kOverlap.id};
+    advice.recommendations.push_back(std::move(r));
 }
 
 }  // namespace rankscope::recommend

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/recommend/algorithm_candidates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <set>
+
+#include "analyzer/recommend/algorithm_candidates.h"
 
 namespace rankscope::recommend {
 namespace {
@@ -44,7 +48,10 @@ TransferScale Outcome::scale(Side side) const {
 
 PresentSetting presentSetting(const job::Analysis& analysis) {
     const std::string algo = analysis.facts.text("env.NCCL_ALGO"), proto = analysis.facts.text("env.NCCL_PROTO");
-    return {!algo.empty(), !proto.empty(), costs::NcclSetting::parse(algo, proto)};
+    PresentSetting present{{}, costs::NcclSetting::parse(algo, proto)};
+    if (!algo.empty()) present.forced.push_back("NCCL_ALGO");
+    if (!proto.empty()) present.forced.push_back("NCCL_PROTO");
+    return present;
 }
 
 AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageList messages)
@@ -73,7 +80,7 @@ const std::vector<costs::AlgorithmChoice>& AlgorithmCandidates::supported(const 
 }
 
 bool AlgorithmCandidates::passedOver(store::Protocol protocol) const {
-    return std::any_of(m_messages.groups.begin(), m_messages.groups.end(), [&](const MessageGroup& group) {
+    return std::ranges::any_of(m_messages.groups, [&](const MessageGroup& group) {
         const costs::AlgorithmChoice instead{group.message.present.algorithm, protocol};
         if (!m_present.rules.ruleOf(group.key.op).allows(instead)) return false;
         const auto cost = m_context.cost.of(group.message, instead);
@@ -88,7 +95,7 @@ std::vector<costs::AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGr
     for (costs::AlgorithmChoice choice :
          costs::unseenChoices(group.key.op, group.message.shape, m_context.cost.evidence().seen()))
         if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) &&
-            m_passedOver.count(choice.protocol) == 0)
+            !m_passedOver.contains(choice.protocol))
             choices.push_back(choice);
     return choices;
 }
@@ -203,6 +210,46 @@ TransferChange transferChangeOf(const AdviceContext& context, const Settings& se
                               side(Outcome::Side::optimistic)};
     };
     return {tabled ? "tuner table" : "NCCL_ALGO=" + valueOf(algo) + " NCCL_PROTO=" + valueOf(proto), scales};
+}
+
+SettingOrigin originOf(const facts::TraceFacts& facts, const std::string& variable) {
+    const std::string value = facts.text("env." + variable);
+    if (const auto given = facts.meta.find("run_env." + variable); given != facts.meta.end() && given->second == value)
+        return SettingOrigin::option;
+    if (facts.text("start_env") != "recorded") return SettingOrigin::unknown;
+    const auto there = facts.meta.find("start_env." + variable);
+    return there != facts.meta.end() && there->second == value ? SettingOrigin::shell : SettingOrigin::job;
+}
+
+std::optional<std::string> givenBack(const facts::TraceFacts& facts, const std::string& variable,
+                                     const std::optional<costs::NcclVersion>& nccl) {
+    const SettingOrigin origin = originOf(facts, variable);
+    if (origin == SettingOrigin::shell || origin == SettingOrigin::option || !nccl || !nccl->perFunctionSyntax())
+        return std::nullopt;
+    return "";
+}
+
+std::string originText(const facts::TraceFacts& facts, const std::string& variable,
+                       const std::optional<std::string>& then) {
+    const std::string setting = variable + "=" + facts.text("env." + variable);
+    std::string reach = "take it out there, where a shell's unset does not reach";
+    if (then) reach = "what the shell exports holds if that sets only what is not set yet; else change it there";
+    if (then && then->empty()) reach += " (empty is as good as unset to NCCL from 2.24 on)";
+    switch (originOf(facts, variable)) {
+        case SettingOrigin::shell:
+            return fmt::format("{} is in the environment of `rankscope run`", setting);
+        case SettingOrigin::option:
+            return fmt::format("{} was given with --env: change it there", setting);
+        case SettingOrigin::job:
+            return fmt::format(
+                "{} was not in the environment of `rankscope run`: the job's script or its launcher's options set it; "
+                "{}",
+                setting, reach);
+        case SettingOrigin::unknown:
+            break;
+    }
+    return fmt::format("who set {} is not recorded; if it was the job's script or its launcher's options, {}", setting,
+                       reach);
 }
 
 }  // namespace rankscope::recommend

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of NCCL_ALGO, NCCL_PROTO or a tuner table, and what they make of each collective.
+// Settings of NCCL_ALGO, NCCL_PROTO or a tuner table: who set them, and what they make of each collective.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_setting.h"
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/recommend/message_list.h"
 
 namespace rankscope::recommend {
 
@@ -23,10 +25,8 @@ struct Outcome {
 };
 
 struct PresentSetting {
-    bool algoForced = false;  // NCCL_ALGO is set in the job's environment
-    bool protoForced = false;
-    costs::NcclSetting rules;  // what they say
-    bool any() const { return algoForced || protoForced; }
+    std::vector<std::string> forced;  // those of NCCL_ALGO and NCCL_PROTO that the job's environment sets
+    costs::NcclSetting rules;         // what they say
 };
 PresentSetting presentSetting(const job::Analysis& analysis);
 
@@ -72,5 +72,25 @@ class AlgorithmCandidates {
 /// What the settings of NCCL in `settings` make of a job's collectives; empty where they set none. `context` must
 /// outlive it.
 TransferChange transferChangeOf(const AdviceContext& context, const Settings& settings);
+
+enum class SettingOrigin : uint8_t {
+    unknown,  // an import, or a launcher outside: nobody saw what the user's shell held
+    shell,    // it stood in the environment that `rankscope run` was started from
+    option,   // --env of `rankscope run`
+    job,      // it did not: the job's own script, its launcher's options
+};
+
+SettingOrigin originOf(const facts::TraceFacts& facts, const std::string& variable);
+
+/// The variable's state in a user's shell that leaves the choice to NCCL: nothing to unset it; else empty. NCCL 2.24
+/// and newer take an empty list for none at all (parseList in src/graph/tuning.cc), and it holds where an absent
+/// variable would be set again: by a job that sets what is not set, and by nccl.conf, which NCCL reads with setenv(…,
+/// 0). Older ones take it for 'nothing allowed'.
+std::optional<std::string> givenBack(const facts::TraceFacts& facts, const std::string& variable,
+                                     const std::optional<costs::NcclVersion>& nccl);
+
+/// "NCCL_PROTO=LL is in the environment …", and where its change to `then` has to be made.
+std::string originText(const facts::TraceFacts& facts, const std::string& variable,
+                       const std::optional<std::string>& then);
 
 }  // namespace rankscope::recommend

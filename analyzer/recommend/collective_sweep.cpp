@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analyzer/costs/nccl_names.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/text/json_text.h"
 #include "analyzer/text/units.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -18,14 +19,6 @@ namespace {
 
 bool isSwept(store::Op op) {
     return op == store::Op::allReduce || op == store::Op::allGather || op == store::Op::reduceScatter;
-}
-
-double quantile(std::vector<double> values, double share) {
-    std::sort(values.begin(), values.end());
-    const double place = share * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<size_t>(place);
-    const double rest = place - static_cast<double>(below);
-    return below + 1 < values.size() ? values[below] * (1 - rest) + values[below + 1] * rest : values[below];
 }
 
 /// Communicators of one size that could work side by side: each rank is in at most one.
@@ -39,8 +32,8 @@ std::vector<Layer> layersOf(const std::vector<std::set<int>>& communicators, int
     for (const auto& members : communicators) {
         Layer* free = nullptr;
         for (Layer& layer : layers)
-            if (std::all_of(members.begin(), members.end(),
-                            [&](int rank) { return layer.groupOfRank[static_cast<size_t>(rank)] < 0; }))
+            if (std::ranges::all_of(members,
+                                    [&](int rank) { return layer.groupOfRank[static_cast<size_t>(rank)] < 0; }))
                 free = &layer;
         if (!free) free = &layers.emplace_back(Layer{std::vector<int>(static_cast<size_t>(worldSize), -1), 0});
         for (int rank : members) free->groupOfRank[static_cast<size_t>(rank)] = free->groups;
@@ -59,20 +52,14 @@ std::map<int64_t, std::set<int>> membersOf(store::TraceReader& reader, int& worl
     return members;
 }
 
-using Shape = std::pair<int, int>;  // nodes, ranks
-
-std::map<int64_t, Shape> shapesOf(store::TraceReader& reader) {
-    std::map<int64_t, Shape> shapes;
+std::map<int64_t, costs::GroupShape> shapesOf(store::TraceReader& reader) {
+    std::map<int64_t, costs::GroupShape> shapes;
     for (const auto& communicator : reader.all<store::Communicator>())
         shapes[communicator.id] = {communicator.nodeCount, communicator.nRanks};
     return shapes;
 }
 
-AlgorithmUsed usedBy(const store::Collective& collective) {
-    return {collective.algorithm, collective.protocol};
-}
-
-std::string usedText(const AlgorithmUsed& used) {
+std::string usedText(const costs::AlgorithmChoice& used) {
     return costs::tunerName(used.algorithm) + " " + costs::ncclName(used.protocol);
 }
 
@@ -83,22 +70,21 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
     SweepPlan plan;
     const auto members = membersOf(reader, plan.worldSize);
     const auto shapes = shapesOf(reader);
-    std::map<Shape, std::map<std::pair<store::Op, int64_t>, double>> timeOf;
+    std::map<costs::GroupShape, std::map<std::pair<store::Op, int64_t>, double>> timeOf;
     for (const auto& collective : reader.all<store::Collective>()) {
         const auto shape = shapes.find(collective.communicatorId);
         if (!isSwept(collective.op) || !collective.bytes || *collective.bytes <= 0 || !collective.transferNs ||
-            shape == shapes.end() || shape->second.second < 2)
+            shape == shapes.end() || shape->second.ranks < 2)
             continue;
         timeOf[shape->second][{collective.op, *collective.bytes}] += static_cast<double>(*collective.transferNs);
     }
     for (const auto& [shape, ofKind] : timeOf) {
         std::vector<std::set<int>> communicators;
         for (const auto& [id, ranks] : members)
-            if (shapes.at(id) == shape && static_cast<int>(ranks.size()) == shape.second)
-                communicators.push_back(ranks);
+            if (shapes.at(id) == shape && static_cast<int>(ranks.size()) == shape.ranks) communicators.push_back(ranks);
         if (communicators.empty()) {
             plan.leftOut.push_back(fmt::format("communicators of {} ranks on {} nodes: their members are not known",
-                                               shape.second, shape.first));
+                                               shape.ranks, shape.nodes));
             continue;
         }
         std::vector<std::pair<double, std::pair<store::Op, int64_t>>> byTime;
@@ -106,7 +92,7 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
         std::sort(byTime.begin(), byTime.end());
         if (byTime.size() > maxSizes) {
             plan.leftOut.push_back(fmt::format("{} less important sizes of communicators of {} ranks on {} nodes",
-                                               byTime.size() - maxSizes, shape.second, shape.first));
+                                               byTime.size() - maxSizes, shape.ranks, shape.nodes));
             byTime.resize(maxSizes);
         }
         // The first layer holds as many communicators of the kind as can work side by side.
@@ -135,8 +121,9 @@ void addSweptTimes(const std::filesystem::path& trace, SweptTimes& times) {
             continue;
         // The first two of a kind set up connections and memory.
         if (seen[{collective.communicatorId, {collective.op, *collective.bytes}}]++ < 2) continue;
-        times[{collective.op, shape->second.first, shape->second.second, *collective.bytes}][usedBy(collective)]
-            .push_back(static_cast<double>(*collective.transferNs));
+        times[{collective.op, shape->second.nodes, shape->second.ranks, *collective.bytes}]
+             [{collective.algorithm, collective.protocol}]
+                 .push_back(static_cast<double>(*collective.transferNs));
     }
 }
 
@@ -158,19 +145,18 @@ std::vector<SweepChoice> chooseFromSweep(const SweptTimes& standard, const Swept
     for (const auto& [what, byUse] : standard) {
         if (byUse.empty()) continue;
         // What it used most often.
-        const auto most = std::max_element(
-            byUse.begin(), byUse.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-        SweepChoice choice{what, most->first, most->first, quantile(most->second, 0.5), 0, false};
+        const auto most = std::ranges::max_element(byUse, {}, [](const auto& use) { return use.second.size(); });
+        SweepChoice choice{what, most->first, most->first, facts::quantile(most->second, 0.5), 0, false};
         choice.bestNs = choice.standardNs;
         const auto measured = all.find(what);
         if (measured != all.end())
             for (const auto& [used, times] : measured->second) {
-                const double median = quantile(times, 0.5);
+                const double median = facts::quantile(times, 0.5);
                 if (used == choice.standard || median >= choice.bestNs) continue;
                 choice.best = used;
                 choice.bestNs = median;
                 choice.better = median < (1 - minGainShare) * choice.standardNs &&
-                                quantile(times, 0.75) < quantile(most->second, 0.25);
+                                facts::quantile(times, 0.75) < facts::quantile(most->second, 0.25);
             }
         choices.push_back(choice);
     }
@@ -196,15 +182,13 @@ std::vector<TunerRow> rowsFromSweep(const std::vector<SweepChoice>& choices) {
         if (joined && joined == &choices[i - 1] && hasBefore && joined->best == choice.best) {
             rows.back().maxBytes = last;
         } else {
-            TunerRow row;
-            row.collective = costs::ncclName(choice.what.op);
-            row.minBytes = std::min(first, choice.what.bytes);
-            row.maxBytes = last;
-            row.algorithm = costs::tunerName(choice.best.algorithm);
-            row.protocol = costs::ncclName(choice.best.protocol);
-            row.nodes = choice.what.nodes;
-            row.ranks = choice.what.ranks;
-            rows.push_back(row);
+            rows.push_back({.collective = costs::ncclName(choice.what.op),
+                            .minBytes = std::min(first, choice.what.bytes),
+                            .maxBytes = last,
+                            .algorithm = costs::tunerName(choice.best.algorithm),
+                            .protocol = costs::ncclName(choice.best.protocol),
+                            .nodes = choice.what.nodes,
+                            .ranks = choice.what.ranks});
         }
         joined = &choice;
     }
@@ -228,25 +212,24 @@ std::string renderSweepText(const std::vector<SweepChoice>& choices) {
 }
 
 std::string renderSweepJson(const std::vector<SweepChoice>& choices, const std::vector<TunerRow>& rows) {
-    nlohmann::ordered_json json;
-    json["schema"] = "rankscope.sweep/1";
-    json["collectives"] = nlohmann::ordered_json::array();
-    const auto used = [](const AlgorithmUsed& what, double ns) {
-        return nlohmann::ordered_json{{"algorithm", costs::tunerName(what.algorithm)},
-                                      {"protocol", costs::ncclName(what.protocol)},
-                                      {"transfer_ns", std::llround(ns)}};
+    const auto used = [](const costs::AlgorithmChoice& what, double ns) {
+        return text::Json{{"algorithm", costs::tunerName(what.algorithm)},
+                          {"protocol", costs::ncclName(what.protocol)},
+                          {"transfer_ns", text::whole(ns)}};
     };
-    for (const SweepChoice& choice : choices)
-        json["collectives"].push_back({{"op", costs::ncclName(choice.what.op)},
-                                       {"nodes", choice.what.nodes},
-                                       {"ranks", choice.what.ranks},
-                                       {"bytes", choice.what.bytes},
-                                       {"default", used(choice.standard, choice.standardNs)},
-                                       {"fastest", used(choice.best, choice.bestNs)},
-                                       {"better", choice.better}});
-    json["tuner_csv"] = nlohmann::ordered_json::array();
-    for (const TunerRow& row : rows) json["tuner_csv"].push_back(formatTunerRow(row));
-    return json.dump(2) + "\n";
+    text::Json json;
+    json["schema"] = "rankscope.sweep/1";
+    json["collectives"] = text::arrayOf(choices, [&](const SweepChoice& choice) {
+        return text::Json{{"op", costs::ncclName(choice.what.op)},
+                          {"nodes", choice.what.nodes},
+                          {"ranks", choice.what.ranks},
+                          {"bytes", choice.what.bytes},
+                          {"default", used(choice.standard, choice.standardNs)},
+                          {"fastest", used(choice.best, choice.bestNs)},
+                          {"better", choice.better}};
+    });
+    json["tuner_csv"] = text::arrayOf(rows, formatTunerRow);
+    return text::jsonText(json);
 }
 
 }  // namespace rankscope::recommend

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/recommend/tuner_csv.h"
 #include "collector/store/vocabulary.h"
 
@@ -21,14 +22,8 @@ struct SweptCollective {
     auto operator<=>(const SweptCollective&) const = default;
 };
 
-struct AlgorithmUsed {
-    store::Algorithm algorithm = store::Algorithm::unknown;
-    store::Protocol protocol = store::Protocol::unknown;
-    auto operator<=>(const AlgorithmUsed&) const = default;
-};
-
 /// Times of one kind of collective, ns from the last member's arrival to the end.
-using SweptTimes = std::map<SweptCollective, std::map<AlgorithmUsed, std::vector<double>>>;
+using SweptTimes = std::map<SweptCollective, std::map<costs::AlgorithmChoice, std::vector<double>>>;
 
 struct SweepPlan {
     int worldSize = 0;
@@ -55,7 +50,7 @@ std::vector<SweepSetting> sweepSettings();
 
 struct SweepChoice {
     SweptCollective what;
-    AlgorithmUsed standard, best;
+    costs::AlgorithmChoice standard, best;
     double standardNs = 0, bestNs = 0;  ///< medians
     bool better = false;  ///< by more than `minGainShare`, and three quarters of its times lie under three quarters of
                           ///< the default's

@@ -40,14 +40,12 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
         if (!played || !isSure(r, played->gained)) r.certainty = Certainty::tryAndMeasure;
     }
     std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.worthNs() <= context.noiseNs; });
-    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(),
-                     [](const Recommendation& a, const Recommendation& b) { return a.worthNs() > b.worthNs(); });
+    std::ranges::stable_sort(advice.recommendations, std::ranges::greater{}, &Recommendation::worthNs);
     return advice;
 }
 
-template <typename Value>
-bool contradict(const std::map<std::string, Value>& a, const std::map<std::string, Value>& b) {
-    return std::any_of(a.begin(), a.end(), [&](const auto& one) {
+bool contradict(const auto& a, const auto& b) {
+    return std::ranges::any_of(a, [&](const auto& one) {
         const auto other = b.find(one.first);
         return other != b.end() && other->second != one.second;
     });
@@ -55,16 +53,16 @@ bool contradict(const std::map<std::string, Value>& a, const std::map<std::strin
 
 /// Both set the same thing; a tuner table is a choice of algorithms as variables are.
 bool excludeEachOther(const Recommendation& a, const Recommendation& b) {
-    const Settings &one = a.settings, &other = b.settings;
-    return a.area == b.area || contradict(one.environment, other.environment) || contradict(one.ddp, other.ddp) ||
-           contradict(one.fsdp, other.fsdp) || contradict(one.deepspeed, other.deepspeed) ||
-           contradict(one.accelerate, other.accelerate) || contradict(one.launcher, other.launcher);
+    if (a.area == b.area || contradict(a.settings.environment, b.settings.environment)) return true;
+    const auto ones = a.settings.programs(), others = b.settings.programs();
+    return !std::ranges::equal(
+        ones, others, [](const auto& one, const auto& other) { return !contradict(*one.second, *other.second); });
 }
 
 /// Areas that are not to be judged again once it is accepted.
 void settle(const Recommendation& r, std::set<std::string>& settled) {
     settled.insert(r.area);
-    if (r.settings.ddp.count("bucket_cap_mb") != 0) settled.insert("buckets");
+    if (r.settings.ddp.contains("bucket_cap_mb")) settled.insert("buckets");
 }
 
 /// The settings accepted so far, and the job with them.
@@ -75,8 +73,7 @@ struct Accepted {
 
     const AdviceContext& now() const { return contexts.back(); }
     bool excludes(const Recommendation& r) const {
-        return std::any_of(settings.begin(), settings.end(),
-                           [&](const Recommendation& one) { return excludeEachOther(one, r); });
+        return std::ranges::any_of(settings, [&](const Recommendation& one) { return excludeEachOther(one, r); });
     }
     /// Where the replay can make it on top of the others, and it still gains more than chance.
     bool take(Recommendation r) {
@@ -165,13 +162,12 @@ void takeAll(const AdviceContext& recorded, const Advice& alone, const Tell& tel
 
 /// By title: bucket sizes, say, are chosen anew on top of other settings, and are then another advice.
 bool find(const std::vector<Recommendation>& among, const Recommendation& r) {
-    return std::any_of(among.begin(), among.end(),
-                       [&](const Recommendation& one) { return one.area == r.area && one.title == r.title; });
+    return std::ranges::any_of(among,
+                               [&](const Recommendation& one) { return one.area == r.area && one.title == r.title; });
 }
 
-template <typename List>
-bool holdsArea(const List& list, const std::string& area) {
-    return std::any_of(list.begin(), list.end(), [&](const auto& one) { return one.area == area; });
+bool holdsArea(const auto& list, const std::string& area) {
+    return std::ranges::any_of(list, [&](const auto& one) { return one.area == area; });
 }
 
 /// What each gains on the job as it was recorded.
@@ -188,22 +184,22 @@ void tabulateAgain(const AdviceContext& recorded, const Accepted& accepted, Reco
     r.settings.tuner = candidates.tableOf(candidates.eachAtItsBest());
 }
 
-/// Settings as accepted and cures by their gain, then what is to be tried.
-void rank(std::vector<Recommendation> settings, std::vector<Recommendation> cures, std::vector<Recommendation> trials,
+/// Settings as accepted and fixes by their gain, then what is to be tried.
+void rank(std::vector<Recommendation> settings, std::vector<Recommendation> fixes, std::vector<Recommendation> trials,
           Advice& advice) {
     const auto larger = [](const Recommendation& a, const Recommendation& b) {
         return a.certainty != b.certainty ? a.certainty < b.certainty : a.worthNs() > b.worthNs();
     };
-    std::stable_sort(cures.begin(), cures.end(), larger);
-    std::stable_sort(trials.begin(), trials.end(), larger);
+    std::ranges::stable_sort(fixes, larger);
+    std::ranges::stable_sort(trials, larger);
     std::vector<Recommendation>& all = advice.recommendations;
-    auto cure = cures.begin();
+    auto fix = fixes.begin();
     for (Recommendation& setting : settings) {
-        while (cure != cures.end() && cure->worthNs() > setting.worthNs()) all.push_back(std::move(*cure++));
+        while (fix != fixes.end() && fix->worthNs() > setting.worthNs()) all.push_back(std::move(*fix++));
         all.push_back(std::move(setting));
     }
-    all.insert(all.end(), std::make_move_iterator(cure), std::make_move_iterator(cures.end()));
-    all.insert(all.end(), std::make_move_iterator(trials.begin()), std::make_move_iterator(trials.end()));
+    std::move(fix, fixes.end(), std::back_inserter(all));
+    std::ranges::move(trials, std::back_inserter(all));
     std::vector<int> before;
     for (size_t i = 0; i < all.size(); ++i) {
         Recommendation& r = all[i];
@@ -226,24 +222,23 @@ int alternativeTo(const Recommendation& other, const std::vector<Recommendation>
 }
 
 std::optional<Together> playedTogether(const AdviceContext& recorded, const Accepted& accepted,
-                                       const std::vector<Recommendation>& cures) {
+                                       const std::vector<Recommendation>& fixes) {
     if (!recorded.predictor.after) return std::nullopt;
     Together together;
     together.noiseNs = recorded.noiseNs;
     together.settings = static_cast<int>(accepted.settings.size());
     together.gain = accepted.now().predictor.total.savingNs;
-    JobChange cured;
-    for (const Recommendation& cure : cures) {
-        if (cure.change.empty()) continue;
-        ++together.cures;
-        cured.edits.insert(cured.edits.end(), cure.change.edits.begin(), cure.change.edits.end());
+    JobChange all;
+    for (const Recommendation& fix : fixes) {
+        if (fix.change.empty()) continue;
+        ++together.fixes;
+        all.edits.insert(all.edits.end(), fix.change.edits.begin(), fix.change.edits.end());
+        together.fixed = fix.savingNs;
     }
-    if (together.cures == 0) return together;
-    auto judge = recorded.predictor.after(cured);
-    if (judge) together.cured = judge->total.savingNs;
-    if (together.cures == 1)  // the same question as the finding's own
-        for (const Recommendation& cure : cures)
-            if (!cure.change.empty()) together.cured = cure.savingNs;
+    if (together.fixes == 0) return together;
+    auto judge = recorded.predictor.after(all);
+    // Of one alone it is the same question as the finding's own.
+    if (together.fixes > 1) together.fixed = judge ? std::optional(judge->total.savingNs) : std::nullopt;
     for (const Recommendation& setting : accepted.settings)
         if (judge) judge = judge->after(setting.change);
     if (judge) together.both = judge->total.savingNs;
@@ -260,7 +255,7 @@ void finish(double errorNs, Advice& advice) {
         }
     if (!advice.together) return;
     advice.together->gain = advice.together->gain.widened(errorNs);
-    for (std::optional<facts::Estimate>* played : {&advice.together->cured, &advice.together->both})
+    for (std::optional<facts::Estimate>* played : {&advice.together->fixed, &advice.together->both})
         if (*played) *played = (*played)->widened(errorNs);
 }
 
@@ -271,7 +266,7 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
     tell("each setting by itself", kAlone);
     Advice alone = ask(recorded, recorded);
     for (Recommendation& r : alone.recommendations)
-        r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(r.savingNs) : std::nullopt;
+        if (recorded.predictor.after && !r.change.empty()) r.alone = r.savingNs;
     Advice now = alone;
     takeAll(recorded, alone, tell, accepted, now);
     tell("all settings together", kTogether);
@@ -301,10 +296,10 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
     judged.recommendations = settings;
     for (const auto* list : {&trials, &others})
         judged.recommendations.insert(judged.recommendations.end(), list->begin(), list->end());
-    const std::vector<Recommendation> cures = curesFor(recorded, judged);
+    const std::vector<Recommendation> fixes = fixesFor(recorded, judged);
 
-    advice.together = playedTogether(recorded, accepted, cures);
-    rank(std::move(settings), cures, trials, advice);
+    advice.together = playedTogether(recorded, accepted, fixes);
+    rank(std::move(settings), fixes, trials, advice);
     for (Recommendation& other : others) {
         other.alternativeTo = alternativeTo(other, advice.recommendations);
         advice.alternatives.push_back(std::move(other));

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a setting changes of the job, so that a replay can make it on top of others.
+// What a setting changes of the job, so that a replay can make it on top of others, and the collectives it is made to.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "analyzer/costs/collective_cost.h"
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/job/analysis.h"
 
 namespace rankscope::recommend {
 
@@ -20,8 +22,21 @@ struct MessageKey {
     int64_t bytes = 0;
     costs::AlgorithmChoice choice;
 
-    auto tie() const { return std::tuple(communicatorId, op, bytes, choice.algorithm, choice.protocol); }
-    bool operator<(const MessageKey& other) const { return tie() < other.tie(); }
+    auto operator<=>(const MessageKey&) const = default;
+};
+
+/// Holds all collectives of the analysed steps that are one to NCCL's choice.
+struct MessageGroup {
+    MessageKey key;
+    costs::Message message;  // presentNs: the median
+    double count = 0;        // per step, mean
+    double totalNs = 0;      // of all
+};
+
+/// Has groups by key. `unknown` counts collectives whose algorithm or protocol nothing tells.
+struct MessageList {
+    std::vector<MessageGroup> groups;
+    int64_t unknown = 0;
 };
 
 /// New transfer time as a multiple of the present one; 1: unchanged.
@@ -31,8 +46,6 @@ using TransferScale = std::function<double(const MessageKey&)>;
 struct TransferScales {
     TransferScale expected, pessimistic, optimistic;
 };
-
-struct MessageList;
 
 /// What another choice of NCCL's makes of a job's collectives. It is asked anew for the messages of a job that has
 /// changed otherwise: other buckets have other sizes. Nothing where NCCL would be left without a choice.
@@ -48,6 +61,42 @@ struct JobChange {
     TransferChange transfers;        // empty: as they are
 
     bool empty() const { return edits.empty() && !transfers; }
+};
+
+/// The key of what has all its members: a collective of a graph or of a rank.
+MessageKey keyOf(const auto& collective) {
+    return {collective.communicatorId, collective.op, collective.bytes, {collective.algorithm, collective.protocol}};
+}
+
+/// Lists the collectives that NCCL chooses an algorithm for, whose transfer is known.
+MessageList messagesOf(const job::Analysis& analysis);
+
+/// Lists those of a job that has changed: `graph` with all its messages; an analysis and its messages as recorded.
+MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorded, const replay::TaskGraph& graph);
+
+/// The collectives of a graph by what is one to NCCL's choice, to be played with another one again and again.
+class ScaledTransfers {
+  public:
+    /// Both must outlive it.
+    ScaledTransfers(const job::Analysis& analysis, const replay::TaskGraph& graph);
+
+    /// Step times of the analysed steps with every transfer scaled, ns. Factors that were played before are looked up.
+    const std::vector<double>& stepsNs(const TransferScale& scale);
+
+  private:
+    /// A kernel that carries several collectives takes the mean of their factors by bytes.
+    std::vector<int64_t> durations(const std::vector<double>& factors) const;
+
+    struct Transfer {
+        replay::TaskId task = replay::kNoTask;
+        uint32_t key = 0;  // index into m_keys
+    };
+
+    const job::Analysis& m_analysis;
+    const replay::TaskGraph& m_graph;
+    std::vector<MessageKey> m_keys;
+    std::vector<Transfer> m_transfers;                             // by task
+    std::map<std::vector<double>, std::vector<double>> m_stepsNs;  // by the factors of the keys
 };
 
 }  // namespace rankscope::recommend

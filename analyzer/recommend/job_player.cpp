@@ -26,10 +26,9 @@ JobPlayer::JobPlayer(const job::Analysis& analysis, Playing playing)
     m_recorded.job = std::make_unique<edits::TrialJob>(analysis);
 }
 
-edits::ChangedJob JobPlayer::make(const Held& base, const std::vector<std::string>& edits,
-                                  edits::Outlook outlook) const {
-    edits::ChangedJob job = base.job->with(*edits::parseEdit(edits.front()), outlook);
-    for (size_t i = 1; i < edits.size(); ++i) edits::change(job, *edits::parseEdit(edits[i]), m_analysis);
+edits::ChangedJob JobPlayer::make(const Held& base, const Added& added) const {
+    edits::ChangedJob job = base.job->with(*edits::parseEdit(added.edits.front()), added.outlook);
+    for (size_t i = 1; i < added.edits.size(); ++i) edits::change(job, *edits::parseEdit(added.edits[i]), m_analysis);
     if (m_playing.played) {
         const std::lock_guard lock(m_telling);
         m_playing.played();
@@ -44,9 +43,8 @@ JobPlayer::Held& JobPlayer::hold(const std::vector<std::string>& edits) {
     const bool further = m_changed.job && known < edits.size() &&
                          std::equal(m_changed.edits.begin(), m_changed.edits.end(), edits.begin());
     if (!further) m_changed = {};
-    edits::ChangedJob job =
-        make(further ? m_changed : m_recorded,
-             {edits.begin() + static_cast<std::ptrdiff_t>(further ? known : 0), edits.end()}, edits::Outlook::expected);
+    edits::ChangedJob job = make(further ? m_changed : m_recorded,
+                                 {{edits.begin() + static_cast<std::ptrdiff_t>(further ? known : 0), edits.end()}});
     m_changed = {};
     m_changed = {edits, std::make_unique<edits::TrialJob>(std::move(job), m_analysis), nullptr, std::nullopt};
     return m_changed;
@@ -67,37 +65,30 @@ std::optional<JobPlayer::Played> JobPlayer::sidesOf(const replay::TaskGraph& gra
     return Played{{stepsWith(scales->expected), stepsWith(scales->pessimistic), stepsWith(scales->optimistic)}, effect};
 }
 
-std::optional<JobPlayer::Played> JobPlayer::playOn(const Held& base, const std::vector<std::string>& edits,
+std::optional<JobPlayer::Played> JobPlayer::playOn(const Held& base, const Added& added,
                                                    const TransferChange& transfers) const {
     try {
-        if (edits.empty()) return sidesOf(base.job->graph(), base.job->effect(), base.job->stepsNs(), transfers);
-        edits::ChangedJob job = make(base, edits, edits::Outlook::expected);
+        if (added.edits.empty()) return sidesOf(base.job->graph(), base.job->effect(), base.job->stepsNs(), transfers);
+        edits::ChangedJob job = make(base, added);
         return sidesOf(job.graph, job.effect, std::move(job.stepsNs), transfers);
     } catch (const edits::EditError&) {
         return std::nullopt;  // not for this job
     }
 }
 
-const JobPlayer::Played* JobPlayer::play(const std::vector<std::string>& base, const std::vector<std::string>& edits,
+const JobPlayer::Played* JobPlayer::play(const std::vector<std::string>& base, const Added& added,
                                          const TransferChange& transfers) {
-    const auto [at, isNew] =
-        m_asExpected.try_emplace(Key(joined(base, edits), transfers.name, edits::Outlook::expected));
-    std::optional<Played>& played = at->second;
-    if (isNew) try {
-            played = playOn(hold(base), edits, transfers);
-        } catch (const edits::EditError&) {
-            // The base is not for this job: nothing.
-        }
+    prepare(base, {added}, transfers);
+    const std::optional<Played>& played = m_played.at(Key(joined(base, added.edits), transfers.name, added.outlook));
     return played ? &*played : nullptr;
 }
 
-void JobPlayer::prepare(const std::vector<std::string>& base, const std::vector<std::string>& edits,
+void JobPlayer::prepare(const std::vector<std::string>& base, const std::vector<Added>& all,
                         const TransferChange& transfers) {
-    std::vector<std::pair<const std::string*, std::optional<Played>*>> open;
-    for (const std::string& edit : edits) {
-        const auto [at, isNew] =
-            m_asExpected.try_emplace(Key(joined(base, {edit}), transfers.name, edits::Outlook::expected));
-        if (isNew) open.emplace_back(&edit, &at->second);
+    std::vector<std::pair<const Added*, std::optional<Played>*>> open;
+    for (const Added& added : all) {
+        const auto [at, isNew] = m_played.try_emplace(Key(joined(base, added.edits), transfers.name, added.outlook));
+        if (isNew) open.emplace_back(&added, &at->second);
     }
     if (open.empty()) return;
     const Held* held = nullptr;
@@ -107,17 +98,7 @@ void JobPlayer::prepare(const std::vector<std::string>& base, const std::vector<
         return;  // none of them is for this job
     }
     eachAtOnce(open.size(), held->job->graph().size(),
-               [&](size_t i) { *open[i].second = playOn(*held, {*open[i].first}, transfers); });
-}
-
-void JobPlayer::prepare(const JobState& state, const std::vector<edits::Outlook>& outlooks) {
-    std::vector<std::pair<edits::Outlook, std::optional<std::vector<double>>*>> open;
-    for (edits::Outlook outlook : outlooks) {
-        const auto [at, isNew] = m_outlooks.try_emplace(Key(state.edits, state.transfers.name, outlook));
-        if (isNew) open.emplace_back(outlook, &at->second);
-    }
-    eachAtOnce(open.size(), m_recorded.job->graph().size(),
-               [&](size_t i) { *open[i].second = playOn(state, open[i].first); });
+               [&](size_t i) { *open[i].second = playOn(*held, *open[i].first, transfers); });
 }
 
 void JobPlayer::eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const {
@@ -141,24 +122,6 @@ void JobPlayer::eachAtOnce(size_t count, size_t tasks, const std::function<void(
         if (failure) std::rethrow_exception(failure);
 }
 
-std::optional<std::vector<double>> JobPlayer::playOn(const JobState& state, edits::Outlook outlook) const {
-    try {
-        edits::ChangedJob job = make(m_recorded, state.edits, outlook);
-        if (!state.transfers) return std::move(job.stepsNs);
-        auto played = sidesOf(job.graph, job.effect, std::move(job.stepsNs), state.transfers);
-        if (played) return std::move(played->sides.expected);
-    } catch (const edits::EditError&) {
-        // This outlook cannot be played: nothing.
-    }
-    return std::nullopt;
-}
-
-const std::vector<double>* JobPlayer::play(const JobState& state, edits::Outlook outlook) {
-    prepare(state, {outlook});
-    const auto& steps = m_outlooks.at(Key(state.edits, state.transfers.name, outlook));
-    return steps ? &*steps : nullptr;
-}
-
 MessageList JobPlayer::messages(const std::vector<std::string>& edits) {
     Held& held = hold(edits);
     if (!held.messages) held.messages = messagesOf(m_analysis, m_messages, held.job->graph());
@@ -169,6 +132,90 @@ const std::vector<double>& JobPlayer::stepsNs(const std::vector<std::string>& ed
     Held& held = hold(edits);
     if (!held.transfers) held.transfers = std::make_unique<ScaledTransfers>(m_analysis, held.job->graph());
     return held.transfers->stepsNs(scale);
+}
+
+EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after) {
+    const edits::SideGain gain = edits::gainOf(before, after);
+    return {gain.savingNs, {}, gain.mayDoNothing};
+}
+
+PlayedJob::PlayedJob(const job::Analysis& analysis, double noiseNs, Playing playing)
+    : m_analysis(&analysis),
+      m_noiseNs(noiseNs),
+      m_player(std::make_shared<JobPlayer>(analysis, std::move(playing))),
+      m_steps(edits::sidesOf(analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged))) {}
+
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
+    return with(change, Depth::whole);
+}
+
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) const {
+    if (change.transfers && m_state.transfers) return std::nullopt;
+    PlayedJob next = *this;
+    if (change.transfers) next.m_state.transfers = change.transfers;
+    next.m_state.edits.insert(next.m_state.edits.end(), change.edits.begin(), change.edits.end());
+    next.m_recorded = false;
+    const JobPlayer::Played* played = m_player->play(m_state.edits, {change.edits}, next.m_state.transfers);
+    if (played == nullptr) return std::nullopt;
+    next.m_steps = played->sides;
+    next.m_effect = played->effect;
+    const auto mayLose = [&](const edits::StepSides& sides) { return edits::gainOf(m_steps, sides).savingNs.low < 0; };
+    const bool candidate = depth == Depth::candidate;
+    if (!next.m_effect.open ||
+        (candidate && (mayLose(next.m_steps) ||
+                       edits::typicalSaving(m_steps.expected, next.m_steps.expected).expected <= m_noiseNs)))
+        return next;
+    const JobChange& state = next.m_state;
+    const auto stepsWith = [&](edits::Outlook outlook) {
+        // What is no more than a candidate is often given up after the first outlook.
+        if (!candidate || outlook != edits::kOutlooks[0]) {
+            std::vector<JobPlayer::Added> all;
+            for (edits::Outlook each : edits::kOutlooks) all.push_back({state.edits, each});
+            m_player->prepare({}, all, state.transfers);
+        }
+        const JobPlayer::Played* with = m_player->play({}, {state.edits, outlook}, state.transfers);
+        if (with == nullptr) throw edits::EditError("this outlook cannot be played");
+        return with->sides.expected;
+    };
+    const replay::ReplayModel& replay = m_analysis->replay;
+    edits::addOutlooks(replay.stepsNs(replay.graph, replay.unchanged), next.m_effect, stepsWith, next.m_steps,
+                       candidate ? mayLose : std::function<bool(const edits::StepSides&)>());
+    return next;
+}
+
+std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
+    const auto after = with({{edit}, {}}, Depth::candidate);
+    if (!after) return std::nullopt;
+    EditedStep gain = editedStep(m_steps, after->m_steps);
+    const std::vector<std::string>& known = m_effect.assumed;
+    for (const std::string& sentence : after->m_effect.assumed)
+        if (std::ranges::find(known, sentence) == known.end()) gain.assumed.push_back(sentence);
+    return gain;
+}
+
+std::vector<std::optional<double>> PlayedJob::expectedGains(const std::vector<std::string>& changes) const {
+    std::vector<JobPlayer::Added> all;
+    for (const std::string& edit : changes) all.push_back({{edit}});
+    m_player->prepare(m_state.edits, all, m_state.transfers);
+    std::vector<std::optional<double>> gains;
+    for (const JobPlayer::Added& added : all) {
+        std::optional<double>& gain = gains.emplace_back();
+        if (const JobPlayer::Played* played = m_player->play(m_state.edits, added, m_state.transfers))
+            gain = edits::typicalSaving(m_steps.expected, played->sides.expected).expected;
+    }
+    return gains;
+}
+
+std::vector<double> PlayedJob::savedBy(const TransferScale& scale) const {
+    std::vector<double> saved = m_steps.expected;
+    const std::vector<double>& after = m_player->stepsNs(m_state.edits, scale);
+    saved.resize(std::min(saved.size(), after.size()));
+    for (size_t i = 0; i < saved.size(); ++i) saved[i] -= after[i] / m_effect.tokens;
+    return saved;
+}
+
+MessageList PlayedJob::messages() const {
+    return m_recorded ? m_player->messages() : m_player->messages(m_state.edits);
 }
 
 }  // namespace rankscope::recommend

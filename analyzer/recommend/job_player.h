@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a job with changes, and each set of changes once.
+// Plays a job with changes, each set of changes once: the replay's side of StepPredictor.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,9 @@
 
 #include "analyzer/edits/what_if.h"
 #include "analyzer/recommend/job_change.h"
-#include "analyzer/recommend/message_list.h"
-#include "analyzer/recommend/scaled_transfers.h"
 #include "analyzer/recommend/step_predictor.h"
 
 namespace rankscope::recommend {
-
-/// Changes of a job: edits as `rankscope whatif --change` spells them, one after the other, and another choice of
-/// NCCL's for the transfers that they leave.
-struct JobState {
-    std::vector<std::string> edits;
-    TransferChange transfers;  // empty: as they are
-};
 
 /// Keeps the graph of one changed job beside the recorded one: a graph is most of the memory, and what is played of
 /// changes is asked for again more often than their graph. Called by one thread at a time.
@@ -37,16 +28,16 @@ class JobPlayer {
         edits::StepSides sides;  // without outlooks
         edits::EditEffect effect;
     };
-    /// The changes of `base` and then `edits`, with `transfers`. Nothing where they cannot be made, or NCCL would be
-    /// left without a choice. Many changes to one base are what it is fast with.
-    const Played* play(const std::vector<std::string>& base, const std::vector<std::string>& edits,
-                       const TransferChange& transfers);
-    /// Each of `edits` by itself with play(), so that it then is known: several at a time.
-    void prepare(const std::vector<std::string>& base, const std::vector<std::string>& edits,
-                 const TransferChange& transfers);
-    /// The same taken with another outlook.
-    const std::vector<double>* play(const JobState& state, edits::Outlook outlook);
-    void prepare(const JobState& state, const std::vector<edits::Outlook>& outlooks);
+    /// What is changed besides a base, and how what the trace leaves open is taken.
+    struct Added {
+        std::vector<std::string> edits;
+        edits::Outlook outlook = edits::Outlook::expected;
+    };
+    /// The changes of `base` and then the added ones, with `transfers`. Nothing where they cannot be made, or NCCL
+    /// would be left without a choice. Many changes to one base are what it is fast with.
+    const Played* play(const std::vector<std::string>& base, const Added& added, const TransferChange& transfers);
+    /// Each of them by itself with play(), so that it then is known: several at a time.
+    void prepare(const std::vector<std::string>& base, const std::vector<Added>& all, const TransferChange& transfers);
 
     /// As recorded.
     const MessageList& messages() const { return m_messages; }
@@ -66,11 +57,9 @@ class JobPlayer {
     /// As expected. Throws EditError.
     Held& hold(const std::vector<std::string>& edits);
     /// Throws EditError.
-    edits::ChangedJob make(const Held& base, const std::vector<std::string>& edits, edits::Outlook outlook) const;
+    edits::ChangedJob make(const Held& base, const Added& added) const;
     /// Nothing where they cannot be made. Any thread.
-    std::optional<Played> playOn(const Held& base, const std::vector<std::string>& edits,
-                                 const TransferChange& transfers) const;
-    std::optional<std::vector<double>> playOn(const JobState& state, edits::Outlook outlook) const;
+    std::optional<Played> playOn(const Held& base, const Added& added, const TransferChange& transfers) const;
     /// Calls `play` with each number under `count`, from as many threads as memory has room for jobs of so many
     /// `tasks`.
     void eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const;
@@ -82,8 +71,44 @@ class JobPlayer {
     MessageList m_messages;        // as recorded
     mutable std::mutex m_telling;  // of m_playing.played
     Held m_recorded, m_changed;    // m_changed: the one that was needed last; none yet: without a job
-    std::map<Key, std::optional<Played>> m_asExpected;
-    std::map<Key, std::optional<std::vector<double>>> m_outlooks;
+    std::map<Key, std::optional<Played>> m_played;
+};
+
+/// As a predictor tells it (gainOf of edits/step_sides.h).
+EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after);
+
+/// Copies are cheap: they hold no graph.
+class PlayedJob {
+  public:
+    /// As recorded. `analysis` must outlive it and all that are made of it. Gains up to `noiseNs` a step are chance.
+    PlayedJob(const job::Analysis& analysis, double noiseNs, Playing playing);
+
+    /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
+    std::optional<PlayedJob> with(const JobChange& change) const;
+    /// What a change gains, the job itself staying as it is. A gain that is no more than chance has no interval, and
+    /// that of one that may lose is played no further than that is known.
+    std::optional<EditedStep> gainBy(const std::string& edit) const;
+    /// The same of several changes, each by itself, without the intervals, which take five times as long.
+    std::vector<std::optional<double>> expectedGains(const std::vector<std::string>& changes) const;
+    /// Saved by step, ns, with every transfer scaled.
+    std::vector<double> savedBy(const TransferScale& scale) const;
+
+    const edits::StepSides& steps() const { return m_steps; }
+    MessageList messages() const;
+    std::optional<facts::Pipeline> pipeline() const { return m_effect.pipeline; }
+
+  private:
+    /// As a candidate its outlooks are played as far as gainBy() says.
+    enum class Depth { candidate, whole };
+    std::optional<PlayedJob> with(const JobChange& change, Depth depth) const;
+
+    const job::Analysis* m_analysis;
+    double m_noiseNs = 0;
+    std::shared_ptr<JobPlayer> m_player;  // of all jobs that are made of one: each knows what the others have played
+    JobChange m_state;                    // all changes so far
+    bool m_recorded = true;               // no change was made, not even an empty one
+    edits::EditEffect m_effect;
+    edits::StepSides m_steps;
 };
 
 }  // namespace rankscope::recommend

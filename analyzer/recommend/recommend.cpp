@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/layout.h"
+#include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/analysis.h"
@@ -34,39 +34,6 @@ double noiseOf(const job::Analysis& analysis) {
                     RecommendThresholds::kFloorShare * analysis.stepNs);
 }
 
-double mean(const std::vector<double>& values) {
-    return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-}  // namespace
-
-void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic,
-               const std::vector<double>& optimistic, Recommendation& recommendation) {
-    const double typical = facts::median(expected);
-    recommendation.savingNs = {
-        std::min({typical, facts::median(pessimistic), mean(pessimistic)}) - facts::quartileHalfWidth(pessimistic),
-        typical,
-        std::max({typical, facts::median(optimistic), mean(optimistic)}) + facts::quartileHalfWidth(optimistic)};
-}
-
-std::vector<std::string> Advice::whyNothingJudged() const {
-    const auto isSetting = [](const Recommendation& r) { return r.kind == AdviceKind::setting; };
-    if (!kept.empty() || std::any_of(recommendations.begin(), recommendations.end(), isSetting)) return {};
-    if (!limits.empty()) return limits;
-    return {
-        "no collectives between ranks, gradient buckets, sharded parameters or pipeline were seen: no setting that is "
-        "judged here touches this job"};
-}
-
-std::string Advice::nothingJudged() const {
-    const std::vector<std::string> why = whyNothingJudged();
-    return why.empty() ? std::string()
-                       : fmt::format("{} could be judged, because: {}",
-                                     recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
-}
-
-namespace {
-
 /// Start-up has one number, the one that findings tell: it stands with the choice that takes most of a group's time,
 /// whose times its line goes through.
 void addLines(const job::Analysis& analysis, std::vector<costs::CostCurve>& curves) {
@@ -86,7 +53,67 @@ void addLines(const job::Analysis& analysis, std::vector<costs::CostCurve>& curv
     }
 }
 
+/// Rows from a quarter of the largest size on: three of a doubling sweep. One fast row is an accident, their median
+/// none.
+constexpr int64_t kPlateau = 4;
+
+/// Bus bandwidth, bytes per ns; 0 where the table ends before the plateau can be one.
+double plateauOf(const costs::NcclTestsTable& table) {
+    constexpr int64_t kLarge =
+        64 << 20;  // the superbench and EFA tables of nccl-tests are within a fifth of their end from there on
+    const int64_t largest = std::max_element(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+                                return a.bytes < b.bytes;
+                            })->bytes;
+    if (largest < kLarge) return 0;
+    std::vector<double> rates;
+    for (const costs::NcclTestsRow& row : table.rows)
+        if (row.bytes >= largest / kPlateau && table.timeUs(row) > 0)
+            rates.push_back(static_cast<double>(row.bytes) * facts::busFactor(table.op, table.ranks) /
+                            (1000 * table.timeUs(row)));
+    return rates.empty() ? 0 : facts::median(std::move(rates));
+}
+
+void keepFaster(const costs::LinkClass& link, std::optional<costs::LinkClass>& kept) {
+    if (link.bytesPerNs > 0 && (!kept || link.bytesPerNs > kept->bytesPerNs)) kept = link;
+}
+
 }  // namespace
+
+std::vector<std::string> Advice::whyNothingJudged() const {
+    const auto isSetting = [](const Recommendation& r) { return r.kind == AdviceKind::setting; };
+    if (!kept.empty() || std::any_of(recommendations.begin(), recommendations.end(), isSetting)) return {};
+    if (!limits.empty()) return limits;
+    return {
+        "no collectives between ranks, gradient buckets, sharded parameters or pipeline were seen: no setting that is "
+        "judged here touches this job"};
+}
+
+std::string Advice::nothingJudged() const {
+    const std::vector<std::string> why = whyNothingJudged();
+    return why.empty() ? std::string()
+                       : fmt::format("{} could be judged, because: {}",
+                                     recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
+}
+
+void addMeasuredLinks(const std::vector<costs::NcclTestsTable>& tables, costs::LinkSources& sources) {
+    for (const costs::NcclTestsTable& table : tables) {
+        if (table.rows.empty() || table.ranks < 2) continue;
+        const double busbw = plateauOf(table);
+        const std::string source =
+            fmt::format("nccl-tests, {} of {} ranks on {} node{}, {} line {}", store::toText(table.op), table.ranks,
+                        std::max(1, table.nodes), table.nodes > 1 ? "s" : "", table.file, table.line);
+        if (table.nodes <= 1) {
+            keepFaster({busbw, 0, costs::PeakKind::measured, source}, sources.measuredIntra);
+            continue;
+        }
+        const double perNode = std::max(1.0, static_cast<double>(table.ranks) / table.nodes);
+        // An all-to-all sends what leaves the node through each rank's own card; a ring goes through all cards of a
+        // node.
+        const double perRank =
+            table.op == store::Op::allToAll ? busbw * (table.ranks - perNode) / (table.ranks - 1) : busbw / perNode;
+        keepFaster({perRank, 0, costs::PeakKind::measured, source}, sources.measuredInter);
+    }
+}
 
 Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/recommend/renderers.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/text/json_text.h"
 
 namespace rankscope::recommend {
@@ -37,22 +37,14 @@ Json gainJson(const facts::Estimate& gain) {
 }
 
 const char* kindName(AdviceKind kind) {
-    switch (kind) {
-        case AdviceKind::repair:
-            return "repair";
-        case AdviceKind::program:
-            return "program";
-        case AdviceKind::setting:
-            break;
-    }
-    return "setting";
+    return kind == AdviceKind::repair ? "repair" : kind == AdviceKind::program ? "program" : "setting";
 }
 
 Json togetherJson(const Together& together) {
     Json json = {{"settings", together.settings}};
     json.update(gainJson(together.gain));
-    json["cures"] = together.cures;
-    json["of_cures"] = together.cured ? gainJson(*together.cured) : Json(nullptr);
+    json["cures"] = together.fixes;
+    json["of_cures"] = together.fixed ? gainJson(*together.fixed) : Json(nullptr);
     json["with_cures"] = together.both ? gainJson(*together.both) : Json(nullptr);
     return json;
 }

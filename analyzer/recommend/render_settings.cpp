@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/recommend/renderers.h"
+#include "analyzer/recommend/recommend.h"
+#include "analyzer/recommend/tune.h"
 #include "analyzer/text/json_text.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
@@ -49,11 +50,6 @@ bool holds(const Recommendation& r) {
     return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended;
 }
 
-/// A line for a shell, with or without a mark in front that makes it a comment.
-std::string settingLine(const std::string& name, const std::optional<std::string>& value, const char* mark = "") {
-    return fmt::format("{}{}\n", mark, value ? "export " + name + "=" + text::shellQuoted(*value) : "unset " + name);
-}
-
 std::string noteLines(const Recommendation& r) {
     std::string lines;
     for (const std::string& note : r.notes) lines += "# " + oneLine(note) + "\n";
@@ -95,14 +91,14 @@ std::string renderAdviceEnvironment(const Advice& advice) {
         const bool active = r.certainty == Certainty::recommended;
         any = any || active;
         out += (active ? "" : "# try and measure, ") + gain(r).substr(active ? 0 : 2) + noteLines(r);
-        for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, active ? "" : "# ");
+        out += shellLines(r.settings.environment, active ? "" : "# ");
     }
     if (!any) out += "# " + nothingText(advice, "nothing to set: keep the environment as it is") + "\n";
     for (const Recommendation& r : advice.alternatives) {
         if (r.settings.environment.empty() || !r.settings.tuner.empty()) continue;
         out +=
             fmt::format("# instead of number {} of the advice, not beside it, ", r.alternativeTo) + gain(r).substr(2);
-        for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "# ");
+        out += shellLines(r.settings.environment, "# ");
     }
     return out;
 }
@@ -121,7 +117,7 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
         out += fmt::format("# an alternative to number {} of the advice: this or that, not both\n", r.alternativeTo);
     if (!r.settings.environment.empty())
         out += "# these variables come before the rows; in the job's environment, first:\n";
-    for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
+    out += shellLines(r.settings.environment, "#   ");
     out += noteLines(r);
     for (const TunerAdvice& row : r.settings.tuner) {
         out += fmt::format("# {:.4g} a step over {} ranks on {}, all communicators: {} now, {} then ({} to {})\n",

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/costs/nccl_names.h"
-#include "analyzer/recommend/renderers.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/terminal_text.h"
@@ -35,16 +35,11 @@ std::vector<std::string> settingLines(const Settings& settings) {
                                     text::bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes,
                                     row.shape.ranks, costs::ncclName(row.choice.algorithm),
                                     costs::ncclName(row.choice.protocol)));
-    const auto add = [&](const char* where, const std::map<std::string, std::string>& values) {
+    for (const auto& [where, values] : settings.programs()) {
         std::vector<std::string> parts;
-        for (const auto& [name, value] : values) parts.push_back(name + "=" + value);
+        for (const auto& [name, value] : *values) parts.push_back(name + "=" + value);
         if (!parts.empty()) lines.push_back(fmt::format("{}: {}", where, text::joined(parts)));
-    };
-    add("DDP", settings.ddp);
-    add("FSDP", settings.fsdp);
-    add("job", settings.launcher);
-    add("DeepSpeed", settings.deepspeed);
-    add("Accelerate", settings.accelerate);
+    }
     return lines;
 }
 
@@ -90,13 +85,13 @@ std::string togetherText(const Together& together, const std::vector<int>& repai
                                ? "The recommended setting gains"
                                : fmt::format("All {} recommended settings together gain", together.settings),
                            intervalText(together.gain, stepNs));
-    if (!together.cured) return out;
+    if (!together.fixed) return out;
     out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(repairs),
-                       intervalText(*together.cured, stepNs));
+                       intervalText(*together.fixed, stepNs));
     if (together.settings == 0 || !together.both) return out;
     out += fmt::format("Cured, and with the settings: about {} shorter\n", intervalText(*together.both, stepNs));
     out += "The settings are judged with that still there";
-    out += together.both->expected - together.cured->expected > together.noiseNs
+    out += together.both->expected - together.fixed->expected > together.noiseNs
                ? ": once it is cured, run again and ask again\n"
                : ", and gain nothing once it is cured: cure it first, run again and ask again\n";
     return out;
@@ -186,7 +181,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     }
     double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
     for (const Recommendation& r : advice.recommendations) ofNs = std::max(ofNs, r.meanStepNs);
-    if (advice.together && (advice.together->settings > 0 || advice.together->cured))
+    if (advice.together && (advice.together->settings > 0 || advice.together->fixed))
         out += "\n" + togetherText(*advice.together, repairsOf(advice), ofNs);
     for (const Recommendation& r : advice.recommendations) {
         const char* kind = r.kind == AdviceKind::repair              ? "Repair: "

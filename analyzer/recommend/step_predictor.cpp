@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "analyzer/diagnose/critical_step.h"
-#include "analyzer/recommend/played_job.h"
+#include "analyzer/recommend/job_player.h"
 
 namespace rankscope::recommend {
 namespace {
@@ -18,7 +18,7 @@ double savedBy(const diagnose::CriticalStep& step, const TransferScale& scale) {
     for (size_t i = 0; i < step.tasks.size(); ++i) {
         const facts::CommTask& task = step.tasks[i];
         const double now = faster[i];
-        const double then = now * scale({task.communicatorId, task.op, task.bytes, {task.algorithm, task.protocol}});
+        const double then = now * scale(keyOf(task));
         faster[i] = std::min(now, then);
         lost += std::max(0.0, then - now - static_cast<double>(task.idleNetworkAfterNs));
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/recommend/tune_candidate.h"
-
 #include <fmt/format.h>
 
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analyzer/recommend/tune.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/error.h"
 
@@ -15,19 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-bool isNameStart(char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
-}
-bool isNameCharacter(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
 /// Length of a variable's name at `at` that an equals sign follows; 0 if there is none.
 size_t nameLength(const std::string& text, size_t at) {
+    const auto isIn = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
     size_t end = at;
-    if (end >= text.size() || !isNameStart(text[end])) return 0;
-    while (end < text.size() && isNameCharacter(text[end])) ++end;
-    return end < text.size() && text[end] == '=' ? end - at : 0;
+    while (end < text.size() && isIn(text[end])) ++end;
+    const bool isName = end > at && !std::isdigit(static_cast<unsigned char>(text[at]));
+    return isName && end < text.size() && text[end] == '=' ? end - at : 0;
 }
 
 void refuseOurOwn(const std::string& name, const std::string& where) {
@@ -35,11 +28,6 @@ void refuseOurOwn(const std::string& name, const std::string& where) {
         name == "NCCL_TUNER_CONFIG_FILE" || name == "NCCL_PROFILER_PLUGIN")
         throw store::Error(where, fmt::format("{} is set by Rankscope itself", name),
                            "tuner rows go into a file, --tuner FILE");
-}
-
-std::string trimmed(const std::string& text) {
-    const size_t begin = text.find_first_not_of(" \t\r");
-    return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 /// One line of a tuner file, from a string or from an object with its columns.
@@ -52,16 +40,14 @@ std::string tunerLine(const json& row, const std::string& where) {
     const auto name = [&](const char* key) {
         return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : std::string();
     };
-    TunerRow columns;
-    columns.collective = name("collective");
-    columns.minBytes = number("min_bytes");
-    columns.maxBytes = number("max_bytes");
-    columns.algorithm = name("algorithm");
-    columns.protocol = name("protocol");
-    columns.channels = number("channels");
-    columns.nodes = number("nodes");
-    columns.ranks = number("ranks");
-    return formatTunerRow(columns);
+    return formatTunerRow({.collective = name("collective"),
+                           .minBytes = number("min_bytes"),
+                           .maxBytes = number("max_bytes"),
+                           .algorithm = name("algorithm"),
+                           .protocol = name("protocol"),
+                           .channels = number("channels"),
+                           .nodes = number("nodes"),
+                           .ranks = number("ranks")});
 }
 
 TuneCandidate candidateOf(const json& entry, size_t index, const std::string& file) {
@@ -173,7 +159,7 @@ std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::s
     std::istringstream lines(text);
     std::string line;
     for (int number = 1; std::getline(lines, line); ++number) {
-        line = trimmed(line);
+        line = std::string(trimmed(line));
         if (line.empty() || line[0] == '#') continue;
         try {
             candidates.push_back(parseCandidate(line));
@@ -184,12 +170,11 @@ std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::s
     return candidates;
 }
 
-std::string shellLines(const TuneCandidate& candidate) {
+std::string shellLines(const std::map<std::string, std::optional<std::string>>& environment, std::string_view mark) {
     std::string lines;
-    for (const auto& [name, value] : candidate.environment) {
+    for (const auto& [name, value] : environment)
         lines +=
-            value ? fmt::format("export {}={}\n", name, text::shellQuoted(*value)) : fmt::format("unset {}\n", name);
-    }
+            fmt::format("{}{}\n", mark, value ? "export " + name + "=" + text::shellQuoted(*value) : "unset " + name);
     return lines;
 }
 

@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/recommend/tune_report.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "analyzer/facts/statistics.h"
+#include "analyzer/recommend/tune.h"
 #include "analyzer/text/json_text.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {
 namespace {
+
+double deviationOf(const std::vector<double>& values) {
+    if (values.size() < 2) return 0;
+    const double mean = facts::mean(values);
+    double squares = 0;
+    for (double value : values) squares += (value - mean) * (value - mean);
+    return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+TuneVerdict verdictOf(const MeasuredCandidate& measured, double stepNs, const TuneRules& rules) {
+    if (!measured.failure.empty()) return TuneVerdict::failed;
+    if (!measured.gain) return TuneVerdict::tooFewRounds;
+    constexpr double kLeastLossShare =
+        0.0005;  // what is told as -0.0 % is no loss, however well runs repeat each other
+    if (measured.gain->gainNs.high < 0 && measured.gain->gainNs.expected <= -kLeastLossShare * stepNs)
+        return TuneVerdict::slower;
+    const bool beyondNoise = measured.gain->gainNs.low > 0;
+    return beyondNoise && measured.gain->gainNs.expected >= rules.minGainShare * stepNs ? TuneVerdict::helps
+                                                                                        : TuneVerdict::noDifference;
+}
 
 using text::arrayOf;
 using text::Json;
@@ -25,18 +46,10 @@ std::string gainText(const TuneGain& gain, double stepNs) {
 }
 
 std::string verdictText(const MeasuredCandidate& measured) {
-    switch (measured.verdict) {
-        case TuneVerdict::helps:
-            return "helps";
-        case TuneVerdict::slower:
-            return "slower than the default";
-        case TuneVerdict::failed:
-            return "failed and was dropped: " + measured.failure;
-        case TuneVerdict::tooFewRounds:
-            return "too few rounds to tell";
-        default:
-            break;
-    }
+    if (measured.verdict == TuneVerdict::helps) return "helps";
+    if (measured.verdict == TuneVerdict::slower) return "slower than the default";
+    if (measured.verdict == TuneVerdict::failed) return "failed and was dropped: " + measured.failure;
+    if (measured.verdict == TuneVerdict::tooFewRounds) return "too few rounds to tell";
     if (measured.changedNothing) return "no difference: NCCL chose as by default";
     return measured.gain && measured.gain->gainNs.low > 0 ? "too little to be worth a setting"
                                                           : "no difference beyond noise";
@@ -102,6 +115,46 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
 }
 
 }  // namespace
+
+std::string_view toText(TuneVerdict verdict) {
+    constexpr std::string_view kNames[] = {"helps", "no_difference", "slower", "too_few_rounds", "failed"};
+    return kNames[static_cast<size_t>(verdict)];
+}
+
+std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const std::vector<TuneRun>& candidate,
+                                   double confidence) {
+    std::vector<double> gains;
+    for (const TuneRun& with : candidate)
+        for (const TuneRun& without : standard)
+            if (with.round == without.round) gains.push_back(without.stepNs - with.stepNs);
+    if (gains.size() < 2) return std::nullopt;
+    TuneGain gain;
+    gain.rounds = static_cast<int>(gains.size());
+    gain.gainNs = facts::Estimate::around(facts::mean(gains), facts::studentTwoSided(confidence, gain.rounds - 1) *
+                                                                  deviationOf(gains) / std::sqrt(gain.rounds));
+    return gain;
+}
+
+double intervalConfidence(const TuneRules& rules, size_t candidates) {
+    return 1 - (1 - rules.confidence) / static_cast<double>(std::max<size_t>(1, candidates));
+}
+
+void judge(TuneResult& result) {
+    std::vector<double> steps;
+    for (const TuneRun& run : result.standard) steps.push_back(run.stepNs);
+    result.stepNs = facts::median(steps);
+    result.noiseNs = deviationOf(steps);
+    result.winner.reset();
+    const double confidence = intervalConfidence(result.rules, result.candidates.size());
+    for (size_t i = 0; i < result.candidates.size(); ++i) {
+        MeasuredCandidate& measured = result.candidates[i];
+        measured.gain = pairedGain(result.standard, measured.runs, confidence);
+        measured.verdict = verdictOf(measured, result.stepNs, result.rules);
+        if (measured.verdict != TuneVerdict::helps) continue;
+        if (!result.winner || measured.gain->gainNs.expected > result.candidates[*result.winner].gain->gainNs.expected)
+            result.winner = i;
+    }
+}
 
 std::string renderTuneText(const TuneReport& report) {
     const TuneResult& result = report.result;

@@ -25,12 +25,6 @@ struct Refusal {
     std::string what, hint;
 };
 
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-    return text;
-}
-
 std::vector<std::string> columnsOf(std::string_view line) {
     std::vector<std::string> columns;
     for (size_t begin = 0; begin <= line.size();) {
@@ -42,10 +36,10 @@ std::vector<std::string> columnsOf(std::string_view line) {
 }
 
 std::string readName(const std::string& text, const char* column, const std::vector<std::string>& names) {
-    if (std::find(names.begin(), names.end(), text) != names.end()) return text;
+    if (std::ranges::find(names, text) != names.end()) return text;
     std::string plain;
     for (char c : text)
-        if (std::isalpha(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)))
+        if (std::isalnum(static_cast<unsigned char>(c)))
             plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     for (const std::string& name : names) {
         std::string bare = name;
@@ -148,6 +142,12 @@ bool isSilent(std::string_view line) {
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+    return text;
+}
 
 TunerFile parseTunerCsv(std::string_view text) {
     TunerFile file;

@@ -40,6 +40,9 @@ struct TunerFile {
 inline constexpr size_t kMaxTunerRows = 256;
 inline constexpr int64_t kMaxTunerChannels = 64;
 
+/// Without the blanks around it, and the CR at the end of its line.
+std::string_view trimmed(std::string_view text);
+
 /// Reads the text of a tuner file: names, ranges, combinations that no NCCL has, rows that overlap. The plugin inside
 /// the job has the same rules (injector/nccl_tuner/tuner_rows.h) and skips what is wrong.
 TunerFile parseTunerCsv(std::string_view text);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/recommend/renderers.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/reader.h"

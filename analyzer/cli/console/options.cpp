@@ -8,7 +8,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/costs/nccl_tests_table.h"
-#include "analyzer/recommend/table_links.h"
+#include "analyzer/recommend/recommend.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::cli {

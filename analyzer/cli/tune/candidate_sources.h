@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/recommend/tune_candidate.h"
+#include "analyzer/recommend/tune.h"
 
 namespace rankscope::cli {
 

@@ -9,7 +9,7 @@
 
 #include "analyzer/cli/console/console.h"
 #include "analyzer/cli/job/job_process.h"
-#include "analyzer/recommend/tune_verdict.h"
+#include "analyzer/recommend/tune.h"
 
 namespace rankscope::cli {
 

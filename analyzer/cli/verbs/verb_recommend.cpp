@@ -14,7 +14,6 @@
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/recommend/renderers.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 

@@ -17,7 +17,7 @@
 #include "analyzer/cli/tune/tune_rounds.h"
 #include "analyzer/cli/tune/tune_sweep.h"
 #include "analyzer/cli/verbs/verb.h"
-#include "analyzer/recommend/tune_report.h"
+#include "analyzer/recommend/tune.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 
@@ -124,14 +124,12 @@ void keepWinner(const fs::path& folder, recommend::TuneReport& report) {
     const TuneCandidate& candidate = report.result.candidates[*report.result.winner].candidate;
     std::string lines =
         fmt::format("# {}: what `rankscope tune` found to help\n{}",
-                    candidate.name.substr(0, candidate.name.find('\n')), recommend::shellLines(candidate));
+                    candidate.name.substr(0, candidate.name.find('\n')), recommend::shellLines(candidate.environment));
     if (!candidate.tunerRows.empty()) {
         report.tunerFile = (folder / "winner.csv").string();
         text::writeOutputFile(recommend::formatTunerCsv(candidate.tunerRows), report.tunerFile);
-        TuneCandidate plugin;
-        plugin.environment = {{"NCCL_TUNER_PLUGIN", findInstallLayout().tuner.string()},
-                              {"NCCL_TUNER_CONFIG_FILE", fs::absolute(report.tunerFile).string()}};
-        lines += recommend::shellLines(plugin);
+        lines += recommend::shellLines({{"NCCL_TUNER_PLUGIN", findInstallLayout().tuner.string()},
+                                        {"NCCL_TUNER_CONFIG_FILE", fs::absolute(report.tunerFile).string()}});
     }
     report.environmentFile = (folder / "winner.env").string();
     text::writeOutputFile(lines, report.environmentFile);

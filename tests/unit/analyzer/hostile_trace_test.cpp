@@ -21,7 +21,6 @@
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/recommend/renderers.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/error.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/costs/device_links.h"
-#include "analyzer/recommend/table_links.h"
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/reader.h"

@@ -9,7 +9,7 @@
 namespace rankscope::recommend {
 namespace {
 
-constexpr AlgorithmUsed kRing{store::Algorithm::ring, store::Protocol::simple},
+constexpr costs::AlgorithmChoice kRing{store::Algorithm::ring, store::Protocol::simple},
     kTree{store::Algorithm::tree, store::Protocol::ll};
 constexpr int64_t kMega = 1 << 20;
 
@@ -43,7 +43,7 @@ TEST(CollectiveSweep, TimesThatOverlapTheDefaultsDoNotCount) {
     EXPECT_FALSE(chooseFromSweep(standard, all, 0.02).at(0).better);
 }
 
-SweepChoice choice(const SweptCollective& what, AlgorithmUsed best, bool better) {
+SweepChoice choice(const SweptCollective& what, costs::AlgorithmChoice best, bool better) {
     return {what, kRing, better ? best : kRing, 100, better ? 50.0 : 100.0, better};
 }
 

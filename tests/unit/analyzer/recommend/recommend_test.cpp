@@ -17,7 +17,6 @@
 #include "analyzer/costs/nccl_setting.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/recommend/renderers.h"
 #include "analyzer/report/analyze.h"
 #include "tests/unit/analyzer/player.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates as they are written, and what repeated runs say about them.
+#include "analyzer/recommend/tune.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "analyzer/facts/statistics.h"
-#include "analyzer/recommend/tune_report.h"
 #include "collector/store/error.h"
 
 namespace rankscope::recommend {
@@ -129,9 +130,9 @@ TEST(TuneCandidate, CommasInsideValuesAreToldFromThoseBetweenSettings) {
               (std::map<std::string, std::optional<std::string>>{
                   {"NCCL_ALGO", "allreduce:tree,ring;allgather:ring"}, {"NCCL_PROTO", "^LL,LL128"}, {"EMPTY", ""}}));
     EXPECT_EQ(
-        shellLines(candidate),
+        shellLines(candidate.environment),
         "export EMPTY=''\nexport NCCL_ALGO='allreduce:tree,ring;allgather:ring'\nexport NCCL_PROTO='^LL,LL128'\n");
-    EXPECT_EQ(shellLines(parseCandidate("A=it's")), "export A='it'\\''s'\n");
+    EXPECT_EQ(shellLines(parseCandidate("A=it's").environment), "export A='it'\\''s'\n");
 }
 
 TEST(TuneCandidate, WhatIsNoSettingIsRefused) {
@@ -167,7 +168,7 @@ TEST(TuneCandidate, RecommendationsAreCandidates) {
         {"title": "Buckets", "env": {}, "tuner_csv": [], "ddp": {"bucket_cap_mb": "25"}}]})",
                                             leftOut);
     ASSERT_EQ(candidates.size(), 2u);
-    EXPECT_EQ(shellLines(candidates[0]), "unset NCCL_ALGO\nexport NCCL_PROTO='ll'\n");
+    EXPECT_EQ(shellLines(candidates[0].environment), "unset NCCL_ALGO\nexport NCCL_PROTO='ll'\n");
     EXPECT_EQ(candidates[0].predictedSavingNs, std::optional<double>(2000));
     EXPECT_EQ(candidates[0].predictedIntervalNs, (std::optional<std::pair<double, double>>({1000, 3000})));
     ASSERT_EQ(candidates[1].tunerRows.size(), 2u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who set a variable, and what takes it back there.
-#include "analyzer/recommend/setting_origin.h"
+#include "analyzer/recommend/algorithm_candidates.h"
 
 #include <gtest/gtest.h>
 

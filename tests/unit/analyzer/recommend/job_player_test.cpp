@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes on top of each other, and what is played for them.
-#include "analyzer/recommend/played_job.h"
+#include "analyzer/recommend/job_player.h"
 
 #include <gtest/gtest.h>
 
