@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/job/analysis.h"
+
 namespace rankscope::diagnose {
 namespace {
 

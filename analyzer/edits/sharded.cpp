@@ -9,6 +9,8 @@
 #include "analyzer/edits/families.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
+#include "analyzer/edits/resend.h"
+#include "analyzer/edits/trial_graph.h"
 #include "analyzer/replay/graph_draft.h"
 
 namespace rankscope::edits {

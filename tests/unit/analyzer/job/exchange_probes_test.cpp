@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "analyzer/job/analysis.h"
 #include "analyzer/job/link_probes.h"
 
 namespace rankscope::job {
