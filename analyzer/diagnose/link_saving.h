@@ -7,8 +7,8 @@
 
 namespace rankscope::diagnose {
 
-/// What the steps gain when the traffic of these probes runs as fast as its links should: per analysed step, on the
-/// rank that waits least.
+/// By analysed step, ns: what it gains at most when the traffic of these probes runs as fast as its links should, on
+/// the rank that has most of it exposed.
 std::vector<double> savingAtPeak(const job::Analysis& analysis, const std::vector<const job::LinkProbe*>& probes);
 
 }  // namespace rankscope::diagnose
