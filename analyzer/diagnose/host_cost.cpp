@@ -87,7 +87,7 @@ std::vector<facts::HostStall> longestStalls(const job::Analysis& analysis, const
 bool describeHostCost(const job::Analysis& analysis, const HostCost& cost, job::Finding& finding) {
     if (cost.ranks.empty() || facts::median(cost.costNs) <= 0) return false;
     finding.ranks = cost.ranks;
-    setAtMost(analysis, cost.costNs, finding);
+    setCost(analysis, cost.costNs, finding);
     setTypicalStep(analysis, cost.costNs, analysis.ranks[cost.worst()].rank, finding);
     if (finding.severity < PriceThresholds::kNoteShare) return false;
     for (const facts::RankSummary& rank : analysis.ranks) {
@@ -96,7 +96,7 @@ bool describeHostCost(const job::Analysis& analysis, const HostCost& cost, job::
         for (int step : analysis.steps)
             if (const facts::Attribution* attribution = analysis.attribution(rank, step))
                 waits.push_back(static_cast<double>(attribution->exposedWaitNs));
-        if (facts::median(waits) > kWaitingShare * finding.atMostNs) finding.affectedRanks.push_back(rank.rank);
+        if (facts::median(waits) > kWaitingShare * finding.costNs) finding.affectedRanks.push_back(rank.rank);
     }
     return true;
 }
@@ -108,7 +108,7 @@ bool describeIntermittentCost(const job::Analysis& analysis, HostCost& cost, job
         return std::accumulate(values.begin(), values.end(), 0.0) / steps;
     };
     job::Finding described = finding;
-    setMeanAtMost(analysis, meanOf(cost.costNs), described);
+    setMeanCost(analysis, meanOf(cost.costNs), described);
     std::vector<size_t> hit;
     for (size_t s = 0; s < cost.costNs.size(); ++s)
         if (cost.costNs[s] >= PriceThresholds::kFloorShare * analysis.stepNs) hit.push_back(s);

@@ -63,6 +63,7 @@ struct Repair {
     job::Finding* finding = nullptr;
     facts::Estimate gained;  // beyond the repairs before it
     bool small = false;      // less than a finding must cost
+    double togetherNs = 0;   // what it gains with those that it shares with, which its verdict goes by; 0: with none
 };
 
 /// Steps of the job with all repairs but the one `left` out.
@@ -90,7 +91,7 @@ edits::StepSides sidesWith(const job::Analysis& analysis, const std::vector<job:
 }
 
 /// Two causes beside each other hide each other: the first one's repair gains nothing, the second one's all. They share
-/// that by what they cost at most.
+/// that by what they cost.
 void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
     Repair* partner = nullptr;
     for (Repair& other : repairs) {
@@ -102,19 +103,23 @@ void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
             partner = &other;
     }
     if (partner == nullptr) return;
-    const double own = std::max(1.0, hidden.finding->atMostNs), others = std::max(1.0, partner->finding->atMostNs);
+    const double own = std::max(1.0, hidden.finding->costNs), others = std::max(1.0, partner->finding->costNs);
     const double share = own / (own + others);
     const facts::Estimate all = partner->gained;
+    hidden.togetherNs = partner->togetherNs = std::max(partner->togetherNs, all.expected);
     hidden.gained = all * share + hidden.gained;
     partner->gained = all * (1 - share);
     hidden.small = false;
 }
 
 /// The replay's word on the finding.
-void setSaving(const facts::Estimate& saving, double stepNs, bool small, job::Finding& finding) {
+void setSaving(const Repair& repair, double stepNs) {
+    job::Finding& finding = *repair.finding;
+    const facts::Estimate& saving = repair.gained;
     finding.savingNs = {std::max(0.0, saving.low), std::max(0.0, saving.expected), std::max(0.0, saving.high)};
-    finding.severity = finding.savingNs->expected / (finding.meanStepNs > 0 ? finding.meanStepNs : stepNs);
-    finding.verdict = small ? job::Verdict::note : job::Verdict::found;
+    finding.severity = std::max(finding.savingNs->expected, repair.togetherNs) /
+                       (finding.meanStepNs > 0 ? finding.meanStepNs : stepNs);
+    finding.verdict = repair.small ? job::Verdict::note : job::Verdict::found;
 }
 
 /// Repairs beside each other hide each other, or take each other's gain: where one gains something else by itself, as
@@ -147,7 +152,7 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
             shareWithPartner(repair, repairs);
         demoted = demoted || repair.small;
     }
-    for (const Repair& repair : repairs) setSaving(repair.gained, stepNs, repair.small, *repair.finding);
+    for (const Repair& repair : repairs) setSaving(repair, stepNs);
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
     if (repairs.empty()) return std::nullopt;
     if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
@@ -169,8 +174,6 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
     std::vector<job::Change> changes;      // made so far
     std::vector<Repair> repairs;
     for (job::Finding* finding : certain(analysis, findings)) {
-        const Diagnosis* diagnosis = findDiagnosis(finding->id);
-        if (diagnosis->repair != nullptr) finding->changes = diagnosis->repair(analysis, *finding);
         if (finding->changes.empty()) continue;
         edits::ChangedJob next = job ? *job : edits::unchangedJob(analysis);
         if (!changeAll(next, finding->changes, analysis)) {
@@ -181,7 +184,7 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
         const bool small =
             gained.expected < PriceThresholds::kFloorShare * (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
         if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
-            setSaving(gained, stepNs, true, *finding);
+            setSaving({finding, gained, true}, stepNs);
             continue;
         }
         job = std::move(next);
@@ -197,13 +200,13 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
 
 }  // namespace
 
-void setAtMost(const job::Analysis& analysis, const std::vector<double>& perStepNs, job::Finding& finding) {
-    finding.atMostNs = facts::median(perStepNs);
-    finding.severity = finding.atMostNs / analysis.stepNs;
+void setCost(const job::Analysis& analysis, const std::vector<double>& perStepNs, job::Finding& finding) {
+    finding.costNs = facts::median(perStepNs);
+    finding.severity = finding.costNs / analysis.stepNs;
     setVerdict(finding);
 }
 
-void setMeanAtMost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding) {
+void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding) {
     finding.meanStepNs = 0;
     for (int step : analysis.steps) {
         int64_t longest = 0;
@@ -212,7 +215,7 @@ void setMeanAtMost(const job::Analysis& analysis, double nsPerStep, job::Finding
                 longest = std::max(longest, attribution->stepNs);
         finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(analysis.steps.size());
     }
-    finding.atMostNs = nsPerStep;
+    finding.costNs = nsPerStep;
     finding.severity = finding.meanStepNs > 0 ? nsPerStep / finding.meanStepNs : 0;
     setVerdict(finding);
 }
@@ -227,6 +230,11 @@ void doubtFewSteps(const job::Analysis& analysis, job::Finding& finding) {
 }
 
 std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+    // Also of a replay that is too far off to price them: `rankscope recommend` goes on from them.
+    if (analysis.replay.available())
+        for (job::Finding* finding : certain(analysis, findings))
+            if (const Diagnosis* diagnosis = findDiagnosis(finding->id); diagnosis->repair != nullptr)
+                finding->changes = diagnosis->repair(analysis, *finding);
     const std::optional<Ceiling> ceiling =
         canPlay(analysis.replay) ? playRepairs(analysis, findings) : std::optional<Ceiling>();
     std::stable_sort(findings.begin(), findings.end(),

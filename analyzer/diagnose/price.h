@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one judge of findings: what a cause costs, what its repair saves, and whether that makes it a finding. Nothing
-// else sets Finding::verdict, severity, atMostNs, savingNs and changes.
+// else sets Finding::verdict, severity, costNs, savingNs and changes.
 #pragma once
 
 #include <optional>
@@ -25,12 +25,12 @@ struct PriceThresholds {
 
 // What a detector says of the cost. It has filled whyNote and whyInconclusive by then, if it has a reason for either.
 
-/// The repair saves at most so much of each analysed step, ns: the typical step counts.
-void setAtMost(const job::Analysis& analysis, const std::vector<double>& perStepNs, job::Finding& finding);
+/// The cause was seen to take so much of each analysed step, ns: the typical step counts.
+void setCost(const job::Analysis& analysis, const std::vector<double>& perStepNs, job::Finding& finding);
 
 /// The same of what hits some steps only, as the mean over all. Shares are of the mean step, which it is a part of: of
 /// a typical one it may be several times as much.
-void setMeanAtMost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding);
+void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding);
 
 /// Makes a certain finding inconclusive that rests on fewer than kFewestSteps steps.
 void doubtFewSteps(const job::Analysis& analysis, job::Finding& finding);
@@ -45,7 +45,7 @@ struct Ceiling {
 /// Plays each certain finding's repair, deepest cause first and on top of those before it, so that no time is counted
 /// twice. What saves less than kFloorShare of the step becomes a note, and what was a note for its cost alone a finding
 /// when it saves more. Where nothing can be played, or the replay is further off than kLargestError, a finding keeps
-/// what it costs at most. Sorts them by what they are worth.
+/// what it costs. Sorts them by what they are worth.
 std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings);
 
 /// By analysed step, ns: what changes save by themselves, 0 and more. Nothing where the trace cannot be replayed well

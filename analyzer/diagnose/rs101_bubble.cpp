@@ -188,7 +188,7 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
             "look at the send/recv waits in the window: transfers that are late, host calls that block between "
             "micro-batches"};
     }
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     addEvidence(analysis, times, bubble, finding);
     if (tooFew) finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);

@@ -113,7 +113,7 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
     }
     std::sort(finding.ranks.begin(), finding.ranks.end());
     std::sort(finding.affectedRanks.begin(), finding.affectedRanks.end());
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks[slowest].front(), finding);
     const double batches = std::max(1, times.shape->microBatches);
     finding.cause = fmt::format("{} of {} computes {:.2f}x the mean stage and sets the beat: the others wait for it",

@@ -102,7 +102,7 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     const bool oneBoundary = nodes && times.ranks.size() == 2;
     if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share))
         finding.whyNote = "a pipeline has this much of it";
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     finding.cause = fmt::format(
         "messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
@@ -117,7 +117,7 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
         finding.fix.push_back(
             "keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");
     finding.evidence.facts = {fmt::format(
-        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter at most",
+        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter",
         text::percentText(facts::median(exposed) / analysis.stepNs), text::durationText(facts::median(costs)))};
     finding.evidence.numbers = {{"message_transfer_ns", times.transferNs},
                                 {"message_bytes", messages.bytes},
@@ -128,8 +128,7 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
                                                      text::durationText(static_cast<double>(task.exposedTransferNs)))});
     // Also what is no finding of its own is no bubble of the schedule.
     if (finding.verdict != job::Verdict::inconclusive)
-        for (int64_t communicator : messages.communicators)
-            claims.takeTransfer("RS103", communicator, finding.atMostNs);
+        for (int64_t communicator : messages.communicators) claims.takeTransfer("RS103", communicator, finding.costNs);
     findings.push_back(std::move(finding));
 }
 

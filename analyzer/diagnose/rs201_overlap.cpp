@@ -144,7 +144,7 @@ void addReplicas(const job::Analysis& analysis, std::vector<CriticalStep>& steps
 /// Communication whose host calls come late: its data are there, its stream is free, compute goes on or has nothing
 /// more to do, and the kernel starts only when it is called.
 struct LateLaunch {
-    double savedNs = 0;     // of the step at most, with calls in time
+    double savedNs = 0;     // of the step, with calls in time
     size_t calls = 0;       // of the communicators, with known readiness
     size_t late = 0;        // of them: began as soon as they were called, well after their data were there
     double latenessNs = 0;  // median of the late ones
@@ -307,14 +307,14 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
         // backward could hide them.
         if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr)
             finding.whyNote = "in a pipeline only the last backward could hide it";
-        setAtMost(analysis, costs, finding);
+        setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         isLate ? explainLate(late, finding) : explain(hideable, role, finding);
         finding.evidence.facts = {
             fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})",
                         text::durationText(facts::median(exposed)), text::percentText(facts::median(overlap)),
                         text::percentText(kThresholds.overlapTarget)),
-            isLate ? fmt::format("with calls in time the step would be {} shorter at most",
+            isLate ? fmt::format("with calls in time the step would be about {} shorter",
                                  text::durationText(facts::median(costs)))
                    : fmt::format("{} of it would fit under compute it may overlap",
                                  text::durationText(facts::median(costs))),
@@ -334,7 +334,7 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
                  fmt::format("{} exposed for {}", store::toText(longest[k].op),
                              text::durationText(static_cast<double>(longest[k].exposedTransferNs)))});
         if (finding.verdict == job::Verdict::found)
-            for (int64_t each : where.ids) claims.takeTransfer("RS201", each, finding.atMostNs);
+            for (int64_t each : where.ids) claims.takeTransfer("RS201", each, finding.costNs);
         findings.push_back(std::move(finding));
     }
 }

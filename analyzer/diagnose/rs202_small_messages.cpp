@@ -88,7 +88,7 @@ double longestStartupNs(const job::Analysis& analysis, const facts::Communicator
                    : std::numeric_limits<double>::infinity();
 }
 
-/// A bucket size, and what the steps save with it at most.
+/// A bucket size, and what the steps save with it.
 struct Proposal {
     double bucketBytes = 0;
     std::vector<double> savings;  // per step
@@ -173,7 +173,7 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
         finding.ranks = where->ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = communicator.id;
-        setAtMost(analysis, proposal.savings, finding);
+        setCost(analysis, proposal.savings, finding);
         setTypicalStep(analysis, proposal.savings, steps.front().rank->rank, finding);
         const double size = facts::median(bytes) / facts::median(counts);
         const bool reached = fit.source != "fit" && analysis.peaks.atLeast(communicator);
@@ -205,7 +205,7 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
                                    megabytes, megabytes, proposal.bucketBytes / elementBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where->ids) claims.takeTransfer("RS202", id, finding.atMostNs);
+            for (int64_t id : where->ids) claims.takeTransfer("RS202", id, finding.costNs);
         if (proposal.replayed && finding.verdict == job::Verdict::found)
             merged.insert(where->ids.begin(), where->ids.end());
         findings.push_back(std::move(finding));

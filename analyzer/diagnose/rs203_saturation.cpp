@@ -205,7 +205,7 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                                                  : "communication inside nodes",
                           *ceiling, costs::kTellLinks)
                     : std::string("no link peak is known: ") + costs::kTellLinks;
-        setAtMost(analysis, costs, finding);
+        setCost(analysis, costs, finding);
         if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
         if (!judged && finding.verdict == job::Verdict::note) continue;
         if (ceiling && sized &&
@@ -314,7 +314,7 @@ Changes fewerBytes(const job::Analysis& analysis, const job::Finding& f) {
     }
     Changes changes;
     for (const auto& [id, ns] : transferNs) {
-        const double tooMuch = f.atMostNs * static_cast<double>(analysis.replay.steps.size());
+        const double tooMuch = f.costNs * static_cast<double>(analysis.replay.steps.size());
         if (ns > 0)
             changes.push_back({"bytes",
                                {{"factor", fmt::format("{:.3g}", std::clamp(1 - tooMuch / ns, 0.01, kHalf))},

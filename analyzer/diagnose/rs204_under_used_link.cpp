@@ -81,7 +81,7 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     finding.communicator = slow.front()->communicatorId;
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, finding.ranks.front(), finding);
     const std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
     finding.cause =
@@ -111,7 +111,7 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
             "NCCL_DEBUG=INFO prints the transport ('P2P/CUMEM', 'SHM'): nvidia-smi topo -m shows whether NVLink is "
             "there; NCCL_P2P_LEVEL=NVL, NCCL_MIN_CTAS=16");
     if (finding.verdict == job::Verdict::found)
-        for (const job::LinkProbe* probe : slow) claims.takeTransfer("RS204", probe->communicatorId, finding.atMostNs);
+        for (const job::LinkProbe* probe : slow) claims.takeTransfer("RS204", probe->communicatorId, finding.costNs);
     findings.push_back(std::move(finding));
 }
 
@@ -141,7 +141,7 @@ void claimBySetting(const job::Analysis& analysis, bool betweenNodes, Claims& cl
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     finding.communicator = *ids.begin();
-    setAtMost(analysis, exposed, finding);
+    setCost(analysis, exposed, finding);
     setTypicalStep(analysis, exposed, steps.front().rank->rank, finding);
     finding.cause = fmt::format("communication {} reaches {:.1f} GB/s a rank at best",
                                 betweenNodes ? "between nodes" : "inside the node", link->bytesPerNs);

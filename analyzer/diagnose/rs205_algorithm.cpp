@@ -286,7 +286,7 @@ void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     if (!communicators.empty()) finding.communicator = *communicators.begin();
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
     describe(analysis, steps, losing, finding);
     const bool reached = std::any_of(communicators.begin(), communicators.end(), [&](int64_t id) {
@@ -297,7 +297,7 @@ void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<
             "no peak of the link is known: it carries at least what the job reached over it, and the protocol's flags "
             "with it");
     if (finding.verdict == job::Verdict::found)
-        for (int64_t id : communicators) claims.takeTransfer("RS205", id, finding.atMostNs);
+        for (int64_t id : communicators) claims.takeTransfer("RS205", id, finding.costNs);
     findings.push_back(std::move(finding));
 }
 

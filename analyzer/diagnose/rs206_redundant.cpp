@@ -87,11 +87,11 @@ void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<
         finding.id = "RS206";
         finding.ranks = finding.affectedRanks = where.ranks;
         finding.communicator = where.first->id;
-        setAtMost(analysis, costs, finding);
+        setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps[typical].rank->rank, finding);
         describe(where, steps[typical], found[typical], where.role == facts::CommRole::shardedParameters, finding);
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where.ids) claims.takeTransfer("RS206", id, finding.atMostNs);
+            for (int64_t id : where.ids) claims.takeTransfer("RS206", id, finding.costNs);
         findings.push_back(std::move(finding));
     }
 }

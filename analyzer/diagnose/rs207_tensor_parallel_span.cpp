@@ -114,7 +114,7 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
                                                 analysis.peaks.intra->bytesPerNs)
                                   : "not known",
                             costs::kTellLinks, text::durationText(facts::median(exposed)));
-        setAtMost(analysis, costs, finding);
+        setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause = fmt::format(
             "tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network "
@@ -146,7 +146,7 @@ void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std
                 "tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism",
                 perNode)};
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where.ids) claims.takeTransfer("RS207", id, finding.atMostNs);
+            for (int64_t id : where.ids) claims.takeTransfer("RS207", id, finding.costNs);
         findings.push_back(std::move(finding));
     }
 }

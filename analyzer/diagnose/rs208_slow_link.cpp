@@ -92,7 +92,7 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claim
     for (const job::LinkProbe* probe : suspect.explains) affected.insert(probe->ranks.begin(), probe->ranks.end());
     finding.affectedRanks.assign(affected.begin(), affected.end());
     finding.communicator = suspect.explains.front()->communicatorId;
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
@@ -111,7 +111,7 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claim
         "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
     if (finding.verdict == job::Verdict::found)
         for (const job::LinkProbe* probe : suspect.explains)
-            claims.takeTransfer("RS208", probe->communicatorId, finding.atMostNs);
+            claims.takeTransfer("RS208", probe->communicatorId, finding.costNs);
     findings.push_back(std::move(finding));
 }
 

@@ -71,7 +71,7 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
     job::Finding finding;
     finding.id = "RS209";
     finding.ranks = finding.affectedRanks = ranks;
-    setAtMost(analysis, costs, finding);
+    setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, worst->rank, finding);
     const facts::Contention& c = worst->contention;
     const auto name = static_cast<size_t>(c.key.nameId);

@@ -123,7 +123,7 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
             cost = std::max(0.0,
                             std::min(cost, facts::median(all) - claims.explainedTransferNs(where.first->id, "RS210")));
         if (facts::median(costs) <= 0) continue;
-        setAtMost(analysis, costs, finding);
+        setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause = fmt::format(
             "gradients are reduced in fp32 ({} a step) although the model computes in 16 bit: twice the bytes",
@@ -146,7 +146,7 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
         finding.fix.push_back(
             "sums of many ranks lose bits in 16 bit: watch the loss, or keep fp32 where replicas are many");
         if (finding.verdict == job::Verdict::found)
-            for (int64_t id : where.ids) claims.takeTransfer("RS210", id, finding.atMostNs);
+            for (int64_t id : where.ids) claims.takeTransfer("RS210", id, finding.costNs);
         findings.push_back(std::move(finding));
     }
 }

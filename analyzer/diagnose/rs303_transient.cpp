@@ -233,7 +233,7 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
     }
     if (static_cast<int>(finding.steps.size()) < kThresholds.fewestEvents)
         finding.whyNote = "a single slow step cannot be said to come back";
-    setMeanAtMost(analysis, mean, finding);
+    setMeanCost(analysis, mean, finding);
     if (finding.severity < PriceThresholds::kNoteShare) return;
     for (const facts::RankSummary& rank : analysis.ranks)
         if (!std::binary_search(finding.ranks.begin(), finding.ranks.end(), rank.rank))

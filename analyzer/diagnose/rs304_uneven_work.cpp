@@ -243,7 +243,7 @@ void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector
         finding.ranks = heavyRanks(analysis, imbalance);
         if (finding.ranks.empty()) continue;
         const std::vector<double> costs = costsOf(analysis, imbalance);
-        setAtMost(analysis, costs, finding);
+        setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, finding.ranks.front(), finding);
         if (finding.severity < PriceThresholds::kNoteShare) continue;
         for (size_t i : group)

@@ -162,11 +162,11 @@ void describeSlowness(const job::Analysis& analysis, const std::vector<job::Kern
         finding.whyInconclusive = fmt::format(
             "its kernels are slower, but who arrives last is hidden by the clock bound of {:.1f} us between hosts",
             static_cast<double>(analysis.facts.clock.boundNs) / 1e3);
-    setAtMost(analysis, cost.extraNs, finding);
+    setCost(analysis, cost.extraNs, finding);
     setTypicalStep(analysis, cost.extraNs, group.ranks.front(), finding);
     const double perStep = 1.0 / static_cast<double>(analysis.steps.size());
     for (const auto& [peer, wait] : cost.waitByPeer)
-        if (wait * perStep > 0.25 * finding.atMostNs) finding.affectedRanks.push_back(peer);
+        if (wait * perStep > 0.25 * finding.costNs) finding.affectedRanks.push_back(peer);
     addEvidence(analysis, ratios, group, finding);
 }
 

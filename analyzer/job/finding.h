@@ -46,15 +46,15 @@ struct Finding {
 
     // What diagnose/price.h says of it.
     Verdict verdict = Verdict::found;
-    double severity = 0;  // share of the step that the repair saves, 0..1; at most, where it is not replayed
-    double atMostNs = 0;  // per step: what the cause was seen to take, and no repair saves more
+    double severity = 0;  // share of the step that the repair saves, 0..1; that it costs, where it is not replayed
+    double costNs = 0;    // per step: what the cause was seen to take
     std::optional<facts::Estimate> savingNs;  // per step, of the replayed job; none: it could not be played
     double meanStepNs = 0;        // of what hits some steps only: the mean step, which shares are then of; 0: they are
                                   // of the typical step
     std::vector<Change> changes;  // what the fix amounts to, where it can be played
 
-    /// What it is worth to look at, ns per step: the saving, or what it is at most.
-    double worthNs() const { return savingNs ? savingNs->expected : atMostNs; }
+    /// What it is worth to look at, ns per step: the saving, or where that is unknown the cost.
+    double worthNs() const { return savingNs ? savingNs->expected : costNs; }
 };
 
 /// What its saving is of the step that its shares are of; 0 without one.

@@ -145,9 +145,9 @@ bool judged(const Advice& advice, const std::string& area) {
 void setPrediction(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.savingKnown = finding.savingNs.has_value();
     r.meanStepNs = finding.meanStepNs;
-    r.savingNs = finding.savingNs.value_or(facts::Estimate{0, 0, finding.atMostNs});
+    r.savingNs = finding.savingNs.value_or(facts::Estimate{0, 0, finding.costNs});
     r.basis = r.savingKnown ? "the step played with it; " + context.predictor.name
-                            : "what the cause was seen to take: its repair cannot be played";
+                            : "what the cause was seen to take: its repair was not played";
     if (!r.savingKnown) return;
     for (const job::Change& change : finding.changes) r.change.edits.push_back(change.text());
 }

@@ -84,7 +84,7 @@ struct Recommendation {
     std::vector<std::string> evidence;
     std::string basis;         // where the prediction comes from
     facts::Estimate savingNs;  // per step, at equal tokens, on top of onTopOf
-    bool savingKnown = true;   // false: nothing but savingNs.high is, which it gains at most
+    bool savingKnown = true;   // false: savingNs.high alone is, what the cause was seen to take
     double meanStepNs = 0;     // what the saving is a share of where rare steps alone gain; 0: the typical step
     std::vector<int> onTopOf;  // numbers: with these made before it
     std::optional<facts::Estimate> alone;  // on the job as it was recorded

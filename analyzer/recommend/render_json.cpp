@@ -58,7 +58,7 @@ Json recommendationJson(const Recommendation& r) {
                  {"findings", r.findings}};
     json.update(settingsJson(r.settings));
     json["predicted_saving_ns"] = r.savingKnown ? Json(whole(r.savingNs.expected)) : Json(nullptr);
-    json["interval_ns"] = Json{whole(r.savingNs.low), whole(r.savingNs.high)};
+    json["interval_ns"] = r.savingKnown ? Json{whole(r.savingNs.low), whole(r.savingNs.high)} : Json(nullptr);
     json["on_top_of"] = r.onTopOf;
     json["alone"] = r.alone ? gainJson(*r.alone) : Json(nullptr);
     if (r.alternativeTo > 0) json["alternative_to"] = r.alternativeTo;

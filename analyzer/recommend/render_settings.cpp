@@ -34,6 +34,9 @@ std::string gainText(const facts::Estimate& gain) {
 
 /// A file is taken by itself: so what it gains without the others is told first.
 std::string gain(const Recommendation& r) {
+    if (!r.savingKnown)
+        return fmt::format("# {}: unknown; the cause was seen to take {} of a step\n", oneLine(r.title),
+                           text::durationText(r.savingNs.high));
     if (r.onTopOf.empty() || !r.alone) return fmt::format("# {}: {}\n", oneLine(r.title), gainText(r.savingNs));
     return fmt::format("# {}: by itself {}; on top of {} {}\n", oneLine(r.title), gainText(*r.alone),
                        fmt::join(r.onTopOf, ", "), gainText(r.savingNs));

@@ -66,7 +66,7 @@ std::vector<int> repairsOf(const Advice& advice) {
 std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
     if (r.meanStepNs > 0) stepNs = r.meanStepNs;
     if (!r.savingKnown)
-        return {fmt::format("at most {} ({})", text::durationText(r.savingNs.high),
+        return {fmt::format("unknown; the cause was seen to take {} ({})", text::durationText(r.savingNs.high),
                             text::percentText(stepNs > 0 ? r.savingNs.high / stepNs : 0))};
     const facts::Estimate& gain = r.savingNs;
     if (r.onTopOf.empty()) return {intervalText(gain, stepNs)};

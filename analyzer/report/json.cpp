@@ -47,9 +47,9 @@ Json findingJson(const Report& report, const job::Finding& f) {
     json["evidence"] = evidenceJson(f.evidence);
     json["fix"] = f.fix;
     json["saving_ns_per_step"] = f.savingNs ? Json(whole(f.savingNs->expected)) : Json(nullptr);
-    json["saving_interval_ns"] =
-        f.savingNs ? Json{whole(f.savingNs->low), whole(f.savingNs->high)} : Json{0, whole(f.atMostNs)};
-    json["saving_source"] = f.savingNs ? "replay" : "at_most";
+    json["saving_interval_ns"] = f.savingNs ? Json{whole(f.savingNs->low), whole(f.savingNs->high)} : Json(nullptr);
+    json["saving_source"] = f.savingNs ? Json("replay") : Json(nullptr);
+    json["cost_ns_per_step"] = whole(f.costNs);
     json["changes"] = Json::array();
     for (const job::Change& change : f.changes) json["changes"].push_back(change.text());
     json["confidence"] = nullptr;  // how often it is right on jobs nobody tuned it for has not been measured

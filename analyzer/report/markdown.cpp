@@ -36,9 +36,13 @@ std::string findingBlock(const Report& r, const job::Finding& f) {
     for (const std::string& fact : f.evidence.facts) out += "- " + words(fact) + "\n";
     out += "\nFix:\n\n";
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
-    out += fmt::format("\nPredicted saving: {}{} per step ({}){}.\n", f.savingNs ? "" : "at most ",
-                       text::durationText(f.worthNs()), text::percentText(job::savingShare(f, r.run.stepNs)),
-                       f.savingNs ? ", replayed" : "");
+    const std::string share = text::percentText(job::savingShare(f, r.run.stepNs));
+    if (f.savingNs)
+        out += fmt::format("\nPredicted saving: {} per step ({}), replayed.\n",
+                           text::durationText(f.savingNs->expected), share);
+    else
+        out += fmt::format("\nPredicted saving: unknown; it was seen to take {} of a step ({}).\n",
+                           text::durationText(f.costNs), share);
     return out;
 }
 

@@ -92,8 +92,8 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
                            share, text::durationText(f.savingNs->low), text::durationText(f.savingNs->high));
         out += fmt::format("  what if rankscope whatif {}{}\n", name, job::asOptions(f.changes));
     } else {
-        out += fmt::format("  saves   at most {} per step ({}): its repair could not be replayed\n",
-                           text::durationText(f.atMostNs), share);
+        out += fmt::format("  saves   unknown: it was seen to take {} of a step ({})\n", text::durationText(f.costNs),
+                           share);
     }
 }
 

@@ -398,7 +398,7 @@ CREATE TABLE finding (
   diagnosis TEXT NOT NULL,         -- RS101…
   title TEXT NOT NULL,
   verdict TEXT NOT NULL,           -- found | inconclusive | note
-  severity REAL NOT NULL,          -- share of the step that its repair saves, 0..1; at most, where that is unknown
+  severity REAL NOT NULL,          -- share of the step that its repair saves, 0..1; that it takes, where that is unknown
   saving_ns_per_step INTEGER,      -- NULL where the repair could not be replayed
   start_ns INTEGER,                -- window in which the evidence is best seen
   end_ns INTEGER,

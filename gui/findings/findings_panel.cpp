@@ -54,7 +54,7 @@ QString costText(const FindingInfo& finding) {
 
 QString savingText(const FindingInfo& finding) {
     return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step"
-                            : "at most " + percent(finding.severity) + " of the step";
+                            : "unknown: it was seen to take " + percent(finding.severity) + " of the step";
 }
 
 QString listOf(const std::vector<std::string>& texts) {

@@ -30,8 +30,8 @@ std::string costLine(const Report& report, const job::Finding& finding) {
                            text::durationText(finding.savingNs->expected), share,
                            text::durationText(finding.savingNs->low), text::durationText(finding.savingNs->high));
     else
-        out += fmt::format("; the repair saves at most <b>{}</b> per step ({})", text::durationText(finding.atMostNs),
-                           share);
+        out += fmt::format("; it was seen to take <b>{}</b> per step ({}), and what the repair saves is unknown",
+                           text::durationText(finding.costNs), share);
     return out + "</p>\n";
 }
 

@@ -10,12 +10,12 @@
 namespace rankscope::diagnose {
 namespace {
 
-job::Finding found(const std::string& id, std::vector<int> ranks, double atMostNs) {
+job::Finding found(const std::string& id, std::vector<int> ranks, double costNs) {
     job::Finding finding;
     finding.id = id;
     finding.ranks = std::move(ranks);
     finding.severity = 0.1;
-    finding.atMostNs = atMostNs;
+    finding.costNs = costNs;
     return finding;
 }
 
@@ -63,14 +63,14 @@ TEST(Price, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
     EXPECT_EQ(findings[1].savingNs->expected, 50);
 }
 
-TEST(Price, WhatCannotBeReplayedKeepsWhatItCostsAtMost) {
+TEST(Price, WhatCannotBeReplayedSavesNobodyKnowsWhat) {
     const job::Analysis analysis = test::SmallJob().analysis();
     std::vector<job::Finding> findings{found("RS203", {0, 1}, 12), found("RS402", {0}, 7), found("RS303", {1}, 5)};
     findings[2].verdict = job::Verdict::inconclusive;
     EXPECT_FALSE(priceFindings(analysis, findings));
     for (const job::Finding& finding : findings) EXPECT_FALSE(finding.savingNs);
-    EXPECT_EQ(findings[0].atMostNs, 12);
-    EXPECT_EQ(findings[1].atMostNs, 7);
+    EXPECT_EQ(findings[0].costNs, 12);
+    EXPECT_EQ(findings[1].costNs, 7);
     EXPECT_TRUE(findings[2].changes.empty());
 }
 
@@ -115,7 +115,7 @@ TEST(Price, ABadReplayPricesNothing) {
     analysis.replay.measuredStepNs = 201 * 1.05;
     std::vector<job::Finding> findings{found("RS301", {1}, 33)};
     EXPECT_FALSE(priceFindings(analysis, findings));
-    EXPECT_EQ(findings[0].atMostNs, 33);
+    EXPECT_EQ(findings[0].costNs, 33);
     EXPECT_FALSE(findings[0].savingNs);
     EXPECT_FALSE(transferEfficiency(analysis));
     analysis.replay.unavailable = "calls of the host are not recorded";
