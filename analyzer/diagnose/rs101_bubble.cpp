@@ -174,7 +174,7 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
     std::vector<double> costs;
     const int enough = tooFew ? enoughMicroBatches(*times.shape) : 0;
     if (tooFew) {
-        for (double share : bubble.remaining) costs.push_back(std::max(0.0, share) * analysis.stepNs);
+        for (double left : bubble.remaining) costs.push_back(std::max(0.0, left) * analysis.stepNs);
         sayTooFew(times, finding, enough);
         if (moreThanTheSchedule)
             finding.cause += fmt::format("; {} of the step are more than schedule and stage balance explain",
