@@ -16,9 +16,9 @@ namespace {
 
 using text::valueAt;
 
-// Is a share of the way from the middle rank to the one that grew most: those beyond it are where it happens.
+// A share of the way from the middle rank to the one that grew most: those beyond it are where it happens.
 constexpr double kStandsOut = 0.5;
-// Is a share of the largest growth: when the middle rank has more than the rest of it, everyone grew.
+// A share of the largest growth: when the middle rank has more than the rest of it, everyone grew.
 constexpr double kNotEveryone = 0.35;
 constexpr size_t kMostDetails = 3;
 constexpr double kResidue = 1e-9;  // of all that is added up: what the rounding of sums leaves

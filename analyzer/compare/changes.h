@@ -48,7 +48,7 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
 inline constexpr double kOtherCost = 0.25;       // share of the larger cost: by less than that a finding is the same
 inline constexpr double kOtherStepShare = 0.01;  // of the step: the same
 
-/// Is one number of one run.
+/// One number of one run.
 struct MetricValue {
     std::string name;
     const char* unit = "ns";

@@ -19,7 +19,7 @@ namespace rankscope::compare {
 inline constexpr double kConfidence = 0.95;   // of every interval and every claim
 inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
 
-/// Is one run as it went into the comparison.
+/// One run as it went into the comparison.
 struct ComparedRun {
     std::string name;
     std::string label;            // what it was saved under in a baseline: a commit, say; empty: none
@@ -109,7 +109,7 @@ struct BreakdownSide {
            idleNs = 0;
 };
 
-/// Is one rank of both sides, known by its place in the layout.
+/// One rank of both sides, known by its place in the layout.
 struct BreakdownChange {
     std::string role;  // "pp 1, dp 0"
     int rank = 0;      // of the new side where it has it

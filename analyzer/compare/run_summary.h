@@ -22,7 +22,7 @@ struct KernelWork {
     double blocks = 0;  // thread blocks: how much work they are, whatever they take; 0 unknown
 };
 
-/// Is one rank, known by its place in the layout instead of its number.
+/// One rank, known by its place in the layout instead of its number.
 struct RoleSummary {
     std::string role;  // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
     int rank = 0;

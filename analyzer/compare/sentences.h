@@ -24,7 +24,7 @@ std::string noiseSentence(const StepTimeChange& step);
 /// The verdict with its numbers, in one sentence: StepTimeChange::reason.
 std::string verdictSentence(const StepTimeChange& step);
 
-/// Is the heading over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
+/// The heading over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
 std::string causesHeading(const Comparison& comparison);
 
 /// Says what to know besides the verdict; a sentence each.

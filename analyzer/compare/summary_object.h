@@ -13,7 +13,7 @@ namespace rankscope::compare {
 
 inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
-/// Is one object of a summary file. Reads its members and names what is wrong with them: every function throws
+/// One object of a summary file. Reads its members and names what is wrong with them: every function throws
 /// SummaryError with the file, the member's place and a hint. It refers to the parsed text and to the file's name.
 class SummaryObject {
   public:

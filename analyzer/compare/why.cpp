@@ -106,7 +106,7 @@ struct Messages {
     bool isAmount() const { return excessNs <= kIsWhy * (after.transferNs - before.transferNs); }
 };
 
-/// Is a part of the change, and what changed in the job that bears on it.
+/// A part of the change, and what changed in the job that bears on it.
 struct Case {
     const Sides& sides;
     AttributionRow row;  // its ns is what is asked about

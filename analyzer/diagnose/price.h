@@ -44,8 +44,8 @@ struct Ceiling {
 
 /// Plays each certain finding's repair, deepest cause first and on top of those before it, so that no time is counted
 /// twice. What saves less than kFloorShare of the step becomes a note, and what was a note for its cost alone a finding
-/// when it saves more. Where nothing can be played, or the replay is further off than kLargestError, a finding keeps
-/// what it costs. Sorts them by what they are worth.
+/// when it saves more. Causes that hide each other are judged by what they save together. Where nothing can be played,
+/// or the replay is further off than kLargestError, a finding keeps what it costs. Sorts them by what they are worth.
 std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings);
 
 /// By analysed step, ns: what changes save by themselves, 0 and more. Nothing where the trace cannot be replayed well

@@ -46,8 +46,10 @@ struct Finding {
 
     // What diagnose/price.h says of it.
     Verdict verdict = Verdict::found;
-    double severity = 0;  // share of the step that the repair saves, 0..1; that it costs, where it is not replayed
-    double costNs = 0;    // per step: what the cause was seen to take
+    // Share of the step, 0..1, that the repair saves, with those of causes that share its gain; that it costs, where it
+    // is not played.
+    double severity = 0;
+    double costNs = 0;                        // per step: what the cause was seen to take
     std::optional<facts::Estimate> savingNs;  // per step, of the replayed job; none: it could not be played
     double meanStepNs = 0;        // of what hits some steps only: the mean step, which shares are then of; 0: they are
                                   // of the typical step

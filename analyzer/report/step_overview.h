@@ -26,7 +26,7 @@ inline constexpr char kTransfer = 't';    // exposed communication: moving data
 inline constexpr char kWait = 'w';        // exposed communication: waiting for other ranks
 }  // namespace overview
 
-/// Is one rank's step; a letter a column.
+/// One rank's step; a letter a column.
 struct OverviewLane {
     int rank = 0;
     std::string device;

@@ -26,7 +26,7 @@ using nlohmann::json;
 constexpr const char* kDescription = "run.json";
 constexpr const char* kMembers = ".members";  // one line per wrapper; its flock is the run directory's lock
 
-// Is one wrapper's line in the members file.
+// One wrapper's line in the members file.
 struct Member {
     std::string slot, host;
     pid_t pid = 0;

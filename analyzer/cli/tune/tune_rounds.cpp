@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 // A run that takes three times the default's is no candidate any more; half a minute more for a machine that is busy.
 constexpr double kLimitFactor = 3, kLimitExtraS = 30;
-// Is the share of the default's steps that a run needs; one with fewer did not do the job's work.
+// The share of the default's steps that a run needs; one with fewer did not do the job's work.
 constexpr double kEnoughSteps = 0.8;
 constexpr int kMinSteps = 2;
 
