@@ -83,7 +83,9 @@ std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, c
             diagnosis->detect(analysis, claims, findings);
     // What costs little and rests on a step or two is not even worth a note.
     if (static_cast<int>(analysis.steps.size()) < PriceThresholds::kFewestSteps)
-        std::erase_if(findings, [](const job::Finding& finding) { return finding.verdict == job::Verdict::note; });
+        std::erase_if(findings, [](const job::Finding& finding) {
+            return finding.verdict == job::Verdict::note && finding.severity < PriceThresholds::kFloorShare;
+        });
     for (job::Finding& finding : findings) {
         const auto diagnosis = std::ranges::find_if(table, [&](const Diagnosis* one) { return finding.id == one->id; });
         if (diagnosis != table.end()) finding.title = (*diagnosis)->title;

@@ -90,16 +90,6 @@ double PipelineStep::bubbleShare() const {
     return stages.empty() ? 0 : share / static_cast<double>(stages.size());
 }
 
-facts::PipelineModel PipelineTimes::model(const PipelineStep& step) const {
-    facts::PipelineModel model;
-    model.schedule = shape->schedule;
-    model.microBatches = std::max(1, shape->microBatches);
-    model.virtualStages = shape->virtualStages;
-    model.transferNs = transferNs;
-    for (const StageTimes& stage : step.stages) model.stageNs.push_back(stage.workNs / model.microBatches);
-    return model;
-}
-
 std::vector<int> PipelineTimes::allRanks() const {
     std::vector<int> all;
     for (const std::vector<int>& stage : ranks) all.insert(all.end(), stage.begin(), stage.end());

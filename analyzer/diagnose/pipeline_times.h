@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "analyzer/facts/pipeline_model.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::diagnose {
@@ -38,8 +37,6 @@ struct PipelineTimes {
     double transferNs = 0;                // median of one message
 
     bool empty() const { return steps.empty(); }
-    /// One step with the stage times given by `workOf`, medians over the steps as a rule.
-    facts::PipelineModel model(const PipelineStep& step) const;
     std::vector<int> allRanks() const;
 };
 

@@ -20,10 +20,20 @@ double meanOf(const std::vector<double>& values) {
     return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+/// Share of the step from which it is a finding.
+double floorOf(const job::Finding& finding) {
+    return std::max(PriceThresholds::kFloorShare, finding.leastShare);
+}
+
+/// The same, ns of the step that its shares are of.
+double floorNs(const job::Finding& finding, double typicalStepNs) {
+    return floorOf(finding) * (finding.meanStepNs > 0 ? finding.meanStepNs : typicalStepNs);
+}
+
 /// By what it costs or saves, and by what its detector knows against it.
 void setVerdict(job::Finding& finding) {
     finding.verdict = job::Verdict::found;
-    if (finding.severity < PriceThresholds::kFloorShare || !finding.whyNote.empty()) {
+    if (finding.severity < floorOf(finding) || !finding.whyNote.empty()) {
         finding.verdict = job::Verdict::note;
         return;
     }
@@ -44,14 +54,17 @@ std::vector<job::Finding*> certain(const job::Analysis& analysis, std::vector<jo
     return ordered;
 }
 
-/// False: the detector saw something that the graph does not hold.
-bool changeAll(edits::ChangedJob& job, const std::vector<job::Change>& changes, const job::Analysis& analysis) {
+/// The job with these changes too; nothing where one cannot be made, `why` then tells: the detector saw something that
+/// the graph does not hold.
+std::optional<edits::ChangedJob> changed(edits::ChangedJob job, const std::vector<job::Change>& changes,
+                                         const job::Analysis& analysis, std::string* why = nullptr) {
     try {
         for (const job::Change& change : changes) edits::change(job, *edits::makeEdit(change), analysis);
-    } catch (const edits::EditError&) {
-        return false;
+    } catch (const edits::EditError& error) {
+        if (why != nullptr) *why = error.what();
+        return std::nullopt;
     }
-    return true;
+    return job;
 }
 
 bool canPlay(const replay::ReplayModel& replay) {
@@ -66,13 +79,15 @@ struct Repair {
     double togetherNs = 0;   // what it gains with those that it shares with, which its verdict goes by; 0: with none
 };
 
-/// Steps of the job with all repairs but the one `left` out.
-std::vector<double> stepsWith(const job::Analysis& analysis, const std::vector<Repair>& repairs,
-                              const job::Finding* left = nullptr) {
-    edits::ChangedJob job = edits::unchangedJob(analysis);
+/// Steps of the job with all repairs but the one `left` out; nothing where one of them needs it.
+std::optional<std::vector<double>> stepsWith(const job::Analysis& analysis, const std::vector<Repair>& repairs,
+                                             const job::Finding* left = nullptr) {
+    std::vector<job::Change> changes;
     for (const Repair& repair : repairs)
-        if (repair.finding != left) changeAll(job, repair.finding->changes, analysis);
-    return job.stepsNs;
+        if (repair.finding != left)
+            changes.insert(changes.end(), repair.finding->changes.begin(), repair.finding->changes.end());
+    const std::optional<edits::ChangedJob> job = changed(edits::unchangedJob(analysis), changes, analysis);
+    return job ? std::optional(job->stepsNs) : std::nullopt;
 }
 
 /// The interval, too: what the trace leaves open of the changes is played.
@@ -127,9 +142,9 @@ void setSaving(const Repair& repair, double stepNs) {
 void tellAlone(const job::Analysis& analysis, const std::vector<double>& unchanged,
                const std::vector<Repair>& repairs) {
     for (const Repair& repair : repairs) {
-        edits::ChangedJob job = edits::unchangedJob(analysis);
-        if (!changeAll(job, repair.finding->changes, analysis)) continue;
-        const double alone = edits::typicalSaving(unchanged, job.stepsNs).expected, together = repair.gained.expected;
+        const auto job = changed(edits::unchangedJob(analysis), repair.finding->changes, analysis);
+        if (!job) continue;
+        const double alone = edits::typicalSaving(unchanged, job->stepsNs).expected, together = repair.gained.expected;
         if (std::abs(alone - together) <= PriceThresholds::kSameCost * std::max(alone, together)) continue;
         repair.finding->evidence.facts.push_back(fmt::format(
             "by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and "
@@ -147,8 +162,8 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
         if (!repair.small) continue;
         const bool others =
             std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
-        if (others && edits::typicalSaving(stepsWith(analysis, repairs, repair.finding), all).expected >=
-                          PriceThresholds::kFloorShare * stepNs)
+        const auto without = others ? stepsWith(analysis, repairs, repair.finding) : std::nullopt;
+        if (without && edits::typicalSaving(*without, all).expected >= floorNs(*repair.finding, stepNs))
             shareWithPartner(repair, repairs);
         demoted = demoted || repair.small;
     }
@@ -156,7 +171,7 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
     if (repairs.empty()) return std::nullopt;
     if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
-    const std::vector<double> repaired = demoted ? stepsWith(analysis, repairs) : all;
+    const std::vector<double> repaired = demoted ? stepsWith(analysis, repairs).value_or(all) : all;
     Ceiling ceiling;
     ceiling.findings = repairs.size();
     ceiling.savingNs = edits::typicalSaving(unchanged, repaired);
@@ -175,19 +190,19 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
     std::vector<Repair> repairs;
     for (job::Finding* finding : certain(analysis, findings)) {
         if (finding->changes.empty()) continue;
-        edits::ChangedJob next = job ? *job : edits::unchangedJob(analysis);
-        if (!changeAll(next, finding->changes, analysis)) {
+        std::optional<edits::ChangedJob> next =
+            changed(job ? *job : edits::unchangedJob(analysis), finding->changes, analysis, &finding->whyNotPlayed);
+        if (!next) {
             finding->changes.clear();
             continue;
         }
-        facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
-        const bool small =
-            gained.expected < PriceThresholds::kFloorShare * (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
+        facts::Estimate gained = edits::typicalSaving(before.expected, next->stepsNs);
+        const bool small = gained.expected < floorNs(*finding, stepNs);
         if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
             setSaving({finding, gained, true}, stepNs);
             continue;
         }
-        job = std::move(next);
+        job = std::move(*next);
         changes.insert(changes.end(), finding->changes.begin(), finding->changes.end());
         edits::StepSides after = sidesWith(analysis, changes, *job, unchanged);
         gained = edits::gainOf(before, after).savingNs;
@@ -196,6 +211,16 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
     }
     job.reset();
     return judge(analysis, unchanged, before.expected, stepNs, repairs);
+}
+
+/// Of a finding or note that has no saving, in a few words.
+std::string whyNotPlayed(const job::Analysis& analysis, const job::Finding& finding) {
+    if (!analysis.replay.available()) return "the job cannot be replayed";
+    if (!canPlay(analysis.replay))
+        return fmt::format("the unchanged replay is off by {}", text::percentText(analysis.replay.error()));
+    if (!finding.changes.empty() || finding.verdict == job::Verdict::inconclusive || !finding.whyNote.empty())
+        return "only what is certain is played";
+    return "no change that can be played repairs it";
 }
 
 }  // namespace
@@ -237,6 +262,8 @@ std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<
                 finding->changes = diagnosis->repair(analysis, *finding);
     const std::optional<Ceiling> ceiling =
         canPlay(analysis.replay) ? playRepairs(analysis, findings) : std::optional<Ceiling>();
+    for (job::Finding& finding : findings)
+        if (!finding.savingNs && finding.whyNotPlayed.empty()) finding.whyNotPlayed = whyNotPlayed(analysis, finding);
     std::stable_sort(findings.begin(), findings.end(),
                      [](const job::Finding& a, const job::Finding& b) { return a.worthNs() > b.worthNs(); });
     return ceiling;
@@ -246,13 +273,14 @@ std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis,
                                                 const std::vector<job::Change>& changes) {
     const replay::ReplayModel& replay = analysis.replay;
     if (!canPlay(replay) || replay.steps.empty() || changes.empty()) return std::nullopt;
-    edits::ChangedJob job = edits::unchangedJob(analysis);
-    const std::vector<double> before = job.stepsNs;
-    if (!changeAll(job, changes, analysis)) return std::nullopt;
+    const edits::ChangedJob unchanged = edits::unchangedJob(analysis);
+    const std::vector<double>& before = unchanged.stepsNs;
+    const std::optional<edits::ChangedJob> job = changed(unchanged, changes, analysis);
+    if (!job) return std::nullopt;
     std::map<int, double> saved;
     std::vector<double> all;
-    for (size_t s = 0; s < std::min({replay.steps.size(), before.size(), job.stepsNs.size()}); ++s) {
-        all.push_back(std::max(0.0, before[s] - job.stepsNs[s]));
+    for (size_t s = 0; s < std::min({replay.steps.size(), before.size(), job->stepsNs.size()}); ++s) {
+        all.push_back(std::max(0.0, before[s] - job->stepsNs[s]));
         saved[replay.steps[s]] = all.back();
     }
     const double typical = facts::median(std::move(all));

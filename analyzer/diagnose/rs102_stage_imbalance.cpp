@@ -82,17 +82,18 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
     // wait for uneven work (experts), and it is.
     const bool someSlow = std::any_of(slowness.begin(), slowness.end(), [](double s) { return s > 1; });
     std::vector<std::vector<double>> works(stages);
-    std::vector<double> costs, measured;
+    std::vector<double> costs;
+    const double batches = std::max(1, times.shape->microBatches);
     for (const PipelineStep& step : times.steps) {
-        facts::PipelineModel model = times.model(step);
+        double sum = 0, most = 0;
         for (size_t s = 0; s < stages; ++s) {
-            if (someSlow) model.stageNs[s] -= step.stages[s].insideWaitNs / model.microBatches;
-            model.stageNs[s] = std::max(0.0, model.stageNs[s]) / slowness[s];
-            works[s].push_back(model.stageNs[s]);
+            const StageTimes& stage = step.stages[s];
+            const double workNs = std::max(0.0, stage.workNs - (someSlow ? stage.insideWaitNs : 0)) / slowness[s];
+            works[s].push_back(workNs / batches);
+            sum += workNs;
+            most = std::max(most, workNs);
         }
-        const double mean =
-            std::accumulate(model.stageNs.begin(), model.stageNs.end(), 0.0) / static_cast<double>(stages);
-        costs.push_back((*std::max_element(model.stageNs.begin(), model.stageNs.end()) - mean) * model.microBatches);
+        costs.push_back(most - sum / static_cast<double>(stages));
     }
     std::vector<double> work;
     for (std::vector<double>& perStep : works) work.push_back(facts::median(perStep));
@@ -115,7 +116,6 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
     std::sort(finding.affectedRanks.begin(), finding.affectedRanks.end());
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks[slowest].front(), finding);
-    const double batches = std::max(1, times.shape->microBatches);
     finding.cause = fmt::format("{} of {} computes {:.2f}x the mean stage and sets the beat: the others wait for it",
                                 stageList(heavy), stages, work[slowest] / mean);
     const double move = (work[slowest] - mean) * batches;

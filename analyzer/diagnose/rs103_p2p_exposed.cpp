@@ -73,9 +73,6 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
         explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
     std::vector<double> exposed, most, costs;  // by step: of the mean stage, of the rank that has most
     for (const PipelineStep& step : times.steps) {
-        const facts::PipelineModel model = times.model(step);
-        facts::PipelineModel instant = model;
-        instant.transferNs = 0;
         double sum = 0, largest = 0;
         for (const StageTimes& stage : step.stages) {
             sum += stage.exposedTransferNs;
@@ -83,25 +80,17 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
         }
         exposed.push_back(sum / static_cast<double>(step.stages.size()));
         most.push_back(largest);
-        // The schedule says what of it is on the critical path.
-        costs.push_back(std::min(model.makespanNs() - instant.makespanNs(), largest));
+        costs.push_back(std::max(0.0, exposed.back() - explained));
     }
     job::Finding finding;
     finding.id = "RS103";
-    // In the schedule all boundaries are alike and no message keeps a stage from computing: a replay knows better.
-    if (facts::median(most) >= PriceThresholds::kFloorShare * analysis.stepNs)
-        if (std::optional<std::vector<double>> replayed = savingsAlone(analysis, instantMessages(analysis, finding)))
-            costs = std::move(*replayed);
-    for (double& cost : costs) cost = std::max(0.0, cost - explained);
-    const double share = facts::median(costs) / analysis.stepNs;
-    if (share < PriceThresholds::kFloorShare || facts::median(exposed) <= 0) return;
+    if (facts::median(most) - explained < PriceThresholds::kFloorShare * analysis.stepNs) return;
     finding.ranks = times.allRanks();
     finding.affectedRanks = finding.ranks;
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
     const bool nodes = crossesNodes(analysis, times);
     const bool oneBoundary = nodes && times.ranks.size() == 2;
-    if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share))
-        finding.whyNote = "a pipeline has this much of it";
+    finding.leastShare = oneBoundary ? kThresholds.boundaryShare : kThresholds.share;
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     finding.cause = fmt::format(
@@ -116,9 +105,10 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     if (nodes)
         finding.fix.push_back(
             "keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");
-    finding.evidence.facts = {fmt::format(
-        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter",
-        text::percentText(facts::median(exposed) / analysis.stepNs), text::durationText(facts::median(costs)))};
+    finding.evidence.facts = {
+        fmt::format("exposed p2p transfer: {} of the step on the mean stage, {} on the rank that has most",
+                    text::percentText(facts::median(exposed) / analysis.stepNs),
+                    text::percentText(facts::median(most) / analysis.stepNs))};
     finding.evidence.numbers = {{"message_transfer_ns", times.transferNs},
                                 {"message_bytes", messages.bytes},
                                 {"exposed_transfer_ns_per_step", facts::median(exposed)}};

@@ -43,6 +43,7 @@ struct Finding {
     std::vector<std::string> fix;
     std::string whyInconclusive;  // a reason for which it is not certain, whatever it costs
     std::string whyNote;          // a reason for which it is no finding, whatever it costs
+    double leastShare = 0;        // of the step, from which it is a finding where that is more than for others
 
     // What diagnose/price.h says of it.
     Verdict verdict = Verdict::found;
@@ -50,7 +51,8 @@ struct Finding {
     // is not played.
     double severity = 0;
     double costNs = 0;                        // per step: what the cause was seen to take
-    std::optional<facts::Estimate> savingNs;  // per step, of the replayed job; none: it could not be played
+    std::optional<facts::Estimate> savingNs;  // per step, of the replayed job; none: it was not played
+    std::string whyNotPlayed;                 // in a few words; empty where it was
     double meanStepNs = 0;        // of what hits some steps only: the mean step, which shares are then of; 0: they are
                                   // of the typical step
     std::vector<Change> changes;  // what the fix amounts to, where it can be played

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "analyzer/report/renderers.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/json_text.h"
 
 namespace rankscope::report {
@@ -49,11 +50,15 @@ Json findingJson(const Report& report, const job::Finding& f) {
     json["saving_ns_per_step"] = f.savingNs ? Json(whole(f.savingNs->expected)) : Json(nullptr);
     json["saving_interval_ns"] = f.savingNs ? Json{whole(f.savingNs->low), whole(f.savingNs->high)} : Json(nullptr);
     json["saving_source"] = f.savingNs ? Json("replay") : Json(nullptr);
+    json["why_saving_unknown"] = f.savingNs ? Json(nullptr) : Json(f.whyNotPlayed);
     json["cost_ns_per_step"] = whole(f.costNs);
     json["changes"] = Json::array();
     for (const job::Change& change : f.changes) json["changes"].push_back(change.text());
     json["confidence"] = nullptr;  // how often it is right on jobs nobody tuned it for has not been measured
-    json["verdict"] = f.verdict == job::Verdict::inconclusive ? "inconclusive" : "found";
+    json["verdict"] = f.verdict == job::Verdict::inconclusive ? "inconclusive"
+                      : f.verdict == job::Verdict::note       ? "note"
+                                                              : "found";
+    json["why_note"] = f.verdict == job::Verdict::note ? Json(whyNoteText(f)) : Json(nullptr);
     json["why_inconclusive"] = f.verdict == job::Verdict::inconclusive ? Json(f.whyInconclusive) : Json(nullptr);
     return json;
 }

@@ -36,14 +36,7 @@ std::string findingBlock(const Report& r, const job::Finding& f) {
     for (const std::string& fact : f.evidence.facts) out += "- " + words(fact) + "\n";
     out += "\nFix:\n\n";
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
-    const std::string share = text::percentText(job::savingShare(f, r.run.stepNs));
-    if (f.savingNs)
-        out += fmt::format("\nPredicted saving: {} per step ({}), replayed.\n",
-                           text::durationText(f.savingNs->expected), share);
-    else
-        out += fmt::format("\nPredicted saving: unknown; it was seen to take {} of a step ({}).\n",
-                           text::durationText(f.costNs), share);
-    return out;
+    return out + "\nPredicted saving: " + words(savingText(r, f)) + ".\n";
 }
 
 }  // namespace
@@ -71,9 +64,7 @@ std::string renderMarkdown(const Report& r) {
     out += restText(r.findings.size(), kMostFindings, "findings");
     if (!r.notes.empty()) {
         out += "\n## Notes\n\n";
-        for (const job::Finding& note : first(r.notes, kMostFindings))
-            out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause),
-                               text::percentText(note.severity));
+        for (const job::Finding& note : first(r.notes, kMostFindings)) out += "- " + words(noteText(note)) + "\n";
         out += restText(r.notes.size(), kMostFindings, "notes");
     }
     if (!r.notJudged.empty()) {

@@ -106,4 +106,11 @@ size_t certainFindings(const Report& report);
 /// "2 findings. The first costs 32.6 % of every step: …", or that nothing was found, and of what that can be said.
 std::string verdictText(const Report& report);
 
+/// "4.2 ms per step (12.0 %; 3.9 ms to 4.5 ms), replayed"; or that it is unknown, why, and what the cause takes.
+std::string savingText(const Report& report, const job::Finding& finding);
+/// Why a note is no finding: "under 3 % of the step".
+std::string whyNoteText(const job::Finding& note);
+/// A note in one line, with the share of the step and whyNoteText().
+std::string noteText(const job::Finding& note);
+
 }  // namespace rankscope::report

@@ -86,15 +86,8 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
     }
     for (size_t i = 0; i < f.fix.size(); ++i)
         out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + text::plainText(f.fix[i]) + "\n";
-    const std::string share = text::percentText(job::savingShare(f, r.run.stepNs));
-    if (f.savingNs) {
-        out += fmt::format("  saves   {} per step ({}; {} to {}), replayed\n", text::durationText(f.savingNs->expected),
-                           share, text::durationText(f.savingNs->low), text::durationText(f.savingNs->high));
-        out += fmt::format("  what if rankscope whatif {}{}\n", name, job::asOptions(f.changes));
-    } else {
-        out += fmt::format("  saves   unknown: it was seen to take {} of a step ({})\n", text::durationText(f.costNs),
-                           share);
-    }
+    out += "  saves   " + text::plainText(savingText(r, f)) + "\n";
+    if (f.savingNs) out += fmt::format("  what if rankscope whatif {}{}\n", name, job::asOptions(f.changes));
 }
 
 void addNotJudged(const Report& r, const Painter& paint, std::string& out) {
@@ -203,10 +196,8 @@ std::string renderText(const Report& r, const TextStyle& style) {
     if (r.findings.size() > kMost)
         out += fmt::format("\n  and {} more findings: --format json lists them\n", r.findings.size() - kMost);
     if (!r.notes.empty()) {
-        out += "\n" + paint.bold("Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
-        for (const job::Finding& note : first(r.notes, kMost))
-            out += fmt::format("  {} {}: {} ({})\n", note.id, text::plainText(note.title), text::plainText(note.cause),
-                               text::percentText(note.severity));
+        out += "\n" + paint.bold("Notes") + ", not worth a repair by themselves\n";
+        for (const job::Finding& note : first(r.notes, kMost)) out += "  " + text::plainText(noteText(note)) + "\n";
         if (r.notes.size() > kMost)
             out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }

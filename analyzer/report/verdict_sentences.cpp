@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/price.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/units.h"
 
@@ -113,6 +114,26 @@ std::string nothingFoundText(const Report& report) {
 
 size_t certainFindings(const Report& report) {
     return static_cast<size_t>(std::ranges::count(report.findings, job::Verdict::found, &job::Finding::verdict));
+}
+
+std::string savingText(const Report& report, const job::Finding& finding) {
+    const std::string share = text::percentText(job::savingShare(finding, report.run.stepNs));
+    if (!finding.savingNs)
+        return fmt::format("unknown, since {}; the cause was seen to take {} per step ({})", finding.whyNotPlayed,
+                           text::durationText(finding.costNs), share);
+    return fmt::format("{} per step ({}; {} to {}), replayed", text::durationText(finding.savingNs->expected), share,
+                       text::durationText(finding.savingNs->low), text::durationText(finding.savingNs->high));
+}
+
+std::string whyNoteText(const job::Finding& note) {
+    if (!note.whyNote.empty()) return note.whyNote;
+    return fmt::format("under {} of the step",
+                       text::percentText(std::max(note.leastShare, diagnose::PriceThresholds::kFloorShare)));
+}
+
+std::string noteText(const job::Finding& note) {
+    return fmt::format("{} {}: {} ({}: {})", note.id, note.title, note.cause, text::percentText(note.severity),
+                       whyNoteText(note));
 }
 
 std::string verdictText(const Report& report) {

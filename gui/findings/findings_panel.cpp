@@ -54,7 +54,7 @@ QString costText(const FindingInfo& finding) {
 
 QString savingText(const FindingInfo& finding) {
     return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step"
-                            : "unknown: it was seen to take " + percent(finding.severity) + " of the step";
+                            : "unknown: the cause was seen to take " + percent(finding.severity) + " of the step";
 }
 
 QString listOf(const std::vector<std::string>& texts) {

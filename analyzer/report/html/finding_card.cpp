@@ -24,15 +24,7 @@ std::string whereText(const Report& report, const job::Finding& finding) {
 
 std::string costLine(const Report& report, const job::Finding& finding) {
     std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", text::percentText(finding.severity));
-    const std::string share = text::percentText(job::savingShare(finding, report.run.stepNs));
-    if (finding.savingNs)
-        out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), replayed",
-                           text::durationText(finding.savingNs->expected), share,
-                           text::durationText(finding.savingNs->low), text::durationText(finding.savingNs->high));
-    else
-        out += fmt::format("; it was seen to take <b>{}</b> per step ({}), and what the repair saves is unknown",
-                           text::durationText(finding.costNs), share);
-    return out + "</p>\n";
+    return out + "; predicted saving: " + text::markupText(savingText(report, finding)) + "</p>\n";
 }
 
 std::string copyable(const std::string& text) {

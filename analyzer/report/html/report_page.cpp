@@ -97,12 +97,9 @@ std::string overviewSection(const Report& r) {
 std::string notes(const Report& r, size_t all) {
     if (r.notes.empty()) return {};
     std::string out = "<ul>\n";
-    for (const job::Finding& note : r.notes)
-        out += fmt::format("<li><b>{} {}</b>: {} ({})</li>\n", text::markupText(note.id), text::markupText(note.title),
-                           text::markupText(note.cause), text::percentText(note.severity));
+    for (const job::Finding& note : r.notes) out += "<li>" + text::markupText(noteText(note)) + "</li>\n";
     if (all > r.notes.size()) out += fmt::format("<li>{} of {} notes are shown</li>\n", r.notes.size(), all);
-    return section("notes", "Notes", "Under 3 % of the step: listed, but not worth a repair by themselves.",
-                   out + "</ul>\n");
+    return section("notes", "Notes", "Listed, but not worth a repair by themselves.", out + "</ul>\n");
 }
 
 std::string notJudged(const Report& r) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "analyzer/facts/pipeline_model.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -132,6 +131,8 @@ TEST(StageImbalance, HoldsForInterleavedSchedules) {
     job.ranks = 4;
     job.virtualStages = 2;
     job.microBatches = 24;
+    job.messageBytes = 1e6;  // longer ones would be a finding of their own: interleaved stages send twice as many
+    job.wire.alphaNs = 5e3;
     job.heavy = {{3, 1.5}};
     EXPECT_EQ(test::foundIn(test::playPipeline(job).analyze()), "RS102[3]");
 }
@@ -148,7 +149,9 @@ TEST(ExposedP2p, LongMessagesAreFoundAndShortOnesAreNot) {
     quick.wire.alphaNs = 0;
     const report::Report without = test::playPipeline(quick).analyze();
     EXPECT_EQ(test::foundIn(without), "");
-    EXPECT_NEAR(report.findings[0].worthNs(), report.run.stepNs - without.run.stepNs, 0.05 * report.run.stepNs);
+    const double measured = report.run.stepNs - without.run.stepNs;
+    EXPECT_LE(report.findings[0].costNs, measured + 0.01 * report.run.stepNs);
+    EXPECT_GE(report.findings[0].costNs, 0.7 * measured);  // what neighbours wait for in turn is seen as waiting
 }
 
 TEST(ExposedP2p, JustUnderTheThresholdIsANote) {
@@ -174,24 +177,6 @@ TEST(ExposedP2p, TheOnlyBoundaryOfTwoNodesMayCostATenth) {
     EXPECT_EQ(report.notes[0].id, "RS103");
     job.messageBytes = 80e6;
     EXPECT_EQ(test::foundIn(test::playPipeline(job).analyze()), "RS103[0 1]");
-}
-
-TEST(PipelineModel, BalancedStagesWithoutTransfersTakeTheBeatsOfTheSchedule) {
-    // GPipe and 1F1B: (M + P - 1) beats; interleaved: (M + (P - 1) / V).
-    for (const char* schedule : {"gpipe", "1f1b"}) {
-        facts::PipelineModel model{schedule, 12, 1, {300, 300, 300, 300}, 0};
-        EXPECT_NEAR(model.makespanNs(), 15 * 300, 1e-6) << schedule;
-    }
-    facts::PipelineModel model{"interleaved", 12, 2, {300, 300, 300, 300}, 0};
-    EXPECT_NEAR(model.makespanNs(), (12 + 1.5) * 300, 1e-6);
-    model.microBatches = 6;  // no multiple of the stages
-    EXPECT_GE(model.makespanNs(), (6 + 1.5) * 300 - 1e-6);
-}
-
-TEST(PipelineModel, TheSlowestStageSetsTheBeat) {
-    facts::PipelineModel model{"1f1b", 100, 1, {300, 600, 300}, 0};
-    EXPECT_NEAR(model.makespanNs() / (100 * 600), 1, 0.02);
-    EXPECT_NEAR(model.balanced().makespanNs() / (102 * 400), 1, 1e-6);
 }
 
 }  // namespace
