@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"auto", "always", "never"}))
         ->type_name("WHEN");
     app.add_flag("-q,--quiet", quiet, "Errors and warnings only");
-    app.add_flag("-v,--verbose", verbose, "More details on stderr");
+    app.add_flag("-v,--verbose", verbose, "What was read, what is missing, how long it took; on stderr");
 
     addRunVerb(app, invocation);
     addCollectVerb(app, invocation);

@@ -35,8 +35,7 @@ struct Contents {
     int64_t losses = 0;
 };
 
-Contents contentsOf(const std::filesystem::path& database) {
-    store::TraceReader trace(database);
+Contents contentsOf(store::TraceReader& trace) {
     Contents contents;
     for (const auto& extent : trace.all<store::Extent>()) contents.events += extent.lastId - extent.firstId + 1;
     for (const auto& rank : trace.all<store::Rank>())
@@ -148,7 +147,8 @@ Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHo
     if (!links.empty()) tellLinks(input.directory, links);
     const auto live = liveRanks(input.captures);
     const auto result = collector::collect(input.directory, options);
-    const Contents contents = contentsOf(result.file);
+    store::TraceReader trace(result.file);
+    const Contents contents = contentsOf(trace);
     collected.summary = summarize(contents);
     if (!live.empty())
         collected.warning = warnOfLiveRanks(live);
@@ -163,13 +163,24 @@ void requireRecorded(const Collected& collected, const std::string& run) {
                         "`rankscope doctor` tells what this machine can record");
 }
 
+void tellContents(const fs::path& database, const Console& console) {
+    if (!console.isVerbose()) return;
+    store::TraceReader trace(database);
+    const int64_t steps = trace.database().integer("SELECT count(DISTINCT step) FROM step");
+    console.stage(fmt::format("read {}: {}, {}", database.string(), summarize(contentsOf(trace)),
+                              text::countedText(steps, "step")));
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        console.note(fmt::format("  {}: {}", store::toText(loss.severity), loss.message));
+}
+
 void collectOnDemand(const RunInput& input, const Console& console) {
-    if (!needsCollecting(input)) return;
+    if (!needsCollecting(input)) return tellContents(input.database, console);
     if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
     const Collected collected = collectRun(input);
     requireRecorded(collected, input.directory.string());
     console.note(fmt::format("collected the captures first: {}", collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
+    tellContents(input.database, console);
 }
 
 }  // namespace rankscope::cli

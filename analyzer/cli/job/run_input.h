@@ -38,7 +38,11 @@ Collected collectRun(const RunInput& input, const std::vector<std::filesystem::p
 // Throws VerbError (exit code 3) where nothing was recorded into `run`.
 void requireRecorded(const Collected& collected, const std::string& run);
 
-// Collects when the database is missing or older than the captures; says so on stderr.
+// With -v: says what a trace holds, and each thing that it lacks.
+void tellContents(const std::filesystem::path& database, const Console& console);
+
+// Collects when the database is missing or older than the captures; says so on stderr, and with -v what the trace
+// holds.
 void collectOnDemand(const RunInput& input, const Console& console);
 
 }  // namespace rankscope::cli

@@ -76,6 +76,7 @@ std::vector<compare::RunSummary> readSummaries(const std::vector<std::string>& n
         const RunInput input = findRun(name);
         collectOnDemand(input, console);
         runs.push_back(compare::summarizeTrace(input.database, workers));
+        console.stage(fmt::format("summarised {}", name));
         runs.back().toolVersion = RANKSCOPE_VERSION;
         if (runs.back().name.empty() || names.size() > 1) runs.back().name = name;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
@@ -10,6 +12,7 @@
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::cli {
 namespace {
@@ -42,6 +45,10 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     settings.workers = options.workers;
     settings.overview = options.format == "html";
     const report::Report report = report::analyze(input.database, settings);
+    const auto warmUp = std::ranges::count(report.steps, true, &report::StepRow::warmUp);
+    console.stage(fmt::format(
+        "analysed: {} without {} of warm-up, {}, {}", text::countedText(std::ssize(report.steps) - warmUp, "step"),
+        warmUp, text::countedText(report.findings.size(), "finding"), text::countedText(report.notes.size(), "note")));
     const bool toFile = !options.output.empty();
     std::string text = render(report, options, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';

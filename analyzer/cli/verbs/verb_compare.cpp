@@ -18,6 +18,7 @@
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 
@@ -193,6 +194,8 @@ int compare(const CompareVerbOptions& options, const Console& console) {
                         "rankscope compare --baseline DIR --new RUN");
     const compare::Comparison comparison =
         compare::compareRuns(readSummaries(baseOf(sides), options.workers, console), now, settings);
+    console.stage(fmt::format("compared {} with {}", text::countedText(comparison.base.runs.size(), "run"),
+                              text::countedText(comparison.now.runs.size(), "run")));
     for (const auto& [format, file] : files) text::writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
     const std::string text = renderComparison(comparison, options.format, !toFile && console.colorOnStdout());

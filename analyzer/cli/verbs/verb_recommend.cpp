@@ -14,7 +14,7 @@
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/text/output_file.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
@@ -109,6 +109,8 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
         settings.progress = [&](const recommend::AdviceProgress& progress) { line.show(progress); };
         return recommend::recommend(input.database, settings);
     }();
+    console.stage(fmt::format("judged: {}, {}", text::countedText(advice.recommendations.size(), "recommendation"),
+                              text::countedText(advice.alternatives.size(), "alternative")));
     const bool toFile = !options.output.empty();
     const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
     giveResult(text, options.output, console);

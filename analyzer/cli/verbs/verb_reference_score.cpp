@@ -67,6 +67,9 @@ void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options)
     if (verb.count("--seed") > 0 && options.score.suite == "core")
         throw VerbError(kExitUsage, "--seed is for the suites that draw their scenarios",
                         "rankscope reference score --suite full --seed 7");
+    if (options.score.again && verb.count("--links") > 0 && options.score.links != kAllLinks)
+        throw VerbError(kExitUsage, "--again keeps the links that the runs were recorded with: it takes no --links",
+                        "run them anew: leave --again out, or name another folder with --keep");
     if (isCompare && options.format == "md")
         throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
 }
