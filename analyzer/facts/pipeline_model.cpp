@@ -5,6 +5,8 @@
 #include <deque>
 #include <numeric>
 
+#include "analyzer/facts/statistics.h"
+
 namespace rankscope::facts {
 namespace {
 
@@ -122,9 +124,7 @@ double PipelineModel::makespanNs() const {
 
 PipelineModel PipelineModel::balanced() const {
     PipelineModel model = *this;
-    const double mean =
-        std::accumulate(stageNs.begin(), stageNs.end(), 0.0) / static_cast<double>(std::max<size_t>(1, stageNs.size()));
-    std::fill(model.stageNs.begin(), model.stageNs.end(), mean);
+    model.stageNs.assign(stageNs.size(), mean(stageNs));
     return model;
 }
 
