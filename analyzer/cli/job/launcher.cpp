@@ -11,6 +11,8 @@
 #include <set>
 #include <string_view>
 
+#include "analyzer/text/lists.h"
+
 namespace rankscope::cli {
 namespace {
 
@@ -56,7 +58,7 @@ std::string option(const std::vector<std::string>& command, std::initializer_lis
         const size_t equals = std::min(word.find('='), word.size());
         std::string name = word.substr(2, equals - 2);
         std::ranges::replace(name, '_', '-');
-        if (std::ranges::find(names, name) == names.end()) continue;
+        if (!text::contains(names, name)) continue;
         if (equals < word.size()) return word.substr(equals + 1);
         if (i + 1 < command.size()) return command[i + 1];
     }

@@ -19,6 +19,9 @@
 #include "collector/store/reader.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 bool hasCaptureFiles(const std::filesystem::path& folder) {
@@ -89,9 +92,18 @@ std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
     }
 }
 
-}  // namespace
+// True when the database is missing or some capture file is newer than it.
+bool needsCollecting(const RunInput& input) {
+    std::error_code ignored;
+    if (!fs::exists(input.database, ignored)) return true;
+    if (input.captures.empty()) return false;
+    const auto collected = fs::last_write_time(input.database, ignored);
+    for (const auto& entry : fs::directory_iterator(input.captures, ignored))
+        if (entry.last_write_time(ignored) > collected) return true;
+    return false;
+}
 
-namespace fs = std::filesystem;
+}  // namespace
 
 RunInput findRun(const std::string& name) {
     const fs::path path = name;
@@ -121,16 +133,6 @@ RunInput findRun(const std::string& name) {
     if (input.captures.empty() && !fs::exists(input.database, ignored))
         throw VerbError(kExitInput, fmt::format("{} is not a run: it has neither trace.db nor a capture folder", name));
     return input;
-}
-
-bool needsCollecting(const RunInput& input) {
-    std::error_code ignored;
-    if (!fs::exists(input.database, ignored)) return true;
-    if (input.captures.empty()) return false;
-    const auto collected = fs::last_write_time(input.database, ignored);
-    for (const auto& entry : fs::directory_iterator(input.captures, ignored))
-        if (entry.last_write_time(ignored) > collected) return true;
-    return false;
 }
 
 Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHosts, const std::string& links) {

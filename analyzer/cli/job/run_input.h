@@ -19,9 +19,6 @@ struct RunInput {
 // Throws VerbError (exit code 3) when there is no such run.
 RunInput findRun(const std::string& name);
 
-// Is true when the database is missing or some capture file is newer than it.
-bool needsCollecting(const RunInput& input);
-
 // Tells what came of collecting, as far as a verb speaks of it.
 struct Collected {
     bool recordedNothing = false;  // no process left a capture file; there is no database then

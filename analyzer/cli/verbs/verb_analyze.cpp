@@ -30,15 +30,12 @@ std::string render(const report::Report& report, const AnalyzeVerbOptions& optio
     if (format == "json") return report::renderJson(report);
     if (format == "md") return report::renderMarkdown(report);
     if (format == "html") return report::renderHtml(report);
-    report::TextStyle style;
-    style.colour = color;
-    style.runName = options.run;
-    return report::renderText(report, style);
+    return report::renderText(report, {.colour = color, .runName = options.run});
 }
 
 int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
-    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    checkOutput(options.output, {options.run});
     report::AnalyzeOptions settings;
     settings.links = linkSources(options.links);
     collectOnDemand(input, console);

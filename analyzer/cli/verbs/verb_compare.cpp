@@ -145,8 +145,7 @@ std::pair<std::string, std::string> splitWrite(const std::string& text) {
     if (equal == std::string::npos || equal + 1 == text.size())
         throw VerbError(kExitUsage, fmt::format("--write {}: no FORMAT=FILE", text), "--write json=compare.json");
     const std::string format = text.substr(0, equal);
-    const auto& formats = comparisonFormats();
-    if (std::ranges::find(formats, format) == formats.end())
+    if (!text::contains(comparisonFormats(), format))
         throw VerbError(kExitUsage, fmt::format("--write {}: no format is called {}", text, format));
     return {format, text.substr(equal + 1)};
 }

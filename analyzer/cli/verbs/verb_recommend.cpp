@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
@@ -92,15 +93,14 @@ void keepFreedMemory() {
 
 int recommend(const RecommendVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
-    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    checkOutput(options.output, {options.run});
     recommend::RecommendOptions settings;
     settings.workers = options.workers;
     settings.shownName = options.run;
     settings.links = linkSources(options.links);
     for (const std::string& text : options.evidence) {
         const costs::EvidenceSource source = costs::parseEvidenceSource(text);
-        for (costs::NcclTestsTable& table : costs::readNcclTestsTables(source.path, source.hints))
-            settings.tables.push_back(std::move(table));
+        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(settings.tables));
     }
     collectOnDemand(input, console);
     keepFreedMemory();
@@ -132,12 +132,9 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
                                     "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
                                     "prefetch; what each gains, how sure that is");
     addRunOption(*verb, options->run);
-    verb->add_option(
-            "--evidence", options->evidence,
-            "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")
-        ->type_name("FILE")
-        ->expected(1)
-        ->take_all();
+    addRepeatedOption(
+        *verb, "--evidence", options->evidence, "FILE",
+        "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated");
     addFormatOption(*verb, options->format, {"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"},
                     "text, json, env, tuner-csv, deepspeed or accelerate");
     addOutputOption(*verb, options->output, "File for the result");

@@ -153,11 +153,8 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")
         ->type_name("DIR")
         ->excludes(suite);
-    verb->add_option("--only", options->score.only,
-                     "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")
-        ->type_name("PATTERN")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    addRepeatedOption(*verb, "--only", options->score.only, "PATTERN",
+                      "Scenarios whose name contains this or matches it as a shell pattern; may be repeated");
     addFormatOption(*verb, options->format, {"text", "json", "md"}, "text, json or md");
     addOutputOption(*verb, options->output, "File for the result");
     verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")
