@@ -33,15 +33,9 @@ std::optional<int> number(std::initializer_list<const char*> names) {
     return std::nullopt;
 }
 
-LaunchedRank describe(std::string launcher, std::string jobKey, int rank, std::initializer_list<const char*> worldSize,
-                      std::initializer_list<const char*> localSize) {
-    LaunchedRank result;
-    result.launcher = std::move(launcher);
-    result.jobKey = result.launcher + ":" + std::move(jobKey);
-    result.rank = rank;
-    result.worldSize = number(worldSize).value_or(0);
-    result.localSize = number(localSize).value_or(0);
-    return result;
+LaunchedRank describe(const std::string& launcher, const std::string& jobKey, int rank,
+                      std::initializer_list<const char*> worldSize, std::initializer_list<const char*> localSize) {
+    return {launcher, launcher + ":" + jobKey, rank, number(worldSize).value_or(0), number(localSize).value_or(0)};
 }
 
 std::string openMpiJob() {

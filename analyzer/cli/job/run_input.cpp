@@ -32,28 +32,21 @@ bool hasCaptureFiles(const std::filesystem::path& folder) {
 }
 
 struct Contents {
-    int64_t ranks = 0;
-    int64_t missing = 0;
     int64_t events = 0;
-    int64_t losses = 0;
+    std::string summary;
 };
 
 Contents contentsOf(store::TraceReader& trace) {
     Contents contents;
+    int64_t ranks = 0, missing = 0, losses = 0;
     for (const auto& extent : trace.all<store::Extent>()) contents.events += extent.lastId - extent.firstId + 1;
-    for (const auto& rank : trace.all<store::Rank>())
-        ++(rank.processId.has_value() ? contents.ranks : contents.missing);
-    for (const auto& loss : trace.all<store::Loss>()) contents.losses += loss.severity != store::Severity::info;
+    for (const auto& rank : trace.all<store::Rank>()) ++(rank.processId.has_value() ? ranks : missing);
+    for (const auto& loss : trace.all<store::Loss>()) losses += loss.severity != store::Severity::info;
+    contents.summary = fmt::format("{}, {} events", text::countedText(ranks, "rank"), contents.events);
+    if (missing > 0) contents.summary += fmt::format(", {} missing", missing);
+    if (losses > 0)
+        contents.summary += fmt::format(", {} loss{} (see the head of the report)", losses, losses == 1 ? "" : "es");
     return contents;
-}
-
-std::string summarize(const Contents& contents) {
-    std::string text = fmt::format("{}, {} events", text::countedText(contents.ranks, "rank"), contents.events);
-    if (contents.missing > 0) text += fmt::format(", {} missing", contents.missing);
-    if (contents.losses > 0)
-        text +=
-            fmt::format(", {} loss{} (see the head of the report)", contents.losses, contents.losses == 1 ? "" : "es");
-    return text;
 }
 
 std::string warnOfLiveRanks(const std::vector<pid_t>& live) {
@@ -151,7 +144,7 @@ Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHo
     const auto result = collector::collect(input.directory, options);
     store::TraceReader trace(result.file);
     const Contents contents = contentsOf(trace);
-    collected.summary = summarize(contents);
+    collected.summary = contents.summary;
     if (!live.empty())
         collected.warning = warnOfLiveRanks(live);
     else if (contents.events == 0)
@@ -169,8 +162,8 @@ void tellContents(const fs::path& database, const Console& console) {
     if (!console.isVerbose()) return;
     store::TraceReader trace(database);
     const int64_t steps = trace.database().integer("SELECT count(DISTINCT step) FROM step");
-    console.stage(fmt::format("read {}: {}, {}", database.string(), summarize(contentsOf(trace)),
-                              text::countedText(steps, "step")));
+    console.stage(
+        fmt::format("read {}: {}, {}", database.string(), contentsOf(trace).summary, text::countedText(steps, "step")));
     for (const store::Loss& loss : trace.all<store::Loss>())
         console.note(fmt::format("  {}: {}", store::toText(loss.severity), loss.message));
 }
