@@ -168,22 +168,12 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"auto", "always", "never"}))
         ->type_name("WHEN");
     app.add_flag("-q,--quiet", quiet, "Errors and warnings only");
-    app.add_flag("-v,--verbose", verbose, "More details on stderr");
+    app.add_flag("-v,--verbose", verbose, "What was read, what is missing, how long it took; on stderr");
 
-    addRunVerb(app, invocation);
-    addCollectVerb(app, invocation);
-    addImportVerb(app, invocation);
-    addAnalyzeVerb(app, invocation);
-    addRecommendVerb(app, invocation);
-    addExplainVerb(app, invocation);
-    addExportVerb(app, invocation);
-    addWhatIfVerb(app, invocation);
-    addCompareVerb(app, invocation);
-    addBaselineVerb(app, invocation);
-    addViewVerb(app, invocation);
-    addDoctorVerb(app, invocation);
-    addTuneVerb(app, invocation);
-    addReferenceVerb(app, invocation);
+    for (const auto addVerb :
+         {addRunVerb, addCollectVerb, addImportVerb, addAnalyzeVerb, addRecommendVerb, addExplainVerb, addExportVerb,
+          addWhatIfVerb, addCompareVerb, addBaselineVerb, addViewVerb, addDoctorVerb, addTuneVerb, addReferenceVerb})
+        addVerb(app, invocation);
 
     try {
         std::vector<std::string> words = splitOffJob(argc, argv, invocation);

@@ -7,7 +7,7 @@
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
-#include "analyzer/facts/range_names.h"
+#include "analyzer/facts/rank_events.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {

@@ -2,6 +2,7 @@
 #include "analyzer/facts/comm_usage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/facts/statistics.h"
 
@@ -35,13 +36,10 @@ constexpr double kSameSize = 0.7;  // of them carry the same bytes: activations 
 
 double shareOfCommonSize(const CommUsage& usage, Op op) {
     std::map<int64_t, int> counts;
-    int total = 0, most = 0;
-    for (const CommUseEvent& event : usage.events) {
-        if (event.op != op) continue;
-        ++total;
-        most = std::max(most, ++counts[event.bytes]);
-    }
-    return total > 0 ? static_cast<double>(most) / total : 0;
+    int most = 0;
+    for (const CommUseEvent& event : usage.events)
+        if (event.op == op) most = std::max(most, ++counts[event.bytes]);
+    return most > 0 ? static_cast<double>(most) / usage.count(op) : 0;
 }
 
 /// Tells activations: many messages of one size, each between two stretches of compute that stands still meanwhile,
@@ -70,18 +68,12 @@ struct GatherOrder {
     int scatters = 0;
 };
 
-GatherOrder gatherOrder(const CommUsage& usage, Op reduction) {
+GatherOrder gatherOrder(const CommUsage& usage) {
     GatherOrder order;
     int sinceLast = 0;
     for (const CommUseEvent& event : usage.events) {
-        if (event.op == reduction) {
-            if (order.scatters > 0)
-                order.middle += sinceLast;
-            else
-                order.front += sinceLast;
-            sinceLast = 0;
-            ++order.scatters;
-        }
+        if (event.op == Op::reduceScatter)
+            (order.scatters++ > 0 ? order.middle : order.front) += std::exchange(sinceLast, 0);
         if (event.op == Op::allGather) ++sinceLast;
     }
     order.behind = sinceLast;
@@ -106,7 +98,7 @@ bool looksLikePooledRows(const CommUsage& usage) {
 }
 
 void sayGatherAndScatter(const CommUsage& usage, RoleEvidence& evidence) {
-    const GatherOrder order = gatherOrder(usage, Op::reduceScatter);
+    const GatherOrder order = gatherOrder(usage);
     if (looksLikePooledRows(usage)) return;
     const auto say = [&](CommRole gather, CommRole scatter, double confidence) {
         evidence.uses[Op::allGather] = {gather, confidence};
@@ -179,13 +171,10 @@ int64_t CommUsage::bytes(store::Op op) const {
 }
 
 double CommUsage::blocking(store::Op op) const {
-    double all = 0, still = 0;
-    for (const CommUseEvent& event : events) {
-        if (event.op != op) continue;
-        ++all;
-        still += static_cast<double>(event.computeMeanwhileNs) < kStill * static_cast<double>(event.durationNs);
-    }
-    return all > 0 ? still / all : 0;
+    const auto still = std::ranges::count_if(events, [op](const CommUseEvent& e) {
+        return e.op == op && static_cast<double>(e.computeMeanwhileNs) < kStill * static_cast<double>(e.durationNs);
+    });
+    return still > 0 ? static_cast<double>(still) / count(op) : 0;
 }
 
 std::vector<double> CommUsage::positions(store::Op op) const {

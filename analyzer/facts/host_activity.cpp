@@ -2,9 +2,10 @@
 #include "analyzer/facts/host_activity.h"
 
 #include <algorithm>
-#include <map>
+#include <ranges>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/facts/statistics.h"
 
@@ -18,9 +19,9 @@ struct Usual {
 };
 
 std::unordered_map<int32_t, Usual> usualCalls(const std::vector<HostCall>& calls) {
-    std::unordered_map<int32_t, bool> wanted;  // names with a call long enough to be a pause
+    std::unordered_set<int32_t> wanted;  // names with a call long enough to be a pause
     for (const HostCall& call : calls)
-        if (call.endNs - call.startNs >= PauseThresholds::kShortestNs) wanted[call.nameId] = true;
+        if (call.endNs - call.startNs >= PauseThresholds::kShortestNs) wanted.insert(call.nameId);
     std::unordered_map<int32_t, Usual> usual;
     std::unordered_map<int32_t, std::vector<double>> durations;
     for (const HostCall& call : calls) {
@@ -54,7 +55,7 @@ IntervalSet kernelTimes(const DeviceActivity& activity) {
 }  // namespace
 
 HostActivity::HostActivity(const RankEvents& events) {
-    for (const HostOperation& operation : events.operations)
+    for (const HostRange& operation : events.operations)
         m_threads[operation.threadId].push_back({operation.startNs, operation.endNs, 0, operation.usualNs, operation.id,
                                                  operation.nameId, -1, Kind::operation});
     for (const HostRange& range : events.ranges)
@@ -63,9 +64,8 @@ HostActivity::HostActivity(const RankEvents& events) {
         if (call.endNs - call.startNs >= kLongCallNs)
             m_threads[call.threadId].push_back({call.startNs, call.endNs, 0, -1, call.id, call.nameId, -1, Kind::call});
     for (auto& [thread, entries] : m_threads) {
-        std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
-            return std::tuple(a.startNs, -a.endNs, a.kind == Kind::call, a.id) <
-                   std::tuple(b.startNs, -b.endNs, b.kind == Kind::call, b.id);
+        std::ranges::sort(entries, {}, [](const Entry& entry) {
+            return std::tuple(entry.startNs, -entry.endNs, entry.kind == Kind::call, entry.id);
         });
         int32_t open = -1;
         for (size_t i = 0; i < entries.size(); ++i) {
@@ -149,9 +149,7 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
             add(entry, of.ns, true);
         }
     }
-    std::ranges::sort(pauses, [](const HostPause& a, const HostPause& b) {
-        return a.startNs < b.startNs || (a.startNs == b.startNs && a.id < b.id);
-    });
+    std::ranges::sort(pauses, {}, [](const HostPause& pause) { return std::pair(pause.startNs, pause.id); });
     return pauses;
 }
 
@@ -164,9 +162,7 @@ std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& act
     std::map<int, HostUse> bySteps;
     const auto useOf = [&](int64_t timeNs) -> HostUse* {
         const int step = analysedStepAt(facts, timeNs);
-        if (step < 0) return nullptr;
-        bySteps[step].step = step;
-        return &bySteps[step];
+        return step < 0 ? nullptr : &bySteps.try_emplace(step, HostUse{.step = step}).first->second;
     };
     for (const HostCall& call : events.hostCalls) {
         if (!call.allocates()) continue;
@@ -187,21 +183,20 @@ std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& act
         if (use == nullptr || (!task.pageable && !task.pinned)) continue;
         CopyUse& copies = task.pageable ? use->pageable : use->pinned;
         const auto call = callOf.find(task.correlation);
+        const int64_t ns = task.endNs - task.startNs;
         if (task.pageable) use->pageableCopies.push_back({task.copyId, task.bytes});
         ++copies.count;
         copies.bytes += task.bytes;
-        copies.deviceNs += task.endNs - task.startNs;
-        copies.exposedNs += task.endNs - task.startNs - busy.within(task.startNs, task.endNs);
-        copies.uncoveredNs += task.endNs - task.startNs - computing.within(task.startNs, task.endNs);
+        copies.deviceNs += ns;
+        copies.exposedNs += ns - busy.within(task.startNs, task.endNs);
+        copies.uncoveredNs += ns - computing.within(task.startNs, task.endNs);
         copies.blocking += call != callOf.end() && call->second->waits;
-        if (task.endNs - task.startNs > copies.longestNs) {
-            copies.longestNs = task.endNs - task.startNs;
-            copies.longestId = task.copyId;
-        }
+        if (ns <= copies.longestNs) continue;
+        copies.longestNs = ns;
+        copies.longestId = task.copyId;
     }
-    std::vector<HostUse> result;
-    for (const auto& [step, use] : bySteps) result.push_back(use);
-    return result;
+    const auto uses = bySteps | std::views::values;
+    return {uses.begin(), uses.end()};
 }
 
 }  // namespace rankscope::facts

@@ -26,7 +26,7 @@ IdleCauses::IdleCauses(const RankEvents& events)
       m_activity(events),
       m_allocating(timesOf(events.hostCalls | std::views::filter(&HostCall::allocates))),
       m_loading(unite(timesOf(events.ranges | std::views::filter(&HostRange::loadsData)),
-                      timesOf(events.operations | std::views::filter(&HostOperation::loadsData)))),
+                      timesOf(events.operations | std::views::filter(&HostRange::loadsData)))),
       m_inCuda(timesOf(events.hostCalls)) {
     std::unordered_map<int64_t, const HostCall*> submissions;
     for (const HostCall& call : events.hostCalls) {
@@ -101,16 +101,14 @@ int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
 }
 
 int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
-    auto range = std::ranges::upper_bound(m_events.ranges, timeNs, {}, &HostRange::startNs);
-    const HostRange* marked = nullptr;
-    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges && marked == nullptr; ++looked)
-        if ((--range)->loadsData) marked = &*range;
-    const auto& operations = m_events.operations;
-    auto operation = std::ranges::upper_bound(operations, timeNs, {}, &HostOperation::startNs);
-    for (int looked = 0; operation != operations.begin() && looked < kMostRanges; ++looked)
-        if ((--operation)->loadsData)
-            return marked != nullptr && marked->endNs >= operation->endNs ? marked->nameId : operation->nameId;
-    return marked != nullptr ? marked->nameId : 0;
+    const auto lastOf = [timeNs](const std::vector<HostRange>& ranges) {
+        auto range = std::ranges::upper_bound(ranges, timeNs, {}, &HostRange::startNs);
+        for (int looked = 0; range != ranges.begin() && looked < kMostRanges; ++looked)
+            if ((--range)->loadsData) return *range;
+        return HostRange{.endNs = INT64_MIN};
+    };
+    const HostRange marked = lastOf(m_events.ranges), operation = lastOf(m_events.operations);
+    return marked.endNs >= operation.endNs ? marked.nameId : operation.nameId;
 }
 
 bool IdleCauses::silentForInput(int64_t fromNs, const HostCall& submission) const {

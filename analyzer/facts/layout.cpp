@@ -10,6 +10,7 @@
 #include <set>
 
 #include "analyzer/facts/comm_usage.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::facts {
@@ -19,11 +20,9 @@ namespace {
 std::optional<int> mostCommon(const std::map<int, int>& byRank) {
     std::map<int, int> counts;
     for (const auto& [rank, value] : byRank) ++counts[value];
-    const auto most = std::ranges::max_element(counts, [](const auto& a, const auto& b) {
-        return a.second < b.second || (a.second == b.second && a.first < b.first);
-    });
-    if (most == counts.end()) return std::nullopt;
-    return most->first;
+    std::pair<int, int> most;  // count, value
+    for (const auto& [value, count] : counts) most = std::max(most, {count, value});
+    return counts.empty() ? std::nullopt : std::optional(most.second);
 }
 
 /// Returns the role of the operation that takes most time.
@@ -33,7 +32,7 @@ CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& us
         const auto use = uses.find(event.op);
         if (use != uses.end()) time[use->second.role] += event.durationNs;
     }
-    const auto most = std::ranges::max_element(time, [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(time, {}, [](const auto& role) { return role.second; });
     if (most != time.end()) return most->first;
     return uses.empty() ? CommRole::unknown : uses.begin()->second.role;
 }
@@ -58,8 +57,7 @@ void findReplicas(const TraceFacts& facts, Layout& layout) {
         const bool crosses = std::ranges::all_of(layout.roles, [&](const auto& other) {
             if (other.second != CommRole::shardedParameters) return true;
             const std::vector<int>& inner = facts.communicators.at(other.first).ranks;
-            return std::ranges::count_if(ranks,
-                                         [&](int rank) { return std::ranges::find(inner, rank) != inner.end(); }) <= 1;
+            return std::ranges::count_if(ranks, [&](int rank) { return text::contains(inner, rank); }) <= 1;
         });
         if (!crosses) continue;
         role = CommRole::replicas;
@@ -150,7 +148,7 @@ std::string nameOf(const Communicator& communicator, CommRole role) {
     if (known == 0) return communicator.size > 0 ? fmt::format("{} of {} ranks", name, communicator.size) : name;
     name += " " + rankListText(communicator.ranks);
     const int others = communicator.size - static_cast<int>(known);
-    return others > 0 ? fmt::format("{} and {} rank{} not recorded", name, others, others == 1 ? "" : "s") : name;
+    return others > 0 ? fmt::format("{} and {} not recorded", name, text::countedText(others, "rank")) : name;
 }
 
 }  // namespace
@@ -183,18 +181,16 @@ std::vector<int> Layout::ranksOfStage(int stage) const {
 CommRole Layout::role(int64_t communicator, store::Op op) const {
     const auto at = uses.find(communicator);
     if (at == uses.end()) return CommRole::unknown;
-    const auto use = at->second.find(op);
-    return use == at->second.end() ? CommRole::unknown : use->second.role;
+    return text::valueAt(at->second, op).role;
 }
 
 CommRole Layout::role(int64_t communicator) const {
-    const auto at = roles.find(communicator);
-    return at == roles.end() ? CommRole::unknown : at->second;
+    return text::valueAt(roles, communicator);
 }
 
 const Pipeline* Layout::pipelineOf(int rank) const {
     for (const Pipeline& pipeline : pipelines)
-        if (std::ranges::find(pipeline.stages, rank) != pipeline.stages.end()) return &pipeline;
+        if (text::contains(pipeline.stages, rank)) return &pipeline;
     return nullptr;
 }
 
@@ -231,10 +227,7 @@ Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& rank
         // parallel for that.
         if (roles.count(CommRole::activations) != 0) roles = {CommRole::activations};
         for (CommRole role : roles) {
-            for (int rank : communicator.ranks) {
-                int& size = groups[role][rank];
-                size = std::max(size, communicator.size);
-            }
+            for (int rank : communicator.ranks) groups[role][rank] = std::max(groups[role][rank], communicator.size);
         }
     }
     sayZero(evidence, layout);

@@ -9,6 +9,7 @@
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/trace_facts.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::facts {
 namespace {
@@ -108,8 +109,7 @@ std::vector<int> openChain(const MessageCounts& messages, const Neighbours& neig
     for (int rank : path) links += neighbours.at(rank).size();
     const bool whole = std::ranges::all_of(path, [&](int rank) {
         const std::set<int>& around = neighbours.at(rank);
-        return around.size() <= 2 &&
-               std::ranges::all_of(around, [&](int n) { return std::ranges::find(path, n) != path.end(); });
+        return around.size() <= 2 && std::ranges::all_of(around, [&](int n) { return text::contains(path, n); });
     });
     if (!whole || path.size() < 2) return {};
     if (links == 2 * (path.size() - 1)) return path;
@@ -190,8 +190,7 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
     const int64_t firstBack = returned.front().receivedNs;
     const auto before =
         std::ranges::count_if(sent, [firstBack](const SentMessage& m) { return m.receivedNs < firstBack; });
-    if (before < batches) return "1f1b";
-    return "gpipe";
+    return before < batches ? "1f1b" : "gpipe";
 }
 
 /// Reads counts, orientation and schedule of a chain.
@@ -251,10 +250,8 @@ Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>&
     std::set<int> used;
     // Ends of paths come first: a walk from the middle of a path would miss half of it.
     std::vector<int> starts;
-    for (const auto& [rank, around] : neighbours)
-        if (around.size() == 1) starts.push_back(rank);
-    for (const auto& [rank, around] : neighbours)
-        if (around.size() != 1) starts.push_back(rank);
+    for (const auto& [rank, around] : neighbours) starts.push_back(rank);
+    std::ranges::stable_partition(starts, [&](int rank) { return neighbours.at(rank).size() == 1; });
     for (int start : starts) {
         if (used.count(start) != 0) continue;
         const std::vector<int> chain = openChain(messages, neighbours, start);

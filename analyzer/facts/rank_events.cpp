@@ -2,11 +2,12 @@
 #include "analyzer/facts/rank_events.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/facts/range_names.h"
+#include "analyzer/text/lists.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::facts {
@@ -27,14 +28,13 @@ void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
                                       static_cast<int32_t>(row.id - events.firstKernelId),
                                       correlationOf(row.correlationId)});
         } else {
-            CommTask task;
-            task.kernelId = row.id;
-            task.streamId = row.streamId;
-            task.startNs = row.startNs;
-            task.endNs = end;
-            task.correlation = correlationOf(row.correlationId);
-            task.channels = static_cast<int32_t>(std::min<uint32_t>(row.gridBlocks.value_or(0), INT32_MAX));
-            events.communication.push_back(task);
+            const uint32_t blocks = std::min<uint32_t>(row.gridBlocks.value_or(0), INT32_MAX);
+            events.communication.push_back({.kernelId = row.id,
+                                            .streamId = row.streamId,
+                                            .correlation = correlationOf(row.correlationId),
+                                            .channels = static_cast<int32_t>(blocks),
+                                            .startNs = row.startNs,
+                                            .endNs = end});
         }
     });
 }
@@ -42,30 +42,27 @@ void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
 MemoryTask memoryTask(const store::Memcpy& row) {
     constexpr int32_t kHostToDevice = 1, kDeviceToHost = 2;  // CUpti_ActivityMemcpyKind
     constexpr int32_t kPageable = 1, kPinned = 2;            // CUpti_ActivityMemoryKind
-    MemoryTask task;
-    task.startNs = row.startNs;
-    task.endNs = row.startNs + row.durNs;
-    task.correlation = correlationOf(row.correlationId);
-    task.copyId = row.id;
-    task.streamId = row.streamId;
-    task.bytes = row.bytes;
-    task.toDevice = row.kind == kHostToDevice;
-    task.toHost = row.kind == kDeviceToHost;
-    const int32_t hostSide = task.toDevice ? row.srcMemory.value_or(0) : task.toHost ? row.dstMemory.value_or(0) : 0;
-    task.pageable = hostSide == kPageable;
-    task.pinned = hostSide == kPinned;
-    return task;
+    const bool toDevice = row.kind == kHostToDevice, toHost = row.kind == kDeviceToHost;
+    const int32_t hostSide = toDevice ? row.srcMemory.value_or(0) : toHost ? row.dstMemory.value_or(0) : 0;
+    return {.startNs = row.startNs,
+            .endNs = row.startNs + row.durNs,
+            .correlation = correlationOf(row.correlationId),
+            .copyId = row.id,
+            .streamId = row.streamId,
+            .bytes = row.bytes,
+            .toDevice = toDevice,
+            .toHost = toHost,
+            .pageable = hostSide == kPageable,
+            .pinned = hostSide == kPinned};
 }
 
 void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
     trace.forEach<store::Memcpy>(rank, [&](const store::Memcpy& row) { events.memory.push_back(memoryTask(row)); });
     trace.forEach<store::Memset>(rank, [&](const store::Memset& row) {
-        MemoryTask task;
-        task.startNs = row.startNs;
-        task.endNs = row.startNs + row.durNs;
-        task.streamId = row.streamId;
-        task.correlation = correlationOf(row.correlationId);
-        events.memory.push_back(task);
+        events.memory.push_back({.startNs = row.startNs,
+                                 .endNs = row.startNs + row.durNs,
+                                 .correlation = correlationOf(row.correlationId),
+                                 .streamId = row.streamId});
     });
     std::ranges::sort(events.memory, {}, &MemoryTask::startNs);
 }
@@ -116,9 +113,10 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
     }
     const auto joinSide = [&](store::Maybe<int64_t> call, store::Maybe<int64_t> waitNs, int peer) {
         const auto at = call ? byCall.find(*call) : byCall.end();
-        if (at == byCall.end()) return;
-        if (waitNs.value_or(0) >= at->second->waitNs) at->second->lastRank = waitNs.value_or(0) > 0 ? peer : rank;
-        at->second->waitNs = std::max(at->second->waitNs, waitNs.value_or(0));
+        const int64_t waited = waitNs.value_or(0);
+        if (at == byCall.end() || waited < at->second->waitNs) return;
+        at->second->lastRank = waited > 0 ? peer : rank;
+        at->second->waitNs = waited;
     };
     for (const store::P2p& p2p : facts.pointToPoint) {
         if (p2p.srcRank == rank) joinSide(p2p.sendCallId, p2p.sendWaitNs, p2p.dstRank);
@@ -133,15 +131,14 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
     for (const MemoryTask& task : events.memory)
         if (task.copyId != 0 && task.correlation >= 0) copies.emplace(task.correlation, &task);
     trace.forEach<store::ApiCall>(rank, [&](const store::ApiCall& row) {
-        HostCall call;
-        call.startNs = row.startNs;
-        call.endNs = row.startNs + row.durNs;
-        call.correlation = correlationOf(row.correlationId);
-        call.kind = row.kind;
-        call.id = row.id;
-        call.nameId = row.nameId;
-        call.threadId = row.threadId;
-        call.waits = row.kind == store::ApiKind::synchronize;
+        HostCall call{.startNs = row.startNs,
+                      .endNs = row.startNs + row.durNs,
+                      .correlation = correlationOf(row.correlationId),
+                      .kind = row.kind,
+                      .waits = row.kind == store::ApiKind::synchronize,
+                      .id = row.id,
+                      .nameId = row.nameId,
+                      .threadId = row.threadId};
         if (row.kind == store::ApiKind::copy) {
             // A copy blocks when it is seen to: cudaMemcpyAsync does so too with pageable memory. Without its record
             // the name has to do.
@@ -175,15 +172,28 @@ void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, Ra
         const auto [known, isNew] = loadsData.try_emplace(row.nameId, false);
         if (isNew) known->second = namesDataLoading(facts.string(row.nameId));
         const std::string_view domain = facts.string(row.domainId.value_or(0));
-        if (domain == store::kOperatorDomain || domain == store::kPythonDomain) {
-            events.operations.push_back({row.id, row.startNs, row.startNs + *row.durNs, row.payload.value_or(-1),
-                                         row.nameId, *row.threadId, known->second});
-            return;
-        }
-        events.ranges.push_back({row.startNs, row.startNs + *row.durNs, row.nameId, *row.threadId, known->second});
+        const bool isOperation = domain == store::kOperatorDomain || domain == store::kPythonDomain;
+        (isOperation ? events.operations : events.ranges)
+            .push_back({row.startNs, row.startNs + *row.durNs, row.nameId, *row.threadId, known->second, row.id,
+                        row.payload.value_or(-1)});
     });
     events.operationsRecorded = facts.meta.count("host_operations") != 0;
     events.rangedSteps = facts.stepSource.starts_with("nvtx");
+}
+
+/// Splits a name into lower-case words: at anything but letters, and where a capital follows a small letter
+/// (DataLoader: data, loader).
+std::vector<std::string> wordsOf(std::string_view name) {
+    std::vector<std::string> words(1);
+    bool afterSmall = false;
+    for (const char raw : name) {
+        const auto c = static_cast<unsigned char>(raw);
+        if (!std::isalpha(c) || (std::isupper(c) && afterSmall)) words.emplace_back();
+        afterSmall = std::islower(c) != 0;
+        if (std::isalpha(c)) words.back() += static_cast<char>(std::tolower(c));
+    }
+    std::erase_if(words, [](const std::string& word) { return word.empty(); });
+    return words;
 }
 
 constexpr double kLostShare = 0.02;  // of a step's launches: one that failed leaves no record either
@@ -225,6 +235,23 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     readWaits(trace, rank, events);
     findReadyTimes(events);
     return events;
+}
+
+bool namesDataLoading(std::string_view name) {
+    constexpr std::string_view kWhat[] = {"data", "batch", "input", "inputs", "batches", "sample", "samples"};
+    constexpr std::string_view kHow[] = {"load", "loader",  "loading", "next",     "get",  "fetch", "prefetch",
+                                         "read", "reading", "wait",    "pipeline", "time", "iter",  "host"};
+    constexpr std::string_view kWhole[] = {"dataloader", "dataloading", "dataload",
+                                           "getbatch",   "nextbatch",   "loadbatch"};
+    const std::vector<std::string> words = wordsOf(name);
+    if (std::ranges::any_of(words, [&](const std::string& word) { return text::contains(kWhole, word); })) return true;
+    if (words.size() == 1) return text::contains(kWhat, words[0]);
+    for (size_t i = 1; i < words.size(); ++i) {
+        const bool forward = text::contains(kWhat, words[i - 1]) && text::contains(kHow, words[i]);
+        const bool backward = text::contains(kHow, words[i - 1]) && text::contains(kWhat, words[i]);
+        if (forward || backward) return true;
+    }
+    return false;
 }
 
 std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts& facts) {

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/facts/trace_facts.h"
@@ -109,25 +110,16 @@ struct HostCall {
     bool allocates() const { return kind == store::ApiKind::allocate || kind == store::ApiKind::free; }
 };
 
-/// Records a range that the program marked on a host thread.
+/// Records a range that the program marked on a host thread; or a CPU operator or Python function of an imported trace,
+/// kept where it tells what the host did (collector/importers/host_operations.h).
 struct HostRange {
     int64_t startNs = 0;
     int64_t endNs = 0;
     int32_t nameId = 0;
     int32_t threadId = 0;
     bool loadsData = false;  // its name says that it fetches the next batch
-};
-
-/// Records a CPU operator or Python function of an imported trace, kept where it tells what the host did
-/// (collector/importers/host_operations.h).
-struct HostOperation {
-    int64_t id = 0;  // row of nvtx
-    int64_t startNs = 0;
-    int64_t endNs = 0;
-    int64_t usualNs = -1;  // median duration of its name; -1 unknown
-    int32_t nameId = 0;
-    int32_t threadId = 0;
-    bool loadsData = false;
+    int64_t id = 0;          // row of nvtx
+    int64_t usualNs = -1;    // of an operation: median duration of its name; -1 unknown
 };
 
 /// Records a call of cudaEventRecord.
@@ -165,7 +157,7 @@ struct RankEvents {
     std::vector<MemoryTask> memory;         // by start
     std::vector<HostCall> hostCalls;        // by start
     std::vector<HostRange> ranges;          // by start
-    std::vector<HostOperation> operations;  // by start
+    std::vector<HostRange> operations;      // by start
     bool operationsRecorded = false;        // the trace says what its hosts did besides calls of CUDA: silence means
                                             // something else than work that nobody recorded
     std::vector<EventRecord> eventRecords;  // by time
@@ -175,6 +167,11 @@ struct RankEvents {
 };
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank);
+
+/// True when a range of this name waits for or fetches the next batch. PyTorch's `enumerate(DataLoader)#…`, `data`,
+/// `next_batch`, `load_input`, `Data loading` do; `DistributedDataParallel.forward`, `BatchNorm` or `input_grad` do
+/// not.
+bool namesDataLoading(std::string_view name);
 
 /// Returns the numbers of steps in which the host submitted work that has no record on the device: dropped by CUPTI, or
 /// not delivered when the process was killed. What the device did there is unknown, not idle. Empty for a rank whose

@@ -10,7 +10,6 @@
 
 #include "analyzer/facts/host_activity.h"
 #include "analyzer/facts/idle_causes.h"
-#include "analyzer/facts/rank_events.h"
 #include "analyzer/facts/statistics.h"
 #include "collector/store/reader.h"
 

@@ -24,15 +24,14 @@ struct StreamWait {
 /// Holds the kernels of one stream by the time of their launch: streams run them in that order.
 using Launched = std::vector<std::pair<int64_t, int64_t>>;  // launch, latest end so far
 
-std::map<int32_t, Launched> launchedByStream(const RankEvents& events) {
-    std::unordered_map<int64_t, int64_t> launches;
-    for (const HostCall& call : events.hostCalls)
-        if (call.submits() && call.correlation >= 0) launches.emplace(call.correlation, call.startNs);
+/// Holds the host's calls by correlation.
+using Calls = std::unordered_map<int64_t, const HostCall*>;
+
+std::map<int32_t, Launched> launchedByStream(const RankEvents& events, const Calls& calls) {
     std::map<int32_t, Launched> streams;
-    for (const ComputeTask& task : events.compute) {
-        const auto launch = launches.find(task.correlation);
-        if (launch != launches.end()) streams[task.streamId].emplace_back(launch->second, task.endNs);
-    }
+    for (const ComputeTask& task : events.compute)
+        if (const auto launch = calls.find(task.correlation); launch != calls.end() && launch->second->submits())
+            streams[task.streamId].emplace_back(launch->second->startNs, task.endNs);
     for (auto& [stream, kernels] : streams) {
         std::ranges::sort(kernels);
         for (size_t i = 1; i < kernels.size(); ++i)
@@ -50,13 +49,10 @@ int64_t doneNs(const std::map<int32_t, Launched>& streams, int32_t stream, int64
 }
 
 /// Returns all stream waits of a rank whose event's record is known, by waitedNs.
-std::vector<StreamWait> streamWaits(const RankEvents& events) {
-    std::unordered_map<int64_t, int64_t> calls;
-    for (const HostCall& call : events.hostCalls)
-        if (call.correlation >= 0) calls.emplace(call.correlation, call.startNs);
+std::vector<StreamWait> streamWaits(const RankEvents& events, const Calls& calls) {
     const auto callNs = [&](int64_t correlation) -> int64_t {
         const auto call = calls.find(correlation);
-        return call == calls.end() ? -1 : call->second;
+        return call == calls.end() ? -1 : call->second->startNs;
     };
     std::unordered_map<int64_t, std::vector<std::pair<int64_t, int32_t>>> records;  // event: (call, stream)
     for (const EventRecord& row : events.eventRecords)
@@ -81,9 +77,12 @@ std::vector<StreamWait> streamWaits(const RankEvents& events) {
 }  // namespace
 
 void findReadyTimes(RankEvents& events) {
-    const std::vector<StreamWait> waits = streamWaits(events);
+    Calls calls;
+    for (const HostCall& call : events.hostCalls)
+        if (call.correlation >= 0) calls.emplace(call.correlation, &call);
+    const std::vector<StreamWait> waits = streamWaits(events, calls);
     if (waits.empty()) return;
-    const std::map<int32_t, Launched> streams = launchedByStream(events);
+    const std::map<int32_t, Launched> streams = launchedByStream(events, calls);
     std::map<int32_t, std::vector<const StreamWait*>> waitsOf;
     for (const StreamWait& wait : waits) waitsOf[wait.streamId].push_back(&wait);
     struct Before {

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <string>
 
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/plain_text.h"
@@ -24,14 +22,15 @@ namespace {
 /// or members, collectives and messages of communicators and ranks that are not there. So whoever reads TraceFacts may
 /// follow these references without looking.
 void refuseBrokenReferences(const std::string& file, const TraceFacts& facts) {
+    const auto require = [&](bool listed, const char* table, const char* what, int64_t id) {
+        if (!listed)
+            refuse(file, fmt::format("table {0} names {1} {2}, which table {1} does not list", table, what, id));
+    };
     const auto requireRank = [&](int rank, const char* table) {
-        if (facts.findRank(rank) == nullptr)
-            refuse(file, fmt::format("table {} names rank {}, which table rank does not list", table, rank));
+        require(facts.findRank(rank) != nullptr, table, "rank", rank);
     };
     const auto requireCommunicator = [&](int64_t id, const char* table) {
-        if (!facts.communicators.contains(id))
-            refuse(file,
-                   fmt::format("table {} names communicator {}, which table communicator does not list", table, id));
+        require(facts.communicators.contains(id), table, "communicator", id);
     };
     for (const auto& [id, communicator] : facts.communicators) {
         if (communicator.ranks.empty())
@@ -44,10 +43,7 @@ void refuseBrokenReferences(const std::string& file, const TraceFacts& facts) {
     for (const store::Collective& row : facts.collectives) requireCommunicator(row.communicatorId, "collective");
     for (const store::CollectiveMember& row : facts.members) {
         requireRank(row.rank, "collective_member");
-        if (facts.findCollective(row.collectiveId) == nullptr)
-            refuse(file,
-                   fmt::format("table collective_member names collective {}, which table collective does not list",
-                               row.collectiveId));
+        require(facts.findCollective(row.collectiveId) != nullptr, "collective_member", "collective", row.collectiveId);
     }
     for (const store::P2p& row : facts.pointToPoint) {
         requireCommunicator(row.communicatorId, "p2p");
@@ -70,15 +66,10 @@ void readRanks(store::TraceReader& trace, TraceFacts& facts) {
     std::map<int64_t, std::string> devices;
     for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = shown(device.name.value_or(""));
     for (const store::Rank& row : trace.all<store::Rank>()) {
-        RankFacts rank;
-        rank.rank = row.rank;
-        rank.hostId = row.hostId.value_or(-1);
-        if (row.hostId) rank.host = facts.hosts[*row.hostId];
-        if (row.deviceId) rank.device = devices[*row.deviceId];
-        rank.state = row.state;
-        rank.recorded =
+        const bool recorded =
             !trace.extent<store::Kernel>(row.rank).empty() || !trace.extent<store::Memcpy>(row.rank).empty();
-        facts.ranks.push_back(rank);
+        facts.ranks.push_back({row.rank, row.hostId.value_or(-1), row.hostId ? facts.hosts[*row.hostId] : "",
+                               row.deviceId ? devices[*row.deviceId] : "", recorded, row.state});
     }
     std::ranges::sort(facts.ranks, {}, &RankFacts::rank);
 }
@@ -99,12 +90,7 @@ void readClock(store::TraceReader& trace, TraceFacts& facts) {
 
 void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
     for (const store::Communicator& row : trace.all<store::Communicator>()) {
-        Communicator& communicator = facts.communicators[row.id];
-        communicator.id = row.id;
-        communicator.size = row.nRanks;
-        communicator.name = shown(row.name.value_or(""));
-        communicator.nodes = row.nodeCount;
-        communicator.identity = row.identity;
+        facts.communicators[row.id] = {row.id, shown(row.name.value_or("")), row.identity, row.nRanks, row.nodeCount};
     }
     std::vector<store::CommunicatorMember> members = trace.all<store::CommunicatorMember>();
     std::ranges::sort(members, {}, &store::CommunicatorMember::commRank);
@@ -125,9 +111,7 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
     facts.collectives = trace.all<store::Collective>();
     std::ranges::sort(facts.collectives, {}, &store::Collective::id);
     facts.members = trace.all<store::CollectiveMember>();
-    std::ranges::sort(facts.members, [](const auto& a, const auto& b) {
-        return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId);
-    });
+    std::ranges::sort(facts.members, {}, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
     facts.pointToPoint = trace.all<store::P2p>();
     std::map<std::tuple<int64_t, store::Op, int64_t>, std::vector<double>> transfers;
     for (const store::Collective& row : facts.collectives)
@@ -141,9 +125,7 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
 void readSteps(store::TraceReader& trace, TraceFacts& facts) {
     facts.stepSource = shown(trace.meta("step_source", "none"));
     std::vector<store::Step> steps = trace.all<store::Step>();
-    std::ranges::sort(steps, [](const auto& a, const auto& b) {
-        return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs);
-    });
+    std::ranges::sort(steps, {}, [](const auto& row) { return std::pair(row.rank, row.startNs); });
     for (RankFacts& rank : facts.ranks) {
         for (const store::Step& row : std::ranges::equal_range(steps, rank.rank, {}, &store::Step::rank))
             rank.steps.push_back({row.step, row.startNs, row.durNs, row.warmUp});
@@ -210,8 +192,7 @@ const store::Collective* TraceFacts::findCollective(int64_t id) const {
 }
 
 std::string TraceFacts::text(const std::string& key, const std::string& fallback) const {
-    const auto at = meta.find(key);
-    return at == meta.end() ? fallback : at->second;
+    return meta.contains(key) ? meta.at(key) : fallback;
 }
 
 bool TraceFacts::sameHost(const std::vector<int>& wanted) const {
@@ -246,11 +227,9 @@ TraceFacts readTraceFacts(store::TraceReader& trace) {
 
 std::string jobDeath(const std::vector<store::Loss>& losses) {
     // The first kind that there is says most: of several deaths it is the one to look at.
-    constexpr std::array<const char*, 3> kKinds = {"first_death", "died", "failed_exit"};
-    for (const char* kind : kKinds) {
-        const auto loss = std::ranges::find(losses, kind, &store::Loss::kind);
-        if (loss != losses.end()) return "The job died: " + loss->message + ".";
-    }
+    for (const char* kind : {"first_death", "died", "failed_exit"})
+        if (const auto loss = std::ranges::find(losses, kind, &store::Loss::kind); loss != losses.end())
+            return "The job died: " + loss->message + ".";
     return {};
 }
 

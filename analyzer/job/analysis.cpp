@@ -8,27 +8,22 @@
 #include <mutex>
 #include <set>
 
-#include "analyzer/costs/nccl_formulas.h"
-#include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/statistics.h"
-#include "analyzer/job/collective_speed.h"
-#include "analyzer/replay/replay.h"
+#include "analyzer/text/lists.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::job {
 
 const facts::RankSummary* RecordedJob::findRank(int rank) const {
-    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
-                                     [](const facts::RankSummary& r, int wanted) { return r.rank < wanted; });
+    const auto at = std::ranges::lower_bound(ranks, rank, {}, &facts::RankSummary::rank);
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }
 
 const facts::StepWindow* RecordedJob::window(int rank, int step) const {
     const facts::RankFacts* known = facts.findRank(rank);
     if (known == nullptr) return nullptr;
-    for (const facts::StepWindow& candidate : known->steps)
-        if (candidate.step == step) return &candidate;
-    return nullptr;
+    const auto at = std::ranges::find(known->steps, step, &facts::StepWindow::step);
+    return at == known->steps.end() ? nullptr : &*at;
 }
 
 const facts::Attribution* RecordedJob::attribution(const facts::RankSummary& rank, int step) const {
@@ -39,14 +34,12 @@ const facts::Attribution* RecordedJob::attribution(const facts::RankSummary& ran
 }
 
 std::vector<facts::CommTask> RecordedJob::tasks(const facts::RankSummary& rank, int step) const {
-    std::vector<facts::CommTask> result;
     const facts::StepWindow* where = window(rank.rank, step);
-    if (where == nullptr) return result;
-    auto task = std::lower_bound(rank.communication.begin(), rank.communication.end(), where->startNs,
-                                 [](const facts::CommTask& t, int64_t startNs) { return t.startNs < startNs; });
-    for (; task != rank.communication.end() && task->startNs < where->startNs + where->durNs; ++task)
-        result.push_back(*task);
-    return result;
+    if (where == nullptr) return {};
+    const auto from = [&](int64_t ns) {
+        return std::ranges::lower_bound(rank.communication, ns, {}, &facts::CommTask::startNs);
+    };
+    return {from(where->startNs), from(std::max(where->startNs, where->endNs()))};
 }
 
 namespace {
@@ -62,16 +55,14 @@ void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
     const bool enough = left >= static_cast<std::ptrdiff_t>(kFewestStepsLeft);
     for (const facts::RankSummary& rank : analysis.ranks) {
         if (rank.lostSteps.empty()) continue;
-        store::Loss loss;
-        loss.kind = "device_records_missing";
-        loss.severity = store::Severity::warning;
-        loss.rank = rank.rank;
-        loss.count = static_cast<int64_t>(rank.lostSteps.size());
-        loss.message =
-            fmt::format("in {} step{} of rank {}, first step {}, the device records of launched work are missing: {}",
-                        rank.lostSteps.size(), rank.lostSteps.size() == 1 ? "" : "s", rank.rank, rank.lostSteps.front(),
-                        enough ? "these steps are left out on every rank" : "what looks idle there may have been busy");
-        analysis.facts.losses.push_back(std::move(loss));
+        analysis.facts.losses.push_back(
+            {.kind = "device_records_missing",
+             .rank = rank.rank,
+             .count = static_cast<int64_t>(rank.lostSteps.size()),
+             .message = fmt::format(
+                 "in {} of rank {}, first step {}, the device records of launched work are missing: {}",
+                 text::countedText(rank.lostSteps.size(), "step"), rank.rank, rank.lostSteps.front(),
+                 enough ? "these steps are left out on every rank" : "what looks idle there may have been busy")});
     }
     if (!enough || lost.empty()) return;
     std::vector<int> steps;
@@ -100,14 +91,8 @@ void assumeStartups(costs::LinkPeaks& peaks) {
 }
 
 void warnOfLinks(Analysis& analysis) {
-    for (const std::string& warning : analysis.peaks.warnings) {
-        store::Loss loss;
-        loss.kind = "link_peaks";
-        loss.severity = store::Severity::warning;
-        loss.count = 1;
-        loss.message = warning;
-        analysis.facts.losses.push_back(std::move(loss));
-    }
+    for (const std::string& warning : analysis.peaks.warnings)
+        analysis.facts.losses.push_back({.kind = "link_peaks", .message = warning});
 }
 
 }  // namespace
@@ -149,57 +134,36 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
 
 namespace {
 
-/// The ranks' tasks, handed in by the workers of phase 1.
-class ReplayTasks {
-  public:
-    ReplayTasks(const facts::TraceFacts& facts, const replay::ReplayWindow& window)
-        : m_facts(facts), m_window(window) {}
-    void take(const facts::RankEvents& events) {
-        replay::RankTasks tasks = replay::rankTasks(events, m_facts, m_window);
-        const std::lock_guard lock(m_mutex);
-        m_ranks.emplace(events.rank, std::move(tasks));
-    }
-    /// By rank.
-    std::vector<replay::RankTasks> all() && {
-        std::vector<replay::RankTasks> ranks;
-        for (auto& [rank, tasks] : m_ranks) ranks.push_back(std::move(tasks));
-        return ranks;
-    }
-
-  private:
-    const facts::TraceFacts& m_facts;  // those of phase 1
-    const replay::ReplayWindow m_window;
-    std::mutex m_mutex;  // guards m_ranks
-    std::map<int, replay::RankTasks> m_ranks;
-};
-
-facts::TraceFacts readFacts(const std::filesystem::path& database) {
+std::pair<facts::TraceFacts, replay::ReplayWindow> readSmallTables(const std::filesystem::path& database) {
     store::TraceReader trace(database);
-    return facts::readTraceFacts(trace);
-}
-
-replay::ReplayWindow readWindow(const std::filesystem::path& database, const facts::TraceFacts& facts) {
-    store::TraceReader trace(database);
-    return replay::replayWindow(trace, facts);
+    facts::TraceFacts facts = facts::readTraceFacts(trace);
+    replay::ReplayWindow window = replay::replayWindow(trace, facts);
+    return {std::move(facts), std::move(window)};
 }
 
 }  // namespace
 
 Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {
     // Phase 1: each rank for itself, one rank's events in memory per worker.
-    facts::TraceFacts facts = readFacts(database);
-    const replay::ReplayWindow window = readWindow(database, facts);
-    ReplayTasks tasks(facts, window);
+    std::pair tables = readSmallTables(database);
+    facts::TraceFacts& facts = tables.first;
+    const replay::ReplayWindow& window = tables.second;
     const RankObserver observer = options.observer ? options.observer(facts) : RankObserver();
+    std::mutex mutex;  // guards tasksOf, which the workers fill
+    std::map<int, replay::RankTasks> tasksOf;
     std::vector<facts::RankSummary> ranks =
         facts::summarizeRanks(database, facts, options.workers, [&](const facts::RankEvents& events) {
-            tasks.take(events);
+            replay::RankTasks tasks = replay::rankTasks(events, facts, window);
             if (observer) observer(events);
+            const std::lock_guard lock(mutex);
+            tasksOf.emplace(events.rank, std::move(tasks));
         });
+    std::vector<replay::RankTasks> tasks;
+    for (auto& [rank, ofRank] : tasksOf) tasks.push_back(std::move(ofRank));
 
     // Phase 2: what the ranks did to each other.
     Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks), options.links);
-    analysis.replay = replay::replay(analysis.facts, std::move(tasks).all(), analysis.steps, window);
+    analysis.replay = replay::replay(analysis.facts, std::move(tasks), analysis.steps, window);
     analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;
 }

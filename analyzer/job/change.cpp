@@ -5,7 +5,9 @@
 
 #include <charconv>
 
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::job {
 
@@ -39,15 +41,7 @@ std::string asOptions(const std::vector<Change>& changes) {
 }
 
 std::string listText(const std::vector<int>& numbers) {
-    std::string text;
-    for (size_t i = 0; i < numbers.size();) {
-        size_t last = i;
-        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-        text += fmt::format("{}{}", text.empty() ? "" : "+", numbers[i]);
-        if (last > i) text += fmt::format("-{}", numbers[last]);
-        i = last + 1;
-    }
-    return text;
+    return text::joined(text::rankRanges(numbers), "+");
 }
 
 }  // namespace rankscope::job

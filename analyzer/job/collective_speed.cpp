@@ -86,8 +86,7 @@ constexpr int kMostCalls = 4;
 /// of it behind the last arrival.
 const facts::CommTask* kernelAt(const facts::RankSummary* rank, int64_t startNs) {
     if (rank == nullptr) return nullptr;
-    const auto task = std::lower_bound(rank->communication.begin(), rank->communication.end(), startNs,
-                                       [](const facts::CommTask& t, int64_t ns) { return t.startNs < ns; });
+    const auto task = std::ranges::lower_bound(rank->communication, startNs, {}, &facts::CommTask::startNs);
     if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() ||
         task->calls > kMostCalls)
         return nullptr;
@@ -113,12 +112,12 @@ class Groups {
     explicit Groups(const Analysis& analysis) : m_analysis(analysis) {}
 
     void add(const store::P2p& row, const facts::CommTask* sent, const facts::CommTask* received) {
-        const Grouped message{&row, sent, received, m_analysis.facts.sameHost({row.srcRank, row.dstRank})};
-        m_messages.push_back(message);
+        const Grouped& message = m_messages.emplace_back(
+            Grouped{&row, sent, received, m_analysis.facts.sameHost({row.srcRank, row.dstRank})});
         ++m_kernels[sent].calls;
         ++m_kernels[received].calls;
-        ++(message.inside ? m_kernels[sent].outInside : m_kernels[sent].outAcross);
-        ++(message.inside ? m_kernels[received].inInside : m_kernels[received].inAcross);
+        ++m_kernels[sent].out[message.inside];
+        ++m_kernels[received].in[message.inside];
     }
 
     void take(std::vector<UndisturbedMessage>& result) const {
@@ -134,9 +133,7 @@ class Groups {
         for (size_t i = 0; i < times.size(); ++i) {
             const Grouped& m = m_messages[i];
             if (times[i] <= 0 || !complete(m.sent) || !complete(m.received)) continue;
-            const Kernel &sent = m_kernels.at(m.sent), &received = m_kernels.at(m.received);
-            if ((m.inside ? sent.outInside : sent.outAcross) == 1 &&
-                (m.inside ? received.inInside : received.inAcross) == 1)
+            if (m_kernels.at(m.sent).out[m.inside] == 1 && m_kernels.at(m.received).in[m.inside] == 1)
                 result.push_back({m.row, static_cast<double>(times[i])});
         }
     }
@@ -144,7 +141,7 @@ class Groups {
   private:
     struct Kernel {
         int calls = 0;
-        int outInside = 0, outAcross = 0, inInside = 0, inAcross = 0;
+        int out[2] = {0, 0}, in[2] = {0, 0};  // to other nodes, inside the node
     };
 
     /// All its messages are known.

@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::job {

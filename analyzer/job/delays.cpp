@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyzer/job/analysis.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::job {
 namespace {
@@ -87,15 +88,14 @@ class RootFinder {
 
 double Delays::between(int root, int victim) const {
     const std::pair<int, int> key{root, victim};
-    const auto at = std::lower_bound(pairs.begin(), pairs.end(), key,
-                                     [](const auto& entry, const auto& wanted) { return entry.first < wanted; });
+    const auto at = std::ranges::lower_bound(pairs, key, {}, [](const auto& entry) { return entry.first; });
     return at != pairs.end() && at->first == key ? at->second : 0;
 }
 
 double Delays::shareFor(const std::vector<int>& ranks) const {
     double all = 0, forThese = 0;
     for (const auto& [victim, ns] : lostBy) {
-        if (std::ranges::find(ranks, victim) != ranks.end()) continue;
+        if (text::contains(ranks, victim)) continue;
         all += ns;
         for (int root : ranks) forThese += between(root, victim);
     }
@@ -129,11 +129,9 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
             charge(*cause, &Delay::transferNs, transfer);
         }
     }
+    delays.lostBy.assign(lostBy.begin(), lostBy.end());
     double all = 0;
-    for (const auto& [victim, ns] : lostBy) {
-        delays.lostBy.emplace_back(victim, ns);
-        all += ns;
-    }
+    for (const auto& [victim, ns] : lostBy) all += ns;
     const auto steps = static_cast<double>(job.steps.size());
     const auto others = static_cast<double>(job.ranks.size() - 1);
     delays.lostNs = all / steps / static_cast<double>(job.ranks.size());
@@ -153,8 +151,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
                 delay.victims.push_back(rank.rank);
         delays.byRank.push_back(std::move(delay));
     }
-    std::ranges::stable_sort(delays.byRank,
-                             [](const Delay& a, const Delay& b) { return a.nsPerStep() > b.nsPerStep(); });
+    std::ranges::stable_sort(delays.byRank, std::ranges::greater(), &Delay::nsPerStep);
     return delays;
 }
 

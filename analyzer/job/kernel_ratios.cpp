@@ -75,16 +75,12 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
         double compared = 0, total = 0;
         std::map<facts::KernelKey, std::pair<double, double>> byKey;
     };
-    std::vector<Sums> sums(analysis.ranks.size());
-    for (Sums& sum : sums) {
-        sum.own.assign(steps, 0);
-        sum.peers.assign(steps, 0);
-    }
+    std::vector<Sums> sums(analysis.ranks.size(), {std::vector<double>(steps), std::vector<double>(steps)});
     for (auto& [where, values] : samples) {
-        const auto step = std::lower_bound(analysis.steps.begin(), analysis.steps.end(), where.second);
+        const auto step = std::ranges::lower_bound(analysis.steps, where.second);
         if (step == analysis.steps.end() || *step != where.second) continue;
         const auto index = static_cast<size_t>(step - analysis.steps.begin());
-        std::ranges::sort(values, [](const Sample& a, const Sample& b) { return a.medianNs < b.medianNs; });
+        std::ranges::sort(values, {}, &Sample::medianNs);
         const std::vector<double> peerNs = peerMedians(values, groups);
         for (size_t i = 0; i < values.size(); ++i) {
             Sums& sum = sums[values[i].rank];

@@ -10,12 +10,13 @@
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kExchangeRows = 2;  // evidence rows per probe
+constexpr size_t kProbeRows = 2;  // evidence rows per probe
 
 /// Bytes of a rank's kernel of messages, out and in, by class of links.
 struct Load {
@@ -57,10 +58,21 @@ std::optional<AtPeak> atPeak(const costs::LinkPeaks& peaks, const Load& load) {
     return result;
 }
 
-/// All-to-alls of one communicator.
-struct Exchanges {
+/// What a probe is to be made of.
+struct Samples {
+    LinkProbe probe;  // but for the numbers
     std::vector<double> slowness, rates;
-    std::vector<EvidenceRow> rows;
+
+    bool enough() const { return slowness.size() >= CollectiveSpeedThresholds::kFewest; }
+    /// `unit`: the slowness that counts as 1; times it the peak is what the expectation rests on.
+    LinkProbe measured(double unit = 1) const {
+        LinkProbe result = probe;
+        result.samples = slowness.size();
+        result.slowness = facts::median(slowness) / unit;
+        result.busBytesPerNs = facts::median(rates);
+        result.peakBytesPerNs /= unit;
+        return result;
+    }
 };
 
 class Reader {
@@ -72,8 +84,10 @@ class Reader {
         for (const facts::RankSummary* rank : m_ranks) m_disturbed.merge(disturbedTasks(*rank));
     }
 
-    Exchanges read() const {
-        Exchanges result;
+    Samples read() const {
+        Samples result{{.communicatorId = m_communicator.id,
+                        .betweenNodes = m_communicator.nodes > 1,
+                        .ranks = m_communicator.ranks}};
         if (m_ranks.size() != static_cast<size_t>(m_communicator.size)) return result;
         std::vector<std::map<int, Kernels>> byStep;
         for (const facts::RankSummary* rank : m_ranks) byStep.push_back(kernelsOf(*rank));
@@ -98,7 +112,7 @@ class Reader {
     }
 
     /// The k-th kernel of all members. The one that was done first tells how fast all were.
-    void add(const std::vector<Kernels>& kernels, size_t k, Exchanges& result) const {
+    void add(const std::vector<Kernels>& kernels, size_t k, Samples& result) const {
         AtPeak expected;
         int64_t bytes = 0;
         double ns = 0;
@@ -118,10 +132,11 @@ class Reader {
         if (m_communicator.nodes > 1 && static_cast<double>(m_analysis.facts.clock.boundNs) > 0.1 * expected.ns) return;
         result.slowness.push_back(ns / expected.ns);
         result.rates.push_back(static_cast<double>(bytes) / ns);
-        if (result.rows.size() < kExchangeRows)
-            result.rows.push_back({"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
-                                   fmt::format("all-to-all of up to {} a rank took {}",
-                                               text::bytesText(static_cast<double>(bytes)), text::durationText(ns))});
+        if (result.probe.rows.size() < kProbeRows)
+            result.probe.rows.push_back(
+                {"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
+                 fmt::format("all-to-all of up to {} a rank took {}", text::bytesText(static_cast<double>(bytes)),
+                             text::durationText(ns))});
     }
 
     const Analysis& m_analysis;
@@ -140,18 +155,10 @@ std::vector<LinkProbe> exchangeProbes(const Analysis& analysis) {
     std::map<bool, std::vector<double>> byClass;
     for (const auto& [id, communicator] : analysis.facts.communicators) {
         if (communicator.size < 2 || analysis.layout.role(id, store::Op::send) != facts::CommRole::experts) continue;
-        Exchanges exchanges = Reader(analysis, communicator, loads).read();
-        if (exchanges.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
-        LinkProbe probe;
-        probe.communicatorId = id;
-        probe.betweenNodes = communicator.nodes > 1;
-        probe.ranks = communicator.ranks;
-        probe.samples = exchanges.slowness.size();
-        probe.slowness = facts::median(exchanges.slowness);
-        probe.busBytesPerNs = facts::median(exchanges.rates);
-        probe.rows = std::move(exchanges.rows);
+        const Samples samples = Reader(analysis, communicator, loads).read();
+        if (!samples.enough()) continue;
+        const LinkProbe& probe = probes.emplace_back(samples.measured());
         byClass[probe.betweenNodes].push_back(probe.slowness);
-        probes.push_back(std::move(probe));
     }
     std::erase_if(probes, [&](const LinkProbe& probe) { return byClass[probe.betweenNodes].size() < 2; });
     for (LinkProbe& probe : probes) {
@@ -164,8 +171,6 @@ std::vector<LinkProbe> exchangeProbes(const Analysis& analysis) {
 
 namespace {
 
-constexpr size_t kProbeRows = 2;  // evidence rows per probe
-
 const char* peakName(bool atLeast) {
     return atLeast ? "the best that this job reached" : "the link's peak";
 }
@@ -176,15 +181,15 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         const std::vector<LargeCollective> large = largeCollectives(analysis, communicator, shared);
         const std::optional<double> slowness = slownessOf(large);
         if (!slowness) continue;
-        LinkProbe probe;
-        probe.communicatorId = id;
-        probe.betweenNodes = communicator.nodes > 1;
-        probe.ranks = communicator.ranks;
-        probe.slowness = *slowness;
-        probe.samples = large.size();
-        probe.busBytesPerNs = busBytesPerNs(large, communicator.size);
-        probe.atLeast = analysis.peaks.atLeast(communicator);
-        probe.peakBytesPerNs = costs::linkModel(analysis.peaks, communicator, large.front().collective->op)->bytesPerNs;
+        const store::Op op = large.front().collective->op;
+        LinkProbe probe{.communicatorId = id,
+                        .betweenNodes = communicator.nodes > 1,
+                        .ranks = communicator.ranks,
+                        .slowness = *slowness,
+                        .busBytesPerNs = busBytesPerNs(large, communicator.size),
+                        .peakBytesPerNs = costs::linkModel(analysis.peaks, communicator, op)->bytesPerNs,
+                        .atLeast = analysis.peaks.atLeast(communicator),
+                        .samples = large.size()};
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
                 {"collective", large[i].collective->id, communicator.ranks.front(),
@@ -196,14 +201,6 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
 }
 
 void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
-    struct Samples {
-        std::vector<double> slowness, rates;
-        std::vector<EvidenceRow> rows;
-        int64_t communicatorId = 0;
-        double peak = 0;
-        bool betweenNodes = false;
-        bool atLeast = false;
-    };
     std::map<std::pair<int, int>, Samples> pairs;
     for (const auto& [row, transferNs] : undisturbedMessages(analysis)) {
         const store::P2p& message = *row;
@@ -218,41 +215,31 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         Samples& samples = pairs[{message.srcRank, message.dstRank}];
         samples.slowness.push_back(transferNs / expected);
         samples.rates.push_back(static_cast<double>(*message.bytes) / transferNs);
-        samples.communicatorId = message.communicatorId;
-        samples.peak = link->bytesPerNs;
-        samples.betweenNodes = !inside;
-        samples.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
-        if (samples.rows.size() < kProbeRows)
-            samples.rows.push_back(
+        LinkProbe& probe = samples.probe;
+        probe.communicatorId = message.communicatorId;
+        probe.peakBytesPerNs = link->bytesPerNs;
+        probe.pair = true;
+        probe.betweenNodes = !inside;
+        probe.ranks = {message.srcRank, message.dstRank};
+        probe.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
+        if (probe.rows.size() < kProbeRows)
+            probe.rows.push_back(
                 {"p2p", message.id, message.srcRank,
                  fmt::format("{} took {:.1f} times what {} gives", text::bytesText(static_cast<double>(*message.bytes)),
-                             samples.slowness.back(), peakName(samples.atLeast))});
+                             samples.slowness.back(), peakName(probe.atLeast))});
     }
     // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what
     // was reached is known, messages are compared with messages.
     std::map<bool, double> fastest;
     for (const auto& [ends, samples] : pairs) {
-        if (!samples.atLeast || samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
+        if (!samples.probe.atLeast || !samples.enough()) continue;
         const double slowness = facts::median(samples.slowness);
-        const auto [best, fresh] = fastest.try_emplace(samples.betweenNodes, slowness);
+        const auto [best, fresh] = fastest.try_emplace(samples.probe.betweenNodes, slowness);
         if (!fresh) best->second = std::min(best->second, slowness);
     }
-    for (auto& [ends, samples] : pairs) {
-        if (samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
-        const double unit = samples.atLeast ? fastest.at(samples.betweenNodes) : 1;
-        LinkProbe probe;
-        probe.communicatorId = samples.communicatorId;
-        probe.pair = true;
-        probe.betweenNodes = samples.betweenNodes;
-        probe.ranks = {ends.first, ends.second};
-        probe.samples = samples.slowness.size();
-        probe.slowness = facts::median(samples.slowness) / unit;
-        probe.busBytesPerNs = facts::median(samples.rates);
-        probe.peakBytesPerNs = samples.peak / unit;
-        probe.atLeast = samples.atLeast;
-        probe.rows = std::move(samples.rows);
-        probes.push_back(std::move(probe));
-    }
+    for (const auto& [ends, samples] : pairs)
+        if (samples.enough())
+            probes.push_back(samples.measured(samples.probe.atLeast ? fastest.at(samples.probe.betweenNodes) : 1));
 }
 
 }  // namespace
@@ -262,7 +249,7 @@ bool LinkProbe::slow() const {
 }
 
 bool LinkProbe::touches(int rank) const {
-    return std::ranges::find(ranks, rank) != ranks.end();
+    return text::contains(ranks, rank);
 }
 
 std::vector<LinkProbe> probeLinks(const Analysis& analysis) {

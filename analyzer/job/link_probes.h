@@ -3,7 +3,6 @@
 // touches some ranks, and was as fast as its links should be, or slower.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "analyzer/job/finding.h"

@@ -13,6 +13,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/collective_speed.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::job {
@@ -34,29 +35,20 @@ std::vector<LinkSuspect> allSuspects(const Analysis& analysis, const std::vector
     std::map<int64_t, std::vector<int>> byHost;
     for (const facts::RankFacts& rank : analysis.facts.ranks) byHost[rank.hostId].push_back(rank.rank);
     for (const facts::RankFacts& rank : analysis.facts.ranks) {
-        LinkSuspect suspect;
-        suspect.ranks = {rank.rank};
-        suspects.push_back(suspect);
-        suspect.betweenNodes = true;
-        if (byHost.size() > 1) suspects.push_back(suspect);
+        suspects.push_back({.ranks = {rank.rank}});
+        if (byHost.size() > 1) suspects.push_back({.ranks = {rank.rank}, .betweenNodes = true});
     }
     for (const auto& [host, ranks] : byHost) {
         if (byHost.size() < 2 || ranks.size() < 2) continue;
-        LinkSuspect suspect;
-        suspect.ranks = ranks;
-        suspect.node = suspect.betweenNodes = true;
-        suspects.push_back(suspect);
+        suspects.push_back({.ranks = ranks, .node = true, .betweenNodes = true});
     }
     std::set<std::pair<int, int>> pairs;
     for (const LinkProbe& probe : probes)
         if (probe.pair) pairs.insert({probe.ranks[0], probe.ranks[1]});
     for (const auto& [from, to] : pairs) {
-        LinkSuspect suspect;
-        suspect.ranks = {from, to};
-        suspect.pair = true;
-        suspects.push_back(suspect);
-        suspect.bothWays = true;
-        if (from < to && pairs.count({to, from}) != 0) suspects.push_back(suspect);
+        suspects.push_back({.ranks = {from, to}, .pair = true});
+        if (from < to && pairs.contains({to, from}))
+            suspects.push_back({.ranks = {from, to}, .pair = true, .bothWays = true});
     }
     return suspects;
 }
@@ -76,8 +68,7 @@ bool sameClaim(const LinkSuspect& a, const LinkSuspect& b) {
     if (a.node || b.node) return false;
     const LinkSuspect& wide = a.ranks.size() >= b.ranks.size() ? a : b;
     const LinkSuspect& narrow = &wide == &a ? b : a;
-    return std::ranges::all_of(narrow.ranks,
-                               [&](int rank) { return std::ranges::find(wide.ranks, rank) != wide.ranks.end(); });
+    return std::ranges::all_of(narrow.ranks, [&](int rank) { return text::contains(wide.ranks, rank); });
 }
 
 }  // namespace
@@ -85,13 +76,9 @@ bool sameClaim(const LinkSuspect& a, const LinkSuspect& b) {
 LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>& probes) {
     LinkSuspects result;
     std::set<const LinkProbe*> open;
-    size_t fast = 0;
-    for (const LinkProbe& probe : probes) {
-        if (probe.slow())
-            open.insert(&probe);
-        else
-            ++fast;
-    }
+    for (const LinkProbe& probe : probes)
+        if (probe.slow()) open.insert(&probe);
+    const size_t fast = probes.size() - open.size();
     std::vector<LinkSuspect> suspects = allSuspects(analysis, probes);
     for (LinkSuspect& suspect : suspects) weigh(probes, suspect);
     std::erase_if(suspects, [](const LinkSuspect& s) { return !consistent(s); });
@@ -114,8 +101,7 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
         }
         // Fast probes of the same kind must tell the suspect from the rest: without any, all links may be slow alike.
         const bool told =
-            fast > 0 && best.size() == 1 &&
-            std::any_of(best.front()->exonerates.begin(), best.front()->exonerates.end(), [&](const LinkProbe* probe) {
+            fast > 0 && best.size() == 1 && std::ranges::any_of(best.front()->exonerates, [&](const LinkProbe* probe) {
                 return !probe->slow() && probe->betweenNodes == best.front()->explains.front()->betweenNodes;
             });
         if (!told) {
@@ -128,8 +114,7 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
         result.found.push_back(*best.front());
     }
     result.unexplained.assign(open.begin(), open.end());
-    std::ranges::sort(result.unexplained,
-                      [](const LinkProbe* a, const LinkProbe* b) { return a->communicatorId < b->communicatorId; });
+    std::ranges::sort(result.unexplained, {}, &LinkProbe::communicatorId);
     return result;
 }
 
@@ -300,10 +285,8 @@ std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe
 }
 
 std::optional<double> slowestEdge(const Analysis& analysis, const facts::Communicator& communicator, double most) {
-    LinkProbe probe;
-    probe.communicatorId = communicator.id;
-    probe.betweenNodes = communicator.nodes > 1;
-    probe.ranks = communicator.ranks;
+    const LinkProbe probe{
+        .communicatorId = communicator.id, .betweenNodes = communicator.nodes > 1, .ranks = communicator.ranks};
     const std::optional<Leaving> leaving =
         lastToLeave(analysis, probe) ? findLeaving(leads(analysis, probe), visibleNs(analysis, probe)) : std::nullopt;
     if (!leaving) return std::nullopt;

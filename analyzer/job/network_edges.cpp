@@ -89,12 +89,11 @@ void addPairs(const LinkSuspects& told, std::vector<LinkSuspect>& suspects) {
     std::map<std::pair<int, int>, std::vector<const LinkProbe*>> pairs;
     for (const LinkProbe* edge : told.unexplained) pairs[std::minmax(edge->ranks[0], edge->ranks[1])].push_back(edge);
     for (const auto& [ends, slow] : pairs) {
-        LinkSuspect suspect;
-        suspect.ranks = {ends.first, ends.second};
-        suspect.pair = suspect.betweenNodes = true;
-        suspect.bothWays = slow.size() > 1;
-        suspect.explains = slow;
-        suspects.push_back(std::move(suspect));
+        suspects.push_back({.ranks = {ends.first, ends.second},
+                            .pair = true,
+                            .bothWays = slow.size() > 1,
+                            .betweenNodes = true,
+                            .explains = slow});
     }
 }
 
@@ -184,7 +183,7 @@ std::vector<LinkSuspect> slowNetworkEdges(const Analysis& analysis, const std::v
     const LinkSuspects told = findSuspects(analysis, edges);
     std::vector<LinkSuspect> suspects = told.found;
     addPairs(told, suspects);
-    std::ranges::stable_sort(suspects, [](const LinkSuspect& a, const LinkSuspect& b) { return worst(a) > worst(b); });
+    std::ranges::stable_sort(suspects, std::ranges::greater(), worst);
     std::vector<const LinkProbe*> left = open;
     for (LinkSuspect& suspect : suspects) {
         suspect.betweenNodes = true;

@@ -10,6 +10,7 @@
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/job/link_suspects.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::job {
 namespace {
@@ -108,9 +109,8 @@ void addSiblingsOfSlowEdges(const Analysis& analysis, Reached& reached) {
         if (!edge.slow()) continue;
         for (const auto& [id, card] : std::map<int64_t, double>(reached.cardOf)) {
             const facts::Communicator& communicator = analysis.facts.communicators.at(id);
-            const bool uses = std::ranges::all_of(edge.ranks, [&](int rank) {
-                return std::ranges::find(communicator.ranks, rank) != communicator.ranks.end();
-            });
+            const bool uses =
+                std::ranges::all_of(edge.ranks, [&](int rank) { return text::contains(communicator.ranks, rank); });
             if (!uses || card < ReachedPeakThresholds::kBusyShare * edge.busBytesPerNs) continue;
             reached.card = std::max(reached.card, card * edge.slowness);
             if (communicator.smallestNode > 1)

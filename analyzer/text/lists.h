@@ -31,6 +31,11 @@ std::string joined(const Texts& texts, std::string_view between = ", ") {
     return all;
 }
 
+template <typename Values, typename Value>
+bool contains(const Values& values, const Value& value) {
+    return std::ranges::find(values, value) != std::ranges::end(values);
+}
+
 /// Returns the first rows, `most` of them.
 template <typename Row>
 std::span<const Row> first(const std::vector<Row>& rows, size_t most) {

@@ -66,6 +66,13 @@ class Score(VirtualRunTest):
             self.assertTrue(kinds == {links} if links != "unknown" else kinds <= {"at_least", None}, (links, peaks))
             self.assertEqual([text for text, in told], ["intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18"] if links == "told" else [])
 
+    def test_recorded_runs_take_no_other_links(self):
+        self.write_scenario(STRAGGLER)
+        result = self.score("--scenarios", ".", "--keep", "kept", "--again", "--links", "told")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--again keeps the links that the runs were recorded with", result.stderr)
+        self.assertFalse((self.folder / "kept").exists())
+
     def test_all_three_stand_side_by_side(self):
         self.write_scenario(STRAGGLER)
         result = self.score("--scenarios", ".", "--no-fixed", "--format", "json", "--links", "all", "--require", "recall=1,precision=1")

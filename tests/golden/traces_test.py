@@ -56,6 +56,13 @@ class Traces(VirtualRunTest):
         self.check_run(RANKSCOPE, "-q", "collect", run.name)
         losses = self.report(run.name)["loss"]
         self.assertTrue(any(loss["severity"] != "info" for loss in losses), losses)
+        told = self.check_run(RANKSCOPE, "-v", "analyze", run.name).stderr.decode()
+        self.assertRegex(told, r"read \S+trace.db: \d+ ranks, \d+ events, .*\d+ steps \(.*s\)")
+        self.assertRegex(told, r"analysed: \d+ steps without \d+ of warm-up, \d+ findings?, \d+ notes? \(.*s\)")
+        self.assertRegex(told, r"  warning: .*the file ends inside a block")
+        self.assertEqual(self.check_run(RANKSCOPE, "analyze", run.name).stderr, b"")
+        for verb in (("collect", run.name), ("compare", run.name, run.name), ("recommend", run.name)):
+            self.assertRegex(self.check_run(RANKSCOPE, "-v", *verb).stderr.decode(), r"steps \(.*s\)", verb)
 
 
 if __name__ == "__main__":

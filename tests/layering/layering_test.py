@@ -59,7 +59,7 @@ ALLOWED = {
     "analyzer/export": [STORE, *analyzer("text", "facts")],
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
     "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h"],
-    "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "report", "recommend")],
+    "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
     "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine"],
     "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],

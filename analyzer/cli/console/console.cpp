@@ -11,6 +11,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::cli {
 namespace {
@@ -39,7 +40,7 @@ bool Console::useColor(int descriptor) const {
 }
 
 void Console::message(text::Shade shade, std::string_view label, std::string_view line) const {
-    const text::Painter paint(!label.empty() && colorOnStderr());
+    const text::Painter paint(!label.empty() && useColor(STDERR_FILENO));
     const std::string text = "rankscope: " + paint(shade, label) + messageText(line) + "\n";
     // One write, so that the lines of several ranks' wrappers do not mix.
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -56,8 +57,11 @@ void Console::note(std::string_view line) const {
     if (m_verbosity >= 0) message(text::Shade::plain, {}, line);
 }
 
-void Console::detail(std::string_view line) const {
-    if (m_verbosity > 0) message(text::Shade::plain, {}, line);
+void Console::stage(std::string_view line) const {
+    if (!isVerbose()) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - m_told).count();
+    message(text::Shade::plain, {}, fmt::format("{} ({})", line, text::durationText(seconds * 1e9)));
+    m_told = Clock::now();
 }
 
 void Console::warning(std::string_view line) const {

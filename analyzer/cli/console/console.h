@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string_view>
 
 #include "analyzer/text/terminal_text.h"
@@ -16,23 +17,27 @@ class Console {
     void setColor(ColorMode mode) { m_color = mode; }
     void setVerbosity(int level) { m_verbosity = level; }
     bool isQuiet() const { return m_verbosity < 0; }
+    bool isVerbose() const { return m_verbosity > 0; }
 
     void result(std::string_view text) const;                             // stdout, as it is
     void note(std::string_view line) const;                               // stderr, unless -q
-    void detail(std::string_view line) const;                             // stderr, with -v only
     void warning(std::string_view line) const;                            // stderr
     void error(std::string_view line, std::string_view hint = {}) const;  // stderr; the hint says what to do about it
     void next(std::string_view command) const;                            // the next useful command, unless -q
 
+    // With -v, on stderr: what the stage that ends here did, and the time since the one before ended.
+    void stage(std::string_view line) const;
+
     bool colorOnStdout() const { return useColor(1); }
-    bool colorOnStderr() const { return useColor(2); }
 
   private:
+    using Clock = std::chrono::steady_clock;
     bool useColor(int descriptor) const;
     void message(text::Shade shade, std::string_view label, std::string_view line) const;
 
     ColorMode m_color = ColorMode::automatic;
     int m_verbosity = 0;
+    mutable Clock::time_point m_told = Clock::now();  // when the last stage ended
 };
 
 }  // namespace rankscope::cli

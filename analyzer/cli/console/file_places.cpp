@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -46,35 +45,24 @@ bool isReadFrom(const fs::path& output, const fs::path& input) {
 
 }  // namespace
 
-namespace fs = std::filesystem;
-
 std::string obstacleAt(const fs::path& place) {
     std::error_code error;
     const fs::file_type type = fs::status(place, error).type();
     const auto unreadable = [](int code) {
         return fmt::format("cannot be read: {}", std::generic_category().message(code));
     };
-    switch (type) {
-        case fs::file_type::not_found:
-            if (error == std::errc::not_a_directory) return unreadable(ENOTDIR);
-            return fs::is_symlink(fs::symlink_status(place, error)) ? "is a link to nothing" : "";
-        case fs::file_type::none:
-            return unreadable(error.value());  // a loop of links, a folder above it that is closed
-        case fs::file_type::regular:
-            return access(place.c_str(), R_OK) == 0 ? "" : unreadable(errno);
-        case fs::file_type::directory:
-            return access(place.c_str(), X_OK) == 0 ? "" : unreadable(errno);
-        case fs::file_type::fifo:
-            return "is a pipe";
-        case fs::file_type::socket:
-            return "is a socket";
-        default:
-            return "is a device";
-    }
+    if (type == fs::file_type::not_found && error != std::errc::not_a_directory)
+        return fs::is_symlink(fs::symlink_status(place, error)) ? "is a link to nothing" : "";
+    if (type == fs::file_type::not_found) return unreadable(ENOTDIR);
+    if (type == fs::file_type::none) return unreadable(error.value());  // a loop of links, a closed folder above it
+    if (type == fs::file_type::fifo) return "is a pipe";
+    if (type == fs::file_type::socket) return "is a socket";
+    if (type != fs::file_type::regular && type != fs::file_type::directory) return "is a device";
+    return access(place.c_str(), type == fs::file_type::regular ? R_OK : X_OK) == 0 ? "" : unreadable(errno);
 }
 
 void checkOutput(const std::string& output, const std::vector<std::string>& inputs) {
-    if (output == "-") return;  // stdout
+    if (output.empty() || output == "-") return;  // stdout
     std::error_code ignored;
     if (fs::is_directory(output, ignored))
         throw VerbError(kExitInput, fmt::format("cannot write {}: it is a folder", output), "name a file in it");

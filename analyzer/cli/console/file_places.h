@@ -16,7 +16,7 @@ std::string obstacleAt(const std::filesystem::path& place);
 
 /// Says before any work is done that `output` cannot be written where it is (no such folder, a folder itself), or that
 /// it would replace what is read: one of `inputs`, as the user named them (runs, .db files, summaries, baseline
-/// folders, settings). Throws VerbError (exit code 2 or 3).
+/// folders, settings). Throws VerbError (exit code 2 or 3). An empty name is stdout.
 void checkOutput(const std::string& output, const std::vector<std::string>& inputs);
 
 /// Makes sure that no two of them are one file. Devices and pipes may be named twice. Throws VerbError (exit code 2).

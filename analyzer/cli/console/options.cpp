@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
 
 #include "analyzer/cli/console/errors.h"
@@ -12,7 +13,9 @@
 #include "collector/store/link_spec.h"
 
 namespace rankscope::cli {
+namespace {
 
+// Says what is wrong with link peaks such as "intra:gbps=200,alpha_us=6;inter:gbps=40"; empty when they can be used.
 std::string checkLinks(const std::string& text) {
     const store::LinkSpec spec = store::parseLinkSpec(text);
     if (!spec.complaint.empty()) return spec.complaint;
@@ -20,6 +23,8 @@ std::string checkLinks(const std::string& text) {
                ? std::string()
                : "no link is told: write for example intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18";
 }
+
+}  // namespace
 
 void addLinksOption(CLI::App& verb, std::string& links) {
     verb.add_option("--links", links,
@@ -31,12 +36,9 @@ void addLinksOption(CLI::App& verb, std::string& links) {
 
 void addLinkOptions(CLI::App& verb, LinkOptions& options) {
     addLinksOption(verb, options.links);
-    verb.add_option(
-            "--links-table", options.tables,
-            "Output of nccl-tests on these machines, FILE[:operation]: its plateau is the links' peak; may be repeated")
-        ->type_name("FILE")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    addRepeatedOption(
+        verb, "--links-table", options.tables, "FILE",
+        "Output of nccl-tests on these machines, FILE[:operation]: its plateau is the links' peak; may be repeated");
 }
 
 std::string linksOfEnvironment() {
@@ -58,6 +60,11 @@ costs::LinkSources linkSources(const LinkOptions& options) {
     return sources;
 }
 
+CLI::Option* addRepeatedOption(CLI::App& verb, const char* name, std::vector<std::string>& values, const char* type,
+                               const std::string& help) {
+    return verb.add_option(name, values, help)->type_name(type)->expected(1)->take_all();
+}
+
 void addRunOption(CLI::App& verb, std::string& run) {
     verb.add_option("NAME", run, "Run name, run directory or .db file")->required();
 }
@@ -69,6 +76,12 @@ void addFormatOption(CLI::App& verb, std::string& format, const std::vector<std:
 
 void addOutputOption(CLI::App& verb, std::string& file, const std::string& help) {
     verb.add_option("-o,--output", file, help + "; stdout when left out")->type_name("FILE");
+}
+
+std::optional<double> finiteNumber(const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == '\0' && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 void addWorkersOption(CLI::App& verb, unsigned& workers) {

@@ -2,6 +2,7 @@
 // Options that several verbs take.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace rankscope::cli {
 
@@ -18,9 +20,6 @@ struct LinkOptions {
     std::string links;                // --links
     std::vector<std::string> tables;  // --links-table, as parseEvidenceSource takes it
 };
-
-// Says what is wrong with link peaks such as "intra:gbps=200,alpha_us=6;inter:gbps=40"; empty when they can be used.
-std::string checkLinks(const std::string& text);
 
 // --links alone, for verbs that store it.
 void addLinksOption(CLI::App& verb, std::string& links);
@@ -34,6 +33,10 @@ std::string linksOfEnvironment();
 // --links, then RANKSCOPE_LINKS, and the tables. Throws VerbError and store::Error.
 costs::LinkSources linkSources(const LinkOptions& options);
 
+// An option that may be given several times, one value each time.
+CLI::Option* addRepeatedOption(CLI::App& verb, const char* name, std::vector<std::string>& values, const char* type,
+                               const std::string& help);
+
 // NAME, which must be given: the run that the verb is about.
 void addRunOption(CLI::App& verb, std::string& run);
 
@@ -43,6 +46,9 @@ void addFormatOption(CLI::App& verb, std::string& format, const std::vector<std:
 
 // -o, --output: a file for what would go to stdout.
 void addOutputOption(CLI::App& verb, std::string& file, const std::string& help);
+
+// Reads a number that is finite and has nothing behind it; nothing for any other text.
+std::optional<double> finiteNumber(const std::string& text);
 
 void addWorkersOption(CLI::App& verb, unsigned& workers);
 

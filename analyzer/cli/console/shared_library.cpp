@@ -18,8 +18,6 @@ SharedLibrary SharedLibrary::openFirst(const std::vector<std::string>& names, co
             library.m_path = dlinfo(library.m_handle, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : candidate;
             return library;
         }
-        const char* why = dlerror();
-        if (library.m_error.empty() && why) library.m_error = why;
     }
     return library;
 }

@@ -15,7 +15,6 @@ class SharedLibrary {
 
     bool isOpen() const { return m_handle != nullptr; }
     const std::string& path() const { return m_path; }
-    const std::string& error() const { return m_error; }  // why the first name could not be opened
 
     template <typename Function>
     Function* find(const char* symbol) const {
@@ -27,7 +26,6 @@ class SharedLibrary {
 
     void* m_handle = nullptr;
     std::string m_path;
-    std::string m_error;
 };
 
 }  // namespace rankscope::cli

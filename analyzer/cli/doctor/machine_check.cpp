@@ -46,10 +46,7 @@ bool isVirtualRun() {
     return clock && std::string_view(clock) == "cupti";
 }
 
-void pass(MachineCheck& check) {
-    check.ok = true;
-    check.cost.clear();
-}
+constexpr const char* kNotBuilt = " is missing: Rankscope was built without the CUDA headers";
 
 std::vector<std::string> cudaFolders() {
     std::vector<std::string> folders;
@@ -63,113 +60,94 @@ std::vector<std::string> cudaFolders() {
 }
 
 MachineCheck checkInjector(const InstallLayout& layout) {
-    MachineCheck check{"injector", access(layout.injector.c_str(), R_OK) == 0, layout.injector.string(), {}};
-    if (!check.ok) {
-        check.found += " is missing: Rankscope was built without the CUDA headers";
-        check.cost = "nothing can be recorded; import and analyze work";
-    } else if (check.found.find_first_of(": ") != std::string::npos) {
-        check.ok = false;
-        check.found += " has a space or a colon in its path, which LD_PRELOAD cannot hold";
-        check.cost = "nothing can be recorded from this place";
-    }
-    return check;
+    const std::string path = layout.injector.string();
+    if (access(path.c_str(), R_OK) != 0)
+        return {"injector", false, path + kNotBuilt, "nothing can be recorded; import and analyze work"};
+    if (path.find_first_of(": ") != std::string::npos)
+        return {"injector", false, path + " has a space or a colon in its path, which LD_PRELOAD cannot hold",
+                "nothing can be recorded from this place"};
+    return {"injector", true, path};
 }
 
 MachineCheck checkVirtualGpus(const InstallLayout& layout) {
-    MachineCheck check{
-        "virtual GPUs", access((layout.vgpu / "libcudart.so.13").c_str(), R_OK) == 0, layout.vgpu.string(), {}};
-    if (!check.ok) {
-        check.found += " is missing: Rankscope was built without the CUDA headers";
-        check.cost = "`run --virtual` and the reference jobs do not work";
-    }
-    return check;
+    const std::string path = layout.vgpu.string();
+    if (access((layout.vgpu / "libcudart.so.13").c_str(), R_OK) == 0) return {"virtual GPUs", true, path};
+    return {"virtual GPUs", false, path + kNotBuilt, "`run --virtual` and the reference jobs do not work"};
 }
 
 MachineCheck checkDriver() {
-    MachineCheck check{"driver", false, {}, "jobs on this machine cannot use a GPU; virtual GPUs and analysis work"};
+    const char* cost = "jobs on this machine cannot use a GPU; virtual GPUs and analysis work";
     const auto library = SharedLibrary::openFirst({"libcuda.so.1"}, {});
-    if (!library.isOpen()) {
-        check.found = "libcuda.so.1 cannot be loaded: no NVIDIA driver on this machine";
-        return check;
-    }
+    if (!library.isOpen())
+        return {"driver", false, "libcuda.so.1 cannot be loaded: no NVIDIA driver on this machine", cost};
     auto* init = library.find<int(unsigned)>("cuInit");
     auto* version = library.find<int(int*)>("cuDriverGetVersion");
     const int status = init ? init(0) : -1;
-    if (status != 0) {
-        check.found = fmt::format("{} is there, but cuInit returned {}", library.path(), status);
-        return check;
-    }
+    if (status != 0)
+        return {"driver", false, fmt::format("{} is there, but cuInit returned {}", library.path(), status), cost};
     int number = 0;
     if (version) version(&number);
-    pass(check);
-    check.found = fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10);
-    return check;
+    return {"driver", true, fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10)};
 }
 
 MachineCheck checkDevices() {
-    MachineCheck check{"devices", false, "none", "no kernels or copies to record here"};
     const auto library = SharedLibrary::openFirst({"libcuda.so.1"}, {});
     auto* init = library.find<int(unsigned)>("cuInit");
     auto* count = library.find<int(int*)>("cuDeviceGetCount");
     auto* name = library.find<int(char*, int, int)>("cuDeviceGetName");
     int devices = 0;
-    if (!init || !count || !name || init(0) != 0 || count(&devices) != 0 || devices == 0) return check;
+    if (!init || !count || !name || init(0) != 0 || count(&devices) != 0 || devices == 0)
+        return {"devices", false, "none", "no kernels or copies to record here"};
     std::vector<std::string> found;
     for (int i = 0; i < devices; ++i) {
         char text[128] = {};
         name(text, sizeof text - 1, i);
         found.push_back(fmt::format("{}: {}", i, text));
     }
-    check.found = text::joined(found);
-    pass(check);
-    return check;
+    return {"devices", true, text::joined(found)};
 }
 
 MachineCheck checkCupti() {
-    MachineCheck check{"CUPTI", false, {}, "no kernel and copy times; NCCL calls and NVTX ranges are still recorded"};
+    const char* cost = "no kernel and copy times; NCCL calls and NVTX ranges are still recorded";
     const auto library = SharedLibrary::openFirst(
         {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"}, cudaFolders());
     auto* version = library.find<int(uint32_t*)>("cuptiGetVersion");
-    if (!version) {
-        check.found =
-            "libcupti.so is not found on the loader's path or below the CUDA folder (a job that brings its own, as "
-            "PyTorch does, has it)";
-        return check;
-    }
+    if (!version)
+        return {"CUPTI", false,
+                "libcupti.so is not found on the loader's path or below the CUDA folder (a job that brings its own, as "
+                "PyTorch does, has it)",
+                cost};
     uint32_t number = 0;
-    const int status = version(&number);
-    if (status == 0) pass(check);
-    check.found = check.ok ? fmt::format("version {} ({})", number, library.path())
-                           : fmt::format("{}: cuptiGetVersion returned {}", library.path(), status);
-    return check;
+    if (const int status = version(&number); status != 0)
+        return {"CUPTI", false, fmt::format("{}: cuptiGetVersion returned {}", library.path(), status), cost};
+    return {"CUPTI", true, fmt::format("version {} ({})", number, library.path())};
 }
 
 MachineCheck checkNccl() {
-    MachineCheck check{
-        "NCCL",
-        false,
-        {},
-        "nothing if the job brings its own NCCL, as PyTorch does; without any there are no collectives to record"};
     const auto library = SharedLibrary::openFirst({"libnccl.so.2"}, cudaFolders());
     auto* version = library.find<int(int*)>("ncclGetVersion");
     int number = 0;
-    if (!version || version(&number) != 0) {
-        check.found = "libnccl.so.2 is not found on the loader's path";
-        return check;
-    }
-    pass(check);
-    check.found =
-        fmt::format("version {}.{}.{} ({})", number / 10000, number % 10000 / 100, number % 100, library.path());
-    return check;
+    if (!version || version(&number) != 0)
+        return {
+            "NCCL", false, "libnccl.so.2 is not found on the loader's path",
+            "nothing if the job brings its own NCCL, as PyTorch does; without any there are no collectives to record"};
+    return {"NCCL", true,
+            fmt::format("version {}.{}.{} ({})", number / 10000, number % 10000 / 100, number % 100, library.path())};
+}
+
+/// `found`: what is said of each link; empty where there is none, which is `unknown` then.
+MachineCheck linkCheck(const char* name, const machine::LinkList& links, const std::vector<std::string>& found,
+                       const char* unknown, const char* cost) {
+    const bool known = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
+    return {name, known, found.empty() ? unknown : text::joined(found, "; "), known ? "" : cost};
 }
 
 MachineCheck checkGpuLinks() {
-    MachineCheck check{"GPU links", false, {}, "peaks between GPUs of this machine are not read from it"};
+    const char* cost = "peaks between GPUs of this machine are not read from it";
     machine::Nvml nvml;
-    if (!machine::loadNvml(nvml)) {
-        check.found = "unknown: libnvidia-ml.so.1 cannot be loaded (in a container: the driver capability 'utility')";
-        return check;
-    }
+    if (!machine::loadNvml(nvml))
+        return {"GPU links", false,
+                "unknown: libnvidia-ml.so.1 cannot be loaded (in a container: the driver capability 'utility')", cost};
     machine::LinkList links;
     machine::addLinksOfAllDevices(nvml, links);
     std::map<int32_t, std::string> byDevice;
@@ -177,52 +155,44 @@ MachineCheck checkGpuLinks() {
         byDevice[link.device] += (byDevice.contains(link.device) ? "; " : "") + deviceLinkText(link);
     std::map<std::string, std::vector<int32_t>> alike;
     for (const auto& [device, text] : byDevice) alike[text].push_back(device);
-    for (const auto& [text, devices] : alike)
-        check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", text::rangesText(devices), text);
-    check.ok = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
-    if (check.ok) check.cost.clear();
-    if (check.found.empty()) check.found = "unknown: NVML tells of no device";
-    return check;
+    std::vector<std::string> found;
+    for (const auto& [text, devices] : alike) found.push_back(text::rangesText(devices) + ": " + text);
+    return linkCheck("GPU links", links, found, "unknown: NVML tells of no device", cost);
 }
 
 MachineCheck checkNetworkLinks() {
-    MachineCheck check{"network links", false, {}, "peaks between machines are not read from this one"};
     machine::LinkList links;
     if (const char* sysfs = machine::sysfsRoot(isVirtualRun())) machine::addHostPorts(sysfs, links);
     std::map<std::tuple<LinkKind, int64_t>, std::vector<std::string>> alike;
     for (const Link& link : links) alike[{link.kind, -link.bytesPerS}].push_back(link.name);
+    std::vector<std::string> found;
     for (auto& [key, names] : alike) {
         std::ranges::sort(names);
         Link link;
         link.bytesPerS = -std::get<1>(key);
-        check.found += fmt::format("{}{}: {}, {}", check.found.empty() ? "" : "; ", fmt::join(names, ", "),
-                                   std::get<0>(key) == LinkKind::infiniband ? "InfiniBand" : "Ethernet",
-                                   peakText(link, names.size() > 1 ? " each" : ""));
+        found.push_back(fmt::format("{}: {}, {}", text::joined(names),
+                                    std::get<0>(key) == LinkKind::infiniband ? "InfiniBand" : "Ethernet",
+                                    peakText(link, names.size() > 1 ? " each" : "")));
     }
-    check.ok = std::ranges::any_of(links, [](const Link& link) { return link.bytesPerS > 0; });
-    if (check.ok) check.cost.clear();
-    if (check.found.empty())
-        check.found =
-            "unknown: no adapter that is up in /sys/class/infiniband or /sys/class/net (a virtual machine or container "
-            "may hide them)";
-    return check;
+    return linkCheck("network links", links, found,
+                     "unknown: no adapter that is up in /sys/class/infiniband or /sys/class/net (a virtual machine or "
+                     "container may hide them)",
+                     "peaks between machines are not read from this one");
 }
 
 MachineCheck checkPermission() {
-    MachineCheck check{"permission", true, "activity records need none", {}};
     std::ifstream parameters("/proc/driver/nvidia/params");
     std::string line;
     while (std::getline(parameters, line))
         if (line == "RmProfilingAdminOnly: 1" && geteuid() != 0)
-            check.found =
-                "activity records need none; hardware counters are for root only here (RmProfilingAdminOnly), which "
-                "Rankscope does not read";
-    return check;
+            return {"permission", true,
+                    "activity records need none; hardware counters are for root only here (RmProfilingAdminOnly), "
+                    "which Rankscope does not read"};
+    return {"permission", true, "activity records need none"};
 }
 
 // Variables by which another profiler takes the place that ours would have in the job.
 MachineCheck checkOtherProfilers() {
-    MachineCheck check{"other profilers", true, "none in the environment", {}};
     std::vector<std::string_view> found;
     for (char** entry = environ; *entry; ++entry) {
         const std::string_view text = *entry;
@@ -231,23 +201,20 @@ MachineCheck checkOtherProfilers() {
                            name == "NVTX_INJECTION64_PATH" || name == "NCCL_PROFILER_PLUGIN";
         if (known) found.push_back(name);
     }
-    if (found.empty()) return check;
-    check.ok = false;
-    check.found = text::joined(found) + " set";
-    check.cost =
-        "what the other tool holds is left to it: CUPTI and NVTX serve one tool at a time; an NCCL plugin is chained";
-    return check;
+    if (found.empty()) return {"other profilers", true, "none in the environment"};
+    return {"other profilers", false, text::joined(found) + " set",
+            "what the other tool holds is left to it: CUPTI and NVTX serve one tool at a time; an NCCL plugin is "
+            "chained"};
 }
 
 MachineCheck checkLaunchers() {
-    MachineCheck check{"launchers", false, {}, "any other way to start the ranks can be wrapped as well"};
     const Environment environment = currentEnvironment();
     std::vector<std::string> found;
     for (const char* launcher : {"torchrun", "mpirun", "srun"})
         if (const auto path = findCommand(launcher, environment); !path.empty()) found.push_back(path);
-    check.found = found.empty() ? "neither torchrun nor mpirun nor srun is in PATH" : text::joined(found);
-    if (!found.empty()) pass(check);
-    return check;
+    if (!found.empty()) return {"launchers", true, text::joined(found)};
+    return {"launchers", false, "neither torchrun nor mpirun nor srun is in PATH",
+            "any other way to start the ranks can be wrapped as well"};
 }
 
 }  // namespace

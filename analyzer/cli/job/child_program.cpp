@@ -55,15 +55,11 @@ void drain(Pipe& output, std::string& outputText, Pipe& error, std::string& erro
 }
 
 using Clock = std::chrono::steady_clock;
+constexpr int kPauseMs = 200;   // between looks at a process that may have ended, or be over its time
 constexpr double kGraceS = 10;  // between SIGTERM and SIGKILL: launchers need a moment to end their ranks
 
 double secondsSince(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-timespec timeOf(double seconds) {
-    const auto whole = static_cast<time_t>(seconds);
-    return {whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
 }
 
 // Tells which signals end a process that does not catch them: they end the measurement, job first; the others mean
@@ -132,6 +128,7 @@ ProgramOutput readProgramOutput(const ProcessToStart& program) {
     error.closeWriting();
     ProgramOutput result;
     drain(output, result.standardOutput, error, result.standardError);
+    while (result.standardError.ends_with('\n')) result.standardError.pop_back();
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     result.end = decodeWaitStatus(status);
@@ -165,8 +162,7 @@ TimedEnd runTimed(const ProcessToStart& process, const std::filesystem::path& ou
             killed = true;
         }
         siginfo_t info{};
-        const timespec pause = timeOf(0.2);
-        const int signal = signals.wait(info, &pause);
+        const int signal = signals.wait(info, kPauseMs);
         if (isStopSignal(signal)) stopBy(signal);
         if (signal == 0 || !endsMeasuring(signal) || told) continue;
         result.interruptedBy = signal;

@@ -12,7 +12,7 @@ namespace rankscope::cli {
 struct ProgramOutput {
     ProcessEnd end;
     std::string standardOutput;
-    std::string standardError;
+    std::string standardError;  // without the newlines at its end
 };
 
 // Runs a short helper program to its end and keeps what it says. Throws VerbError when it cannot be executed.

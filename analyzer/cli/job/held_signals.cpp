@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/job/held_signals.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <fstream>
+#include <ctime>
 #include <initializer_list>
-#include <string>
+
+#include "analyzer/cli/job/live_processes.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::cli {
 namespace {
@@ -20,20 +20,12 @@ void remove(sigset_t& set, std::initializer_list<int> signals) {
     for (int signal : signals) sigdelset(&set, signal);
 }
 
-pid_t parentOf(pid_t pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    std::getline(file, line);
-    // "PID (NAME) STATE PARENT ...", and the name may hold blanks and brackets.
-    const size_t name = line.rfind(')');
-    if (name == std::string::npos || name + 4 >= line.size()) return 0;
-    return static_cast<pid_t>(std::strtol(line.c_str() + name + 4, nullptr, 10));
-}
+constexpr int kParent = 4;  // of /proc/PID/stat
 
 bool isOfJob(pid_t sender, std::span<const pid_t> job) {
     for (int generation = 0; sender > 1 && generation < kMostAncestors; ++generation) {
-        if (std::ranges::find(job, sender) != job.end()) return true;
-        sender = parentOf(sender);
+        if (text::contains(job, sender)) return true;
+        sender = static_cast<pid_t>(processField(sender, kParent));
     }
     return false;
 }
@@ -46,20 +38,9 @@ bool sentByProcess(const siginfo_t& info) {
 // was executed, a descriptor that is ready) go to this process alone, as they would have gone to the job.
 bool sentByTerminal(const siginfo_t& info) {
     if (info.si_code <= 0) return false;
-    switch (info.si_signo) {
-        case SIGINT:
-        case SIGQUIT:
-        case SIGTSTP:
-        case SIGTTIN:
-        case SIGTTOU:
-        case SIGCONT:
-        case SIGWINCH:
-            return true;
-        case SIGHUP:
-            return getsid(0) != getpid();  // a terminal that hangs up tells the leader of its session only
-        default:
-            return false;
-    }
+    if (info.si_signo == SIGHUP) return getsid(0) != getpid();  // one that hangs up tells its session's leader only
+    constexpr int kOfTerminal[] = {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
+    return text::contains(kOfTerminal, info.si_signo);
 }
 
 }  // namespace
@@ -84,18 +65,18 @@ void HeldSignals::restore() const {
     sigprocmask(SIG_SETMASK, &m_originalMask, nullptr);
 }
 
-int HeldSignals::wait(siginfo_t& info, const timespec* atMost) const {
+int HeldSignals::wait(siginfo_t& info, int atMostMs) const {
+    const timespec atMost{atMostMs / 1000, atMostMs % 1000 * 1'000'000L};
     for (;;) {
-        const int signal = sigtimedwait(&m_held, &info, atMost);
+        const int signal = sigtimedwait(&m_held, &info, atMostMs < 0 ? nullptr : &atMost);
         if (signal > 0) return signal;
         if (errno != EINTR) return 0;
     }
 }
 
 void HeldSignals::jobHasEnded() {
-    constexpr timespec kNow{};
     siginfo_t ignored;
-    while (wait(ignored, &kNow) != 0) {
+    while (wait(ignored, 0) != 0) {
     }
     sigset_t messages = m_held;
     remove(messages, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGXCPU, SIGXFSZ,

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 
-#include <ctime>
 #include <span>
 
 namespace rankscope::cli {
@@ -20,8 +19,8 @@ class HeldSignals {
     // Is called by a process that is about to execute the job.
     void restore() const;
 
-    // The next signal; 0 when none came within `atMost` (nullptr: waits for ever).
-    int wait(siginfo_t& info, const timespec* atMost) const;
+    // The next signal; 0 when none came in time (-1: waits for ever).
+    int wait(siginfo_t& info, int atMostMs = -1) const;
 
     // The job has ended. What came before that was the job's and is dropped; from now on SIGINT, SIGTERM, SIGHUP,
     // SIGQUIT, faults and limits end this process as they end any other, and messages to a job (SIGUSR1, SIGALRM,

@@ -25,15 +25,33 @@ void requireInjector(const std::filesystem::path& injector) {
                         "install Rankscope under a path without them");
 }
 
+// What the injector is told, besides that it is loaded.
+std::vector<std::pair<std::string, std::string>> injectorVariables(const JobSettings& settings) {
+    const RecordingOptions& options = settings.recording;
+    std::vector<std::pair<std::string, std::string>> variables = {
+        {"RANKSCOPE_DIR", settings.captureFolder.string()},
+        {"RANKSCOPE_TRACE", options.trace},
+        {"RANKSCOPE_MAX_BYTES", std::to_string(options.maxBytes)},
+        {"RANKSCOPE_CAPTURE_RANGE", options.captureRange}};
+    if (options.delayS > 0) variables.emplace_back("RANKSCOPE_DELAY_S", fmt::format("{}", options.delayS));
+    if (options.durationS > 0) variables.emplace_back("RANKSCOPE_DURATION_S", fmt::format("{}", options.durationS));
+    if (!settings.links.empty()) variables.emplace_back("RANKSCOPE_LINKS", settings.links);
+    if (!settings.tunerRows.empty()) variables.emplace_back("RANKSCOPE_TUNER_ROWS", settings.tunerRows);
+    return variables;
+}
+
+// Throws VerbError when a part of the installation is not there.
+void requirePart(const std::filesystem::path& part, std::string_view complaint) {
+    if (!std::filesystem::exists(part))
+        throw VerbError(kExitInput, fmt::format(fmt::runtime(complaint), part.string()),
+                        "build with the CUDA headers present (./bootstrap.sh build)");
+}
+
 }  // namespace
 
 std::vector<std::string> preparedVariables(const JobSettings& settings) {
-    std::vector<std::string> names = {"LD_PRELOAD", "RANKSCOPE_DIR", "RANKSCOPE_TRACE", "RANKSCOPE_MAX_BYTES",
-                                      "RANKSCOPE_CAPTURE_RANGE"};
-    if (settings.delayS > 0) names.push_back("RANKSCOPE_DELAY_S");
-    if (settings.durationS > 0) names.push_back("RANKSCOPE_DURATION_S");
-    if (!settings.links.empty()) names.push_back("RANKSCOPE_LINKS");
-    if (!settings.tunerRows.empty()) names.push_back("RANKSCOPE_TUNER_ROWS");
+    std::vector<std::string> names = {"LD_PRELOAD"};
+    for (const auto& [name, value] : injectorVariables(settings)) names.push_back(name);
     return names;
 }
 
@@ -51,25 +69,11 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     Environment environment = currentEnvironment();
     setVariables(environment, settings.extra);
     prepend(environment, "LD_PRELOAD", layout.injector.string());
-    setVariable(environment, "RANKSCOPE_DIR", settings.captureFolder.string());
-    setVariable(environment, "RANKSCOPE_TRACE", settings.trace);
-    setVariable(environment, "RANKSCOPE_CAPTURE_RANGE", settings.captureRange);
-    setVariable(environment, "RANKSCOPE_MAX_BYTES", std::to_string(settings.maxBytes));
-    if (settings.delayS > 0) setVariable(environment, "RANKSCOPE_DELAY_S", fmt::format("{}", settings.delayS));
-    if (settings.durationS > 0) setVariable(environment, "RANKSCOPE_DURATION_S", fmt::format("{}", settings.durationS));
-    if (!settings.links.empty()) setVariable(environment, "RANKSCOPE_LINKS", settings.links);
-    if (!settings.tunerRows.empty()) {
-        if (!std::filesystem::exists(layout.tuner))
-            throw VerbError(kExitInput, fmt::format("the tuner plugin {} is missing", layout.tuner.string()),
-                            "build with the CUDA headers present (./bootstrap.sh build)");
-        setVariable(environment, "RANKSCOPE_TUNER_ROWS", settings.tunerRows);
-    }
+    for (const auto& [name, value] : injectorVariables(settings)) setVariable(environment, name, value);
+    if (!settings.tunerRows.empty()) requirePart(layout.tuner, "the tuner plugin {} is missing");
     if (!settings.virtualGpus) return environment;
 
-    if (!std::filesystem::exists(layout.vgpu))
-        throw VerbError(kExitInput,
-                        fmt::format("the virtual GPUs are missing: {} does not exist", layout.vgpu.string()),
-                        "build with the CUDA headers present (./bootstrap.sh build)");
+    requirePart(layout.vgpu, "the virtual GPUs are missing: {} does not exist");
     prepend(environment, "LD_LIBRARY_PATH", layout.vgpu.string());
     setVariable(environment, "RANKSCOPE_CLOCK", "cupti");
     setVariable(environment, "RANKSCOPE_SYSFS_ROOT",

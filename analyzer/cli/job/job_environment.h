@@ -7,17 +7,14 @@
 
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/job/job_process.h"
+#include "analyzer/cli/job/run_directory.h"
 
 namespace rankscope::cli {
 
 // Holds what the job's processes are told through their environment.
 struct JobSettings {
     std::filesystem::path captureFolder;
-    std::string trace = "cuda,nccl,nvtx,api";
-    std::string captureRange = "none";
-    int64_t maxBytes = int64_t{2} << 30;  // per rank
-    double delayS = 0;
-    double durationS = 0;  // 0: until the end
+    RecordingOptions recording;
     bool virtualGpus = false;
     std::string virtualJob;  // key of the virtual GPUs' shared memory; empty: derived from the launcher's variables
     std::string scenario;    // path of the scenario whose cluster the virtual GPUs take; empty: their defaults

@@ -59,10 +59,6 @@ pid_t start(const ProcessToStart& process, const HeldSignals& signals, bool endW
     return child;
 }
 
-timespec milliseconds(int value) {
-    return {value / 1000, (value % 1000) * 1000000L};
-}
-
 class Children {
   public:
     explicit Children(size_t count) { m_end.processes.resize(count); }
@@ -165,15 +161,14 @@ JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals
         for (const auto& process : processes) children.add(start(process, signals, endWithUs));
     } catch (...) {
         children.send(SIGKILL);
-        while (!children.reap()) signals.wait(info, nullptr);
+        while (!children.reap()) signals.wait(info);
         throw;
     }
     int cleanup = 0;  // how often the survivors of a failure have been told to go
-    const timespec grace = milliseconds(gracePeriodMs);
     while (!children.reap()) {
         const bool cleaning = children.end().firstFailed >= 0 && cleanup < 2;
         // A queued SIGCHLD can be that of a child already reaped, which only costs a round.
-        const int signal = signals.wait(info, cleaning ? &grace : nullptr);
+        const int signal = signals.wait(info, cleaning ? gracePeriodMs : -1);
         if (signal == 0) children.send(cleanup++ == 0 ? SIGTERM : SIGKILL);
         if (signal == 0 || signal == SIGCHLD) continue;
         children.pass(info);

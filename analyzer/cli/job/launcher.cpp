@@ -11,6 +11,8 @@
 #include <set>
 #include <string_view>
 
+#include "analyzer/text/lists.h"
+
 namespace rankscope::cli {
 namespace {
 
@@ -31,15 +33,9 @@ std::optional<int> number(std::initializer_list<const char*> names) {
     return std::nullopt;
 }
 
-LaunchedRank describe(std::string launcher, std::string jobKey, int rank, std::initializer_list<const char*> worldSize,
-                      std::initializer_list<const char*> localSize) {
-    LaunchedRank result;
-    result.launcher = std::move(launcher);
-    result.jobKey = result.launcher + ":" + std::move(jobKey);
-    result.rank = rank;
-    result.worldSize = number(worldSize).value_or(0);
-    result.localSize = number(localSize).value_or(0);
-    return result;
+LaunchedRank describe(const std::string& launcher, const std::string& jobKey, int rank,
+                      std::initializer_list<const char*> worldSize, std::initializer_list<const char*> localSize) {
+    return {launcher, launcher + ":" + jobKey, rank, number(worldSize).value_or(0), number(localSize).value_or(0)};
 }
 
 std::string openMpiJob() {
@@ -56,7 +52,7 @@ std::string option(const std::vector<std::string>& command, std::initializer_lis
         const size_t equals = std::min(word.find('='), word.size());
         std::string name = word.substr(2, equals - 2);
         std::ranges::replace(name, '_', '-');
-        if (std::ranges::find(names, name) == names.end()) continue;
+        if (!text::contains(names, name)) continue;
         if (equals < word.size()) return word.substr(equals + 1);
         if (i + 1 < command.size()) return command[i + 1];
     }

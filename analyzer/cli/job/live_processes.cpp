@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -21,29 +21,30 @@ namespace fs = std::filesystem;
 
 // The pid in ".trace.db.PID.part" and what SQLite appends to that.
 std::optional<pid_t> writerOf(const std::string& name, const std::string& prefix) {
-    if (!name.starts_with(prefix)) return std::nullopt;
-    pid_t pid = 0;
-    const char* end = name.data() + name.size();
-    const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, pid);
-    if (error != std::errc() || pid <= 0) return std::nullopt;
-    const std::string suffix(rest, end);
-    return suffix == ".part" || suffix == ".part-journal" || suffix == ".part-wal" || suffix == ".part-shm"
-               ? std::optional(pid)
-               : std::nullopt;
+    static const std::regex kRest(R"(([0-9]{1,9})\.part(-journal|-wal|-shm)?)");
+    std::smatch parts;
+    const std::string rest = name.starts_with(prefix) ? name.substr(prefix.size()) : "";
+    return std::regex_match(rest, parts, kRest) ? std::optional<pid_t>(std::stoi(parts[1])) : std::nullopt;
 }
 
 }  // namespace
 
-uint64_t processStart(pid_t pid) {
+uint64_t processField(pid_t pid, int number) {
     std::ifstream stat(fmt::format("/proc/{}/stat", pid));
     std::string text((std::istreambuf_iterator<char>(stat)), {});
+    // "PID (NAME) STATE PARENT ...", and the name may hold blanks and brackets.
     const size_t afterName = text.rfind(')');
     if (afterName == std::string::npos) return 0;
     std::istringstream fields(text.substr(afterName + 1));
     std::string field;
-    for (int i = 3; i <= 22 && fields >> field; ++i)
-        if (i == 22) return std::stoull(field);
+    for (int i = 3; i <= number && fields >> field; ++i)
+        if (i == number) return std::strtoull(field.c_str(), nullptr, 10);
     return 0;
+}
+
+uint64_t processStart(pid_t pid) {
+    constexpr int kStartTime = 22;
+    return processField(pid, kStartTime);
 }
 
 std::vector<pid_t> liveRanks(const fs::path& captureFolder) {
@@ -69,7 +70,7 @@ void removeLeftovers(const fs::path& database) {
     for (const auto& entry :
          fs::directory_iterator(database.has_parent_path() ? database.parent_path() : fs::path("."), ignored)) {
         const auto pid = writerOf(entry.path().filename().string(), prefix);
-        if (pid && kill(*pid, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+        if (pid && *pid > 0 && kill(*pid, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
     }
 }
 

@@ -10,6 +10,9 @@
 
 namespace rankscope::cli {
 
+// A number of /proc/PID/stat, counted from 1 as proc(5) does, behind the name; 0: there is no such process.
+uint64_t processField(pid_t pid, int number);
+
 // When the process was started, in clock ticks since the boot (/proc/PID/stat field 22): tells it from a later one with
 // the same pid. 0: there is none.
 uint64_t processStart(pid_t pid);

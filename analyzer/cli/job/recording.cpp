@@ -70,10 +70,6 @@ std::string whyNothingRecorded(const ProcessToStart& job, const std::filesystem:
     return "no process of the job used CUDA, NCCL or NVTX, or CUDA refused to start (the job's own messages tell)";
 }
 
-ProcessEnd endOf(const JobEnd& job) {
-    return job.firstFailed >= 0 ? job.processes[static_cast<size_t>(job.firstFailed)] : ProcessEnd{};
-}
-
 void collectAndReport(const Recording& recording, const Console& console) {
     if (!recording.collect) {
         console.next(fmt::format("rankscope collect {}", text::shellWord(recording.shownName)));
@@ -104,7 +100,7 @@ ProcessEnd record(const Recording& recording, const Console& console) {
         recording.run.abandon();
         throw;
     }
-    const ProcessEnd end = endOf(job);
+    const ProcessEnd end = job.firstFailed >= 0 ? job.processes[static_cast<size_t>(job.firstFailed)] : ProcessEnd{};
     try {
         if (recording.run.leave(end)) collectAndReport(recording, console);
     } catch (const VerbError& error) {

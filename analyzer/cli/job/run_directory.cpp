@@ -2,7 +2,6 @@
 #include "analyzer/cli/job/run_directory.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,12 +88,14 @@ int64_t unixNowNs() {
 
 json describe(const fs::path& path, const RunDescription& d) {
     json options = json::object();
-    if (!d.trace.empty()) options["trace"] = d.trace;
-    if (!d.captureRange.empty()) options["capture_range"] = d.captureRange;
+    if (d.recording) {
+        options = {{"trace", d.recording->trace},
+                   {"capture_range", d.recording->captureRange},
+                   {"max_bytes", d.recording->maxBytes}};
+        if (d.recording->delayS > 0) options["delay_s"] = d.recording->delayS;
+        if (d.recording->durationS > 0) options["duration_s"] = d.recording->durationS;
+    }
     if (!d.tunerRows.empty()) options["tuner_rows"] = d.tunerRows;
-    if (d.maxBytes > 0) options["max_bytes"] = d.maxBytes;
-    if (d.delayS > 0) options["delay_s"] = d.delayS;
-    if (d.durationS > 0) options["duration_s"] = d.durationS;
     if (!d.optionVariables.empty()) options["env"] = d.optionVariables;
     json result = {{"schema", "rankscope.run/1"}, {"name", path.filename().string()},
                    {"command", d.command},        {"start_unix_ns", unixNowNs()},

@@ -12,6 +12,15 @@
 
 namespace rankscope::cli {
 
+// Says what a job's processes are to record, and when.
+struct RecordingOptions {
+    std::string trace = "cuda,nccl,nvtx,api";
+    std::string captureRange = "none";
+    int64_t maxBytes = int64_t{2} << 30;  // per rank
+    double delayS = 0;
+    double durationS = 0;  // 0: until the end
+};
+
 // Holds what run.json says about a run besides how it ended.
 struct RunDescription {
     std::vector<std::string> command;
@@ -21,15 +30,10 @@ struct RunDescription {
     std::string launcher;     // inside | openmpi | slurm | torchrun …
     int worldSize = 0;        // 0: not known yet
     bool virtualGpus = false;
-    std::string links;     // RANKSCOPE_LINKS as given
-    std::string scenario;  // name of the reference scenario, or empty
-    // Options of `run` as given; empty or 0 where left out.
-    std::string trace;
-    std::string captureRange;
-    std::string tunerRows;  // rows apart by ';'
-    int64_t maxBytes = 0;
-    double delayS = 0;
-    double durationS = 0;
+    std::string links;                          // RANKSCOPE_LINKS as given
+    std::string scenario;                       // name of the reference scenario, or empty
+    std::optional<RecordingOptions> recording;  // of `run`
+    std::string tunerRows;                      // rows apart by ';'; empty: none
     // NCCL_ALGO and NCCL_PROTO: of --env, and as the environment has them that the job is started from. Nothing with
     // the launcher outside, which may have set them.
     std::map<std::string, std::string> optionVariables;
@@ -70,11 +74,11 @@ class RunDirectory {
     Membership m_membership;
 };
 
-// True when the folder was made by `rankscope run`.
 // Writes peaks of the links into the run's description, so that it is collected with them from now on. Does nothing
 // where there is none.
 void tellLinks(const std::filesystem::path& path, const std::string& links);
 
+// True when the folder was made by `rankscope run`.
 bool isRunDirectory(const std::filesystem::path& path);
 
 }  // namespace rankscope::cli

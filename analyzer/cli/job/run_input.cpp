@@ -19,6 +19,9 @@
 #include "collector/store/reader.h"
 
 namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 bool hasCaptureFiles(const std::filesystem::path& folder) {
@@ -29,29 +32,21 @@ bool hasCaptureFiles(const std::filesystem::path& folder) {
 }
 
 struct Contents {
-    int64_t ranks = 0;
-    int64_t missing = 0;
     int64_t events = 0;
-    int64_t losses = 0;
+    std::string summary;
 };
 
-Contents contentsOf(const std::filesystem::path& database) {
-    store::TraceReader trace(database);
+Contents contentsOf(store::TraceReader& trace) {
     Contents contents;
+    int64_t ranks = 0, missing = 0, losses = 0;
     for (const auto& extent : trace.all<store::Extent>()) contents.events += extent.lastId - extent.firstId + 1;
-    for (const auto& rank : trace.all<store::Rank>())
-        ++(rank.processId.has_value() ? contents.ranks : contents.missing);
-    for (const auto& loss : trace.all<store::Loss>()) contents.losses += loss.severity != store::Severity::info;
+    for (const auto& rank : trace.all<store::Rank>()) ++(rank.processId.has_value() ? ranks : missing);
+    for (const auto& loss : trace.all<store::Loss>()) losses += loss.severity != store::Severity::info;
+    contents.summary = fmt::format("{}, {} events", text::countedText(ranks, "rank"), contents.events);
+    if (missing > 0) contents.summary += fmt::format(", {} missing", missing);
+    if (losses > 0)
+        contents.summary += fmt::format(", {} loss{} (see the head of the report)", losses, losses == 1 ? "" : "es");
     return contents;
-}
-
-std::string summarize(const Contents& contents) {
-    std::string text = fmt::format("{}, {} events", text::countedText(contents.ranks, "rank"), contents.events);
-    if (contents.missing > 0) text += fmt::format(", {} missing", contents.missing);
-    if (contents.losses > 0)
-        text +=
-            fmt::format(", {} loss{} (see the head of the report)", contents.losses, contents.losses == 1 ? "" : "es");
-    return text;
 }
 
 std::string warnOfLiveRanks(const std::vector<pid_t>& live) {
@@ -90,9 +85,18 @@ std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
     }
 }
 
-}  // namespace
+// True when the database is missing or some capture file is newer than it.
+bool needsCollecting(const RunInput& input) {
+    std::error_code ignored;
+    if (!fs::exists(input.database, ignored)) return true;
+    if (input.captures.empty()) return false;
+    const auto collected = fs::last_write_time(input.database, ignored);
+    for (const auto& entry : fs::directory_iterator(input.captures, ignored))
+        if (entry.last_write_time(ignored) > collected) return true;
+    return false;
+}
 
-namespace fs = std::filesystem;
+}  // namespace
 
 RunInput findRun(const std::string& name) {
     const fs::path path = name;
@@ -124,16 +128,6 @@ RunInput findRun(const std::string& name) {
     return input;
 }
 
-bool needsCollecting(const RunInput& input) {
-    std::error_code ignored;
-    if (!fs::exists(input.database, ignored)) return true;
-    if (input.captures.empty()) return false;
-    const auto collected = fs::last_write_time(input.database, ignored);
-    for (const auto& entry : fs::directory_iterator(input.captures, ignored))
-        if (entry.last_write_time(ignored) > collected) return true;
-    return false;
-}
-
 Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHosts, const std::string& links) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
@@ -148,8 +142,9 @@ Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHo
     if (!links.empty()) tellLinks(input.directory, links);
     const auto live = liveRanks(input.captures);
     const auto result = collector::collect(input.directory, options);
-    const Contents contents = contentsOf(result.file);
-    collected.summary = summarize(contents);
+    store::TraceReader trace(result.file);
+    const Contents contents = contentsOf(trace);
+    collected.summary = contents.summary;
     if (!live.empty())
         collected.warning = warnOfLiveRanks(live);
     else if (contents.events == 0)
@@ -163,13 +158,24 @@ void requireRecorded(const Collected& collected, const std::string& run) {
                         "`rankscope doctor` tells what this machine can record");
 }
 
+void tellContents(const fs::path& database, const Console& console) {
+    if (!console.isVerbose()) return;
+    store::TraceReader trace(database);
+    const int64_t steps = trace.database().integer("SELECT count(DISTINCT step) FROM step");
+    console.stage(
+        fmt::format("read {}: {}, {}", database.string(), contentsOf(trace).summary, text::countedText(steps, "step")));
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        console.note(fmt::format("  {}: {}", store::toText(loss.severity), loss.message));
+}
+
 void collectOnDemand(const RunInput& input, const Console& console) {
-    if (!needsCollecting(input)) return;
+    if (!needsCollecting(input)) return tellContents(input.database, console);
     if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
     const Collected collected = collectRun(input);
     requireRecorded(collected, input.directory.string());
     console.note(fmt::format("collected the captures first: {}", collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
+    tellContents(input.database, console);
 }
 
 }  // namespace rankscope::cli

@@ -19,9 +19,6 @@ struct RunInput {
 // Throws VerbError (exit code 3) when there is no such run.
 RunInput findRun(const std::string& name);
 
-// Is true when the database is missing or some capture file is newer than it.
-bool needsCollecting(const RunInput& input);
-
 // Tells what came of collecting, as far as a verb speaks of it.
 struct Collected {
     bool recordedNothing = false;  // no process left a capture file; there is no database then
@@ -38,7 +35,11 @@ Collected collectRun(const RunInput& input, const std::vector<std::filesystem::p
 // Throws VerbError (exit code 3) where nothing was recorded into `run`.
 void requireRecorded(const Collected& collected, const std::string& run);
 
-// Collects when the database is missing or older than the captures; says so on stderr.
+// With -v: says what a trace holds, and each thing that it lacks.
+void tellContents(const std::filesystem::path& database, const Console& console);
+
+// Collects when the database is missing or older than the captures; says so on stderr, and with -v what the trace
+// holds.
 void collectOnDemand(const RunInput& input, const Console& console);
 
 }  // namespace rankscope::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/job/run_name.h"
 
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,12 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string currentTime() {
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    localtime_r(&now, &local);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
-    return text;
+    return fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
 }
 
 // The part of the pattern that holds no %t: the folder in which all ranks of the job can meet before they know the

@@ -49,7 +49,8 @@ bool isRunFolder(const std::string& name) {
     return fs::exists(path / "trace.db", ignored) || fs::exists(path / "capture", ignored);
 }
 
-bool isBaselineFolder(const std::string& name) {
+// Tells whether a folder is a baseline: it holds no run but *.json files, or nothing but a README or hidden files.
+static bool isBaselineFolder(const std::string& name) {
     std::error_code ignored;
     if (!fs::is_directory(name, ignored) || isRunFolder(name)) return false;
     return holdsPlaceholdersOnly(name) || !compare::baselineFiles(name).empty();
@@ -76,6 +77,7 @@ std::vector<compare::RunSummary> readSummaries(const std::vector<std::string>& n
         const RunInput input = findRun(name);
         collectOnDemand(input, console);
         runs.push_back(compare::summarizeTrace(input.database, workers));
+        console.stage(fmt::format("summarised {}", name));
         runs.back().toolVersion = RANKSCOPE_VERSION;
         if (runs.back().name.empty() || names.size() > 1) runs.back().name = name;
     }

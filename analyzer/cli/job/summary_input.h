@@ -17,8 +17,4 @@ std::vector<compare::RunSummary> readSummaries(const std::vector<std::string>& n
 // Is true for a folder with a database or captures: a run.
 bool isRunFolder(const std::string& name);
 
-// Is true for a folder that holds no run but *.json files, and for one that holds nothing but a README or hidden files:
-// a baseline.
-bool isBaselineFolder(const std::string& name);
-
 }  // namespace rankscope::cli

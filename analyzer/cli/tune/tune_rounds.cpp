@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <set>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/job/child_program.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/units.h"
@@ -26,6 +28,13 @@ constexpr double kLimitFactor = 3, kLimitExtraS = 30;
 // The share of the default's steps that a run needs; one with fewer did not do the job's work.
 constexpr double kEnoughSteps = 0.8;
 constexpr int kMinSteps = 2;
+
+// A run as measured.
+struct TunedRun {
+    recommend::TuneRun run;
+    std::set<std::string> chosen;  // NCCL's algorithm and protocol of each kind of collective
+    std::string failure;           // empty: it was measured
+};
 
 std::string lastLines(const fs::path& log) {
     std::ifstream file(log);
@@ -74,18 +83,15 @@ class Rounds {
             return tuned;
         }
         const report::Report report = report::analyze(database);
-        std::vector<int64_t> steps;
+        std::vector<double> steps;
         for (const auto& step : report.steps)
-            if (!step.warmUp) steps.push_back(step.durNs);
+            if (!step.warmUp) steps.push_back(static_cast<double>(step.durNs));
         tuned.run.steps = static_cast<int>(steps.size());
         if (steps.size() < kMinSteps) {
             tuned.failure = steps.empty() ? "the trace holds no steps" : "the trace holds one step to analyse";
             return tuned;
         }
-        std::ranges::sort(steps);
-        const size_t half = steps.size() / 2;
-        tuned.run.stepNs = steps.size() % 2 == 1 ? static_cast<double>(steps[half])
-                                                 : static_cast<double>(steps[half - 1] + steps[half]) / 2;
+        tuned.run.stepNs = facts::median(std::move(steps));
         for (const auto& row : report.collectives)
             tuned.chosen.insert(fmt::format("{} {} {} {}: {} {}", row.communicator.value_or(-1), row.op, row.sizeClass,
                                             row.count, row.algorithm, row.protocol));

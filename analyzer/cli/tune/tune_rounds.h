@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,14 +20,6 @@ struct TunePlan {
     double limitS = 0;   // of one run; 0: derived from the default's
     // The command of one run into a folder (relative to `folder`); `tunerFile` is empty without rows.
     std::function<std::vector<std::string>(const std::string& run, const std::string& tunerFile)> command;
-};
-
-// A run as measured.
-struct TunedRun {
-    recommend::TuneRun run;
-    std::set<std::string> chosen;  // NCCL's algorithm and protocol of each kind of collective
-    std::string failure;           // empty: it was measured
-    int interruptedBy = 0;
 };
 
 // Runs the job without and with each candidate, round after round, every second round in reverse order, so that what

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTimes = 22;  // the first two of a kind do not count
 constexpr size_t kMaxSizes = 12;
+constexpr double kMinGainShare = 0.02;
 constexpr double kSweepLimitFactor = 10, kSweepLimitExtraS = 60;  // some choices are far slower by nature
 
 fs::path collectivesProgram() {
@@ -72,7 +73,7 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
         else
             console.warning(fmt::format("{} is left out: {}", setting.name, failure));
     }
-    const auto choices = recommend::chooseFromSweep(standard, all, request.minGainShare);
+    const auto choices = recommend::chooseFromSweep(standard, all, kMinGainShare);
     const auto rows = recommend::rowsFromSweep(choices);
     console.result(request.json ? recommend::renderSweepJson(choices, rows) : recommend::renderSweepText(choices));
     if (rows.empty()) {

@@ -16,7 +16,6 @@ struct SweepRequest {
     std::filesystem::path folder;  // for plan, runs and result
     Environment environment;
     double limitS = 0;  // of one run; 0: derived from the default's
-    double minGainShare = 0.02;
     bool json = false;
     // The command that records the program with its plan into a folder, with a tuner file or none.
     std::function<std::vector<std::string>(const std::filesystem::path& run, const std::string& tunerFile,

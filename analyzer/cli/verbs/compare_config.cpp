@@ -72,7 +72,7 @@ std::vector<std::string> wordsOf(const fs::path& file, const toml::node& node, c
 
 std::string checkAcross(const std::string& word) {
     const auto& names = compare::acrossNames();
-    if (std::ranges::find(names, word) != names.end()) return {};
+    if (text::contains(names, word)) return {};
     return fmt::format("{} is none of {}", word, text::joined(names));
 }
 

@@ -24,12 +24,10 @@ std::string askWorkload(const InstallLayout& layout, const char* question, const
     // The program is linked to the CUDA runtime and NCCL: on a machine without them it finds the virtual ones.
     setVariable(environment, "LD_LIBRARY_PATH", layout.vgpu.string());
     const auto output = readProgramOutput({{layout.workload.string(), question, file.string()}, environment});
-    if (output.end.failed()) {
-        std::string said = output.standardError;
-        while (!said.empty() && said.back() == '\n') said.pop_back();
-        throw VerbError(kExitInput,
-                        said.empty() ? fmt::format("{} failed on {}", layout.workload.string(), file.string()) : said);
-    }
+    if (output.end.failed())
+        throw VerbError(kExitInput, output.standardError.empty()
+                                        ? fmt::format("{} failed on {}", layout.workload.string(), file.string())
+                                        : output.standardError);
     return output.standardOutput;
 }
 
@@ -55,15 +53,14 @@ std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
 
 ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& file) {
     const auto summary = nlohmann::json::parse(askWorkload(layout, "--check", file));
-    ReferenceScenario scenario;
-    scenario.name = summary.at("name");
-    scenario.description = summary.value("description", "");
-    scenario.kind = summary.at("kind");
-    scenario.worldSize = summary.at("world_size");
-    scenario.nodes = summary.at("nodes");
-    scenario.ranksPerNode = summary.at("ranks_per_node");
-    scenario.links = summary.at("links");
-    for (const auto& fault : summary.at("faults")) scenario.faults.push_back(fault);
+    const ReferenceScenario scenario{.name = summary.at("name"),
+                                     .description = summary.value("description", ""),
+                                     .kind = summary.at("kind"),
+                                     .worldSize = summary.at("world_size"),
+                                     .nodes = summary.at("nodes"),
+                                     .ranksPerNode = summary.at("ranks_per_node"),
+                                     .links = summary.at("links"),
+                                     .faults = summary.at("faults")};
     for (const auto& claim : summary.value("claims", nlohmann::json::array()))
         if (const auto id = claim.at("id").get<std::string>(); diagnose::findDiagnosis(id) == nullptr)
             throw VerbError(kExitInput,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cli/console/console.h"
@@ -23,7 +24,10 @@ struct Invocation {
 };
 
 // Leaves `action` in the invocation where the command line names this verb.
-void setAction(CLI::App& verb, Invocation& invocation, std::function<int()> action);
+template <typename Verb>
+void setAction(Verb& verb, Invocation& invocation, std::function<int()> action) {
+    verb.callback([&invocation, action = std::move(action)] { invocation.action = action; });
+}
 
 void addRunVerb(CLI::App& app, Invocation& invocation);
 void addCollectVerb(CLI::App& app, Invocation& invocation);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
@@ -10,6 +12,7 @@
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::cli {
 namespace {
@@ -27,21 +30,22 @@ std::string render(const report::Report& report, const AnalyzeVerbOptions& optio
     if (format == "json") return report::renderJson(report);
     if (format == "md") return report::renderMarkdown(report);
     if (format == "html") return report::renderHtml(report);
-    report::TextStyle style;
-    style.colour = color;
-    style.runName = options.run;
-    return report::renderText(report, style);
+    return report::renderText(report, {.colour = color, .runName = options.run});
 }
 
 int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
-    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    checkOutput(options.output, {options.run});
     report::AnalyzeOptions settings;
     settings.links = linkSources(options.links);
     collectOnDemand(input, console);
     settings.workers = options.workers;
     settings.overview = options.format == "html";
     const report::Report report = report::analyze(input.database, settings);
+    const auto warmUp = std::ranges::count(report.steps, true, &report::StepRow::warmUp);
+    console.stage(fmt::format(
+        "analysed: {} without {} of warm-up, {}, {}", text::countedText(std::ssize(report.steps) - warmUp, "step"),
+        warmUp, text::countedText(report.findings.size(), "finding"), text::countedText(report.notes.size(), "note")));
     const bool toFile = !options.output.empty();
     std::string text = render(report, options, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';

@@ -13,6 +13,7 @@
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
@@ -34,12 +35,18 @@ struct BaselineOptions {
 
 std::string describe(const compare::RunSummary& run) {
     const double stepNs = compare::locate(run.stepsNs, compare::StepEstimator::trimmedMean).value;
-    return text::oneLine(fmt::format(
-        "{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name, run.label.empty() ? "-" : run.label, run.steps,
-        text::durationText(stepNs), run.environment.count("world_size") ? run.environment.at("world_size") : "?",
-        run.environment.count("layout") && !run.environment.at("layout").empty() ? ", " + run.environment.at("layout")
-                                                                                 : "",
-        run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : ""));
+    const auto also = [&](const char* key) {
+        const std::string value = text::valueAt(run.environment, key);
+        return value.empty() ? value : ", " + value;
+    };
+    return text::oneLine(fmt::format("{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name,
+                                     run.label.empty() ? "-" : run.label, run.steps, text::durationText(stepNs),
+                                     run.environment.count("world_size") ? run.environment.at("world_size") : "?",
+                                     also("layout"), also("gpu")));
+}
+
+void sayNext(const BaselineOptions& options, const Console& console) {
+    console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
 }
 
 /// A baseline holds summaries and nothing else: inside a run they would never be read.
@@ -80,7 +87,7 @@ int save(const BaselineOptions& options, const Console& console) {
         console.note(text::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
                                                text::bytesText(static_cast<double>(fs::file_size(file))))));
     }
-    console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
+    sayNext(options, console);
     return kExitOk;
 }
 
@@ -101,7 +108,7 @@ int list(const BaselineOptions& options, const Console& console) {
         text += fmt::format("{}  {}\n", text::oneLine(fs::path(run.file).stem().string()), describe(run));
     if (runs.empty()) console.note(text::oneLine(options.folder) + " holds no run yet");
     console.result(text);
-    console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
+    sayNext(options, console);
     return kExitOk;
 }
 
@@ -121,7 +128,7 @@ int show(const BaselineOptions& options, const Console& console) {
                                     finding.costNs ? ", " + text::durationText(*finding.costNs) + " a step" : "");
     }
     console.result(text);
-    console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
+    sayNext(options, console);
     return kExitOk;
 }
 

@@ -30,6 +30,7 @@ int collect(const std::vector<std::string>& runs, const std::string& links, cons
     requireRecorded(collected, run);
     console.note(fmt::format("{}: {}", run, collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
+    tellContents(input.database, console);
     console.next(fmt::format("rankscope analyze {}", text::shellWord(run)));
     return kExitOk;
 }

@@ -18,6 +18,7 @@
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 
@@ -144,8 +145,7 @@ std::pair<std::string, std::string> splitWrite(const std::string& text) {
     if (equal == std::string::npos || equal + 1 == text.size())
         throw VerbError(kExitUsage, fmt::format("--write {}: no FORMAT=FILE", text), "--write json=compare.json");
     const std::string format = text.substr(0, equal);
-    const auto& formats = comparisonFormats();
-    if (std::ranges::find(formats, format) == formats.end())
+    if (!text::contains(comparisonFormats(), format))
         throw VerbError(kExitUsage, fmt::format("--write {}: no format is called {}", text, format));
     return {format, text.substr(equal + 1)};
 }
@@ -193,6 +193,8 @@ int compare(const CompareVerbOptions& options, const Console& console) {
                         "rankscope compare --baseline DIR --new RUN");
     const compare::Comparison comparison =
         compare::compareRuns(readSummaries(baseOf(sides), options.workers, console), now, settings);
+    console.stage(fmt::format("compared {} with {}", text::countedText(comparison.base.runs.size(), "run"),
+                              text::countedText(comparison.now.runs.size(), "run")));
     for (const auto& [format, file] : files) text::writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
     const std::string text = renderComparison(comparison, options.format, !toFile && console.colorOnStdout());

@@ -12,6 +12,7 @@
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_directory.h"
+#include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
@@ -92,6 +93,8 @@ int import(const ImportVerbOptions& options, const Console& console) {
         fmt::format("{}: {} from {} ({} events, {} kernels{})", options.output,
                     text::countedText(result.ranks.size(), "rank"), result.source, result.events, result.kernels,
                     result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
+    console.stage(fmt::format("imported {}", text::countedText(files.size(), "file")));
+    tellContents(fs::path(options.output) / "trace.db", console);
     console.next(fmt::format("rankscope analyze {}", text::shellWord(options.output)));
     return kExitOk;
 }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
@@ -14,7 +15,7 @@
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/text/output_file.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
@@ -92,15 +93,14 @@ void keepFreedMemory() {
 
 int recommend(const RecommendVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
-    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    checkOutput(options.output, {options.run});
     recommend::RecommendOptions settings;
     settings.workers = options.workers;
     settings.shownName = options.run;
     settings.links = linkSources(options.links);
     for (const std::string& text : options.evidence) {
         const costs::EvidenceSource source = costs::parseEvidenceSource(text);
-        for (costs::NcclTestsTable& table : costs::readNcclTestsTables(source.path, source.hints))
-            settings.tables.push_back(std::move(table));
+        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(settings.tables));
     }
     collectOnDemand(input, console);
     keepFreedMemory();
@@ -109,6 +109,8 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
         settings.progress = [&](const recommend::AdviceProgress& progress) { line.show(progress); };
         return recommend::recommend(input.database, settings);
     }();
+    console.stage(fmt::format("judged: {}, {}", text::countedText(advice.recommendations.size(), "recommendation"),
+                              text::countedText(advice.alternatives.size(), "alternative")));
     const bool toFile = !options.output.empty();
     const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
     giveResult(text, options.output, console);
@@ -130,12 +132,9 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
                                     "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
                                     "prefetch; what each gains, how sure that is");
     addRunOption(*verb, options->run);
-    verb->add_option(
-            "--evidence", options->evidence,
-            "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")
-        ->type_name("FILE")
-        ->expected(1)
-        ->take_all();
+    addRepeatedOption(
+        *verb, "--evidence", options->evidence, "FILE",
+        "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated");
     addFormatOption(*verb, options->format, {"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"},
                     "text, json, env, tuner-csv, deepspeed or accelerate");
     addOutputOption(*verb, options->output, "File for the result");

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +19,7 @@
 #include "analyzer/cli/verbs/reference_scenario.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/output_file.h"
 
 namespace rankscope::cli {
 namespace {
@@ -27,6 +27,8 @@ namespace {
 // Limits how long the peers of a dead rank may go on before they are ended: virtual GPUs need a moment to bring what
 // was issued to its end.
 constexpr int kGracePeriodMs = 3000;
+
+constexpr int kPort = 29500;  // nobody listens: the workloads meet by a file that the job's key names
 
 struct ReferenceRunOptions {
     std::string scenario;
@@ -38,13 +40,6 @@ struct ReferenceRunOptions {
     bool noCollect = false;
 };
 
-void writeText(const std::filesystem::path& file, const std::string& text) {
-    std::ofstream stream(file);
-    stream << text;
-    stream.close();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot write {}", file.string()));
-}
-
 // The ranks as torchrun would start them, one process each, so that no launcher needs to be installed.
 std::vector<ProcessToStart> ranksOf(const InstallLayout& layout, const ReferenceScenario& scenario,
                                     const JobSettings& settings) {
@@ -52,13 +47,13 @@ std::vector<ProcessToStart> ranksOf(const InstallLayout& layout, const Reference
     std::vector<ProcessToStart> ranks;
     for (int rank = 0; rank < scenario.worldSize; ++rank) {
         Environment environment = common;
-        setVariable(environment, "RANK", std::to_string(rank));
-        setVariable(environment, "WORLD_SIZE", std::to_string(scenario.worldSize));
-        setVariable(environment, "LOCAL_RANK", std::to_string(rank % scenario.ranksPerNode));
-        setVariable(environment, "LOCAL_WORLD_SIZE", std::to_string(scenario.ranksPerNode));
+        for (const auto& [name, value] : {std::pair{"RANK", rank},
+                                          {"WORLD_SIZE", scenario.worldSize},
+                                          {"LOCAL_RANK", rank % scenario.ranksPerNode},
+                                          {"LOCAL_WORLD_SIZE", scenario.ranksPerNode},
+                                          {"MASTER_PORT", kPort}})
+            setVariable(environment, name, std::to_string(value));
         setVariable(environment, "MASTER_ADDR", "localhost");
-        setVariable(environment, "MASTER_PORT",
-                    "29500");  // nobody listens: the workloads meet by a file that the job's key names
         if (scenario.nodes > 1)
             setVariable(environment, "RANKSCOPE_HOST", fmt::format("node{}", rank / scenario.ranksPerNode));
         ranks.push_back({{layout.workload.string(), settings.scenario}, environment});
@@ -81,28 +76,25 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
 
     const std::string name = options.name.empty() ? scenario.name + (options.fixed ? "-fixed" : "") : options.name;
     const auto path = expandRunName(name, nullptr);
-    RunDescription description;
-    description.command = {layout.workload.string(), "scenario.json"};
-    description.jobKey = fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
-    description.launcher = "inside";
-    description.worldSize = scenario.worldSize;
-    description.virtualGpus = true;
-    const bool told = options.links == "told";
-    description.links = told ? scenario.links : std::string();
-    description.scenario = scenario.name;
-    description.tunerRows = tunerRows;
-    description.startVariables = forcingVariables(currentEnvironment());
+    const RunDescription description{.command = {layout.workload.string(), "scenario.json"},
+                                     .jobKey = fmt::format("inside:{}:{}", getpid(), std::time(nullptr)),
+                                     .launcher = "inside",
+                                     .worldSize = scenario.worldSize,
+                                     .virtualGpus = true,
+                                     .links = options.links == "told" ? scenario.links : "",
+                                     .scenario = scenario.name,
+                                     .tunerRows = tunerRows,
+                                     .startVariables = forcingVariables(currentEnvironment())};
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
-    JobSettings settings;
-    settings.captureFolder = directory.captureFolder();
-    settings.virtualGpus = true;
-    settings.virtualJob = fmt::format("reference-{}-{}", getpid(), std::time(nullptr));
-    settings.scenario = (directory.path() / "scenario.json").string();
-    settings.links = description.links;
-    settings.hideMachineLinks = options.links == "unknown";
-    settings.tunerRows = tunerRows;
-    writeText(settings.scenario, text);
+    const JobSettings settings{.captureFolder = directory.captureFolder(),
+                               .virtualGpus = true,
+                               .virtualJob = fmt::format("reference-{}-{}", getpid(), std::time(nullptr)),
+                               .scenario = (directory.path() / "scenario.json").string(),
+                               .links = description.links,
+                               .hideMachineLinks = options.links == "unknown",
+                               .tunerRows = tunerRows};
+    text::writeOutputFile(text, settings.scenario);
     // The overrides may change the size of the job.
     const ReferenceScenario started = options.fixed ? checkScenario(layout, settings.scenario) : scenario;
 

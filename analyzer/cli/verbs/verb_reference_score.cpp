@@ -67,6 +67,9 @@ void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options)
     if (verb.count("--seed") > 0 && options.score.suite == "core")
         throw VerbError(kExitUsage, "--seed is for the suites that draw their scenarios",
                         "rankscope reference score --suite full --seed 7");
+    if (options.score.again && verb.count("--links") > 0 && options.score.links != kAllLinks)
+        throw VerbError(kExitUsage, "--again keeps the links that the runs were recorded with: it takes no --links",
+                        "run them anew: leave --again out, or name another folder with --keep");
     if (isCompare && options.format == "md")
         throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
 }
@@ -150,11 +153,8 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")
         ->type_name("DIR")
         ->excludes(suite);
-    verb->add_option("--only", options->score.only,
-                     "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")
-        ->type_name("PATTERN")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    addRepeatedOption(*verb, "--only", options->score.only, "PATTERN",
+                      "Scenarios whose name contains this or matches it as a shell pattern; may be repeated");
     addFormatOption(*verb, options->format, {"text", "json", "md"}, "text, json or md");
     addOutputOption(*verb, options->output, "File for the result");
     verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")

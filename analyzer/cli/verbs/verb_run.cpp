@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <regex>
-#include <stdexcept>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/options.h"
@@ -25,13 +25,10 @@ namespace {
 
 struct RunOptions {
     std::string name = kDefaultRunName;
-    std::string trace = "cuda,nccl,nvtx,api";
-    std::string captureRange = "none";
+    RecordingOptions recording;
     std::string maxSize = "2GiB";
     std::string links;
     std::string tuner;
-    double delayS = 0;
-    double durationS = 0;
     std::vector<std::string> environment;
     bool force = false;
     bool noCollect = false;
@@ -61,88 +58,62 @@ std::string checkCaptureRange(const std::string& text) {
 
 // CLI11's own check tells the allowed range as a number of 309 digits.
 std::string checkSeconds(const std::string& text, bool mayBeZero) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (!text.empty() && *end == '\0' && std::isfinite(value) && (value > 0 || (mayBeZero && value == 0))) return {};
+    const std::optional<double> value = finiteNumber(text);
+    if (value && (*value > 0 || (mayBeZero && *value == 0))) return {};
     return fmt::format("'{}' is no time: write seconds, {}", text, mayBeZero ? "0 or more" : "more than 0");
 }
 
-// "500M", "2GiB", "1.5g", "4096": binary multiples for K, M, G and T with or without "iB"/"B". Throws
-// std::invalid_argument.
-int64_t parseBytes(std::string_view text) {
-    const std::string complaint = fmt::format("'{}' is not a size: write for example 500M or 2GiB", text);
-    const std::string owned(text);
-    size_t used = 0;
-    double number = 0;
-    try {
-        number = std::stod(owned, &used);
-    } catch (const std::exception&) {
-        throw std::invalid_argument(complaint);
-    }
+// "500M", "2GiB", "1.5g", "4096": binary multiples for K, M, G and T with or without "iB"/"B"; nothing for what is no
+// size.
+std::optional<int64_t> parseBytes(const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (end == text.c_str()) return std::nullopt;
     std::string unit;
-    for (char c : owned.substr(used))
-        if (!std::isspace(static_cast<unsigned char>(c)))
-            unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    constexpr std::string_view kMultiples = "kmgt";
+    for (const unsigned char c : std::string_view(end))
+        if (!std::isspace(c)) unit += static_cast<char>(std::tolower(c));
     double factor = 1;
     if (!unit.empty() && unit != "b") {
-        const size_t power = kMultiples.find(unit[0]);
+        const size_t power = std::string_view("kmgt").find(unit[0]);
         const std::string rest = unit.substr(1);
-        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib"))
-            throw std::invalid_argument(complaint);
+        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib")) return std::nullopt;
         factor = std::pow(1024.0, static_cast<double>(power + 1));
     }
     const double bytes = number * factor;
-    if (!(bytes >= 1) || bytes >= static_cast<double>(std::numeric_limits<int64_t>::max()))
-        throw std::invalid_argument(complaint);
+    if (!(bytes >= 1) || bytes >= static_cast<double>(std::numeric_limits<int64_t>::max())) return std::nullopt;
     return static_cast<int64_t>(bytes);
 }
 
 std::string checkSize(const std::string& text) {
-    try {
-        parseBytes(text);
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return {};
+    return parseBytes(text) ? "" : fmt::format("'{}' is not a size: write for example 500M or 2GiB", text);
 }
 
 JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::TunerRow>& tunerRows) {
-    JobSettings settings;
-    settings.trace = options.trace;
-    settings.captureRange = options.captureRange;
-    settings.maxBytes = parseBytes(options.maxSize);
-    settings.delayS = options.delayS;
-    settings.durationS = options.durationS;
-    settings.virtualGpus = options.virtualGpus;
-    settings.links = options.links;
-    settings.extra = options.environment;
-    settings.tunerRows = tunerRowsForJob(tunerRows);
+    JobSettings settings{.recording = options.recording,
+                         .virtualGpus = options.virtualGpus,
+                         .links = options.links,
+                         .tunerRows = tunerRowsForJob(tunerRows),
+                         .extra = options.environment};
+    settings.recording.maxBytes = *parseBytes(options.maxSize);
     return settings;
 }
 
 RunDescription describe(const RunOptions& options, const JobSettings& settings, const std::vector<std::string>& command,
                         const LaunchedRank* launched) {
-    RunDescription description;
-    description.command = command;
     // One wrapper with the launcher inside is a job of its own, whatever ran before it, unless it starts one node of
     // several.
     const auto ofNodes = launched ? std::nullopt : nodeJobKey(command, currentEnvironment());
-    description.jobKey = launched  ? launched->jobKey
-                         : ofNodes ? *ofNodes
-                                   : fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
-    description.onePerNode = ofNodes.has_value();
-    description.launcher = launched ? launched->launcher : "inside";
-    description.worldSize = launched ? launched->worldSize : 0;
-    description.virtualGpus = options.virtualGpus;
-    description.links = options.links;
-    description.trace = options.trace;
-    description.captureRange = options.captureRange;
-    description.maxBytes = parseBytes(options.maxSize);
-    description.delayS = options.delayS;
-    description.durationS = options.durationS;
-    description.tunerRows = settings.tunerRows;
-    description.optionVariables = forcingVariables(options.environment);
+    const std::string inside = fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
+    RunDescription description{.command = command,
+                               .jobKey = launched ? launched->jobKey : ofNodes.value_or(inside),
+                               .onePerNode = ofNodes.has_value(),
+                               .launcher = launched ? launched->launcher : "inside",
+                               .worldSize = launched ? launched->worldSize : 0,
+                               .virtualGpus = options.virtualGpus,
+                               .links = options.links,
+                               .recording = settings.recording,
+                               .tunerRows = settings.tunerRows,
+                               .optionVariables = forcingVariables(options.environment)};
     if (!launched) description.startVariables = forcingVariables(currentEnvironment());
     return description;
 }
@@ -169,12 +140,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     const Environment looked = prepareEnvironment(layout, settings);
     requireCommand(command.front(), looked);
 
-    const bool devices = ("," + options.trace + ",").find(",cuda,") != std::string::npos;
+    const bool devices = ("," + options.recording.trace + ",").find(",cuda,") != std::string::npos;
     if (!devices && !console.isQuiet() && (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view "
                         "and export show what is recorded",
-                        options.trace));
+                        options.recording.trace));
 
     const std::string missing = missingForwardOptions(command, preparedVariables(settings));
     // Ranks that choose other algorithms than their peers hang the job.
@@ -218,29 +189,27 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->name, "Run directory; may hold %h (host), %t (start time), %q{VAR}")
         ->type_name("NAME")
         ->capture_default_str();
-    verb->add_option("--trace", options->trace, "Sources to record")
+    verb->add_option("--trace", options->recording.trace, "Sources to record")
         ->type_name("LIST")
         ->capture_default_str()
         ->check(checkTrace);
-    verb->add_option("--capture-range", options->captureRange,
+    verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")
         ->capture_default_str()
         ->check(checkCaptureRange);
-    verb->add_option("--delay", options->delayS, "Start recording after so many seconds")
+    verb->add_option("--delay", options->recording.delayS, "Start recording after so many seconds")
         ->type_name("S")
         ->check([](const std::string& text) { return checkSeconds(text, true); });
-    verb->add_option("--duration", options->durationS, "Record for so many seconds")
+    verb->add_option("--duration", options->recording.durationS, "Record for so many seconds")
         ->type_name("S")
         ->check([](const std::string& text) { return checkSeconds(text, false); });
     verb->add_option("--max-size", options->maxSize, "Most to record per rank; the first part is kept")
         ->type_name("BYTES")
         ->capture_default_str()
         ->check(checkSize);
-    verb->add_option("--env", options->environment, "Set a variable for the job; may be repeated")
-        ->type_name("NAME=VALUE")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    addRepeatedOption(*verb, "--env", options->environment, "NAME=VALUE",
+                      "Set a variable for the job; may be repeated");
     addLinksOption(*verb, options->links);
     verb->add_option("--tuner", options->tuner,
                      "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <set>
 
@@ -42,8 +40,7 @@ struct TuneOptions {
 
 // Refuses launchers whose ranks on other hosts would not get what the candidates set.
 void refuseUnforwarded(const std::vector<std::string>& job, const std::vector<TuneCandidate>& candidates) {
-    JobSettings settings;
-    std::vector<std::string> names = preparedVariables(settings);
+    std::vector<std::string> names = preparedVariables({});
     std::set<std::string> ofCandidates;
     for (const TuneCandidate& candidate : candidates) {
         for (const auto& [name, value] : candidate.environment) ofCandidates.insert(name);
@@ -155,13 +152,12 @@ int sweep(const TuneOptions& options, const std::vector<std::string>& launcher, 
     TuneCandidate anyRows;
     anyRows.tunerRows.emplace_back();
     refuseUnforwarded(launcher, {anyRows});
-    SweepRequest request;
-    request.environment = environmentOf(options);
+    SweepRequest request{.trace = options.sweep,
+                         .environment = environmentOf(options),
+                         .limitS = options.limitS,
+                         .json = options.format == "json"};
     requireCommand(launcher.front(), request.environment);
-    request.trace = options.sweep;
     request.folder = makeFolder(options);
-    request.limitS = options.limitS;
-    request.json = options.format == "json";
     request.command = [&](const fs::path& run, const std::string& tunerFile, const std::vector<std::string>& program) {
         std::vector<std::string> words = launcher;
         words.insert(words.end(), program.begin(), program.end());
@@ -176,6 +172,10 @@ std::vector<std::string> commandShown(const TuneOptions& options, const std::vec
                                      : std::vector<std::string>{"rankscope", "reference", "run", options.reference};
 }
 
+std::string render(const recommend::TuneReport& report, const std::string& format) {
+    return format == "json" ? recommend::renderTuneJson(report) : recommend::renderTuneText(report);
+}
+
 int tune(const TuneOptions& options, const std::vector<std::string>& job, const Console& console) {
     if (!options.sweep.empty()) return sweep(options, job, console);
     if (job.empty() == options.reference.empty())
@@ -186,51 +186,39 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
         throw VerbError(kExitUsage, "a launcher starts this process: tune starts the whole job itself, again and again",
                         "write it in front of the launcher: rankscope tune … -- mpirun …");
     recommend::TuneReport report;
+    report.command = commandShown(options, job);
     const auto candidates = candidatesOf(options.sources, report.notes);
     if (candidates.empty()) {
         report.name = "nothing to try";
-        report.command = commandShown(options, job);
-        console.result(options.format == "json" ? recommend::renderTuneJson(report)
-                                                : recommend::renderTuneText(report));
+        console.result(render(report, options.format));
         return kExitOk;
     }
     refuseUnforwarded(job, candidates);
     if (!job.empty()) requireCommand(job.front(), currentEnvironment());
-    const Environment environment = environmentOf(options);
-    const fs::path folder = makeFolder(options);
+    TunePlan plan{.environment = environmentOf(options),
+                  .rounds = options.rounds,
+                  .budgetS = options.budgetS,
+                  .limitS = options.limitS};
+    const fs::path folder = plan.folder = makeFolder(options);
 
     report.name = folder.string();
-    report.command = commandShown(options, job);
     report.virtualGpus = options.virtualGpus || !options.reference.empty();
     report.rounds = options.rounds;
     report.result.rules.minGainShare = options.minGainPercent / 100;
-    for (const TuneCandidate& candidate : candidates)
-        report.result.candidates.push_back({candidate, {}, {}, false, {}, {}});
-
-    TunePlan plan;
-    plan.folder = folder;
-    plan.rounds = options.rounds;
-    plan.environment = environment;
-    plan.budgetS = options.budgetS;
-    plan.limitS = options.limitS;
+    for (const TuneCandidate& candidate : candidates) report.result.candidates.push_back({candidate});
     plan.command = [&](const std::string& run, const std::string& tunerFile) {
         return commandOf(options, job, folder / run, tunerFile);
     };
     measureRounds(plan, report.result, report.notes, console);
     keepWinner(folder, report);
-    const std::string document = recommend::renderTuneJson(report);
-    text::writeOutputFile(document, (folder / "tune.json").string());
-    console.result(options.format == "json" ? document : recommend::renderTuneText(report));
+    text::writeOutputFile(render(report, "json"), folder / "tune.json");
+    console.result(render(report, options.format));
     sayNext(report, console);
     return kExitOk;
 }
 
 std::string checkPositive(const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    return !text.empty() && *end == '\0' && std::isfinite(value) && value > 0
-               ? std::string()
-               : fmt::format("'{}' is no number above 0", text);
+    return finiteNumber(text).value_or(0) > 0 ? "" : fmt::format("'{}' is no number above 0", text);
 }
 
 }  // namespace
@@ -245,21 +233,12 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->name, "Folder for the runs and the result; may hold %h, %t, %q{VAR}")
         ->type_name("NAME")
         ->capture_default_str();
-    const auto all = CLI::MultiOptionPolicy::TakeAll;
-    verb->add_option("--candidate", options->sources.candidates,
-                     "Settings to try, NAME=VALUE[,NAME=VALUE]; may be repeated")
-        ->type_name("SETTINGS")
-        ->expected(1)
-        ->multi_option_policy(all);
-    verb->add_option("--candidates", options->sources.candidateFiles,
-                     "File with a candidate per line, or JSON as of `recommend --format json`")
-        ->type_name("FILE")
-        ->expected(1)
-        ->multi_option_policy(all);
-    verb->add_option("--tuner", options->sources.tunerFiles, "Tuner file to try (docs/tuner-csv.md); may be repeated")
-        ->type_name("FILE")
-        ->expected(1)
-        ->multi_option_policy(all);
+    addRepeatedOption(*verb, "--candidate", options->sources.candidates, "SETTINGS",
+                      "Settings to try, NAME=VALUE[,NAME=VALUE]; may be repeated");
+    addRepeatedOption(*verb, "--candidates", options->sources.candidateFiles, "FILE",
+                      "File with a candidate per line, or JSON as of `recommend --format json`");
+    addRepeatedOption(*verb, "--tuner", options->sources.tunerFiles, "FILE",
+                      "Tuner file to try (docs/tuner-csv.md); may be repeated");
     verb->add_option("--from-recommend", options->sources.fromRecommend, "Try what `rankscope recommend` says of a run")
         ->type_name("RUN");
     verb->add_option("--rounds", options->rounds, "Runs of each setting")
@@ -278,10 +257,8 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
         ->capture_default_str()
         ->check(checkPositive);
     addFormatOption(*verb, options->format, {"text", "json"}, "text or json");
-    verb->add_option("--env", options->environment, "Set a variable for every run; may be repeated")
-        ->type_name("NAME=VALUE")
-        ->expected(1)
-        ->multi_option_policy(all);
+    addRepeatedOption(*verb, "--env", options->environment, "NAME=VALUE",
+                      "Set a variable for every run; may be repeated");
     addLinksOption(*verb, options->links);
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_option("--reference", options->reference, "Tune a job of the reference harness instead of a command")

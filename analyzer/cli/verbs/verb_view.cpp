@@ -15,6 +15,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/job/job_process.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
@@ -57,19 +58,14 @@ void analyzeOnDemand(const std::filesystem::path& database, const costs::LinkSou
                               const std::vector<std::string>& databases) {
     std::vector<std::string> words{program.string()};
     words.insert(words.end(), databases.begin(), databases.end());
-    const auto pass = [&](const char* option, const std::optional<std::string>& value) {
+    for (const auto& [option, value] : {std::pair{"--goto", options.goTo},
+                                        {"--screenshot", options.screenshot},
+                                        {"--export", options.exported},
+                                        {"--panel", options.panel},
+                                        {"--size", options.size}})
         if (value) words.insert(words.end(), {option, *value});
-    };
-    pass("--goto", options.goTo);
-    pass("--screenshot", options.screenshot);
-    pass("--export", options.exported);
-    pass("--panel", options.panel);
-    pass("--size", options.size);
     if (options.dark) words.push_back("--dark");
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    ::execv(program.c_str(), arguments.data());
+    ::execv(program.c_str(), pointers(words).data());
     throw VerbError(kExitInternal, fmt::format("{} could not be started: {}", program.string(), std::strerror(errno)));
 }
 
@@ -78,10 +74,8 @@ void refuseFile(const char* option, const std::optional<std::string>& file,
                 std::initializer_list<const char*> endings) {
     if (!file) return;
     std::string lower = *file;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    for (const char* ending : endings)
-        if (lower.ends_with(ending)) return;
+    for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (std::ranges::any_of(endings, [&](const char* ending) { return lower.ends_with(ending); })) return;
     throw VerbError(kExitUsage, file->empty() ? fmt::format("{} takes the name of a file", option)
                                               : fmt::format("{} writes files that end in {}, not {}", option,
                                                             fmt::join(endings, ", "), *file));

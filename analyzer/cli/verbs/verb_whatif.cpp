@@ -11,7 +11,6 @@
 #include "analyzer/edits/what_if.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
-#include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
@@ -41,7 +40,7 @@ int list(const WhatIfVerbOptions& options, const Console& console) {
     if (!options.changes.empty())
         throw VerbError(kExitUsage, "--list and --change exclude each other",
                         "rankscope whatif NAME --list tells what the run can be asked for");
-    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    checkOutput(options.output, {options.run});
     giveResult(options.run.empty() ? edits::listEdits() : edits::listEdits(analysisOf(options, console)),
                options.output, console);
     console.next("rankscope whatif " + (options.run.empty() ? std::string("NAME") : text::shellWord(options.run)) +
@@ -51,22 +50,12 @@ int list(const WhatIfVerbOptions& options, const Console& console) {
 
 int predict(const WhatIfVerbOptions& options, const Console& console) {
     std::vector<std::unique_ptr<edits::Edit>> edits;
-    try {
-        for (const std::string& change : options.changes) edits.push_back(edits::parseEdit(change));
-    } catch (const edits::EditError& error) {
-        throw VerbError(kExitUsage, error.what(), error.hint());
-    }
-    if (!options.output.empty()) checkOutput(options.output, {options.run});
-    const job::Analysis analysis = analysisOf(options, console);
-    std::string text;
-    try {
-        const edits::WhatIf result = edits::whatIf(analysis, edits);
-        text = options.format == "json" ? report::renderWhatIfJson(result, options.changes)
-                                        : report::renderWhatIfText(result, options.changes);
-    } catch (const edits::EditError& error) {
-        throw VerbError(kExitUsage, error.what(), error.hint());
-    }
-    giveResult(text, options.output, console);
+    for (const std::string& change : options.changes) edits.push_back(edits::parseEdit(change));
+    checkOutput(options.output, {options.run});
+    const edits::WhatIf result = edits::whatIf(analysisOf(options, console), edits);
+    giveResult(options.format == "json" ? report::renderWhatIfJson(result, options.changes)
+                                        : report::renderWhatIfText(result, options.changes),
+               options.output, console);
     console.next("rankscope whatif " + text::shellWord(options.run) + " --list");
     return kExitOk;
 }
@@ -78,7 +67,11 @@ int act(const WhatIfVerbOptions& options, const Console& console) {
     if (options.changes.empty())
         throw VerbError(kExitUsage, "no change is given",
                         "rankscope whatif NAME --change balance; --list shows all changes");
-    return predict(options, console);
+    try {
+        return predict(options, console);
+    } catch (const edits::EditError& error) {
+        throw VerbError(kExitUsage, error.what(), error.hint());
+    }
 }
 
 }  // namespace

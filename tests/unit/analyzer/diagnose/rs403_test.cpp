@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "analyzer/facts/range_names.h"
+#include "analyzer/facts/rank_events.h"
 #include "tests/unit/analyzer/hosted_job.h"
 
 namespace rankscope::diagnose {

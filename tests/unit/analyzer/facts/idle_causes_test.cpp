@@ -38,7 +38,7 @@ class Rank {
     }
     Rank& operation(int64_t startUs, int64_t endUs, int32_t name, bool loadsData = false) {
         m_events.operationsRecorded = true;
-        m_events.operations.push_back({1, startUs * 1000, endUs * 1000, -1, name, 0, loadsData});
+        m_events.operations.push_back({startUs * 1000, endUs * 1000, name, 0, loadsData, 1});
         return *this;
     }
     HostDoing doing(int64_t fromUs, int64_t toUs) const {
