@@ -50,9 +50,9 @@ int list(const WhatIfVerbOptions& options, const Console& console) {
 }
 
 int predict(const WhatIfVerbOptions& options, const Console& console) {
-    std::vector<std::unique_ptr<edits::Edit>> edits;
+    edits::Edits edits;
     try {
-        for (const std::string& change : options.changes) edits.push_back(edits::parseEdit(change));
+        edits = edits::parseEdits(options.changes);
     } catch (const edits::EditError& error) {
         throw VerbError(kExitUsage, error.what(), error.hint());
     }
