@@ -53,7 +53,6 @@ struct CostEstimate {
 struct Message {
     GroupShape shape;
     int smallestNode = 1;  // fewest members on one node
-    int64_t communicatorId = 0;
     store::Op op = store::Op::unknown;
     double bytes = 0;
     AlgorithmChoice present;

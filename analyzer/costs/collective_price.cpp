@@ -49,11 +49,9 @@ void CollectivePrice::readChoices() {
         const auto timeNs = [&, size = bytes](AlgorithmChoice choice) {
             return collectiveNs(m_state->link, m_op, m_ranks, size, choice);
         };
-        if (sample.choice.algorithm == store::Algorithm::unknown ||
-            sample.choice.protocol == store::Protocol::unknown) {
-            const auto cheapest = std::min_element(
-                m_rules.allowed.begin(), m_rules.allowed.end(),
-                [&](AlgorithmChoice a, AlgorithmChoice b) { return timeNs(a).middle() < timeNs(b).middle(); });
+        if (!sample.choice.known()) {
+            const auto cheapest = std::ranges::min_element(
+                m_rules.allowed, {}, [&](AlgorithmChoice choice) { return timeNs(choice).middle(); });
             if (cheapest != m_rules.allowed.end()) sample.choice = *cheapest;
         } else if (isModelled(m_op, sample.choice)) {
             const double low = timeNs(sample.choice).low;
@@ -171,9 +169,8 @@ bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
 }
 
 std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const {
-    std::vector<AlgorithmChoice> result;
-    for (AlgorithmChoice choice : choices)
-        if (fits(choice, bytes)) result.push_back(choice);
+    std::vector<AlgorithmChoice> result = choices;
+    std::erase_if(result, [&](AlgorithmChoice choice) { return !fits(choice, bytes); });
     return result;
 }
 
@@ -219,8 +216,8 @@ std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
     std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);
     if (choices.empty()) choices = {nearestOf(m_sizes, bytes).second.choice};
     const auto chosenBy = [&](AlgorithmChoice choice) { return healthyNs(choice, bytes); };
-    const auto first = std::ranges::min_element(
-        choices, [&](AlgorithmChoice a, AlgorithmChoice b) { return chosenBy(a).middle() < chosenBy(b).middle(); });
+    const auto first =
+        std::ranges::min_element(choices, {}, [&](AlgorithmChoice choice) { return chosenBy(choice).middle(); });
     double atMost = chosenBy(*first).high;
     for (AlgorithmChoice choice : choices) atMost = std::min(atMost, chosenBy(choice).high);
     facts::Estimate price = with(*first, bytes);

@@ -73,15 +73,11 @@ std::optional<facts::Estimate> CostCurve::at(double bytes) const {
 
 CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<NcclTestsTable>& tables) {
     for (const store::Collective& collective : facts.collectives) {
-        const auto communicator = facts.communicators.find(collective.communicatorId);
-        if (communicator == facts.communicators.end() || !collective.complete) continue;
+        const facts::Communicator* communicator = facts.findCommunicator(collective.communicatorId);
+        const AlgorithmChoice choice{collective.algorithm, collective.protocol};
+        if (communicator == nullptr || !collective.complete || !choice.known()) continue;
         if (collective.bytes.value_or(0) <= 0 || collective.transferNs.value_or(0) <= 0) continue;
-        if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown)
-            continue;
-        const CurveKey key{EvidenceFrom::trace,
-                           shapeOf(communicator->second),
-                           collective.op,
-                           {collective.algorithm, collective.protocol}};
+        const CurveKey key{EvidenceFrom::trace, shapeOf(*communicator), collective.op, choice};
         add(key, static_cast<double>(*collective.bytes), static_cast<double>(*collective.transferNs));
     }
     for (const NcclTestsTable& table : tables) {

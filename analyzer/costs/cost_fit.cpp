@@ -98,20 +98,14 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
     }
     std::vector<CostFit> fits;
     for (const auto& [who, byChoice] : samples) {
-        const auto& timesBySize = std::ranges::max_element(byChoice, [](const auto& a, const auto& b) {
-                                      return totalNs(a.second) < totalNs(b.second);
-                                  })->second;
-        const auto communicator = facts.communicators.find(who.first);
-        if (communicator == facts.communicators.end()) continue;
-        CostFit fit;
-        fit.communicatorId = who.first;
-        fit.op = who.second;
-        fit.ceiling = peaks.busCeiling(communicator->second, who.second);
-        const std::optional<CostLine> line = lineThrough(timesBySize, fit.op, communicator->second.size, fit.ceiling,
-                                                         peaks.atLeast(communicator->second, who.second));
-        if (!line) continue;
-        static_cast<CostLine&>(fit) = *line;
-        fits.push_back(fit);
+        const auto& [id, op] = who;
+        const facts::Communicator* communicator = facts.findCommunicator(id);
+        if (communicator == nullptr) continue;
+        const auto most = std::ranges::max_element(byChoice, {}, [](const auto& one) { return totalNs(one.second); });
+        const std::optional<double> ceiling = peaks.busCeiling(*communicator, op);
+        if (const auto line =
+                lineThrough(most->second, op, communicator->size, ceiling, peaks.atLeast(*communicator, op)))
+            fits.push_back({*line, id, op, ceiling});
     }
     return fits;
 }

@@ -115,6 +115,7 @@ double rateOf(const store::MachineLink& link) {
 struct Port {
     double bytesPerNs = 0;
     std::string source;
+    std::string of = {};  // rank or host
 };
 
 std::string sourceName(const std::string& source) {
@@ -126,16 +127,12 @@ std::string generationText(const char* kind, const std::optional<int64_t>& gener
 }
 
 /// Returns the slowest of several ports; `what` names them where they differ.
-template <typename Key>
-std::optional<LinkClass> slowest(const std::map<Key, Port>& ports, const char* what,
-                                 const std::map<Key, std::string>& names) {
+std::optional<LinkClass> slowest(const std::vector<Port>& ports, const char* what) {
     if (ports.empty()) return std::nullopt;
-    const auto bySpeed = [](const auto& a, const auto& b) { return a.second.bytesPerNs < b.second.bytesPerNs; };
-    const auto [low, high] = std::minmax_element(ports.begin(), ports.end(), bySpeed);
-    LinkClass link{low->second.bytesPerNs, 0, PeakKind::machine, low->second.source};
-    if (high->second.bytesPerNs > kEqualRates * low->second.bytesPerNs)
-        link.source += fmt::format(", the slowest: {} {}; {:.4g} GB/s elsewhere", what, names.at(low->first),
-                                   high->second.bytesPerNs);
+    const auto [low, high] = std::ranges::minmax_element(ports, {}, &Port::bytesPerNs);
+    LinkClass link{low->bytesPerNs, 0, PeakKind::machine, low->source};
+    if (high->bytesPerNs > kEqualRates * low->bytesPerNs)
+        link.source += fmt::format(", the slowest: {} {}; {:.4g} GB/s elsewhere", what, low->of, high->bytesPerNs);
     return link;
 }
 
@@ -203,27 +200,25 @@ std::optional<LinkClass> machineIntra(const facts::TraceFacts& facts) {
     }
     std::map<int64_t, int> ranksOn;
     for (const facts::RankFacts& rank : facts.ranks) ++ranksOn[rank.hostId];
-    std::map<int, Port> ports;
-    std::map<int, std::string> names;
+    std::vector<Port> ports;
     for (auto& [rank, links] : ofRank) {
         const facts::RankFacts* of = facts.findRank(rank);
         // A ring of more boards than their bridges join leads over PCIe, too.
         const int bridged = of != nullptr ? bridgedBoards(of->device) : 0;
         if (bridged > 0 && ranksOn[of->hostId] > bridged) links.first.clear();
-        const Port port = portOf(links.first, links.second);
+        Port port = portOf(links.first, links.second);
         if (!(port.bytesPerNs > 0)) continue;
-        ports[rank] = port;
-        names[rank] = std::to_string(rank);
+        port.of = std::to_string(rank);
+        ports.push_back(std::move(port));
     }
-    return slowest(ports, "rank", names);
+    return slowest(ports, "rank");
 }
 
 std::optional<LinkClass> machineInter(const facts::TraceFacts& facts) {
     std::map<int64_t, int> ranksOn;
     for (const facts::RankFacts& rank : facts.ranks)
         if (rank.hostId >= 0) ++ranksOn[rank.hostId];
-    std::map<int64_t, Port> ports;
-    std::map<int64_t, std::string> names;
+    std::vector<Port> ports;
     for (const auto& [host, ranks] : ranksOn) {
         for (const char* kind : {"infiniband", "ethernet"}) {
             double sum = 0, largest = 0;
@@ -240,16 +235,17 @@ std::optional<LinkClass> machineInter(const facts::TraceFacts& facts) {
             const bool infiniband = std::string_view(kind) == "infiniband";
             // A rank with a port of its own sends through that one: ports beyond the ranks are storage's, or stand by.
             const double share = std::min(sum / ranks, largest);
-            ports[host] = {share, fmt::format("{}: {} {} of {:.4g} GB/s for {} rank{}", source, count,
-                                              infiniband ? (count == 1 ? "InfiniBand port" : "InfiniBand ports")
-                                                         : (count == 1 ? "network interface" : "network interfaces"),
-                                              largest, ranks, ranks == 1 ? "" : "s")};
             const auto name = facts.hosts.find(host);
-            names[host] = name != facts.hosts.end() && !name->second.empty() ? name->second : std::to_string(host);
+            ports.push_back({share,
+                             fmt::format("{}: {} {} of {:.4g} GB/s for {} rank{}", source, count,
+                                         infiniband ? (count == 1 ? "InfiniBand port" : "InfiniBand ports")
+                                                    : (count == 1 ? "network interface" : "network interfaces"),
+                                         largest, ranks, ranks == 1 ? "" : "s"),
+                             name != facts.hosts.end() && !name->second.empty() ? name->second : std::to_string(host)});
             break;
         }
     }
-    return slowest(ports, "host", names);
+    return slowest(ports, "host");
 }
 
 }  // namespace rankscope::costs

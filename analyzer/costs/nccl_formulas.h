@@ -16,6 +16,7 @@ namespace rankscope::costs {
 struct AlgorithmChoice {
     store::Algorithm algorithm = store::Algorithm::ring;
     store::Protocol protocol = store::Protocol::simple;
+    bool known() const { return algorithm != store::Algorithm::unknown && protocol != store::Protocol::unknown; }
     auto operator<=>(const AlgorithmChoice&) const = default;
 };
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/statistics.h"
@@ -17,11 +17,11 @@ struct Pace {
 };
 
 /// By kernel key: each rank's usual duration and total.
-std::vector<std::map<int, Pace>> paces(const replay::TaskGraph& graph) {
+std::vector<std::map<int, Pace>> paces(const TaskGraph& graph) {
     std::vector<std::map<int, std::vector<double>>> samples(graph.kernelKeys.size());
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        const replay::TaskInfo& info = graph.info[task];
-        if (info.kind != replay::TaskKind::kernel || info.detail >= samples.size()) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        if (info.kind != TaskKind::kernel || info.detail >= samples.size()) continue;
         samples[info.detail][graph.rankOf(task)].push_back(static_cast<double>(graph.durationNs[task]));
     }
     std::vector<std::map<int, Pace>> result(samples.size());
@@ -58,23 +58,23 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
     return factors;
 }
 
-void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
+void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
-    for (const facts::RankSummary& rank : analysis.ranks) stageOf[rank.rank] = analysis.layout.stageOf(rank.rank);
     std::map<int, int> ranksOfStage;
-    for (const auto& [rank, stage] : stageOf) ++ranksOfStage[stage];
+    for (const facts::RankSummary& rank : analysis.ranks)
+        ++ranksOfStage[stageOf[rank.rank] = analysis.layout.stageOf(rank.rank)];
     using Share = std::map<int, double>;                    // by rank, ns
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
-    const auto shareOf = [&](replay::TaskId task) -> Share& {
+    const auto shareOf = [&](TaskId task) -> Share& {
         return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
                        graph.kernelKeys[graph.info[task].detail].nameId}];
     };
-    const auto isKernel = [&](replay::TaskId task) {
-        return graph.info[task].kind == replay::TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
+    const auto isKernel = [&](TaskId task) {
+        return graph.info[task].kind == TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
     };
-    for (replay::TaskId task = 0; task < graph.size(); ++task)
+    for (TaskId task = 0; task < graph.size(); ++task)
         if (isKernel(task)) shareOf(task)[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+    for (TaskId task = 0; task < graph.size(); ++task) {
         if (!isKernel(task)) continue;
         const Share& share = shareOf(task);
         const int ranks = ranksOfStage[stageOf[graph.rankOf(task)]];
@@ -89,16 +89,16 @@ void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
 
 /// Grouped messages, the k-th kernel of each member of a communicator: all ranks leave when the busiest port is done,
 /// which carries the mean of the bytes then.
-void shareMessages(replay::TaskGraph& graph, const job::Analysis& analysis) {
+void shareMessages(TaskGraph& graph, const Analysis& analysis) {
     struct Group {
-        std::vector<replay::TaskId> tasks;
+        std::vector<TaskId> tasks;
         int64_t busiest = 0;
         int64_t total = 0;
     };
     std::map<std::pair<int64_t, int>, Group> groups;  // by communicator and ordinal
     std::map<std::pair<int64_t, int>, int> ordinals;  // by communicator and rank
     for (const TransferTask& transfer : transferTasks(graph)) {
-        const replay::Exchange& exchange = graph.exchanges[transfer.exchange];
+        const Exchange& exchange = graph.exchanges[transfer.exchange];
         if (!exchange.message() ||
             analysis.layout.role(exchange.communicatorId, store::Op::send) != facts::CommRole::experts)
             continue;
@@ -111,14 +111,13 @@ void shareMessages(replay::TaskGraph& graph, const job::Analysis& analysis) {
         if (group.busiest <= 0 || group.tasks.size() < 2) continue;
         const double factor = static_cast<double>(group.total) / static_cast<double>(group.tasks.size()) /
                               static_cast<double>(group.busiest);
-        for (replay::TaskId task : group.tasks) scaleTransfer(graph, task, std::min(1.0, factor));
+        for (TaskId task : group.tasks) scaleTransfer(graph, task, std::min(1.0, factor));
     }
 }
 
 /// The same kernels (name and launch shape) take as long on a rank as on its peers, by medians. With `ranks` these
 /// change, and the others are the peers; without, every rank that is slower than its peers.
-void balanceSpeed(const std::vector<int>& wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
-                  EditEffect& effect) {
+void balanceSpeed(const std::vector<int>& wanted, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
     if (ranks.size() == analysis.ranks.size() && !wanted.empty())
         throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
@@ -126,9 +125,9 @@ void balanceSpeed(const std::vector<int>& wanted, replay::TaskGraph& graph, cons
     const std::vector<std::map<int, Pace>> all = paces(graph);
     std::map<int, std::vector<double>> factors;
     for (int rank : ranks) factors[rank] = factorsOf(rank, wanted, all);
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        const replay::TaskInfo& info = graph.info[task];
-        if (info.kind != replay::TaskKind::kernel || info.detail >= all.size()) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        if (info.kind != TaskKind::kernel || info.detail >= all.size()) continue;
         const auto rank = factors.find(graph.rankOf(task));
         if (rank == factors.end()) continue;
         const double factor = wanted.empty() ? std::min(1.0, rank->second[info.detail]) : rank->second[info.detail];
@@ -139,7 +138,7 @@ void balanceSpeed(const std::vector<int>& wanted, replay::TaskGraph& graph, cons
 
 /// Work is shared evenly among ranks of one role (a pipeline stage, or all): each kernel name takes the mean over them
 /// in every step. Grouped messages (tokens to experts) are shared evenly as well.
-void balanceWork(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void balanceWork(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: work has nobody to be shared with");
     shareKernels(graph, analysis);
     shareMessages(graph, analysis);

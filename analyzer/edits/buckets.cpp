@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
-#include <set>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/gradient_curve.h"
 #include "analyzer/edits/resend.h"
 #include "analyzer/edits/trial_graph.h"
 #include "analyzer/facts/layout.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
 namespace {
@@ -19,17 +18,8 @@ namespace {
 constexpr double kMostBuckets =
     1e4;  // of a round: smaller ones than any framework makes, and a graph that no memory holds
 
-/// Cumulative sizes of a round's present buckets.
-std::vector<double> presentEnds(const GradientRound& round) {
-    std::vector<double> ends;
-    for (double bytes : round.bytes) ends.push_back((ends.empty() ? 0 : ends.back()) + bytes);
-    return ends;
-}
-
 bool sameEnds(const std::vector<double>& a, const std::vector<double>& b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double one, double other) {
-               return std::abs(one - other) <= 1e-6 * other;
-           });
+    return std::ranges::equal(a, b, [](double one, double other) { return std::abs(one - other) <= 1e-6 * other; });
 }
 
 /// A bucket is full with the first tensor that reaches the cap. So the cap lies below the smallest of the full ones by
@@ -52,7 +42,7 @@ class Rebucket {
           m_outlook(outlook),
           m_resend(m_graph, m_analysis, m_traffic.index()) {}
 
-    replay::TaskGraph run() {
+    TaskGraph run() {
         for (size_t i = 0; i < m_traffic.rounds().size(); ++i) resend(i);
         if (m_sent + m_kept == 0)
             throw EditError(
@@ -67,14 +57,10 @@ class Rebucket {
     /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even
     /// out less. ns.
     double chanceNs() const {
-        std::map<int64_t, std::pair<double, std::set<int>>> byCommunicator;
-        for (const auto& [who, variance] : m_variance) {
-            byCommunicator[who.first].first += variance;
-            byCommunicator[who.first].second.insert(who.second);
-        }
+        std::map<int64_t, std::vector<double>> byCommunicator;
+        for (const auto& [who, variance] : m_variance) byCommunicator[who.first].push_back(variance);
         double largest = 0;
-        for (const auto& [communicator, sum] : byCommunicator)
-            largest = std::max(largest, sum.first / static_cast<double>(sum.second.size()));
+        for (const auto& [communicator, ofSteps] : byCommunicator) largest = std::max(largest, facts::mean(ofSteps));
         return std::sqrt(largest);
     }
 
@@ -94,27 +80,26 @@ class Rebucket {
             if (!gathers && curves[m]) m_curves[{round.communicator, member.rank}].emplace(round.step, &*curves[m]);
         }
         if (!moves) return;
-        const double sentBytes = std::accumulate(round.bytes.begin(), round.bytes.end(), 0.0);
-        if (m_mebibytes && sentBytes > kMostBuckets * *m_mebibytes * BucketCaps::kMebi)
+        if (m_mebibytes && round.totalBytes() > kMostBuckets * *m_mebibytes * kMebi)
             throw EditError(
                 fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets),
                 "larger buckets can be judged");
         NewBuckets buckets;
-        buckets.ends = !m_mebibytes ? presentEnds(round)
+        buckets.ends = !m_mebibytes ? round.ends()
                        : gathers    ? mirrored(round)
-                                    : curves.front()->plan({*m_mebibytes * BucketCaps::kMebi}, tensorEnds());
+                                    : curves.front()->plan(*m_mebibytes * kMebi, tensorEnds());
         if (buckets.ends.empty()) {
             if (m_overlap) awaitWhereUsed(round);
             return;
         }
-        bool kept = sameEnds(buckets.ends, presentEnds(round));
+        bool kept = sameEnds(buckets.ends, round.ends());
         if (m_mebibytes && !gathers) {
-            const bool present = isPresentCap(round, *m_mebibytes * BucketCaps::kMebi);
+            const bool present = isPresentCap(round, *m_mebibytes * kMebi);
             m_open = m_open || !kept || !present;
             if (present && m_outlook == Outlook::expected) kept = true;
-            if (kept) buckets.ends = presentEnds(round);
+            if (kept) buckets.ends = round.ends();
         }
-        if (kept && !(round.late() && m_overlap) && !(gathers && m_overlap)) {
+        if (kept && !(m_overlap && (round.late() || gathers))) {
             ++m_kept;
             return;
         }
@@ -146,7 +131,7 @@ class Rebucket {
             if (!price)
                 throw EditError(
                     fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
-                                bytes / BucketCaps::kMebi,
+                                bytes / kMebi,
                                 facts::communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)),
                     "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
             const double ns = m_outlook == Outlook::dear    ? price->high
@@ -162,7 +147,7 @@ class Rebucket {
     /// Forward waits for each gather of parameters where it needs them, instead of for all of them where it begins.
     void awaitWhereUsed(const GradientRound& round) {
         for (const RoundMember& member : round.members) {
-            const std::vector<int64_t> uses = usesOf(round, member, presentEnds(round));
+            const std::vector<int64_t> uses = usesOf(round, member, round.ends());
             if (uses.empty()) return;
             m_resend.awaitAt(member, uses);
         }
@@ -192,18 +177,17 @@ class Rebucket {
     std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member,
                                 const std::vector<double>& ends) const {
         const ComputeLane& compute = m_traffic.index().compute(member.rank);
-        const FirstUse use = firstUse(m_graph, compute, member.transfers);
-        if (use.ofAll ? !m_overlap : ends.size() <= member.transfers.size()) return {};
-        const int64_t first = use.kernel;
+        const auto [first, ofAll] = firstUse(m_graph, compute, member.transfers);
+        if (ofAll ? !m_overlap : ends.size() <= member.transfers.size()) return {};
         const auto curves = m_curves.find({round.communicator, member.rank});
         if (first < 0 || curves == m_curves.end()) return {};
-        const auto curve = curves->second.find(m_graph.info[compute.kernels[static_cast<size_t>(first)]].step);
+        const auto curve = curves->second.find(m_graph.info[compute.at(first)].step);
         if (curve == curves->second.end() || curve->second->first() <= first) return {};
         return parameterUses(compute, first, ends, *curve->second);
     }
 
-    const replay::TaskGraph& m_graph;
-    const job::Analysis& m_analysis;
+    const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     const GradientTraffic& m_traffic;
     std::optional<double> m_mebibytes;
     bool m_overlap;
@@ -219,9 +203,9 @@ class Rebucket {
 
 }  // namespace
 
-replay::TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect) {
+TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect) {
     Rebucket rebucket(of, mebibytes, overlap, effect.outlook);
-    replay::TaskGraph graph = rebucket.run();
+    TaskGraph graph = rebucket.run();
     effect.open = effect.open || rebucket.open();
     effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
     effect.assume("gradients are ready as the kernels between two present buckets make them");
@@ -231,9 +215,9 @@ replay::TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const
 std::unique_ptr<Edit> parseBuckets(EditArguments& arguments) {
     const double mebibytes = arguments.requiredPositive("mb");
     const bool overlap = arguments.word("overlap", {"yes", "no"}, "no") == "yes";
-    return rebuiltBy([mebibytes, overlap](const TrialGraph& of, EditEffect& effect) {
+    return std::make_unique<Edit>(NewGraph([mebibytes, overlap](const TrialGraph& of, EditEffect& effect) {
         return inBuckets(mebibytes, overlap, of, effect);
-    });
+    }));
 }
 
 }  // namespace rankscope::edits

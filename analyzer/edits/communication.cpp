@@ -8,18 +8,18 @@
 #include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/costs/nccl_setting.h"
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/intervals.h"
-#include "analyzer/replay/simulate.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
 
 /// Kernels beside communication progress as they do alone, by what contention the analysis has measured
 /// (facts/contention.h).
-void liftContention(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void liftContention(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     std::map<int, double> lostShare;
     for (const facts::RankSummary& rank : analysis.ranks)
         if (rank.contention.samples > 0 && rank.contention.lostShare > 0)
@@ -27,21 +27,20 @@ void liftContention(replay::TaskGraph& graph, const job::Analysis& analysis, Edi
     if (lostShare.empty())
         throw EditError("no kernel of this run is slower beside communication than alone",
                         "it takes kernels that run both ways, three times each");
-    const replay::Schedule schedule = replay::simulate(graph);
+    const Schedule schedule = simulate(graph);
     std::map<int, std::vector<facts::Interval>>
         busy;  // NCCL kernels by rank: they hold their multiprocessors while they wait, too
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        const replay::TaskKind kind = graph.info[task].kind;
-        if (kind != replay::TaskKind::transfer) continue;
-        const replay::TaskId arrival = graph.before[task];
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::transfer) continue;
+        const TaskId arrival = graph.before[task];
         busy[graph.rankOf(task)].push_back(
-            {arrival == replay::kNoTask ? schedule.startNs[task] : schedule.startNs[arrival], schedule.endNs[task]});
+            {arrival == kNoTask ? schedule.startNs[task] : schedule.startNs[arrival], schedule.endNs[task]});
     }
     std::map<int, facts::CoveredLength> covered;
     for (auto& [rank, intervals] : busy)
         covered.emplace(rank, facts::CoveredLength(facts::unite(std::move(intervals))));
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::kernel) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::kernel) continue;
         const auto lost = lostShare.find(graph.rankOf(task));
         const auto beside = covered.find(graph.rankOf(task));
         if (lost == lostShare.end() || beside == covered.end()) continue;
@@ -55,22 +54,20 @@ constexpr double kUneven = 0.1;  // of a micro-step's kernels: an embedding, a l
 
 /// Each `parts`-th of the reductions has the sizes of the one before, and is called behind as many kernels: forward and
 /// backward. Layers of one backward pass that are reduced one by one have no forward pass between them.
-bool comeAgain(const replay::TaskGraph& graph, const LaunchIndex& index, const std::vector<uint32_t>& sequence,
-               size_t parts) {
+bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vector<uint32_t>& sequence, size_t parts) {
     const size_t period = sequence.size() / parts;
     for (size_t i = period; i < sequence.size(); ++i)
         if (graph.exchanges[sequence[i]].bytes != graph.exchanges[sequence[i - period]].bytes) return false;
-    const replay::ExchangeMember& member = graph.membersOf(graph.exchanges[sequence.front()]).front();
+    const ExchangeMember& member = graph.membersOf(graph.exchanges[sequence.front()]).front();
     const ComputeLane& compute = index.compute(member.rank);
     const int step = graph.exchanges[sequence.front()].step;
-    double before = static_cast<double>(
-        std::partition_point(compute.kernels.begin(), compute.kernels.end(),
-                             [&](replay::TaskId kernel) { return graph.info[kernel].step < step; }) -
+    auto before = static_cast<double>(
+        std::ranges::partition_point(compute.kernels, [&](TaskId kernel) { return graph.info[kernel].step < step; }) -
         compute.kernels.begin());
     double most = 0, fewest = std::numeric_limits<double>::max();
     for (size_t i = period - 1; i < sequence.size(); i += period) {
-        const replay::TaskId call = index.launchOf(graph.membersOf(graph.exchanges[sequence[i]]).front().arrival);
-        if (call == replay::kNoTask)
+        const TaskId call = index.launchOf(graph.membersOf(graph.exchanges[sequence[i]]).front().arrival);
+        if (call == kNoTask)
             throw EditError("which kernels a reduction follows is unknown without the calls that launch them",
                             "record the CUDA calls");
         const auto now = static_cast<double>(index.launchedBefore(compute, call));
@@ -82,11 +79,11 @@ bool comeAgain(const replay::TaskGraph& graph, const LaunchIndex& index, const s
 }
 
 /// Gradients are reduced once a step, by the last of `microSteps` equal sequences of reductions.
-void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void reduceOnce(int microSteps, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     std::map<std::tuple<int64_t, int, store::Op>, std::vector<uint32_t>>
         sequences;  // by communicator, step and operation
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
-        const replay::Exchange& exchange = graph.exchanges[i];
+        const Exchange& exchange = graph.exchanges[i];
         const bool reduces =
             exchange.members > 0 && (exchange.op == store::Op::allReduce || exchange.op == store::Op::reduceScatter);
         if (reduces && exchange.step >= 0 &&
@@ -104,8 +101,7 @@ void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& a
         if (kept == 0 || sequence.size() % parts != 0 || !comeAgain(graph, index, sequence, parts)) continue;
         found = true;
         for (size_t i = 0; i + kept < sequence.size(); ++i) {
-            for (const replay::ExchangeMember& member : graph.membersOf(graph.exchanges[sequence[i]])) {
-                if (member.transfer == replay::kNoTask) continue;
+            for (const ExchangeMember& member : graph.membersOf(graph.exchanges[sequence[i]])) {
                 gone[member.transfer] = true;
                 graph.durationNs[member.transfer] = 0;
             }
@@ -117,9 +113,7 @@ void reduceOnce(int microSteps, replay::TaskGraph& graph, const job::Analysis& a
                                     "forward and a backward pass of its own",
                                     microSteps),
                         "rankscope analyze tells how often they repeat");
-    removeEdges(graph, [&](replay::TaskId to, const replay::Edge& edge) {
-        return gone[to] && edge.kind == static_cast<uint32_t>(replay::WaitKind::peer);
-    });
+    removeEdges(graph, [&](TaskId to, const Edge& edge) { return gone[to] && edge.kind == WaitKind::peer; });
     effect.assume("gradients are summed on the device between micro-steps at no cost");
 }
 
@@ -144,32 +138,24 @@ struct AlgorithmTo {
 };
 
 /// A collective as the cost model asks for it; nothing for messages and what has no size.
-std::optional<costs::Message> messageOf(const replay::TaskGraph& graph, const job::Analysis& analysis,
-                                        const replay::Exchange& exchange) {
-    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
-    if (exchange.message() || exchange.bytes <= 0 || communicator == analysis.facts.communicators.end())
-        return std::nullopt;
-    costs::Message message;
-    message.shape = costs::shapeOf(communicator->second);
-    message.smallestNode = communicator->second.smallestNode;
-    message.communicatorId = exchange.communicatorId;
-    message.op = exchange.op;
-    message.bytes = static_cast<double>(exchange.bytes);
-    message.present = {exchange.algorithm, exchange.protocol};
-    for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-        if (member.transfer != replay::kNoTask)
-            message.presentNs = std::max(message.presentNs, static_cast<double>(graph.durationNs[member.transfer]));
-    return message;
+std::optional<costs::Message> messageOf(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
+    const facts::Communicator* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
+    if (exchange.message() || exchange.bytes <= 0 || communicator == nullptr) return std::nullopt;
+    return costs::Message{costs::shapeOf(*communicator),
+                          communicator->smallestNode,
+                          exchange.op,
+                          static_cast<double>(exchange.bytes),
+                          {exchange.algorithm, exchange.protocol},
+                          static_cast<double>(graph.longestNs(exchange))};
 }
 
 /// The exchange as it was recorded, where an algorithm edit before this one changed it: choices are compared with what
 /// was measured, not with what was modelled.
-const replay::Exchange* recordedBefore(const job::Analysis& analysis, const replay::TaskGraph& graph,
-                                       const replay::Exchange& exchange) {
-    const std::vector<replay::Exchange>& all = analysis.replay.graph.exchanges;
+const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph, const Exchange& exchange) {
+    const std::vector<Exchange>& all = analysis.replay.graph.exchanges;
     const auto at = static_cast<size_t>(&exchange - graph.exchanges.data());
     if (at >= all.size()) return nullptr;
-    const replay::Exchange& recorded = all[at];
+    const Exchange& recorded = all[at];
     const bool same = recorded.id == exchange.id && recorded.communicatorId == exchange.communicatorId &&
                       recorded.op == exchange.op && recorded.bytes == exchange.bytes;
     return same && (recorded.algorithm != exchange.algorithm || recorded.protocol != exchange.protocol) ? &recorded
@@ -178,8 +164,7 @@ const replay::Exchange* recordedBefore(const job::Analysis& analysis, const repl
 
 /// Collectives run with another algorithm or protocol of NCCL. Times are the recorded ones x what measurements, else
 /// NCCL's cost model, say of the two choices (costs/collective_cost.h).
-void changeAlgorithm(const AlgorithmTo& to, replay::TaskGraph& graph, const job::Analysis& analysis,
-                     EditEffect& effect) {
+void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     if (to.communicator) checkCommunicator(analysis, *to.communicator);
     const costs::CollectiveCost& cost = analysis.cost;
     const costs::SeenChoices& seen = cost.evidence().seen();
@@ -202,15 +187,15 @@ void changeAlgorithm(const AlgorithmTo& to, replay::TaskGraph& graph, const job:
     };
     const std::map<int64_t, double> shared = costs::sharedTransfers(analysis.facts);
     bool found = false;
-    for (replay::Exchange& exchange : graph.exchanges) {
+    for (Exchange& exchange : graph.exchanges) {
         if (to.communicator && exchange.communicatorId != *to.communicator) continue;
         if (to.op != store::Op::unknown && exchange.op != to.op) continue;
-        const replay::Exchange* recorded = recordedBefore(analysis, graph, exchange);
+        const Exchange* recorded = recordedBefore(analysis, graph, exchange);
         std::optional<costs::Message> message = recorded != nullptr
                                                     ? messageOf(analysis.replay.graph, analysis, *recorded)
                                                     : messageOf(graph, analysis, exchange);
         if (!message || message->presentNs <= 0) continue;
-        if (const auto part = shared.find(exchange.id); part != shared.end()) message->sharedPart = part->second;
+        message->sharedPart = text::valueAt(shared, exchange.id);
         const costs::AlgorithmChoice before{exchange.algorithm, exchange.protocol};
         costs::AlgorithmChoice choice = before;
         if (to.algorithm != store::Algorithm::unknown) choice.algorithm = to.algorithm;
@@ -232,10 +217,9 @@ void changeAlgorithm(const AlgorithmTo& to, replay::TaskGraph& graph, const job:
         found = true;
         if (estimate->basis == costs::Basis::model)
             effect.assume("times of algorithms that did not run are those of NCCL's own cost model");
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != replay::kNoTask)
-                graph.durationNs[member.transfer] =
-                    scaledNs(graph.durationNs[member.transfer], estimate->scale.expected / undone->scale.expected);
+        for (const ExchangeMember& member : graph.membersOf(exchange))
+            graph.durationNs[member.transfer] =
+                scaledNs(graph.durationNs[member.transfer], estimate->scale.expected / undone->scale.expected);
         exchange.algorithm = choice.algorithm;
         exchange.protocol = choice.protocol;
     }

@@ -13,9 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/job/analysis.h"
+#include "analyzer/edits/graph_view.h"
 #include "analyzer/job/change.h"
-#include "analyzer/replay/task_graph.h"
 
 namespace rankscope::edits {
 
@@ -67,35 +66,41 @@ struct EditEffect {
 
 class TrialGraph;
 
+using GraphChange = std::function<void(TaskGraph&, const Analysis&, EditEffect&)>;
+using NewGraph = std::function<TaskGraph(const TrialGraph&, EditEffect&)>;
+
 /// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the
 /// job as it then is (present()). Edits know the trace only by `analysis`; the graph has no recorded times.
 class Edit {
   public:
-    virtual ~Edit() = default;
-    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and
-    /// leaves the graph in any state.
-    virtual void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const = 0;
-    /// The same of a graph that stays. Edits override it that need no copy of it, or read what others have read of it.
-    virtual replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;
+    /// One that changes a graph in place: durations and leads, structure by GraphDraft(graph) and sealed(). It throws
+    /// EditError and leaves the graph in any state.
+    explicit Edit(GraphChange change) : m_change(std::move(change)) {}
+    /// One that needs no copy of the graph, or reads what others have read of it.
+    explicit Edit(NewGraph made) : m_made(std::move(made)) {}
+
+    /// Both throw EditError.
+    void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const;
+    /// The same of a graph that stays.
+    TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;
+
+  private:
+    GraphChange m_change;  // empty: m_made is not
+    NewGraph m_made;
 };
 
-using GraphChange = std::function<void(replay::TaskGraph&, const job::Analysis&, EditEffect&)>;
-using NewGraph = std::function<replay::TaskGraph(const TrialGraph&, EditEffect&)>;
-
-/// An edit that `change` makes in place, or whose graph `made` makes anew, as Edit::apply() and Edit::applied() do.
-std::unique_ptr<Edit> changedBy(GraphChange change);
-std::unique_ptr<Edit> rebuiltBy(NewGraph made);
+using Edits = std::vector<std::unique_ptr<Edit>>;
 
 /// One by a function that takes what was asked for in front of the graph.
 template <typename Function, typename... Asked>
 std::unique_ptr<Edit> editBy(Function change, Asked... asked) {
-    return changedBy([=](replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+    return std::make_unique<Edit>(GraphChange([=](TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
         change(asked..., graph, analysis, effect);
-    });
+    }));
 }
 
 /// The analysis of a job whose layout edits have changed. It has no replay.
-job::Analysis present(const job::Analysis& analysis, const EditEffect& effect);
+Analysis present(const Analysis& analysis, const EditEffect& effect);
 
 class EditArguments;
 
@@ -118,6 +123,7 @@ std::unique_ptr<Edit> makeEdit(const job::Change& change);
 /// form, or no family has that name.
 job::Change parseChange(std::string_view text);
 std::unique_ptr<Edit> parseEdit(std::string_view text);
+Edits parseEdits(const std::vector<std::string>& texts);
 
 /// All changes with their syntax and help, a line each.
 std::string listEdits();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <ranges>
 
 #include "analyzer/facts/layout.h"
 
@@ -21,16 +22,6 @@ template <typename Number>
 bool parseNumber(std::string_view text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && end == text.data() + text.size();
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        const size_t at = text.find(separator);
-        parts.push_back(text.substr(0, at));
-        if (at == std::string_view::npos) return parts;
-        text.remove_prefix(at + 1);
-    }
 }
 
 }  // namespace
@@ -102,7 +93,8 @@ std::vector<int> EditArguments::ranks(std::string_view key) {
     std::vector<int> ranks;
     const std::optional<std::string> value = text(key);
     if (!value) return ranks;
-    for (std::string_view part : split(*value, '+')) {
+    for (const auto range : std::string_view(*value) | std::views::split('+')) {
+        const std::string_view part(range.begin(), range.end());
         const size_t dash = part.find('-');
         int first = 0, last = 0;
         const bool isNumber = parseNumber(part.substr(0, dash), first);
@@ -119,8 +111,7 @@ std::vector<int> EditArguments::ranks(std::string_view key) {
 }
 
 std::optional<int64_t> EditArguments::communicator() {
-    const std::optional<int> id = whole("communicator");
-    return id ? std::optional<int64_t>(*id) : std::nullopt;
+    return whole("communicator");
 }
 
 void EditArguments::finish() const {
@@ -128,7 +119,7 @@ void EditArguments::finish() const {
         if (!argument.used) refuse(fmt::format("there is no {} here", argument.key));
 }
 
-std::vector<int> recordedRanks(const job::Analysis& analysis, const std::vector<int>& ranks) {
+std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>& ranks) {
     std::vector<int> recorded;
     for (const facts::RankSummary& rank : analysis.ranks) recorded.push_back(rank.rank);
     if (ranks.empty()) return recorded;
@@ -141,7 +132,7 @@ std::vector<int> recordedRanks(const job::Analysis& analysis, const std::vector<
     return ranks;
 }
 
-void checkCommunicator(const job::Analysis& analysis, int64_t wanted) {
+void checkCommunicator(const Analysis& analysis, int64_t wanted) {
     if (analysis.facts.communicators.count(wanted) != 0) return;
     std::string known;
     int listed = 0;

@@ -45,9 +45,32 @@ class EditArguments {
 };
 
 /// Those of `ranks` that the run has no recording of end the edit; empty: all recorded ranks.
-std::vector<int> recordedRanks(const job::Analysis& analysis, const std::vector<int>& ranks);
+std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>& ranks);
 
 /// Throws EditError with the communicators of the run unless `id` is one of them.
-void checkCommunicator(const job::Analysis& analysis, int64_t id);
+void checkCommunicator(const Analysis& analysis, int64_t id);
+
+// What reads the arguments of each family: the registry lists them with their syntax.
+
+std::unique_ptr<Edit> parseAlgorithm(EditArguments& arguments);
+std::unique_ptr<Edit> parseBalance(EditArguments& arguments);
+std::unique_ptr<Edit> parseBuckets(EditArguments& arguments);
+std::unique_ptr<Edit> parseNoContention(EditArguments& arguments);
+std::unique_ptr<Edit> parseReduceOnce(EditArguments& arguments);
+std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments);
+std::unique_ptr<Edit> parseCudaGraphs(EditArguments& arguments);
+std::unique_ptr<Edit> parseLaunchEarly(EditArguments& arguments);
+std::unique_ptr<Edit> parseSteady(EditArguments& arguments);
+std::unique_ptr<Edit> parseLayers(EditArguments& arguments);
+std::unique_ptr<Edit> parseMicroBatches(EditArguments& arguments);
+std::unique_ptr<Edit> parseSchedule(EditArguments& arguments);
+std::unique_ptr<Edit> parsePlace(EditArguments& arguments);
+std::unique_ptr<Edit> parseReplicas(EditArguments& arguments);
+std::unique_ptr<Edit> parsePrefetch(EditArguments& arguments);
+std::unique_ptr<Edit> parseOverlap(EditArguments& arguments);
+std::unique_ptr<Edit> parseSpeed(EditArguments& arguments);
+std::unique_ptr<Edit> parseNetwork(EditArguments& arguments);
+std::unique_ptr<Edit> parseBytes(EditArguments& arguments);
+std::unique_ptr<Edit> parseGradients(EditArguments& arguments);
 
 }  // namespace rankscope::edits

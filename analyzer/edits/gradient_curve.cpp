@@ -17,23 +17,22 @@ constexpr double kOpenKernel = 0.3;  // a kernel that never ends a bucket makes 
 constexpr int kRounds = 60;          // of fitting bytes per kernel: the error halves in each, as a rule
 constexpr double kClose = 1e-6;      // of a cap: rounding of sums
 
-uint32_t keyOf(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t i) {
-    return graph.info[compute.kernels[static_cast<size_t>(i)]].detail;
+uint32_t keyOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) {
+    return graph.info[compute.at(i)].detail;
 }
-double timeOf(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t i) {
-    return static_cast<double>(graph.durationNs[compute.kernels[static_cast<size_t>(i)]]);
+double timeOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) {
+    return static_cast<double>(graph.durationNs[compute.at(i)]);
 }
 
 /// First kernel of the step that `last` belongs to.
-int64_t stepBegin(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t last) {
-    const int step = graph.info[compute.kernels[static_cast<size_t>(last)]].step;
-    int64_t first = last;
-    while (first > 0 && graph.info[compute.kernels[static_cast<size_t>(first - 1)]].step == step) --first;
-    return first;
+int64_t stepBegin(const TaskGraph& graph, const ComputeLane& compute, int64_t last) {
+    const int step = graph.info[compute.at(last)].step;
+    while (last > 0 && graph.info[compute.at(last - 1)].step == step) --last;
+    return last;
 }
 
 /// Where the kernels of [from, last] change most: forward before, backward behind. -1: they do not.
-int64_t turningPoint(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t from, int64_t last) {
+int64_t turningPoint(const TaskGraph& graph, const ComputeLane& compute, int64_t from, int64_t last) {
     std::map<uint32_t, double> before, behind;
     double beforeNs = 0, behindNs = 0, sharedNs = 0, best = 0;
     for (int64_t i = from; i <= last; ++i) {
@@ -59,14 +58,14 @@ int64_t turningPoint(const replay::TaskGraph& graph, const ComputeLane& compute,
 }
 
 /// First kernel that makes gradients of this round.
-int64_t backwardBegin(const replay::TaskGraph& graph, const ComputeLane& compute, const std::vector<int64_t>& ready) {
+int64_t backwardBegin(const TaskGraph& graph, const ComputeLane& compute, const std::vector<int64_t>& ready) {
     const int64_t from = stepBegin(graph, compute, ready.back());
     if (ready.front() == ready.back()) return turningPoint(graph, compute, from, ready.back());
     // Layers are alike: what made the later buckets makes the first one, too.
     std::set<uint32_t> keys;
     for (int64_t i = ready.front(); i <= ready.back(); ++i) keys.insert(keyOf(graph, compute, i));
     int64_t first = ready.front();
-    while (first > from && keys.count(keyOf(graph, compute, first - 1)) != 0) --first;
+    while (first > from && keys.contains(keyOf(graph, compute, first - 1))) --first;
     return first;
 }
 
@@ -74,7 +73,7 @@ struct Stretch {
     int64_t first = 0;  // kernels [first, last]
     int64_t last = 0;
     double bytes = 0;
-    std::vector<std::pair<size_t, int>> kernels;  // of a kind: how many
+    std::map<size_t, int> kernels;  // of each kind that it has: how many
 };
 
 /// The kinds of kernels of a backward pass, by number: names and shapes in the order of their keys.
@@ -82,34 +81,17 @@ struct KernelKinds {
     std::vector<size_t> of;  // by kernel, from the first one of the pass
     size_t count = 0;
 
-    KernelKinds(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t first, int64_t last) {
-        std::vector<uint32_t> keys;
-        for (int64_t i = first; i <= last; ++i) keys.push_back(keyOf(graph, compute, i));
-        std::vector<uint32_t> kinds = keys;
-        std::ranges::sort(kinds);
-        kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
-        count = kinds.size();
-        for (const uint32_t key : keys)
-            of.push_back(static_cast<size_t>(std::lower_bound(kinds.begin(), kinds.end(), key) - kinds.begin()));
+    KernelKinds(const TaskGraph& graph, const ComputeLane& compute, int64_t first, int64_t last) {
+        std::map<uint32_t, size_t> kinds;
+        for (int64_t i = first; i <= last; ++i) kinds[keyOf(graph, compute, i)] = 0;
+        for (auto& [key, kind] : kinds) kind = count++;
+        for (int64_t i = first; i <= last; ++i) of.push_back(kinds.at(keyOf(graph, compute, i)));
     }
 };
 
-/// How many kernels of each kind that has any, by kind.
-std::vector<std::pair<size_t, int>> kernelsOf(const KernelKinds& kinds, size_t first, size_t last) {
-    std::vector<size_t> present(kinds.of.begin() + static_cast<ptrdiff_t>(first),
-                                kinds.of.begin() + static_cast<ptrdiff_t>(last) + 1);
-    std::ranges::sort(present);
-    std::vector<std::pair<size_t, int>> counts;
-    for (const size_t kind : present) {
-        if (counts.empty() || counts.back().first != kind) counts.emplace_back(kind, 0);
-        ++counts.back().second;
-    }
-    return counts;
-}
-
 }  // namespace
 
-std::optional<GradientCurve> GradientCurve::of(const replay::TaskGraph& graph, const ComputeLane& compute,
+std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const ComputeLane& compute,
                                                const GradientRound& round, const RoundMember& member) {
     const std::vector<int64_t>& ready = member.ready;
     if (ready.empty() || ready.front() < 0) return std::nullopt;
@@ -127,11 +109,10 @@ std::optional<GradientCurve> GradientCurve::of(const replay::TaskGraph& graph, c
     std::vector<double> ofKind(kinds.count, 0);  // bytes that a kernel of it makes
     std::vector<int> counts(kinds.count, 0);
     for (Stretch& stretch : stretches) {
-        stretch.kernels = kernelsOf(kinds, static_cast<size_t>(stretch.first - curve.m_first),
-                                    static_cast<size_t>(stretch.last - curve.m_first));
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {
             ofKind[kindOf(i)] += kOpenKernel * timeOf(graph, compute, i);
             ++counts[kindOf(i)];
+            ++stretch.kernels[kindOf(i)];
         }
     }
     for (size_t kind = 0; kind < kinds.count; ++kind) ofKind[kind] /= counts[kind];
@@ -159,8 +140,7 @@ std::optional<GradientCurve> GradientCurve::of(const replay::TaskGraph& graph, c
         }
     }
     double done = 0;
-    for (const double bytes : round.bytes)
-        curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);
+    curve.m_sent = round.ends();
     for (const Stretch& stretch : stretches) {
         const double sum = sumOf(stretch);
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {
@@ -173,20 +153,19 @@ std::optional<GradientCurve> GradientCurve::of(const replay::TaskGraph& graph, c
     return curve;
 }
 
-std::vector<double> GradientCurve::plan(const BucketCaps& caps, TensorEnds tensors) const {
+std::vector<double> GradientCurve::plan(double most, TensorEnds tensors) const {
     // Where a present bucket ends a tensor ends, even if several leave behind one kernel.
-    std::vector<double> tensorEnds;
-    if (tensors == TensorEnds::known)
-        tensorEnds = m_sent;
-    else
-        std::merge(m_bytes.begin(), m_bytes.end(), m_sent.begin(), m_sent.end(), std::back_inserter(tensorEnds));
+    std::vector<double> tensorEnds = m_sent;
+    if (tensors != TensorEnds::known) {
+        tensorEnds.insert(tensorEnds.end(), m_bytes.begin(), m_bytes.end());
+        std::ranges::sort(tensorEnds);
+    }
     std::vector<double> ends;
     double begin = 0;
     for (double bytes : tensorEnds) {
-        const auto capOf = [&] { return ends.empty() ? std::min(BucketCaps::kFirstBytes, caps.bytes) : caps.bytes; };
+        const auto capOf = [&] { return ends.empty() ? std::min(kMebi, most) : most; };
         while (tensors == TensorEnds::anywhere && bytes - begin >= capOf()) ends.push_back(begin += capOf());
-        const double cap = capOf();
-        if (bytes - begin < cap * (1 - kClose)) continue;
+        if (bytes - begin < capOf() * (1 - kClose)) continue;
         ends.push_back(begin = bytes);
     }
     if (ends.empty() || m_bytes.back() - begin > kClose * m_bytes.back())
@@ -198,33 +177,22 @@ std::vector<double> GradientCurve::plan(const BucketCaps& caps, TensorEnds tenso
 
 int64_t GradientCurve::readyAt(double bytes) const {
     // The same tensors end at the same bytes on every rank, up to how their kernels' times differ: the nearest one.
-    const auto above = std::lower_bound(m_bytes.begin(), m_bytes.end(), bytes);
-    if (above == m_bytes.end()) return m_first + static_cast<int64_t>(m_bytes.size()) - 1;
-    if (above == m_bytes.begin() || *above - bytes <= bytes - *(above - 1)) return m_first + (above - m_bytes.begin());
-    return m_first + (above - m_bytes.begin()) - 1;
+    const auto above = std::ranges::lower_bound(m_bytes, bytes);
+    if (above == m_bytes.end()) return last();
+    const bool nearer = above == m_bytes.begin() || *above - bytes <= bytes - *(above - 1);
+    return m_first + (above - m_bytes.begin()) - (nearer ? 0 : 1);
 }
 
-namespace {
-
-/// Compute done when the kernel begins, ns.
-double beginNs(const ComputeLane& compute, int64_t kernel) {
-    return kernel > 0 ? static_cast<double>(compute.doneNs[static_cast<size_t>(kernel - 1)]) : 0;
-}
-
-}  // namespace
-
-FirstUse firstUse(const replay::TaskGraph& graph, const ComputeLane& compute,
-                  const std::vector<replay::TaskId>& transfers) {
-    const auto behind = std::lower_bound(compute.kernels.begin(), compute.kernels.end(), transfers.front());
+FirstUse firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers) {
+    const auto behind = std::ranges::lower_bound(compute.kernels, transfers.front());
     for (size_t i = static_cast<size_t>(behind - compute.kernels.begin()); i < compute.kernels.size(); ++i) {
         bool waits = false;
         // A copy in front of the kernel may be what waits: what reads the loss back, where parameters are there at the
         // end of the step.
-        for (replay::TaskId task = compute.kernels[i];
-             task != replay::kNoTask && task > transfers.front() && (i == 0 || task != compute.kernels[i - 1]);
+        for (TaskId task = compute.kernels[i];
+             task != kNoTask && task > transfers.front() && (i == 0 || task != compute.kernels[i - 1]);
              task = graph.before[task]) {
-            for (const replay::Edge& edge : graph.edgesOf(task)) {
-                if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::event) continue;
+            for (const Edge& edge : graph.edgesOf(task, WaitKind::event)) {
                 if (edge.from == transfers.back())
                     return {static_cast<int64_t>(i), true};  // the last one of its stream: for those before it, too
                 waits = waits || std::ranges::find(transfers, edge.from) != transfers.end();
@@ -237,20 +205,17 @@ FirstUse firstUse(const replay::TaskGraph& graph, const ComputeLane& compute,
 
 std::vector<int64_t> parameterUses(const ComputeLane& compute, int64_t firstUse, const std::vector<double>& ends,
                                    const GradientCurve& curve) {
-    const double backwardNs =
-        static_cast<double>(compute.doneNs[static_cast<size_t>(curve.last())]) - beginNs(compute, curve.first());
-    const double forwardNs = beginNs(compute, curve.first()) - beginNs(compute, firstUse);
+    const auto doneBy = [&](int64_t kernel) { return static_cast<double>(compute.doneBy(kernel)); };
+    const double beginNs = doneBy(curve.first() - 1), backwardNs = doneBy(curve.last()) - beginNs;
+    const double forwardNs = beginNs - doneBy(firstUse - 1);
     std::vector<int64_t> uses;
     double begin = 0;
     for (double end : ends) {
         const double behind = curve.totalBytes() * (1 - begin / ends.back());
-        const double done = static_cast<double>(compute.doneNs[static_cast<size_t>(curve.readyAt(behind))]) -
-                            beginNs(compute, curve.first());
-        const double neededNs = beginNs(compute, firstUse) + forwardNs * (1 - done / backwardNs);
+        const double done = doneBy(curve.readyAt(behind)) - beginNs;
+        const double neededNs = doneBy(firstUse - 1) + forwardNs * (1 - done / backwardNs);
         int64_t kernel = uses.empty() ? firstUse : uses.back();
-        while (kernel + 1 < curve.first() &&
-               static_cast<double>(compute.doneNs[static_cast<size_t>(kernel)]) <= neededNs)
-            ++kernel;
+        while (kernel + 1 < curve.first() && doneBy(kernel) <= neededNs) ++kernel;
         uses.push_back(kernel);
         begin = end;
     }

@@ -10,13 +10,7 @@
 
 namespace rankscope::edits {
 
-/// Buckets in DDP's manner (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): tensors in
-/// order of their gradients until the cap is reached; the first bucket's cap is 1 MiB.
-struct BucketCaps {
-    double bytes = 25 * kMebi;
-    static constexpr double kMebi = 1024.0 * 1024.0;
-    static constexpr double kFirstBytes = kMebi;
-};
+inline constexpr double kMebi = 1024.0 * 1024.0;
 
 /// Where tensors end inside the present buckets.
 enum class TensorEnds : uint8_t {
@@ -30,11 +24,13 @@ class GradientCurve {
     /// From where the present buckets wait: a bucket's last gradient comes from the kernel it waits for. Between two
     /// buckets bytes are shared out among the kernels: kernels of one name and shape make the same number of bytes, and
     /// otherwise in proportion to their time. nullopt: nothing shows where the pass begins.
-    static std::optional<GradientCurve> of(const replay::TaskGraph& graph, const ComputeLane& compute,
+    static std::optional<GradientCurve> of(const TaskGraph& graph, const ComputeLane& compute,
                                            const GradientRound& round, const RoundMember& member);
 
-    /// Cumulative sizes at which the buckets end.
-    std::vector<double> plan(const BucketCaps& caps, TensorEnds tensors = TensorEnds::behindKernels) const;
+    /// Cumulative sizes at which buckets of up to `cap` bytes end, in DDP's manner
+    /// (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): tensors in order of their
+    /// gradients until the cap is reached; the first bucket's is 1 MiB at most.
+    std::vector<double> plan(double cap, TensorEnds tensors) const;
     /// Index into ComputeLane::kernels of the kernel behind which that many bytes are there.
     int64_t readyAt(double bytes) const;
     /// First and last kernel that make gradients.
@@ -53,8 +49,7 @@ struct FirstUse {
     int64_t kernel = -1;  // index into ComputeLane::kernels; -1: there is none
     bool ofAll = false;   // it waits for the last of them, and so for all
 };
-FirstUse firstUse(const replay::TaskGraph& graph, const ComputeLane& compute,
-                  const std::vector<replay::TaskId>& transfers);
+FirstUse firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers);
 
 /// By bucket: the kernel of the forward pass, which begins with `firstUse`, that needs its first byte. `ends`:
 /// cumulative sizes of the gathers. Forward goes through the layers backward's other way round, at one speed: a layer

@@ -21,44 +21,36 @@ constexpr size_t kMostRounds = 128;  // per step tried
 
 /// By arrival: the last compute kernel of its rank that its stream was told to wait for, as index into
 /// ComputeLane::kernels; -1: none.
-std::vector<int64_t> readyKernels(const replay::TaskGraph& graph, const LaunchIndex& index) {
+std::vector<int64_t> readyKernels(const TaskGraph& graph, const LaunchIndex& index) {
     std::vector<int64_t> ready(graph.size(), -1);
     std::vector<int64_t> ofLane(graph.lanes.size(), -1);
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::arrival) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::arrival) continue;
         const uint32_t lane = graph.info[task].lane;
         const ComputeLane& compute = index.compute(graph.lanes[lane].rank);
         bool told = false;
-        for (const replay::Edge& edge : graph.edgesOf(task)) {
-            if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::event) continue;
+        for (const Edge& edge : graph.edgesOf(task, WaitKind::event)) {
             const int64_t at = compute.find(edge.from);
             told = told || at >= 0;
             ofLane[lane] = std::max(ofLane[lane], at);
         }
-        const replay::TaskId launch = index.launchOf(task);
-        if (!told && ofLane[lane] < 0 && launch != replay::kNoTask) {
-            // Nothing is said about waits on this stream: what had been launched before.
-            ready[task] = index.launchedBefore(compute, launch) - 1;
-            continue;
-        }
-        ready[task] = ofLane[lane];
+        const TaskId launch = index.launchOf(task);
+        // Where nothing is said about waits on this stream: what had been launched before.
+        const bool unknown = !told && ofLane[lane] < 0 && launch != kNoTask;
+        ready[task] = unknown ? index.launchedBefore(compute, launch) - 1 : ofLane[lane];
     }
     return ready;
 }
 
 bool sameSizes(const std::vector<double>& bytes, size_t period) {
-    for (size_t i = period; i < bytes.size(); ++i)
-        if (bytes[i] != bytes[i - period]) return false;
-    return true;
+    return std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(period), bytes.end(), bytes.begin());
 }
 
 /// The k repeats are ready one k-th of the step's compute apart: micro-steps.
 bool evenlySpaced(const GradientRound& round, const ComputeLane& compute, int64_t beginNs, size_t period) {
     const std::vector<int64_t>& ready = round.members.front().ready;
     if (ready.front() < 0) return false;
-    const auto progress = [&](size_t i) {
-        return static_cast<double>(compute.doneNs[static_cast<size_t>(ready[i])] - beginNs);
-    };
+    const auto progress = [&](size_t i) { return static_cast<double>(compute.doneBy(ready[i]) - beginNs); };
     const double micro = progress(ready.size() - 1) / static_cast<double>(ready.size() / period);
     if (micro <= 0 || progress(0) > micro * (1 + kSpacing)) return false;
     for (size_t i = period; i < ready.size(); i += period)
@@ -85,16 +77,14 @@ GradientRound part(const GradientRound& whole, size_t first, size_t count) {
 
 class Reader {
   public:
-    Reader(const replay::TaskGraph& graph, const job::Analysis& analysis, const LaunchIndex& index)
+    Reader(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
         : m_graph(graph), m_analysis(analysis), m_index(index), m_ready(readyKernels(graph, index)) {}
 
     std::vector<GradientRound> read() {
         std::map<std::tuple<int64_t, store::Op, int>, std::vector<uint32_t>> found;
         for (uint32_t i = 0; i < m_graph.exchanges.size(); ++i) {
-            const replay::Exchange& exchange = m_graph.exchanges[i];
-            if (exchange.join == replay::kNoTask || exchange.members == 0 ||
-                exchange.bytes < facts::CommUsage::kTinyBytes)
-                continue;
+            const Exchange& exchange = m_graph.exchanges[i];
+            if (exchange.join == kNoTask || exchange.bytes < facts::CommUsage::kTinyBytes) continue;
             if (exchange.op != store::Op::allReduce && exchange.op != store::Op::reduceScatter &&
                 exchange.op != store::Op::allGather)
                 continue;
@@ -112,14 +102,10 @@ class Reader {
         std::erase_if(exchanges,
                       [&](uint32_t i) { return m_graph.exchanges[i].bytes * facts::CommUsage::kTinyShare < largest; });
         const auto arrivalOf = [&](uint32_t i) { return m_graph.membersOf(m_graph.exchanges[i]).front().arrival; };
-        std::ranges::sort(exchanges, [&](uint32_t a, uint32_t b) { return arrivalOf(a) < arrivalOf(b); });
-        GradientRound round;
-        const replay::Exchange& first = m_graph.exchanges[exchanges.front()];
-        round.communicator = first.communicatorId;
-        round.op = first.op;
-        round.step = first.step;
-        round.exchanges = exchanges;
-        for (const replay::ExchangeMember& member : m_graph.membersOf(first))
+        std::ranges::sort(exchanges, {}, arrivalOf);
+        const Exchange& first = m_graph.exchanges[exchanges.front()];
+        GradientRound round{first.communicatorId, first.op, first.step, exchanges, {}, {}};
+        for (const ExchangeMember& member : m_graph.membersOf(first))
             round.members.push_back({member.rank, {}, {}, {}, {}});
         for (uint32_t i : exchanges) {
             const auto members = m_graph.membersOf(m_graph.exchanges[i]);
@@ -158,8 +144,8 @@ class Reader {
         return chunks > 1 && count % chunks == 0 && sameSizes(round.bytes, count / chunks) ? chunks : 1;
     }
 
-    const replay::TaskGraph& m_graph;
-    const job::Analysis& m_analysis;
+    const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     const LaunchIndex& m_index;
     std::vector<int64_t> m_ready;
     std::vector<GradientRound> m_rounds;
@@ -167,8 +153,10 @@ class Reader {
 
 }  // namespace
 
-double GradientRound::totalBytes() const {
-    return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+std::vector<double> GradientRound::ends() const {
+    std::vector<double> ends(bytes.size());
+    std::partial_sum(bytes.begin(), bytes.end(), ends.begin());
+    return ends;
 }
 
 bool GradientRound::late() const {
@@ -176,8 +164,7 @@ bool GradientRound::late() const {
     return ready.size() > 1 && ready.front() == ready.back();
 }
 
-std::vector<GradientRound> gradientRounds(const replay::TaskGraph& graph, const job::Analysis& analysis,
-                                          const LaunchIndex& index) {
+std::vector<GradientRound> gradientRounds(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index) {
     return Reader(graph, analysis, index).read();
 }
 

@@ -14,7 +14,7 @@ namespace rankscope::edits {
 /// One rank's side of a round.
 struct RoundMember {
     int rank = 0;
-    std::vector<replay::TaskId> arrivals, transfers,
+    std::vector<TaskId> arrivals, transfers,
         launches;  // by bucket; launches: kNoTask where the call is unknown
     std::vector<int64_t>
         ready;  // by bucket: index into ComputeLane::kernels of the last one that it waits for; never falling
@@ -29,14 +29,15 @@ struct GradientRound {
     std::vector<double> bytes;         // by bucket
     std::vector<RoundMember> members;  // by rank
 
-    double totalBytes() const;
+    /// Cumulative sizes of the buckets.
+    std::vector<double> ends() const;
+    double totalBytes() const { return ends().back(); }
     /// Several buckets, all of them behind the same kernel: they are sent when the pass is over.
     bool late() const;
 };
 
 /// All rounds, by communicator, operation and order. Collectives that carry no gradients by their role, and flags
 /// beside them, are left out. Throws EditError where members of a reduction are missing.
-std::vector<GradientRound> gradientRounds(const replay::TaskGraph& graph, const job::Analysis& analysis,
-                                          const LaunchIndex& index);
+std::vector<GradientRound> gradientRounds(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index);
 
 }  // namespace rankscope::edits

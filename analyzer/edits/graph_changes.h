@@ -11,47 +11,52 @@
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/job/analysis.h"
-#include "analyzer/replay/graph_draft.h"
-#include "analyzer/replay/task_graph.h"
 
 namespace rankscope::edits {
 
 /// What it takes from now on, ns. `part`: of a kernel with several peers, the messages with one of them.
-using TransferTime = std::function<int64_t(const TransferTask& part, const replay::Exchange& exchange, int64_t ns)>;
+using TransferTime = std::function<int64_t(const TransferTask& part, const Exchange& exchange, int64_t ns)>;
 
 /// Each transfer of the graph, and of messages each peer's part of it.
-void changeTransfers(replay::TaskGraph& graph, const TransferTime& newNs);
+void changeTransfers(TaskGraph& graph, const TransferTime& newNs);
 
 /// The same factor for all messages that a transfer carries.
-void scaleTransfer(replay::TaskGraph& graph, replay::TaskId transfer, double factor);
+void scaleTransfer(TaskGraph& graph, TaskId transfer, double factor);
+
+/// The graph that was drafted. Throws EditError, which says `circle`, where work would wait for itself.
+TaskGraph sealed(GraphDraft&& draft, const char* circle, std::vector<TaskId>* numbers = nullptr);
 
 /// It is no exchange any more: later edits do not bring it back.
-void removeExchange(replay::Exchange& exchange);
+void removeExchange(Exchange& exchange);
 
 /// A collective more: its join, an `info`, waits for all arrivals, and all transfers for it.
-void joinCollective(replay::GraphDraft& draft, const replay::TaskInfo& info, replay::Exchange exchange,
-                    const std::vector<replay::ExchangeMember>& members);
+void joinCollective(GraphDraft& draft, const TaskInfo& info, Exchange exchange,
+                    const std::vector<ExchangeMember>& members);
 
 /// Copies that are to run beside compute: by task, how long they then take, ns.
-using CopiesAside = std::unordered_map<replay::TaskId, int64_t>;
+using CopiesAside = std::unordered_map<TaskId, int64_t>;
 
 /// Puts these copies on a stream of their own, one a rank, as the host launches them. They are for the next step: the
 /// stream they were on goes on without them, and waits for them where the next step begins on it. A step therefore
 /// takes as long as its compute or as its copies, whichever is longer. Copies that no call is known of stay in their
 /// place, with their new durations. Throws EditError when work would wait for itself.
-void putAside(replay::TaskGraph& graph, const CopiesAside& copies);
+void putAside(TaskGraph& graph, const CopiesAside& copies);
 
 // Hybrid sharding: what collectives inside a node lose while the same ranks sum over nodes. Both leave by the GPU's own
 // port.
 
+/// Sums over the replicas of sharded layers, and what these layers are gathered and reduced by, inside a node.
+bool isSumOfReplicas(const Analysis& analysis, const Exchange& exchange);
+bool isOfShards(const Analysis& analysis, const Exchange& exchange);
+
 /// Whether the graph has a collective inside a node beside a sum over its replicas. Its times then hold what they cost
 /// each other.
-bool besideReplicas(const replay::TaskGraph& graph, const job::Analysis& analysis);
+bool besideReplicas(const TaskGraph& graph, const Analysis& analysis);
 
 /// Lengthens collectives of sharded layers and sums over replicas where they run beside each other, in a graph whose
 /// times are of collectives alone. Two flows have equal shares of a port, which lets through what the faster of both
 /// reaches alone; a flow that the network holds below its share loses nothing. A job that never had both at a time
 /// shows neither this nor that they have ports of their own: the outlook `cheap` is that they do not slow each other.
-void sharePorts(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect);
+void sharePorts(TaskGraph& graph, const Analysis& analysis, EditEffect& effect);
 
 }  // namespace rankscope::edits

@@ -2,19 +2,38 @@
 // What edits ask of a graph again and again.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <map>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/job/analysis.h"
-#include "analyzer/replay/task_graph.h"
+#include "analyzer/replay/graph_draft.h"
+#include "analyzer/replay/simulate.h"
 
 namespace rankscope::edits {
 
+using job::Analysis;
+using replay::Edge;
+using replay::Exchange;
+using replay::ExchangeMember;
+using replay::GraphDraft;
+using replay::kNoLane;
+using replay::kNoTask;
+using replay::Lane;
+using replay::Schedule;
+using replay::simulate;
+using replay::StepMark;
+using replay::TaskGraph;
+using replay::TaskId;
+using replay::TaskInfo;
+using replay::TaskKind;
+using replay::WaitKind;
+
 /// The part of an NCCL kernel that is no waiting, with the exchange it carries.
 struct TransferTask {
-    replay::TaskId task = replay::kNoTask;
+    TaskId task = kNoTask;
     uint32_t exchange = 0;  // index into exchanges; of grouped messages the largest
     int64_t bytesOut = 0;   // of grouped messages, sums over them
     int64_t bytesIn = 0;
@@ -22,20 +41,17 @@ struct TransferTask {
 };
 
 /// Each transfer once, by task. Kernels that no exchange is known of are left out.
-std::vector<TransferTask> transferTasks(const replay::TaskGraph& graph);
-
-/// Ranks of an exchange that are in the graph.
-std::vector<int> ranksOf(const replay::TaskGraph& graph, const replay::Exchange& exchange);
+std::vector<TransferTask> transferTasks(const TaskGraph& graph);
 
 /// Its ranks are on more than one node. Unknown hosts count as one.
-bool spansNodes(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
 
 /// Start-up time of an exchange: alpha of the fit of its communicator and operation, or of the configured peak;
 /// negative: unknown.
-double startUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+double startUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
 
 /// What the configured links give an exchange at best, ns; negative: unknown.
-double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+double peakNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
 
 /// What calls that put something on a stream cost, medians.
 struct LaunchCosts {
@@ -45,74 +61,79 @@ struct LaunchCosts {
     bool afterStart = true;
 };
 /// Of calls and the arrivals that they launched.
-LaunchCosts launchCosts(const replay::TaskGraph& graph, const std::vector<replay::TaskId>& calls,
-                        const std::vector<replay::TaskId>& arrivals);
+LaunchCosts launchCosts(const TaskGraph& graph, const std::vector<TaskId>& calls, const std::vector<TaskId>& arrivals);
 
 /// Collectives of data-parallel ranks: more of these ranks make them longer.
 bool growsWithReplicas(facts::CommRole role);
 
-/// The name a kernel, or the call of a host task, goes by; empty: unknown.
-std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task);
+/// The name of a host task's call; empty: unknown, or another kind of task.
+std::string_view callName(const TaskGraph& graph, const Analysis& analysis, TaskId task);
 
 /// Scales a duration, to the nearest ns.
-int64_t scaledNs(int64_t ns, double factor);
+template <typename Ns>
+Ns scaledNs(Ns ns, double factor) {
+    return static_cast<Ns>(std::llround(static_cast<double>(ns) * factor));
+}
 
 /// By lane: the usual lead of a host's calls, ns, which is the host's own work between two of them. 0 for lanes of the
 /// device.
-std::vector<uint32_t> usualLeads(const replay::TaskGraph& graph);
+std::vector<uint32_t> usualLeads(const TaskGraph& graph);
 
 /// By task of a host lane: nothing is put on the device behind it in its step, by its own lane. What waits for the
 /// device there reads the step's results.
-std::vector<bool> afterLastSubmission(const replay::TaskGraph& graph);
+std::vector<bool> afterLastSubmission(const TaskGraph& graph);
 
 /// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear.
 template <typename Function>
-void removeEdges(replay::TaskGraph& graph, Function&& unwanted) {
+void removeEdges(TaskGraph& graph, Function&& unwanted) {
     size_t kept = 0;
     for (size_t task = 0; task < graph.size(); ++task) {
         const size_t first = graph.firstEdge[task];
         const size_t last = graph.firstEdge[task + 1];
         graph.firstEdge[task] = static_cast<uint32_t>(kept);
         for (size_t e = first; e < last; ++e)
-            if (!unwanted(static_cast<replay::TaskId>(task), graph.edges[e])) graph.edges[kept++] = graph.edges[e];
+            if (!unwanted(static_cast<TaskId>(task), graph.edges[e])) graph.edges[kept++] = graph.edges[e];
     }
     if (!graph.firstEdge.empty()) graph.firstEdge[graph.size()] = static_cast<uint32_t>(kept);
     graph.edges.resize(kept);
 }
 
 /// Work of the host too long for a lead: a task of its own (GraphDraft::insertTask).
-bool isLongLead(const replay::TaskGraph& graph, replay::TaskId task);
+bool isLongLead(const TaskGraph& graph, TaskId task);
 /// The host comes to `task` after no more than `usualNs` of work of its own.
-void shortenLead(replay::TaskGraph& graph, replay::TaskId task, uint32_t usualNs);
+void shortenLead(TaskGraph& graph, TaskId task, uint32_t usualNs);
 
 // Who launched what, and what each rank computes in which order: a task graph read the other way round, for edits that
 // move work.
 
 /// The stream of a rank that computes most.
 struct ComputeLane {
-    uint32_t lane = replay::kNoLane;
-    std::vector<replay::TaskId> kernels;  // of all steps, in order
-    std::vector<int64_t> doneNs;          // compute done when each of them ends, ns; leads are left out
+    uint32_t lane = kNoLane;
+    std::vector<TaskId> kernels;  // of all steps, in order
+    std::vector<int64_t> doneNs;  // compute done when each of them ends, ns; leads are left out
 
+    TaskId at(int64_t index) const { return kernels[static_cast<size_t>(index)]; }
+    /// Compute done when the kernel at an index ends, ns; none before the first.
+    int64_t doneBy(int64_t index) const { return index < 0 ? 0 : doneNs[static_cast<size_t>(index)]; }
     /// Index of the kernel in `kernels`; -1 when it is none of them.
-    int64_t find(replay::TaskId task) const;
+    int64_t find(TaskId task) const;
 };
 
 class LaunchIndex {
   public:
-    explicit LaunchIndex(const replay::TaskGraph& graph);
+    explicit LaunchIndex(const TaskGraph& graph);
 
     /// How many kernels of a lane are launched before `call`, in front of which the launch of each is known.
-    int64_t launchedBefore(const ComputeLane& compute, replay::TaskId call) const;
+    int64_t launchedBefore(const ComputeLane& compute, TaskId call) const;
     /// The host call that put a device task on its stream; kNoTask when no call is known. A transfer has its arrival's.
-    replay::TaskId launchOf(replay::TaskId task) const { return m_launchOf[task]; }
+    TaskId launchOf(TaskId task) const { return m_launchOf[task]; }
     /// Device tasks that a host call launched (arrival and transfer count once).
-    uint32_t launched(replay::TaskId host) const { return m_launched[host]; }
+    uint32_t launched(TaskId host) const { return m_launched[host]; }
     /// Compute of a rank; empty for one that computes nothing.
     const ComputeLane& compute(int rank) const;
 
   private:
-    std::vector<replay::TaskId> m_launchOf;
+    std::vector<TaskId> m_launchOf;
     std::vector<uint32_t> m_launched;
     std::map<int, ComputeLane> m_compute;
 };

@@ -53,42 +53,30 @@ int64_t GroupTimes::besideSumsNs(const GroupMessages& messages) const {
     double longer = 0;
     for (const auto& [group, seen] : m_shared) {
         const bool alike =
-            std::ranges::any_of(messages, [&group](const auto& message) { return group.count(message) != 0; });
+            std::ranges::any_of(messages, [&group](const auto& message) { return group.contains(message); });
         if (alike) longer = std::max(longer, facts::median(seen) - static_cast<double>(aloneNs(group)));
     }
     return aloneNs(messages) + std::llround(longer);
 }
 
-CollectiveTimes::CollectiveTimes(const replay::TaskGraph& graph, const replay::Schedule& schedule) {
-    std::map<int, std::vector<std::pair<int64_t, int64_t>>> all;
-    for (const replay::Exchange& exchange : graph.exchanges) {
+CollectiveTimes::CollectiveTimes(const TaskGraph& graph, const Schedule& schedule) {
+    for (const Exchange& exchange : graph.exchanges) {
         if (exchange.message()) continue;
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != replay::kNoTask)
-                all[member.rank].emplace_back(schedule.startNs[member.transfer], schedule.endNs[member.transfer]);
+        for (const ExchangeMember& member : graph.membersOf(exchange))
+            m_times[member.rank].push_back({schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
     }
-    for (auto& [rank, times] : all) {
-        std::ranges::sort(times);
-        auto& merged = m_times[rank];
-        for (const auto& time : times) {
-            if (merged.empty() || time.first > merged.back().second)
-                merged.push_back(time);
-            else
-                merged.back().second = std::max(merged.back().second, time.second);
-        }
-    }
+    for (auto& [rank, times] : m_times) times = facts::unite(std::move(times));
 }
 
 bool CollectiveTimes::any(int rank, int64_t fromNs, int64_t toNs) const {
     const auto times = m_times.find(rank);
     if (times == m_times.end()) return false;
-    const auto behind =
-        std::lower_bound(times->second.begin(), times->second.end(), std::pair<int64_t, int64_t>{toNs, 0});
-    return behind != times->second.begin() && (behind - 1)->second > fromNs;
+    const auto behind = std::ranges::lower_bound(times->second, toNs, {}, &facts::Interval::startNs);
+    return behind != times->second.begin() && (behind - 1)->endNs > fromNs;
 }
 
-bool besideSums(const CollectiveTimes& collectives, const replay::Schedule& schedule, const PipelineParts& parts,
-                int rank, replay::TaskId transfer, const GroupMessages& messages) {
+bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank,
+                TaskId transfer, const GroupMessages& messages) {
     const int64_t fromNs = schedule.startNs[transfer], toNs = schedule.endNs[transfer];
     if (collectives.any(rank, fromNs, toNs)) return true;
     return std::ranges::any_of(messages, [&](const auto& message) {
@@ -96,11 +84,11 @@ bool besideSums(const CollectiveTimes& collectives, const replay::Schedule& sche
     });
 }
 
-GroupCosts groupCosts(const replay::TaskGraph& graph, const replay::Schedule& schedule,
-                      const CollectiveTimes& collectives, const PipelineParts& parts, int rank, double alphaNs) {
+GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const CollectiveTimes& collectives,
+                      const PipelineParts& parts, int rank, double alphaNs) {
     GroupCosts costs;
     costs.times = GroupTimes(alphaNs);
-    std::vector<replay::TaskId> calls, arrivals;
+    std::vector<TaskId> calls, arrivals;
     for (int step : parts.steps())
         for (const GroupCall& group : parts.step(rank, step).groups) {
             costs.call = graph.info[group.call];
@@ -111,9 +99,8 @@ GroupCosts groupCosts(const replay::TaskGraph& graph, const replay::Schedule& sc
             costs.times.add(group.messages,
                             static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]),
                             besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
-            for (const replay::Edge& edge : graph.edgesOf(group.arrival))
-                if (static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::event)
-                    costs.awaited.insert(graph.info[edge.from].lane);
+            for (const Edge& edge : graph.edgesOf(group.arrival, WaitKind::event))
+                costs.awaited.insert(graph.info[edge.from].lane);
         }
     static_cast<LaunchCosts&>(costs) = launchCosts(graph, calls, arrivals);
     return costs;

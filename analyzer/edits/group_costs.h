@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/edits/pipeline.h"
-#include "analyzer/replay/simulate.h"
+#include "analyzer/facts/intervals.h"
 
 namespace rankscope::edits {
 
@@ -37,7 +37,7 @@ class GroupTimes {
 
 /// How a rank's sends and receives look in the present graph.
 struct GroupCosts : LaunchCosts {
-    replay::TaskInfo call, arrival, transfer;
+    TaskInfo call, arrival, transfer;
     std::set<uint32_t> awaited;  // lanes beside the compute stream that they wait for
     GroupTimes times;
 };
@@ -45,20 +45,20 @@ struct GroupCosts : LaunchCosts {
 /// When a rank's link carries collectives.
 class CollectiveTimes {
   public:
-    CollectiveTimes(const replay::TaskGraph& graph, const replay::Schedule& schedule);
+    CollectiveTimes(const TaskGraph& graph, const Schedule& schedule);
 
     bool any(int rank, int64_t fromNs, int64_t toNs) const;
 
   private:
-    std::map<int, std::vector<std::pair<int64_t, int64_t>>> m_times;  // by rank: from, to; apart and sorted
+    std::map<int, facts::IntervalSet> m_times;  // by rank
 };
 
 /// Reads a rank's groups. `schedule`: of the graph; `alphaNs`: start-up of a message.
-GroupCosts groupCosts(const replay::TaskGraph& graph, const replay::Schedule& schedule,
-                      const CollectiveTimes& collectives, const PipelineParts& parts, int rank, double alphaNs);
+GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const CollectiveTimes& collectives,
+                      const PipelineParts& parts, int rank, double alphaNs);
 
 /// A collective of either side is on the way at the same time as the group.
-bool besideSums(const CollectiveTimes& collectives, const replay::Schedule& schedule, const PipelineParts& parts,
-                int rank, replay::TaskId transfer, const GroupMessages& messages);
+bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank,
+                TaskId transfer, const GroupMessages& messages);
 
 }  // namespace rankscope::edits

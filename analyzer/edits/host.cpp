@@ -4,36 +4,27 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_view.h"
 
 namespace rankscope::edits {
 namespace {
 
-bool contains(const std::vector<int>& values, int value) {
-    return std::ranges::binary_search(values, value);
-}
-
-bool isHost(const replay::TaskGraph& graph, replay::TaskId task) {
-    return graph.info[task].lane != replay::kNoLane && graph.lanes[graph.info[task].lane].host;
-}
-
-bool isStepBegin(const replay::TaskGraph& graph, replay::TaskId task) {
+bool isStepBegin(const TaskGraph& graph, TaskId task) {
     return graph.info[task].row == 0 && graph.durationNs[task] == 0;
 }
 
 /// CUDA graphs instead of launches: inside a step a launch costs the host nothing, and the host's work between two of
 /// them is gone. What waits for the device or for data stays.
-void recordGraphs(const std::vector<int>& wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
-                  EditEffect& effect) {
+void recordGraphs(const std::vector<int>& wanted, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::host || !isHost(graph, task) ||
-            !contains(ranks, graph.rankOf(task)))
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::host || !graph.onHost(task) ||
+            !std::ranges::binary_search(ranks, graph.rankOf(task)))
             continue;
-        const replay::TaskId before = graph.before[task];
-        if (before == replay::kNoTask || graph.info[before].kind != replay::TaskKind::host ||
-            isStepBegin(graph, before) || isStepBegin(graph, task))
+        const TaskId before = graph.before[task];
+        if (before == kNoTask || graph.info[before].kind != TaskKind::host || isStepBegin(graph, before) ||
+            isStepBegin(graph, task))
             continue;
         graph.leadNs[task] = 0;
         graph.durationNs[task] = 0;
@@ -42,13 +33,12 @@ void recordGraphs(const std::vector<int>& wanted, replay::TaskGraph& graph, cons
 }
 
 /// Communication is called as soon as the host gets there: it does not hold it back in front of the call.
-void launchEarly(replay::TaskGraph& graph, const job::Analysis&, EditEffect& effect) {
+void launchEarly(TaskGraph& graph, const Analysis&, EditEffect& effect) {
     const std::vector<uint32_t> usual = usualLeads(graph);
     bool found = false;
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::arrival) continue;
-        for (const replay::Edge& edge : graph.edgesOf(task)) {
-            if (edge.kind != static_cast<uint32_t>(replay::WaitKind::launch)) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::arrival) continue;
+        for (const Edge& edge : graph.edgesOf(task, WaitKind::launch)) {
             shortenLead(graph, edge.from, usual[graph.info[edge.from].lane]);
             found = true;
         }
@@ -60,11 +50,11 @@ void launchEarly(replay::TaskGraph& graph, const job::Analysis&, EditEffect& eff
 
 /// In the named steps nothing of these ranks (a kernel, a copy, a call, the host's work in front of one) takes longer
 /// than the longest of its kind in their other steps.
-void steady(const std::vector<int>& steps, const std::vector<int>& wanted, replay::TaskGraph& graph,
-            const job::Analysis& analysis, EditEffect& effect) {
+void steady(const std::vector<int>& steps, const std::vector<int>& wanted, TaskGraph& graph, const Analysis& analysis,
+            EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
     for (int step : steps)
-        if (std::ranges::find(analysis.steps, step) == analysis.steps.end())
+        if (!std::ranges::binary_search(analysis.steps, step))
             throw EditError(fmt::format("step {} is not among the analysed ones", step),
                             analysis.steps.empty() ? "there is none"
                                                    : fmt::format("analysed steps: {} to {}", analysis.steps.front(),
@@ -73,27 +63,29 @@ void steady(const std::vector<int>& steps, const std::vector<int>& wanted, repla
         int64_t durationNs = -1;
         uint32_t leadNs = 0;
     };
-    std::map<std::tuple<int, replay::TaskKind, uint32_t>, Longest> usual;  // by rank, kind and kernel or call
-    const auto keyOf = [&](replay::TaskId task) {
-        const replay::TaskInfo& info = graph.info[task];
+    std::map<std::tuple<int, TaskKind, uint32_t>, Longest> usual;  // by rank, kind and kernel or call
+    const auto keyOf = [&](TaskId task) {
+        const TaskInfo& info = graph.info[task];
         return std::tuple(graph.rankOf(task), info.kind,
-                          info.kind == replay::TaskKind::copy || info.kind == replay::TaskKind::set ? 0 : info.detail);
+                          info.kind == TaskKind::copy || info.kind == TaskKind::set ? 0 : info.detail);
     };
-    const auto concerns = [&](replay::TaskId task) {
-        const replay::TaskKind kind = graph.info[task].kind;
-        return (kind == replay::TaskKind::host || kind == replay::TaskKind::blockingCall ||
-                kind == replay::TaskKind::kernel || kind == replay::TaskKind::copy || kind == replay::TaskKind::set) &&
-               contains(ranks, graph.rankOf(task));
+    const auto concerns = [&](TaskId task) {
+        constexpr TaskKind kKinds[] = {TaskKind::host, TaskKind::blockingCall, TaskKind::kernel, TaskKind::copy,
+                                       TaskKind::set};
+        return std::ranges::find(kKinds, graph.info[task].kind) != std::end(kKinds) &&
+               std::ranges::binary_search(ranks, graph.rankOf(task));
     };
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (!concerns(task) || graph.info[task].step < 0 || contains(steps, graph.info[task].step)) continue;
-        if (std::ranges::find(analysis.steps, graph.info[task].step) == analysis.steps.end()) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const int step = graph.info[task].step;
+        if (!concerns(task) || std::ranges::binary_search(steps, step) ||
+            !std::ranges::binary_search(analysis.steps, step))
+            continue;
         Longest& longest = usual[keyOf(task)];
         longest.durationNs = std::max(longest.durationNs, graph.durationNs[task]);
         longest.leadNs = std::max(longest.leadNs, graph.leadNs[task]);
     }
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (!concerns(task) || !contains(steps, graph.info[task].step)) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (!concerns(task) || !std::ranges::binary_search(steps, graph.info[task].step)) continue;
         const auto longest = usual.find(keyOf(task));
         if (longest == usual.end()) continue;
         graph.durationNs[task] = std::min(graph.durationNs[task], longest->second.durationNs);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "analyzer/costs/link_peaks.h"
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 
@@ -33,7 +32,7 @@ struct Removal {
 
 class HostRepair {
   public:
-    HostRepair(replay::TaskGraph& graph, const job::Analysis& analysis)
+    HostRepair(TaskGraph& graph, const Analysis& analysis)
         : m_graph(graph),
           m_analysis(analysis),
           m_usualLeads(usualLeads(graph)),
@@ -43,13 +42,12 @@ class HostRepair {
     void take(int rank, Removal removal) { m_removals[rank] = std::move(removal); }
 
     void run() {
-        for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
+        for (TaskId task = 0; task < m_graph.size(); ++task) {
             const auto removal = m_removals.find(m_graph.rankOf(task));
             if (removal != m_removals.end()) change(task, removal->second);
         }
-        removeEdges(m_graph, [&](replay::TaskId to, const replay::Edge& edge) {
-            return m_gone[to] && edge.kind == static_cast<uint32_t>(replay::WaitKind::blocking);
-        });
+        removeEdges(m_graph,
+                    [&](TaskId to, const Edge& edge) { return m_gone[to] && edge.kind == WaitKind::blocking; });
         if (m_aside.empty()) return;
         m_changed += static_cast<int64_t>(m_aside.size());
         putAside(m_graph, m_aside);
@@ -58,69 +56,64 @@ class HostRepair {
     int64_t changed() const { return m_changed; }
 
   private:
-    void change(replay::TaskId task, const Removal& removal) {
-        const replay::TaskInfo& info = m_graph.info[task];
-        if (info.kind == replay::TaskKind::copy) {
+    void change(TaskId task, const Removal& removal) {
+        const TaskInfo& info = m_graph.info[task];
+        if (info.kind == TaskKind::copy) {
             if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end())
                 m_aside[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
             return;
         }
-        const bool host = info.kind == replay::TaskKind::host || info.kind == replay::TaskKind::blockingCall;
-        if (!host) return;
-        if (info.kind == replay::TaskKind::host && removal.submissions.count(info.row) != 0) hurry(task);
+        const bool blocks = info.kind == TaskKind::blockingCall;
+        if (info.kind != TaskKind::host && !blocks) return;
+        if (info.kind == TaskKind::host && removal.submissions.count(info.row) != 0) hurry(task);
         if (const auto call = removal.pausedCalls.find(info.row); call != removal.pausedCalls.end()) {
             m_graph.durationNs[task] = std::min(m_graph.durationNs[task], call->second);
             ++m_changed;
         }
-        if (info.kind == replay::TaskKind::blockingCall && waitsForNothingElse(task, removal))
+        if (blocks && (waitsForNothingElse(task, removal) || (!m_atEnd[task] && removal.names.contains(info.detail))))
             drop(task);
-        else if (info.kind == replay::TaskKind::blockingCall && !m_atEnd[task] && removal.names.count(info.detail) != 0)
+        else if (removal.allocator && isAllocatorCall(callName(m_graph, m_analysis, task)))
             drop(task);
-        else if (removal.allocator && isAllocatorCall(taskName(m_graph, m_analysis, task)))
-            drop(task);
-        const replay::TaskId before = beforeLead(task);
-        if (before != replay::kNoTask && m_gone[before] && info.kind == replay::TaskKind::host && !isMark(task))
-            hurry(task);
+        const TaskId before = beforeLead(task);
+        if (before != kNoTask && m_gone[before] && info.kind == TaskKind::host && !isMark(task)) hurry(task);
     }
 
     /// A blocking call that only pageable copies keep waiting: theirs, or a synchronisation behind them.
-    bool waitsForNothingElse(replay::TaskId task, const Removal& removal) const {
+    bool waitsForNothingElse(TaskId task, const Removal& removal) const {
         bool waits = false;
-        for (const replay::Edge& edge : m_graph.edgesOf(task)) {
-            if (edge.kind != static_cast<uint32_t>(replay::WaitKind::blocking)) continue;
-            const replay::TaskInfo& from = m_graph.info[edge.from];
-            if (from.kind != replay::TaskKind::copy || removal.pageable.count(from.row) == 0) return false;
+        for (const Edge& edge : m_graph.edgesOf(task, WaitKind::blocking)) {
+            const TaskInfo& from = m_graph.info[edge.from];
+            if (from.kind != TaskKind::copy || removal.pageable.count(from.row) == 0) return false;
             waits = true;
         }
         return waits;
     }
 
-    bool isMark(replay::TaskId task) const { return m_graph.info[task].row == 0 && m_graph.durationNs[task] == 0; }
+    bool isMark(TaskId task) const { return m_graph.info[task].row == 0 && m_graph.durationNs[task] == 0; }
 
-    replay::TaskId beforeLead(replay::TaskId task) const {
-        const replay::TaskId before = m_graph.before[task];
-        return before != replay::kNoTask && isLongLead(m_graph, before) ? m_graph.before[before] : before;
+    TaskId beforeLead(TaskId task) const {
+        const TaskId before = m_graph.before[task];
+        return before != kNoTask && isLongLead(m_graph, before) ? m_graph.before[before] : before;
     }
 
     /// The host comes to this call after the usual work in front of it; where a step begins between, that takes no time
     /// of its own.
-    void hurry(replay::TaskId task) {
+    void hurry(TaskId task) {
         const uint32_t usual = m_usualLeads[m_graph.info[task].lane];
         ++m_changed;
         shortenLead(m_graph, task, usual);
-        for (replay::TaskId before = beforeLead(task); before != replay::kNoTask && isMark(before);
-             before = beforeLead(before))
+        for (TaskId before = beforeLead(task); before != kNoTask && isMark(before); before = beforeLead(before))
             shortenLead(m_graph, before, usual);
     }
 
-    void drop(replay::TaskId task) {
+    void drop(TaskId task) {
         m_gone[task] = true;
         m_graph.durationNs[task] = 0;
         ++m_changed;
     }
 
-    replay::TaskGraph& m_graph;
-    const job::Analysis& m_analysis;
+    TaskGraph& m_graph;
+    const Analysis& m_analysis;
     std::vector<uint32_t> m_usualLeads;
     std::vector<bool> m_atEnd;
     std::vector<bool> m_gone;
@@ -129,7 +122,7 @@ class HostRepair {
     int64_t m_changed = 0;
 };
 
-double pinnedBytesPerNs(const job::Analysis& analysis) {
+double pinnedBytesPerNs(const Analysis& analysis) {
     double bytes = 0, ns = 0;
     for (const facts::RankSummary& rank : analysis.ranks) {
         for (const facts::HostUse& use : rank.hostUse) {
@@ -140,34 +133,19 @@ double pinnedBytesPerNs(const job::Analysis& analysis) {
     return ns > 0 ? bytes / ns : costs::kUnseenPinnedGbps;
 }
 
-facts::IdleCause causeOf(Stall stall) {
-    switch (stall) {
-        case Stall::input:
-            return facts::IdleCause::input;
-        case Stall::allocator:
-            return facts::IdleCause::allocator;
-        case Stall::lateLaunch:
-            return facts::IdleCause::lateLaunch;
-        default:
-            return facts::IdleCause::blockingCall;
-    }
-}
-
-Removal removalOf(const job::Analysis& analysis, const facts::RankSummary& rank, const std::vector<Stall>& causes) {
+Removal removalOf(const Analysis& analysis, const facts::RankSummary& rank, const std::vector<Stall>& causes) {
     Removal removal;
     const auto wanted = [&](Stall stall) { return std::ranges::find(causes, stall) != causes.end(); };
     for (const facts::HostStall& stall : rank.hostStalls) {
         if (wanted(Stall::pauses) && stall.pausedNs * 2 > stall.stallNs && stall.submissionId != 0)
             removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
-        for (Stall cause : causes) {
-            if (cause == Stall::pauses) continue;
-            if (causeOf(cause) != stall.cause) continue;
-            if (cause == Stall::synchronisation && !stall.pageableCopy && stall.callNameId != 0)
-                removal.names.insert(static_cast<uint32_t>(stall.callNameId));
-            if ((cause == Stall::input || cause == Stall::lateLaunch || cause == Stall::allocator) &&
-                stall.submissionId != 0)
-                removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
-        }
+        if (wanted(Stall::synchronisation) && stall.cause == facts::IdleCause::blockingCall && !stall.pageableCopy &&
+            stall.callNameId != 0)
+            removal.names.insert(static_cast<uint32_t>(stall.callNameId));
+        const bool late = (wanted(Stall::input) && stall.cause == facts::IdleCause::input) ||
+                          (wanted(Stall::lateLaunch) && stall.cause == facts::IdleCause::lateLaunch) ||
+                          (wanted(Stall::allocator) && stall.cause == facts::IdleCause::allocator);
+        if (late && stall.submissionId != 0) removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
     }
     if (wanted(Stall::pauses))
         for (const facts::HostPause& pause : rank.hostPauses)
@@ -188,31 +166,23 @@ bool waitsForInput(const facts::RankSummary& rank) {
     });
 }
 
-constexpr std::array<std::pair<std::string_view, Stall>, 6> kCauses{{{"sync", Stall::synchronisation},
-                                                                     {"input", Stall::input},
-                                                                     {"allocator", Stall::allocator},
-                                                                     {"pageable", Stall::pageable},
-                                                                     {"launch", Stall::lateLaunch},
-                                                                     {"pauses", Stall::pauses}}};
-
 /// What loading in other processes may leave: they take cores, caches and memory bandwidth from the process that
 /// launches, and what they hand over lies in memory that it has not touched yet. A ResNet-50 with four workers
 /// spent 1.2 times as long on all of its other host work, and 0.57 us on each new page of 4 KiB, as without workers.
 constexpr double kCrowdedHost = 1.2;
 constexpr double kNewPageNs = 570, kPageBytes = 4096;
 
-void crowd(replay::TaskGraph& graph, const std::vector<int>& ranks) {
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::host || !std::ranges::binary_search(ranks, graph.rankOf(task)))
-            continue;
+void crowd(TaskGraph& graph, const std::vector<int>& ranks) {
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::host || !std::ranges::binary_search(ranks, graph.rankOf(task))) continue;
         graph.leadNs[task] = static_cast<uint32_t>(std::min<double>(UINT32_MAX, kCrowdedHost * graph.leadNs[task]));
-        graph.durationNs[task] = std::llround(kCrowdedHost * static_cast<double>(graph.durationNs[task]));
+        graph.durationNs[task] = scaledNs(graph.durationNs[task], kCrowdedHost);
     }
 }
 
 /// The pages of each step's batch, where it is copied from pageable memory: a thread that pins it touches them
 /// elsewhere.
-void handOver(replay::TaskGraph& graph, const job::Analysis& analysis, const std::vector<int>& ranks) {
+void handOver(TaskGraph& graph, const Analysis& analysis, const std::vector<int>& ranks) {
     for (int rank : ranks) {
         const facts::RankSummary& summary = *analysis.findRank(rank);
         std::unordered_map<uint32_t, int64_t> newPagesNs;  // by the submission in front of which the loader was
@@ -223,8 +193,8 @@ void handOver(replay::TaskGraph& graph, const job::Analysis& analysis, const std
                     newPagesNs[static_cast<uint32_t>(stall.submissionId)] =
                         std::llround(kNewPageNs / kPageBytes * static_cast<double>(use.pageable.bytes));
         }
-        for (replay::TaskId task = 0; task < graph.size(); ++task) {
-            if (graph.info[task].kind != replay::TaskKind::host || graph.rankOf(task) != rank) continue;
+        for (TaskId task = 0; task < graph.size(); ++task) {
+            if (graph.info[task].kind != TaskKind::host || graph.rankOf(task) != rank) continue;
             const auto ns = newPagesNs.find(graph.info[task].row);
             if (ns != newPagesNs.end()) graph.durationNs[task] += ns->second;
         }
@@ -233,8 +203,8 @@ void handOver(replay::TaskGraph& graph, const job::Analysis& analysis, const std
 
 /// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name
 /// (facts/idle_causes.h) is taken out, and with it the host's work between such a call and the next submission.
-void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted, replay::TaskGraph& graph,
-               const job::Analysis& analysis, EditEffect& effect) {
+void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted, TaskGraph& graph,
+               const Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
     HostRepair repair(graph, analysis);
     for (int rank : ranks) repair.take(rank, removalOf(analysis, *analysis.findRank(rank), causes));
@@ -263,11 +233,12 @@ void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted,
 }  // namespace
 
 std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
+    static constexpr const char* kWords[] = {"sync", "input", "allocator", "pageable", "launch", "pauses"};  // of Stall
     const std::string cause =
         arguments.word("cause", {"sync", "input", "allocator", "pageable", "launch", "pauses", "all"}, "all");
     std::vector<Stall> causes;
-    for (const auto& [word, stall] : kCauses)
-        if (cause == "all" || cause == word) causes.push_back(stall);
+    for (size_t i = 0; i < std::size(kWords); ++i)
+        if (cause == "all" || cause == kWords[i]) causes.push_back(static_cast<Stall>(i));
     return editBy(endStalls, std::move(causes), arguments.ranks());
 }
 

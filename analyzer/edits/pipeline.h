@@ -34,18 +34,31 @@ struct PipelineMessage {
     auto operator<=>(const PipelineMessage&) const = default;
 };
 
-struct PipelineAction {
-    enum class Kind { forward, backward, transfer };
-    Kind kind = Kind::forward;
+enum class StepPart : uint8_t {
+    head,  // before the first forward pass
+    forward,
+    backward,
+    tail,  // behind the last backward pass: sums of gradients, optimizer
+};
+
+struct Pass {
+    StepPart part = StepPart::head;
     int chunk = 0;
     int micro = 0;
-    std::vector<PipelineMessage> messages;  // of a transfer: one group of sends and receives
+
+    auto operator<=>(const Pass&) const = default;
+};
+
+/// What a stage does up to its next group of sends and receives.
+struct PlannedRun {
+    std::vector<Pass> work;
+    std::vector<PipelineMessage> messages;  // behind it: one group; none behind the last run
 
     bool receives() const;
 };
 
-/// Actions of one stage in one step. Interleaving needs micro-batches in multiples of the stages; see impossible().
-std::vector<PipelineAction> planStage(const PipelineShape& shape, int stage);
+/// One stage's step. Interleaving needs micro-batches in multiples of the stages; see impossible().
+std::vector<PlannedRun> planStage(const PipelineShape& shape, int stage);
 
 /// Why there is no such pipeline; empty: there is.
 std::string impossible(const PipelineShape& shape);
@@ -54,32 +67,29 @@ std::string impossible(const PipelineShape& shape);
 // step, and its sends and receives.
 
 /// Calls of the host, in order, each with what it put on the device.
-using Calls = std::vector<replay::TaskId>;
+using Calls = std::vector<TaskId>;
 
 /// Sends and receives of a group: (send, peer stage) of each.
 using GroupMessages = std::multiset<std::pair<bool, int>>;
 
 /// A group of sends and receives, as its call stands in the graph.
 struct GroupCall {
-    replay::TaskId call = replay::kNoTask;
-    replay::TaskId arrival = replay::kNoTask;
-    replay::TaskId transfer = replay::kNoTask;
+    TaskId call = kNoTask;
+    TaskId arrival = kNoTask;
+    TaskId transfer = kNoTask;
     GroupMessages messages;
 };
 
 /// One rank's step.
 struct StageStep {
-    Calls head;                                    // before the first forward pass
-    std::map<std::pair<int, int>, Calls> forward;  // by (chunk, micro-batch)
-    std::map<std::pair<int, int>, Calls> backward;
-    Calls tail;  // behind the last backward pass: sums of gradients, optimizer
+    std::map<Pass, Calls> passes;
     std::vector<GroupCall> groups;
 };
 
 class PipelineParts {
   public:
     /// Throws EditError where the job has no pipeline, or its messages do not come in the order of a known schedule.
-    PipelineParts(const replay::TaskGraph& graph, const job::Analysis& analysis);
+    PipelineParts(const TaskGraph& graph, const Analysis& analysis);
 
     const PipelineShape& shape() const { return m_shape; }
     const LaunchIndex& index() const { return m_index; }
@@ -91,9 +101,9 @@ class PipelineParts {
     const std::vector<int>& steps() const { return m_steps; }
     const StageStep& step(int rank, int step) const { return m_parts.at({rank, step}); }
     /// What a call put on the device, arrivals without their transfers.
-    const std::vector<replay::TaskId>& launchedBy(replay::TaskId call) const;
+    const std::vector<TaskId>& launchedBy(TaskId call) const;
     /// The kernels among it.
-    std::vector<replay::TaskId> kernelsOf(const Calls& calls) const;
+    std::vector<TaskId> kernelsOf(const Calls& calls) const;
     /// The same for every rank of a stage: layers in a stage; 0 where kernels do not repeat.
     int layersPerStage(int rank) const;
     /// Cuts the calls of a whole stage's pass, all chunks, into equal numbers of layers. Throws EditError where layers
@@ -103,27 +113,28 @@ class PipelineParts {
   private:
     struct Run {
         Calls calls;  // work
-        GroupCall call;
+        GroupCall group;
     };
     void findCalls();
+    /// As planStage() has them.
     std::vector<Run> runsOf(int rank, const Calls& calls) const;
     void learnKeys();
     void take(int rank, int step);
-    uint32_t keyOf(replay::TaskId kernel) const { return m_graph.info[kernel].detail; }
+    uint32_t keyOf(TaskId kernel) const { return m_graph.info[kernel].detail; }
     /// Kernels of a call, with their time, by direction: over 0 forward, under 0 backward.
-    double direction(replay::TaskId call) const;
+    double direction(TaskId call) const;
     /// How many of the calls of two passes in a row belong to the first.
     size_t splitPoint(const Calls& calls, bool forwardFirst) const;
 
-    const replay::TaskGraph& m_graph;
+    const TaskGraph& m_graph;
     LaunchIndex m_index;
     PipelineShape m_shape;
     std::map<int, int> m_stages, m_pipelines;
     std::map<std::pair<int, int>, int> m_ranks;  // by pipeline and stage
     std::vector<int> m_steps;
-    std::vector<std::vector<replay::TaskId>> m_launched;  // by host task
-    std::vector<std::vector<uint32_t>> m_messagesOf;      // by arrival: exchanges
-    std::map<std::pair<int, int>, Calls> m_calls;         // by (rank, step)
+    std::vector<std::vector<TaskId>> m_launched;      // by host task
+    std::vector<std::vector<uint32_t>> m_messagesOf;  // by arrival: exchanges
+    std::map<std::pair<int, int>, Calls> m_calls;     // by (rank, step)
     std::map<std::pair<int, int>, StageStep> m_parts;
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };
@@ -131,8 +142,8 @@ class PipelineParts {
 /// The recorded steps with another schedule: kernels, copies, calls of the host and collectives of a pass move as they
 /// are, sends and receives are made anew with the measured times of the present ones. What comes before the first step
 /// is left out. Throws EditError.
-replay::TaskGraph rebuildPipeline(const replay::TaskGraph& graph, const job::Analysis& analysis,
-                                  const PipelineParts& parts, const PipelineShape& shape);
+TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
+                          const PipelineShape& shape);
 
 /// A pipeline with other micro-batches of the same size, other virtual stages, or another schedule. More micro-batches
 /// are more tokens: EditEffect::tokens.

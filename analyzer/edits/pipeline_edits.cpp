@@ -5,7 +5,7 @@
 #include <cmath>
 #include <deque>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/pipeline.h"
 #include "analyzer/edits/trial_graph.h"
 
@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
 
-replay::TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
-    const replay::TaskGraph& graph = of.graph();
+TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
+    const TaskGraph& graph = of.graph();
     const PipelineParts& parts = of.pipeline();
     const PipelineShape before = parts.shape();
     PipelineShape shape = before;
@@ -32,7 +32,7 @@ replay::TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditE
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
     if (factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
-    replay::TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape);
+    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape);
     effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;
@@ -48,8 +48,8 @@ replay::TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditE
 }  // namespace
 
 std::unique_ptr<Edit> pipelineInOrder(PipelineOrder to) {
-    return rebuiltBy(
-        [to = std::move(to)](const TrialGraph& of, EditEffect& effect) { return reordered(to, of, effect); });
+    return std::make_unique<Edit>(
+        NewGraph([to](const TrialGraph& of, EditEffect& effect) { return reordered(to, of, effect); }));
 }
 
 std::unique_ptr<Edit> parseMicroBatches(EditArguments& arguments) {
@@ -82,7 +82,7 @@ struct Stage {
     std::deque<double> layers;  // the work of each, in the order of the model; empty: not to be seen
 };
 
-std::vector<Stage> stagesOf(const replay::TaskGraph& graph, const PipelineParts& parts, const EditEffect& effect) {
+std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts, const EditEffect& effect) {
     std::vector<Stage> stages(static_cast<size_t>(parts.shape().stages));
     std::vector<double> ranks(stages.size(), 0);
     std::vector<int> counts(stages.size(), 0);
@@ -93,9 +93,9 @@ std::vector<Stage> stagesOf(const replay::TaskGraph& graph, const PipelineParts&
         counts[s] = ranks[s] == 0 || counts[s] == layers ? layers : 0;
         ranks[s] += 1;
         for (int step : parts.steps())
-            for (const auto* passes : {&parts.step(rank, step).forward, &parts.step(rank, step).backward})
-                for (const auto& [which, calls] : *passes)
-                    for (replay::TaskId kernel : parts.kernelsOf(calls))
+            for (const auto& [pass, calls] : parts.step(rank, step).passes)
+                if (pass.part == StepPart::forward || pass.part == StepPart::backward)
+                    for (TaskId kernel : parts.kernelsOf(calls))
                         stage.workNs += static_cast<double>(graph.durationNs[kernel]);
     }
     const bool moved = effect.stageLayers.size() == stages.size();  // the kernels still repeat as often as before
@@ -131,10 +131,11 @@ void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
 
 /// Moves one layer at a time from the heaviest stage to the lightest while the longest work falls.
 std::vector<Stage> balanced(std::vector<Stage> stages) {
-    const auto lighter = [](const Stage& a, const Stage& b) { return a.workNs < b.workNs; };
     while (true) {
-        const auto heaviest = static_cast<size_t>(std::ranges::max_element(stages, lighter) - stages.begin());
-        const auto lightest = static_cast<size_t>(std::ranges::min_element(stages, lighter) - stages.begin());
+        const auto heaviest =
+            static_cast<size_t>(std::ranges::max_element(stages, {}, &Stage::workNs) - stages.begin());
+        const auto lightest =
+            static_cast<size_t>(std::ranges::min_element(stages, {}, &Stage::workNs) - stages.begin());
         if (heaviest == lightest || stages[heaviest].layers.size() < 2) return stages;
         const double layerNs = heaviest < lightest ? stages[heaviest].layers.back() : stages[heaviest].layers.front();
         if (stages[lightest].workNs + layerNs >= stages[heaviest].workNs) return stages;
@@ -152,44 +153,33 @@ void remember(const std::vector<Stage>& stages, EditEffect& effect) {
 }
 
 /// Scales what a stage's ranks do for their layers, host and device.
-void scale(replay::TaskGraph& graph, const PipelineParts& parts, int stage, double factor) {
-    const auto scaled = [factor](auto ns) {
-        return static_cast<decltype(ns)>(std::llround(static_cast<double>(ns) * factor));
-    };
-    for (const auto& [rank, number] : parts.stages()) {
-        if (number != stage) continue;
-        for (int step : parts.steps()) {
-            const StageStep& part = parts.step(rank, step);
-            const auto scaleCalls = [&](const Calls& calls) {
-                for (replay::TaskId call : calls) {
-                    if (parts.launchedBy(call).empty()) continue;  // waits and marks stay
-                    graph.durationNs[call] = scaled(graph.durationNs[call]);
-                    graph.leadNs[call] = scaled(graph.leadNs[call]);
-                    for (replay::TaskId task : parts.launchedBy(call)) {
-                        if (graph.info[task].kind != replay::TaskKind::arrival) {
-                            graph.durationNs[task] = scaled(graph.durationNs[task]);
-                            continue;
-                        }
-                        for (const replay::ExchangeMember& member :
-                             graph.membersOf(graph.exchanges[graph.info[task].detail]))
-                            if (member.arrival == task)
-                                graph.durationNs[member.transfer] = scaled(graph.durationNs[member.transfer]);
-                    }
-                }
-            };
-            for (const auto& [which, calls] : part.forward) scaleCalls(calls);
-            for (const auto& [which, calls] : part.backward) scaleCalls(calls);
-            scaleCalls(part.tail);
+void scale(TaskGraph& graph, const PipelineParts& parts, int stage, double factor) {
+    const auto scaleTask = [&](TaskId task) { graph.durationNs[task] = scaledNs(graph.durationNs[task], factor); };
+    const auto scaleCall = [&](TaskId call) {
+        if (parts.launchedBy(call).empty()) return;  // waits and marks stay
+        scaleTask(call);
+        graph.leadNs[call] = scaledNs(graph.leadNs[call], factor);
+        for (TaskId task : parts.launchedBy(call)) {
+            if (graph.info[task].kind != TaskKind::arrival) {
+                scaleTask(task);
+                continue;
+            }
+            for (const ExchangeMember& member : graph.membersOf(graph.exchanges[graph.info[task].detail]))
+                if (member.arrival == task) scaleTask(member.transfer);
         }
-    }
+    };
+    for (const auto& [rank, number] : parts.stages())
+        for (int step : parts.steps())
+            for (const auto& [pass, calls] : parts.step(rank, step).passes)
+                if (number == stage && pass.part != StepPart::head) std::ranges::for_each(calls, scaleCall);
 }
 
 /// Layers move between the stages of a pipeline. A stage that loses n of its L layers does its passes, and the part of
 /// its step that follows its layers (sums of gradients, optimizer), in 1 - n / L of the time; a stage that gets them
 /// has their time added. Where kernels do not repeat, no whole layers are known and stages are balanced by fractions.
 /// Without a move: as many layers as balance the stages best; `byParts`: layers can be cut, the stages become even.
-void moveLayers(const std::optional<LayerMove>& move, bool byParts, replay::TaskGraph& graph,
-                const job::Analysis& analysis, EditEffect& effect) {
+void moveLayers(const std::optional<LayerMove>& move, bool byParts, TaskGraph& graph, const Analysis& analysis,
+                EditEffect& effect) {
     const PipelineParts parts(graph, analysis);
     const std::vector<Stage> stages = stagesOf(graph, parts, effect);
     const bool whole =

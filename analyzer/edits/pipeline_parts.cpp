@@ -12,29 +12,9 @@ namespace {
 
 const char* const kOrder = "the order of sends and receives must be that of gpipe, 1f1b or interleaved 1f1b";
 
-/// A stage's actions as work between groups of messages. Groups in a row stay apart.
-struct PlannedRun {
-    std::vector<PipelineAction> work;
-    const PipelineAction* group = nullptr;
-};
-
-std::vector<PlannedRun> plannedRuns(const std::vector<PipelineAction>& actions) {
-    std::vector<PlannedRun> runs(1);
-    for (const PipelineAction& action : actions) {
-        if (action.kind == PipelineAction::Kind::transfer) {
-            runs.back().group = &action;
-            runs.emplace_back();
-        } else {
-            runs.back().work.push_back(action);
-        }
-    }
-    return runs;
-}
-
 }  // namespace
 
-PipelineParts::PipelineParts(const replay::TaskGraph& graph, const job::Analysis& analysis)
-    : m_graph(graph), m_index(graph) {
+PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_index(graph) {
     const std::vector<facts::Pipeline>& pipelines = analysis.layout.pipelines;
     if (pipelines.empty())
         throw EditError("this job is no pipeline",
@@ -55,12 +35,11 @@ PipelineParts::PipelineParts(const replay::TaskGraph& graph, const job::Analysis
     }
     m_messagesOf.resize(graph.size());
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
-        const replay::Exchange& exchange = graph.exchanges[i];
+        const Exchange& exchange = graph.exchanges[i];
         if (!exchange.message() || exchange.members != 2 ||
             analysis.layout.role(exchange.communicatorId, store::Op::send) != facts::CommRole::pipeline)
             continue;
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            m_messagesOf[member.arrival].push_back(i);
+        for (const ExchangeMember& member : graph.membersOf(exchange)) m_messagesOf[member.arrival].push_back(i);
     }
     findCalls();
     learnKeys();
@@ -69,20 +48,20 @@ PipelineParts::PipelineParts(const replay::TaskGraph& graph, const job::Analysis
 
 void PipelineParts::findCalls() {
     m_launched.resize(m_graph.size());
-    for (replay::TaskId task = 0; task < m_graph.size(); ++task)
-        if (m_graph.info[task].kind != replay::TaskKind::transfer && m_index.launchOf(task) != replay::kNoTask)
+    for (TaskId task = 0; task < m_graph.size(); ++task)
+        if (m_graph.info[task].kind != TaskKind::transfer && m_index.launchOf(task) != kNoTask)
             m_launched[m_index.launchOf(task)].push_back(task);
     std::map<int, int> marks;  // ranks by step
-    for (const replay::StepMark& mark : m_graph.marks)
+    for (const StepMark& mark : m_graph.marks)
         if (!mark.closes) ++marks[mark.step];
     for (const auto& [step, ranks] : marks)
         if (ranks == static_cast<int>(m_stages.size())) m_steps.push_back(step);
     if (m_steps.empty()) throw EditError("the pipelines do not hold all ranks of the job");
     std::map<int, uint32_t> hostLane;
-    for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
-        const replay::TaskInfo& info = m_graph.info[task];
-        if (info.lane == replay::kNoLane || !m_graph.lanes[info.lane].host) continue;
-        const int rank = m_graph.lanes[info.lane].rank;
+    for (TaskId task = 0; task < m_graph.size(); ++task) {
+        const TaskInfo& info = m_graph.info[task];
+        if (!m_graph.onHost(task)) continue;
+        const int rank = m_graph.rankOf(task);
         if (m_stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
         if (info.step < m_steps.front()) continue;
         const auto [lane, isNew] = hostLane.try_emplace(rank, info.lane);
@@ -94,24 +73,23 @@ void PipelineParts::findCalls() {
 
 std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& calls) const {
     std::vector<Run> runs(1);
-    for (replay::TaskId call : calls) {
-        replay::TaskId message = replay::kNoTask;
-        for (replay::TaskId task : launchedBy(call))
+    for (TaskId call : calls) {
+        TaskId message = kNoTask;
+        for (TaskId task : launchedBy(call))
             if (!m_messagesOf[task].empty()) message = task;
-        if (message == replay::kNoTask) {
+        if (message == kNoTask) {
             runs.back().calls.push_back(call);
             continue;
         }
-        Run group;
-        group.call.call = call;
-        group.call.arrival = message;
+        GroupCall& group = runs.back().group;
+        group.call = call;
+        group.arrival = message;
         for (uint32_t exchange : m_messagesOf[message]) {
             const auto members = m_graph.membersOf(m_graph.exchanges[exchange]);
             const bool send = members[0].rank == rank;
-            group.call.transfer = (send ? members[0] : members[1]).transfer;
-            group.call.messages.insert({send, m_stages.at((send ? members[1] : members[0]).rank)});
+            group.transfer = (send ? members[0] : members[1]).transfer;
+            group.messages.insert({send, m_stages.at((send ? members[1] : members[0]).rank)});
         }
-        runs.push_back(std::move(group));
         runs.emplace_back();
     }
     return runs;
@@ -119,38 +97,35 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
 
 void PipelineParts::learnKeys() {
     for (const auto& [who, calls] : m_calls) {
-        const std::vector<PipelineAction> actions = planStage(m_shape, m_stages.at(who.first));
-        const std::vector<PlannedRun> planned = plannedRuns(actions);
+        const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(who.first));
         const std::vector<Run> runs = runsOf(who.first, calls);
-        if (runs.size() != 2 * planned.size() - 1)
+        if (runs.size() != planned.size())
             throw EditError(
                 fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
-                            who.first, runs.size() / 2, who.second, m_shape.schedule, m_shape.microBatches,
+                            who.first, runs.size() - 1, who.second, m_shape.schedule, m_shape.microBatches,
                             planned.size() - 1),
                 kOrder);
         for (size_t i = 0; i < planned.size(); ++i) {
-            if (planned[i].group != nullptr) {
-                GroupMessages messages;
-                for (const PipelineMessage& message : planned[i].group->messages)
-                    messages.insert({message.send, message.peerStage});
-                if (messages != runs[2 * i + 1].call.messages)
-                    throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first,
-                                                i + 1, m_shape.schedule),
-                                    kOrder);
-            }
+            GroupMessages messages;
+            for (const PipelineMessage& message : planned[i].messages)
+                messages.insert({message.send, message.peerStage});
+            if (messages != runs[i].group.messages)
+                throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first,
+                                            i + 1, m_shape.schedule),
+                                kOrder);
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
-            const bool forward = planned[i].work.front().kind == PipelineAction::Kind::forward;
-            for (replay::TaskId kernel : kernelsOf(runs[2 * i].calls))
+            const bool forward = planned[i].work.front().part == StepPart::forward;
+            for (TaskId kernel : kernelsOf(runs[i].calls))
                 (forward ? m_forwardNs : m_backwardNs)[keyOf(kernel)] +=
                     static_cast<double>(m_graph.durationNs[kernel]);
         }
     }
 }
 
-double PipelineParts::direction(replay::TaskId call) const {
+double PipelineParts::direction(TaskId call) const {
     double sum = 0;
-    for (replay::TaskId kernel : kernelsOf({call})) {
+    for (TaskId kernel : kernelsOf({call})) {
         const double ahead = text::valueAt(m_forwardNs, keyOf(kernel)),
                      back = text::valueAt(m_backwardNs, keyOf(kernel));
         if (ahead + back > 0) sum += static_cast<double>(m_graph.durationNs[kernel]) * (ahead - back) / (ahead + back);
@@ -171,26 +146,21 @@ size_t PipelineParts::splitPoint(const Calls& calls, bool forwardFirst) const {
 }
 
 void PipelineParts::take(int rank, int step) {
-    const std::vector<PipelineAction> actions = planStage(m_shape, m_stages.at(rank));
-    const std::vector<PlannedRun> planned = plannedRuns(actions);
+    const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(rank));
     std::vector<Run> runs = runsOf(rank, m_calls.at({rank, step}));
     StageStep parts;
-    const auto computes = [&](replay::TaskId call, const std::map<uint32_t, double>& pass) {
-        return std::ranges::any_of(kernelsOf({call}), [&](replay::TaskId k) { return pass.count(keyOf(k)) != 0; });
-    };
-    const auto put = [&](const PipelineAction& action, Calls calls) {
-        (action.kind == PipelineAction::Kind::forward ? parts.forward : parts.backward)[{action.chunk, action.micro}] =
-            std::move(calls);
+    Calls &head = parts.passes[{StepPart::head}], &tail = parts.passes[{StepPart::tail}];
+    const auto computes = [&](TaskId call, const std::map<uint32_t, double>& pass) {
+        return std::ranges::any_of(kernelsOf({call}), [&](TaskId k) { return pass.count(keyOf(k)) != 0; });
     };
     for (size_t i = 0; i < planned.size(); ++i) {
-        Calls calls = std::move(runs[2 * i].calls);
+        Calls calls = std::move(runs[i].calls);
         if (i == 0) {
             // Up to the first kernel of a forward pass.
-            const auto work =
-                planned[0].work.empty()
-                    ? calls.end()
-                    : std::ranges::find_if(calls, [&](replay::TaskId call) { return computes(call, m_forwardNs); });
-            parts.head.assign(calls.begin(), work);
+            const auto work = planned[0].work.empty() ? calls.end() : std::ranges::find_if(calls, [&](TaskId call) {
+                return computes(call, m_forwardNs);
+            });
+            head.assign(calls.begin(), work);
             calls.erase(calls.begin(), work);
         }
         if (i + 1 == planned.size()) {
@@ -198,37 +168,36 @@ void PipelineParts::take(int rank, int step) {
             auto end = calls.end();
             if (planned[i].work.empty()) end = calls.begin();
             while (end != calls.begin() && !computes(*(end - 1), m_backwardNs)) --end;
-            parts.tail.assign(end, calls.end());
+            tail.assign(end, calls.end());
             calls.erase(end, calls.end());
         }
-        if (planned[i].work.size() == 2) {
-            const auto point = calls.begin() + static_cast<std::ptrdiff_t>(splitPoint(
-                                                   calls, planned[i].work[0].kind == PipelineAction::Kind::forward));
-            put(planned[i].work[0], Calls(calls.begin(), point));
-            put(planned[i].work[1], Calls(point, calls.end()));
-        } else if (planned[i].work.size() == 1) {
-            put(planned[i].work[0], std::move(calls));
-        } else if (planned[i].work.size() > 2) {
-            throw EditError(fmt::format("rank {}: {} passes in a row without a message", rank, planned[i].work.size()),
-                            kOrder);
+        const std::vector<Pass>& work = planned[i].work;
+        if (work.size() == 2) {
+            const auto point =
+                calls.begin() + static_cast<std::ptrdiff_t>(splitPoint(calls, work[0].part == StepPart::forward));
+            parts.passes[work[0]].assign(calls.begin(), point);
+            parts.passes[work[1]].assign(point, calls.end());
+        } else if (work.size() == 1) {
+            parts.passes[work[0]] = std::move(calls);
+        } else if (work.size() > 2) {
+            throw EditError(fmt::format("rank {}: {} passes in a row without a message", rank, work.size()), kOrder);
         } else if (!calls.empty()) {
-            parts.tail.insert(parts.tail.begin(), calls.begin(),
-                              calls.end());  // what is between two messages and belongs to no pass
+            tail.insert(tail.begin(), calls.begin(), calls.end());  // between two messages, and of no pass
         }
-        if (planned[i].group != nullptr) parts.groups.push_back(runs[2 * i + 1].call);
+        if (i + 1 < planned.size()) parts.groups.push_back(runs[i].group);
     }
     m_parts[{rank, step}] = std::move(parts);
 }
 
-const std::vector<replay::TaskId>& PipelineParts::launchedBy(replay::TaskId call) const {
+const std::vector<TaskId>& PipelineParts::launchedBy(TaskId call) const {
     return m_launched[call];
 }
 
-std::vector<replay::TaskId> PipelineParts::kernelsOf(const Calls& calls) const {
-    std::vector<replay::TaskId> kernels;
-    for (replay::TaskId call : calls)
-        for (replay::TaskId task : launchedBy(call))
-            if (m_graph.info[task].kind == replay::TaskKind::kernel) kernels.push_back(task);
+std::vector<TaskId> PipelineParts::kernelsOf(const Calls& calls) const {
+    std::vector<TaskId> kernels;
+    for (TaskId call : calls)
+        for (TaskId task : launchedBy(call))
+            if (m_graph.info[task].kind == TaskKind::kernel) kernels.push_back(task);
     return kernels;
 }
 
@@ -264,7 +233,7 @@ Repeats repeatsOf(const std::vector<uint32_t>& keys) {
 int PipelineParts::layersPerStage(int rank) const {
     std::vector<uint32_t> keys;
     for (int chunk = 0; chunk < m_shape.virtualStages; ++chunk)
-        for (replay::TaskId kernel : kernelsOf(step(rank, m_steps.front()).forward.at({chunk, 0})))
+        for (TaskId kernel : kernelsOf(step(rank, m_steps.front()).passes.at({StepPart::forward, chunk, 0})))
             keys.push_back(keyOf(kernel));
     return repeatsOf(keys).count;
 }
@@ -274,7 +243,7 @@ std::vector<Calls> PipelineParts::cut(const Calls& calls, int parts) const {
     std::vector<uint32_t> keys;
     std::vector<size_t> at;  // by kernel: its call
     for (size_t i = 0; i < calls.size(); ++i)
-        for (replay::TaskId kernel : kernelsOf({calls[i]})) {
+        for (TaskId kernel : kernelsOf({calls[i]})) {
             keys.push_back(keyOf(kernel));
             at.push_back(i);
         }

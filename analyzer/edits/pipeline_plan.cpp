@@ -21,14 +21,12 @@ class Planner {
           m_chunks(shape.schedule == "interleaved" ? shape.virtualStages : 1),
           m_units(shape.microBatches * m_chunks) {}
 
-    std::vector<PipelineAction> make() {
+    std::vector<PlannedRun> make() {
         if (m_shape.schedule == "interleaved")
             interleaved();
-        else if (m_shape.schedule == "gpipe")
-            gpipe();
         else
             oneForwardOneBackward();
-        return std::move(m_actions);
+        return std::move(m_runs);
     }
 
   private:
@@ -38,49 +36,36 @@ class Planner {
     int next() const { return (m_stage + 1) % m_shape.stages; }
     int previous() const { return (m_stage + m_shape.stages - 1) % m_shape.stages; }
 
-    void forward(Unit unit) { m_actions.push_back({PipelineAction::Kind::forward, unit.chunk, unit.micro, {}}); }
-    void backward(Unit unit) { m_actions.push_back({PipelineAction::Kind::backward, unit.chunk, unit.micro, {}}); }
+    void forward(Unit unit) { m_runs.back().work.push_back({StepPart::forward, unit.chunk, unit.micro}); }
+    void backward(Unit unit) { m_runs.back().work.push_back({StepPart::backward, unit.chunk, unit.micro}); }
     void receiveActivation(Unit unit) {
-        if (!first(unit)) m_group.push_back({true, false, unit.micro, place(unit) - 1, previous()});
+        if (!first(unit)) m_runs.back().messages.push_back({true, false, unit.micro, place(unit) - 1, previous()});
     }
     void sendActivation(Unit unit) {
-        if (!last(unit)) m_group.push_back({true, true, unit.micro, place(unit), next()});
+        if (!last(unit)) m_runs.back().messages.push_back({true, true, unit.micro, place(unit), next()});
     }
     void receiveGradient(Unit unit) {
-        if (!last(unit)) m_group.push_back({false, false, unit.micro, place(unit) + 1, next()});
+        if (!last(unit)) m_runs.back().messages.push_back({false, false, unit.micro, place(unit) + 1, next()});
     }
     void sendGradient(Unit unit) {
-        if (!first(unit)) m_group.push_back({false, true, unit.micro, place(unit), previous()});
+        if (!first(unit)) m_runs.back().messages.push_back({false, true, unit.micro, place(unit), previous()});
     }
     void transfer() {
-        if (!m_group.empty()) m_actions.push_back({PipelineAction::Kind::transfer, 0, 0, std::move(m_group)});
-        m_group.clear();
+        if (!m_runs.back().messages.empty()) m_runs.emplace_back();
     }
 
-    void forwardAlone(int micro) {
-        receiveActivation({0, micro});
-        transfer();
-        forward({0, micro});
-        sendActivation({0, micro});
-        transfer();
-    }
-    void backwardAlone(int micro) {
-        receiveGradient({0, micro});
-        transfer();
-        backward({0, micro});
-        sendGradient({0, micro});
-        transfer();
-    }
-
-    void gpipe() {
-        for (int micro = 0; micro < m_shape.microBatches; ++micro) forwardAlone(micro);
-        for (int micro = 0; micro < m_shape.microBatches; ++micro) backwardAlone(micro);
-    }
-
+    /// GPipe is ahead by all of them.
     void oneForwardOneBackward() {
-        const int ahead = std::min(m_shape.stages - m_stage - 1, m_shape.microBatches);
-        const int steady = m_shape.microBatches - ahead;
-        for (int micro = 0; micro < ahead; ++micro) forwardAlone(micro);
+        const int all = m_shape.microBatches;
+        const int ahead = m_shape.schedule == "gpipe" ? all : std::min(m_shape.stages - m_stage - 1, all);
+        const int steady = all - ahead;
+        for (int micro = 0; micro < ahead; ++micro) {
+            receiveActivation({0, micro});
+            transfer();
+            forward({0, micro});
+            sendActivation({0, micro});
+            transfer();
+        }
         if (steady > 0) receiveActivation({0, ahead});
         transfer();
         for (int i = 0; i < steady; ++i) {
@@ -93,7 +78,13 @@ class Planner {
             sendGradient({0, i});
             transfer();
         }
-        for (int micro = steady; micro < m_shape.microBatches; ++micro) backwardAlone(micro);
+        for (int micro = steady; micro < all; ++micro) {
+            receiveGradient({0, micro});
+            transfer();
+            backward({0, micro});
+            sendGradient({0, micro});
+            transfer();
+        }
     }
 
     /// Groups of as many micro-batches as stages go through one chunk after the other; every stage walks the same list
@@ -142,13 +133,12 @@ class Planner {
     int m_stage;
     int m_chunks;
     int m_units;
-    std::vector<PipelineMessage> m_group;
-    std::vector<PipelineAction> m_actions;
+    std::vector<PlannedRun> m_runs{1};
 };
 
 }  // namespace
 
-bool PipelineAction::receives() const {
+bool PlannedRun::receives() const {
     return std::ranges::any_of(messages, [](const PipelineMessage& message) { return !message.send; });
 }
 
@@ -167,7 +157,7 @@ std::string impossible(const PipelineShape& shape) {
     return {};
 }
 
-std::vector<PipelineAction> planStage(const PipelineShape& shape, int stage) {
+std::vector<PlannedRun> planStage(const PipelineShape& shape, int stage) {
     return Planner(shape, stage).make();
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 
@@ -21,14 +21,14 @@ constexpr size_t kUndisturbedShare =
 
 using Hosts = std::map<int, int64_t>;  // by rank
 
-Hosts presentHosts(const job::Analysis& analysis) {
+Hosts presentHosts(const Analysis& analysis) {
     Hosts hosts;
     for (const facts::RankFacts& rank : analysis.facts.ranks) hosts[rank.rank] = rank.hostId;
     return hosts;
 }
 
 /// Groups that belong together: of the same role, size and operation.
-std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis, std::optional<int64_t> wanted) {
+std::vector<const facts::Communicator*> groupsLike(const Analysis& analysis, std::optional<int64_t> wanted) {
     std::vector<const facts::Communicator*> groups;
     const facts::Communicator* like = nullptr;
     for (const auto& [id, communicator] : analysis.facts.communicators)
@@ -40,8 +40,7 @@ std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (communicator.size == like->size && analysis.layout.role(id) == analysis.layout.role(like->id))
             groups.push_back(&communicator);
-    std::ranges::sort(groups,
-                      [](const facts::Communicator* a, const facts::Communicator* b) { return a->ranks < b->ranks; });
+    std::ranges::sort(groups, {}, &facts::Communicator::ranks);
     return groups;
 }
 
@@ -91,24 +90,23 @@ facts::Communicator movedTo(const Hosts& hosts, facts::Communicator communicator
 /// Prices of transfers on other links.
 class Links {
   public:
-    Links(const replay::TaskGraph& graph, const job::Analysis& analysis) : m_peaks(analysis.peaks) {
+    Links(const TaskGraph& graph, const Analysis& analysis) : m_peaks(analysis.peaks) {
         std::map<bool, int64_t> largest;
-        for (const replay::Exchange& exchange : graph.exchanges)
-            if (exchange.join != replay::kNoTask)
-                largest[spansNodes(graph, analysis, exchange)] =
-                    std::max(largest[spansNodes(graph, analysis, exchange)], exchange.bytes);
+        for (const Exchange& exchange : graph.exchanges)
+            if (exchange.join != kNoTask) {
+                int64_t& most = largest[spansNodes(graph, analysis, exchange)];
+                most = std::max(most, exchange.bytes);
+            }
         std::map<bool, std::vector<double>> ratios;
-        for (const replay::Exchange& exchange : graph.exchanges) {
-            const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
-            if (exchange.join == replay::kNoTask || communicator == analysis.facts.communicators.end()) continue;
-            if (exchange.bytes <= 0 || static_cast<double>(exchange.bytes) <
-                                           kLarge * static_cast<double>(largest[communicator->second.nodes > 1]))
-                continue;
-            const double expected = expectedNs(communicator->second, exchange.op, static_cast<double>(exchange.bytes));
-            double longest = 0;
-            for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-                longest = std::max(longest, static_cast<double>(graph.durationNs[member.transfer]));
-            if (expected > 0 && longest > 0) ratios[communicator->second.nodes > 1].push_back(longest / expected);
+        for (const Exchange& exchange : graph.exchanges) {
+            const facts::Communicator* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
+            if (exchange.join == kNoTask || communicator == nullptr || exchange.bytes <= 0) continue;
+            const bool across = communicator->nodes > 1;
+            const auto bytes = static_cast<double>(exchange.bytes);
+            if (bytes < kLarge * static_cast<double>(largest[across])) continue;
+            const double expected = expectedNs(*communicator, exchange.op, bytes);
+            const auto longest = static_cast<double>(graph.longestNs(exchange));
+            if (expected > 0 && longest > 0) ratios[across].push_back(longest / expected);
         }
         for (auto& [across, values] : ratios) {
             std::ranges::sort(values);
@@ -148,8 +146,7 @@ double messageNs(const costs::LinkPeaks& peaks, bool across, double bytes) {
 /// group onto the present nodes; all other groups end up where their ranks do. Whatever crosses other links than before
 /// takes as long as what runs there already, in proportion to what the configured links and NCCL's formulas say of
 /// both.
-void placeGroups(std::optional<int64_t> wanted, replay::TaskGraph& graph, const job::Analysis& analysis,
-                 EditEffect& effect) {
+void placeGroups(std::optional<int64_t> wanted, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     if (wanted) checkCommunicator(analysis, *wanted);
     const std::vector<const facts::Communicator*> groups = groupsLike(analysis, wanted);
     if (std::ranges::none_of(groups, [](const facts::Communicator* group) { return group->nodes > 1; }))
@@ -161,27 +158,25 @@ void placeGroups(std::optional<int64_t> wanted, replay::TaskGraph& graph, const 
                             "place goes in front of dp-ranks");
     const Hosts before = presentHosts(analysis), after = placed(before, groups);
     const Links links(graph, analysis);
-    changeTransfers(graph, [&](const TransferTask& transfer, const replay::Exchange& exchange, int64_t ns) -> int64_t {
-        const auto at = analysis.facts.communicators.find(exchange.communicatorId);
-        if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) return ns;
+    changeTransfers(graph, [&](const TransferTask& transfer, const Exchange& exchange, int64_t ns) -> int64_t {
+        const facts::Communicator* now = analysis.facts.findCommunicator(exchange.communicatorId);
+        if (now == nullptr || exchange.bytes <= 0) return ns;
         if (exchange.message() && !exchange.grouped) {
-            const std::vector<int> ends = ranksOf(graph, exchange);
-            const bool wasAcross = before.at(ends.front()) != before.at(ends.back()),
-                       isAcross = after.at(ends.front()) != after.at(ends.back());
+            const int from = graph.membersOf(exchange).front().rank, to = graph.membersOf(exchange).back().rank;
+            const bool wasAcross = before.at(from) != before.at(to), isAcross = after.at(from) != after.at(to);
             const auto bytes = static_cast<double>(std::max({transfer.bytesIn, transfer.bytesOut, exchange.bytes}));
             return wasAcross == isAcross ? ns
                                          : scaledNs(ns, messageNs(analysis.peaks, isAcross, bytes) /
                                                             messageNs(analysis.peaks, wasAcross, bytes));
         }
-        const facts::Communicator& now = at->second;
-        const facts::Communicator then = movedTo(after, now);
-        if (then.nodes == now.nodes && then.smallestNode == now.smallestNode) return ns;
+        const facts::Communicator then = movedTo(after, *now);
+        if (then.nodes == now->nodes && then.smallestNode == now->smallestNode) return ns;
         const store::Op op = exchange.message() ? store::Op::allToAll : exchange.op;
         const auto bytes = static_cast<double>(exchange.message() ? std::max(transfer.bytesIn, transfer.bytesOut) *
-                                                                        now.size / std::max(1, now.size - 1)
+                                                                        now->size / std::max(1, now->size - 1)
                                                                   : exchange.bytes);
         const double expected = links.expectedNs(then, op, bytes);
-        return exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes))
+        return exchange.message() ? scaledNs(ns, expected / links.expectedNs(*now, op, bytes))
                                   : std::llround(expected * links.ratio(then.nodes > 1));
     });
     for (const auto& [id, communicator] : analysis.facts.communicators)
@@ -203,10 +198,10 @@ namespace {
 /// More or fewer data-parallel ranks, each with the present work (weak scaling): collectives of gradients and of
 /// sharded parameters take as long as NCCL's formulas say of so many ranks on the configured links, in proportion to
 /// now. Nodes hold as many of them as now; ranks are added by whole nodes once a node is full.
-void changeReplicas(int count, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
-    int changed = 0, present = 1;
-    for (const replay::Exchange& exchange : graph.exchanges) {
-        if (exchange.join == replay::kNoTask || exchange.bytes <= 0) continue;
+void changeReplicas(int count, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
+    int present = 0;  // 0: none was seen
+    for (const Exchange& exchange : graph.exchanges) {
+        if (exchange.join == kNoTask || exchange.bytes <= 0) continue;
         const facts::CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
         if (!growsWithReplicas(role)) continue;
         const facts::Communicator& before = analysis.facts.communicators.at(exchange.communicatorId);
@@ -234,14 +229,12 @@ void changeReplicas(int count, replay::TaskGraph& graph, const job::Analysis& an
         const double factor = count == 1 ? 0
                                          : costs::cheapestNs(*then, exchange.op, count, bytes) /
                                                costs::cheapestNs(*now, exchange.op, before.size, bytes);
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            graph.durationNs[member.transfer] =
-                std::llround(static_cast<double>(graph.durationNs[member.transfer]) * factor);
-        ++changed;
+        for (const ExchangeMember& member : graph.membersOf(exchange))
+            graph.durationNs[member.transfer] = scaledNs(graph.durationNs[member.transfer], factor);
         effect.communicators[before.id] = after;
         if (after.nodes > 1 && before.nodes == 1) effect.assume(fmt::format("a node holds {} of these ranks", perNode));
     }
-    if (changed == 0)
+    if (present == 0)
         throw EditError("no data-parallel communication was seen", "dp-ranks is for jobs that sum gradients");
     effect.assume("each rank keeps its work, and its part of the optimizer");
     effect.dataParallel = count;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
@@ -71,13 +73,12 @@ constexpr std::array kFamilies{
 
 /// Throws EditError with the names of all families.
 const EditFamily& familyNamed(std::string_view name) {
-    std::string names;
-    for (const EditFamily& known : kFamilies) {
-        if (name == known.name) return known;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-    }
-    throw EditError(fmt::format("'{}' is no change", name),
-                    "changes: " + names + "; `rankscope whatif --list` shows their syntax");
+    const auto known = std::ranges::find(kFamilies, name, &EditFamily::name);
+    if (known != kFamilies.end()) return *known;
+    throw EditError(
+        fmt::format("'{}' is no change", name),
+        fmt::format("changes: {}; `rankscope whatif --list` shows their syntax",
+                    text::joined(kFamilies | std::views::transform([](const EditFamily& one) { return one.name; }))));
 }
 
 }  // namespace
@@ -102,23 +103,26 @@ job::Change parseChange(std::string_view text) {
     const size_t colon = text.find(':');
     job::Change change{std::string(text.substr(0, colon))};
     const EditFamily& family = familyNamed(change.family);
-    std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
-    for (bool more = !rest.empty(); more;) {
-        const size_t comma = rest.find(',');
-        const std::string_view argument = rest.substr(0, comma);
+    if (colon == std::string_view::npos || colon + 1 == text.size()) return change;
+    for (const auto part : text.substr(colon + 1) | std::views::split(',')) {
+        const std::string_view argument(part.begin(), part.end());
         const size_t equals = argument.find('=');
         if (equals == 0 || equals == std::string_view::npos || equals + 1 == argument.size())
             throw EditError(fmt::format("change '{}': '{}' is not key=value", text, argument),
                             fmt::format("syntax: {}", family.syntax));
         change.arguments.emplace_back(argument.substr(0, equals), argument.substr(equals + 1));
-        more = comma != std::string_view::npos;
-        if (more) rest.remove_prefix(comma + 1);
     }
     return change;
 }
 
 std::unique_ptr<Edit> parseEdit(std::string_view text) {
     return makeEdit(parseChange(text));
+}
+
+Edits parseEdits(const std::vector<std::string>& texts) {
+    Edits edits;
+    for (const std::string& text : texts) edits.push_back(parseEdit(text));
+    return edits;
 }
 
 std::string listEdits() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/edits/gradient_rounds.h"
@@ -19,7 +20,7 @@ struct EditEffect;
 /// of updated parameters follow the same buckets) and the replicas of larger layouts; sharded parameters have no
 /// buckets. `mebibytes`: cap of a bucket, as DDP's bucket_cap_mb; without it the present buckets stay. `overlap`:
 /// buckets that are sent when backward is over leave as soon as their gradients are there. Throws EditError.
-replay::TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect);
+TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect);
 
 /// What a round becomes.
 struct NewBuckets {
@@ -34,7 +35,7 @@ struct NewBuckets {
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
 class Resend {
   public:
-    Resend(const replay::TaskGraph& graph, const job::Analysis& analysis, const LaunchIndex& index)
+    Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
         : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph) {}
 
     /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for
@@ -48,30 +49,35 @@ class Resend {
     /// Kernels wait for a round that stays as it is one by one: its transfers[i] is awaited by the kernel uses[i]
     /// (index into ComputeLane::kernels) and by no other.
     void awaitAt(const RoundMember& member, const std::vector<int64_t>& uses);
-    replay::TaskGraph finish() &&;
+    TaskGraph finish() &&;
 
   private:
     struct Wait {
-        replay::TaskId to, from;
+        TaskId to, from;
         int64_t delayNs;
     };
+    struct Replaced {
+        TaskId by = kNoTask;     // a new transfer
+        bool fewer = false;      // the round travels in fewer buckets now
+        bool usesKnown = false;  // the new ones have uses
+    };
     LaunchCosts typicalOf(const RoundMember& member) const;
-    void mergeKernels(const std::vector<replay::TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
-    bool waitsForRoom(replay::TaskId to, const replay::Edge& edge) const;
+    void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
+    bool waitsForRoom(TaskId to, const Edge& edge) const;
+    /// What the host did beyond such a call stays.
+    void takeCall(TaskId call, int64_t callNs, int64_t leadNs);
     void takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical);
 
-    const replay::TaskGraph& m_graph;
-    const job::Analysis& m_analysis;
+    const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     const LaunchIndex& m_index;
-    replay::GraphDraft m_draft;
-    std::vector<bool> m_gone;                  // by task of the graph
-    std::vector<replay::TaskId> m_replacedBy;  // by task: an old transfer's new one
-    std::vector<bool> m_fewer;                 // by task: of an old transfer whose round travels in fewer buckets now
-    std::vector<bool> m_usesKnown;             // by task: of an old transfer whose new ones have uses
-    std::set<replay::TaskId> m_awaitedElsewhere;  // transfers that stay, and which other kernels wait for now
+    GraphDraft m_draft;
+    std::vector<bool> m_gone;                         // by task of the graph
+    std::unordered_map<TaskId, Replaced> m_replaced;  // old arrivals and transfers
+    std::set<TaskId> m_awaitedElsewhere;              // transfers that stay, and which other kernels wait for now
     std::vector<Wait> m_added;
     std::vector<uint32_t> m_goneExchanges;
-    std::map<replay::TaskId, replay::TaskId> m_lastBehind;  // by kernel's call: the last call put in behind it
+    std::map<TaskId, TaskId> m_lastBehind;  // by kernel's call: the last call put in behind it
 };
 
 }  // namespace rankscope::edits

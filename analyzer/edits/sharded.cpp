@@ -6,21 +6,20 @@
 #include <optional>
 #include <set>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/edits/resend.h"
 #include "analyzer/edits/trial_graph.h"
-#include "analyzer/replay/graph_draft.h"
 
 namespace rankscope::edits {
 namespace {
 
 /// A collective of sharded layers on one rank.
 struct Part {
-    replay::TaskId arrival = replay::kNoTask;
-    replay::TaskId transfer = replay::kNoTask;
-    replay::TaskId call = replay::kNoTask;
+    TaskId arrival = kNoTask;
+    TaskId transfer = kNoTask;
+    TaskId call = kNoTask;
     int64_t firstUse = -1;  // index into ComputeLane::kernels: the first that waits for it; -1: none does
     int64_t ready = -1;     // the last kernel it waits for
     int step = -1;
@@ -28,25 +27,19 @@ struct Part {
 
 class Shards {
   public:
-    Shards(const replay::TaskGraph& graph, const job::Analysis& analysis)
-        : m_graph(graph), m_index(graph), m_draft(graph) {
-        for (const replay::Exchange& exchange : graph.exchanges) {
-            if (exchange.join == replay::kNoTask || exchange.members == 0) continue;
-            const facts::CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
-            const bool gathers = role == facts::CommRole::shardedParameters && exchange.op == store::Op::allGather;
-            const bool reduces = role == facts::CommRole::shardedParameters && exchange.op == store::Op::reduceScatter;
-            const bool replicates = role == facts::CommRole::replicas && exchange.op == store::Op::allReduce;
-            if (!gathers && !reduces && !replicates) continue;
-            for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-                (gathers   ? m_gathers
-                 : reduces ? m_reduces
-                           : m_replicas)[member.rank]
-                    .push_back({member.arrival, member.transfer, m_index.launchOf(member.arrival), -1, -1,
-                                graph.info[member.arrival].step});
+    Shards(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_index(graph), m_draft(graph) {
+        for (const Exchange& exchange : graph.exchanges) {
+            auto* of = isSumOfReplicas(analysis, exchange)   ? &m_replicas
+                       : !isOfShards(analysis, exchange)     ? nullptr
+                       : exchange.op == store::Op::allGather ? &m_gathers
+                                                             : &m_reduces;
+            if (exchange.join == kNoTask || of == nullptr) continue;
+            for (const ExchangeMember& member : graph.membersOf(exchange))
+                (*of)[member.rank].push_back({member.arrival, member.transfer, m_index.launchOf(member.arrival), -1, -1,
+                                              graph.info[member.arrival].step});
         }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
-            for (auto& [rank, parts] : *all)
-                std::ranges::sort(parts, [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
+            for (auto& [rank, parts] : *all) std::ranges::sort(parts, {}, &Part::arrival);
         findUses();
     }
 
@@ -69,37 +62,27 @@ class Shards {
         return moved;
     }
 
-    replay::TaskGraph finish() && {
-        m_draft.removeEdges([&](replay::TaskId to, const replay::Edge& edge) {
-            const auto kind = static_cast<replay::WaitKind>(edge.kind);
-            if (kind != replay::WaitKind::event) return false;
-            return m_freed.count(to) != 0 || m_unawaited.count({to, edge.from}) != 0;
+    TaskGraph finish() && {
+        m_draft.removeEdges([&](TaskId to, const Edge& edge) {
+            return edge.kind == WaitKind::event && (m_freed.contains(to) || m_unawaited.contains({to, edge.from}));
         });
-        for (const auto& [to, from, delayNs] : m_added) m_draft.addEdge(to, from, replay::WaitKind::event, delayNs);
-        std::optional<replay::TaskGraph> graph = std::move(m_draft).seal();
-        if (!graph) throw EditError("issued that early, work would wait for itself");
-        return std::move(*graph);
+        for (const auto& [to, from] : m_added) m_draft.addEdge(to, from, WaitKind::event, m_delayNs);
+        return sealed(std::move(m_draft), "issued that early, work would wait for itself");
     }
 
   private:
-    struct Wait {
-        replay::TaskId to, from;
-        int64_t delayNs;
-    };
-
     void findUses() {
         std::vector<Part*> byTransfer(m_graph.size(), nullptr);
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
                 for (Part& part : parts) byTransfer[part.transfer] = &part;
-        for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
+        for (TaskId task = 0; task < m_graph.size(); ++task) {
             const uint32_t lane = m_graph.info[task].lane;
-            if (lane == replay::kNoLane) continue;
+            if (lane == kNoLane) continue;
             const ComputeLane& compute = m_index.compute(m_graph.lanes[lane].rank);
-            for (const replay::Edge& edge : m_graph.edgesOf(task)) {
-                if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::event ||
-                    byTransfer[edge.from] == nullptr || lane != compute.lane)
-                    continue;
+            if (lane != compute.lane) continue;
+            for (const Edge& edge : m_graph.edgesOf(task, WaitKind::event)) {
+                if (byTransfer[edge.from] == nullptr) continue;
                 const int64_t at = compute.find(task);
                 if (at >= 0 && byTransfer[edge.from]->firstUse < 0) byTransfer[edge.from]->firstUse = at;
                 m_delayNs = edge.delayNs;
@@ -107,7 +90,7 @@ class Shards {
         }
         for (auto& [rank, parts] : m_gathers)
             for (Part& part : parts) {
-                if (part.firstUse >= 0 || part.call == replay::kNoTask) continue;
+                if (part.firstUse >= 0 || part.call == kNoTask) continue;
                 const ComputeLane& compute = m_index.compute(rank);
                 const int64_t next = m_index.launchedBefore(compute, part.call);
                 if (next < static_cast<int64_t>(compute.kernels.size())) part.firstUse = next;
@@ -115,9 +98,8 @@ class Shards {
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
                 for (Part& part : parts)
-                    for (const replay::Edge& edge : m_graph.edgesOf(part.arrival))
-                        if (static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::event)
-                            part.ready = std::max(part.ready, m_index.compute(rank).find(edge.from));
+                    for (const Edge& edge : m_graph.edgesOf(part.arrival, WaitKind::event))
+                        part.ready = std::max(part.ready, m_index.compute(rank).find(edge.from));
     }
 
     int prefetch(int rank, const std::vector<Part>& gathers, int depth) {
@@ -129,14 +111,12 @@ class Shards {
                 // The first layer's parameters come from the optimizer: it waits for it.
                 const Part& gather = gathers[i];
                 const size_t ahead = i - std::min<size_t>(static_cast<size_t>(depth), i - first);
-                const replay::TaskId kernel = gathers[ahead].firstUse < 0
-                                                  ? replay::kNoTask
-                                                  : compute.kernels[static_cast<size_t>(gathers[ahead].firstUse)];
-                if (kernel == replay::kNoTask || gather.call == replay::kNoTask || m_index.launched(gather.call) != 1 ||
-                    m_index.launchOf(kernel) == replay::kNoTask)
+                const TaskId kernel = gathers[ahead].firstUse < 0 ? kNoTask : compute.at(gathers[ahead].firstUse);
+                if (kernel == kNoTask || gather.call == kNoTask || m_index.launched(gather.call) != 1 ||
+                    m_index.launchOf(kernel) == kNoTask)
                     throw EditError(fmt::format("rank {}: which layer an all-gather is for is not to be seen", rank),
                                     "only layers gathered by calls of their own can be prefetched");
-                const replay::TaskId before = m_index.launchOf(kernel);
+                const TaskId before = m_index.launchOf(kernel);
                 // The buffer was used depth + 2 layers ago.
                 const size_t user =
                     i >= first + static_cast<size_t>(depth) + 2 ? i - static_cast<size_t>(depth) - 1 : 0;
@@ -145,22 +125,21 @@ class Shards {
                 ++moved;
                 if (gather.call > before) put(gather, before);
                 m_freed.insert(gather.arrival);
-                if (released >= 0)
-                    m_added.push_back({gather.arrival, compute.kernels[static_cast<size_t>(released)], m_delayNs});
+                if (released >= 0) m_added.emplace_back(gather.arrival, compute.at(released));
             }
         }
         return moved;
     }
 
     /// Calls the collective in front of the call `next`; its stream keeps the order of calls.
-    void put(const Part& gather, replay::TaskId next) {
+    void put(const Part& gather, TaskId next) {
         m_draft.move(gather.call, m_draft.before(next));
-        replay::TaskId onStream = m_draft.before(gather.arrival);
-        const auto calledBehind = [&](replay::TaskId task) {
-            return task < m_graph.size() && m_index.launchOf(task) != replay::kNoTask &&
-                   m_index.launchOf(task) > next && m_moved.count(task) == 0;
+        TaskId onStream = m_draft.before(gather.arrival);
+        const auto calledBehind = [&](TaskId task) {
+            return task < m_graph.size() && m_index.launchOf(task) != kNoTask && m_index.launchOf(task) > next &&
+                   m_moved.count(task) == 0;
         };
-        while (onStream != replay::kNoTask && calledBehind(onStream)) onStream = m_draft.before(onStream);
+        while (onStream != kNoTask && calledBehind(onStream)) onStream = m_draft.before(onStream);
         m_draft.move(gather.arrival, onStream);
         m_draft.move(gather.transfer, gather.arrival);
         m_moved.insert(gather.arrival);
@@ -177,28 +156,28 @@ class Shards {
                 const int64_t next = buffers && i + 2 < last ? parts[i + 1].ready + 1 : parts[last - 1].firstUse;
                 if (part.firstUse < 0 || next < 0 || part.firstUse >= next) continue;
                 ++moved;
-                m_unawaited.insert({compute.kernels[static_cast<size_t>(part.firstUse)], part.transfer});
-                m_added.push_back({compute.kernels[static_cast<size_t>(next)], part.transfer, m_delayNs});
+                m_unawaited.insert({compute.at(part.firstUse), part.transfer});
+                m_added.emplace_back(compute.at(next), part.transfer);
             }
         }
         return moved;
     }
 
-    const replay::TaskGraph& m_graph;
+    const TaskGraph& m_graph;
     LaunchIndex m_index;
-    replay::GraphDraft m_draft;
+    GraphDraft m_draft;
     std::map<int, std::vector<Part>> m_gathers, m_reduces, m_replicas;  // by rank, in order
-    std::set<replay::TaskId> m_freed;  // all-gathers that wait for no compute but the added one
-    std::set<std::pair<replay::TaskId, replay::TaskId>> m_unawaited;  // (kernel, transfer)
-    std::set<replay::TaskId> m_moved;
-    std::vector<Wait> m_added;
-    int64_t m_delayNs = 0;
+    std::set<TaskId> m_freed;                         // all-gathers that wait for no compute but the added one
+    std::set<std::pair<TaskId, TaskId>> m_unawaited;  // (kernel, transfer)
+    std::set<TaskId> m_moved;
+    std::vector<std::pair<TaskId, TaskId>> m_added;  // who then waits for whom
+    int64_t m_delayNs = 0;                           // of such a wait
 };
 
 /// Fully sharded layers are gathered while earlier ones compute: the all-gather of a layer is called before the calls
 /// of the layer `depth` uses ahead of it, and waits only for the buffer it goes into: depth + 2 layers are kept, the
 /// one in use, the one being released, and those on their way.
-void prefetchLayers(int depth, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void prefetchLayers(int depth, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     Shards shards(graph, analysis);
     if (shards.empty()) throw EditError("no parameters are sharded by layer", "prefetch is for FSDP and ZeRO-3");
     if (shards.prefetch(depth) == 0)
@@ -210,7 +189,7 @@ void prefetchLayers(int depth, replay::TaskGraph& graph, const job::Analysis& an
 /// Communication leaves when its data are there, and compute waits for it only where it needs the result: buckets of
 /// gradients during the backward pass, sharded parameters one layer ahead, sharded gradients behind the next layer's
 /// backward pass.
-void overlapAll(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void overlapAll(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     Shards shards(graph, analysis);
     if (!shards.empty()) {
         const bool replicated = shards.replicated();

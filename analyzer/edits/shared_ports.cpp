@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/edits/graph_changes.h"
@@ -17,27 +18,15 @@ constexpr double kEqualShare = 0.5;  // of a port that two flows leave by
 constexpr int kPasses = 16;          // a longer transfer moves those behind it: the schedule settles in a few passes
 constexpr int kLengthRounds = 16;    // each at least halves what is missing of a transfer's length
 
-bool isSumOfReplicas(const job::Analysis& analysis, const replay::Exchange& exchange) {
-    return analysis.layout.role(exchange.communicatorId, exchange.op) == facts::CommRole::replicas &&
-           exchange.op == store::Op::allReduce;
-}
-
-bool isInsideNode(const job::Analysis& analysis, const replay::Exchange& exchange) {
-    const bool moves = exchange.op == store::Op::allGather || exchange.op == store::Op::reduceScatter;
-    return moves && analysis.layout.role(exchange.communicatorId, exchange.op) == facts::CommRole::shardedParameters;
-}
-
 using Busy = std::map<int, facts::CoveredLength>;  // by rank: when its transfers are under way
-using IsOf = bool (*)(const job::Analysis&, const replay::Exchange&);
+using IsOf = bool (*)(const Analysis&, const Exchange&);
 
-Busy busyWith(IsOf isOf, const replay::TaskGraph& graph, const job::Analysis& analysis,
-              const replay::Schedule& schedule) {
+Busy busyWith(IsOf isOf, const TaskGraph& graph, const Analysis& analysis, const Schedule& schedule) {
     std::map<int, std::vector<facts::Interval>> times;
-    for (const replay::Exchange& exchange : graph.exchanges) {
-        if (exchange.members == 0 || !isOf(analysis, exchange)) continue;
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != replay::kNoTask)
-                times[member.rank].push_back({schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
+    for (const Exchange& exchange : graph.exchanges) {
+        if (!isOf(analysis, exchange)) continue;
+        for (const ExchangeMember& member : graph.membersOf(exchange))
+            times[member.rank].push_back({schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
     }
     Busy busy;
     for (auto& [rank, intervals] : times) busy.emplace(rank, facts::CoveredLength(facts::unite(std::move(intervals))));
@@ -45,12 +34,12 @@ Busy busyWith(IsOf isOf, const replay::TaskGraph& graph, const job::Analysis& an
 }
 
 /// Median bus bandwidth, bytes per ns; 0 where no size is known.
-double rateOf(IsOf isOf, const replay::TaskGraph& graph, const job::Analysis& analysis) {
+double rateOf(IsOf isOf, const TaskGraph& graph, const Analysis& analysis) {
     std::vector<double> rates;
-    for (const replay::Exchange& exchange : graph.exchanges) {
+    for (const Exchange& exchange : graph.exchanges) {
         if (exchange.members == 0 || exchange.bytes <= 0 || !isOf(analysis, exchange)) continue;
-        const replay::TaskId transfer = graph.membersOf(exchange).front().transfer;
-        if (transfer == replay::kNoTask || graph.durationNs[transfer] <= 0) continue;
+        const TaskId transfer = graph.membersOf(exchange).front().transfer;
+        if (graph.durationNs[transfer] <= 0) continue;
         rates.push_back(static_cast<double>(exchange.bytes) *
                         facts::busFactor(exchange.op, static_cast<int>(exchange.members)) /
                         static_cast<double>(graph.durationNs[transfer]));
@@ -63,8 +52,8 @@ struct Losses {
     double inside = 0, between = 0;
 };
 
-Losses lossesOf(const replay::TaskGraph& graph, const job::Analysis& analysis) {
-    const double inside = rateOf(isInsideNode, graph, analysis), between = rateOf(isSumOfReplicas, graph, analysis);
+Losses lossesOf(const TaskGraph& graph, const Analysis& analysis) {
+    const double inside = rateOf(isOfShards, graph, analysis), between = rateOf(isSumOfReplicas, graph, analysis);
     if (inside <= 0 || between <= 0) return {1 - kEqualShare, 0};
     const double share =
         kEqualShare * std::max(inside, between);  // the port lets through what the faster one reaches alone
@@ -80,37 +69,44 @@ int64_t lengthNs(const facts::CoveredLength& others, double loss, int64_t startN
 }
 
 /// Whether any transfer has another length now. All members wait for the slowest.
-bool lengthen(replay::TaskGraph& graph, const replay::Exchange& exchange, const std::vector<int64_t>& aloneNs,
-              const replay::Schedule& schedule, const Busy& others, double loss) {
+bool lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int64_t>& aloneNs, const Schedule& schedule,
+              const Busy& others, double loss) {
     int64_t longerNs = 0;
-    for (const replay::ExchangeMember& member : graph.membersOf(exchange)) {
+    for (const ExchangeMember& member : graph.membersOf(exchange)) {
         const auto beside = others.find(member.rank);
-        if (beside == others.end() || member.transfer == replay::kNoTask) continue;
+        if (beside == others.end()) continue;
         longerNs = std::max(
             longerNs, lengthNs(beside->second, loss, schedule.startNs[member.transfer], aloneNs[member.transfer]) -
                           aloneNs[member.transfer]);
     }
     bool changed = false;
-    for (const replay::ExchangeMember& member : graph.membersOf(exchange)) {
-        if (member.transfer == replay::kNoTask ||
-            graph.durationNs[member.transfer] == aloneNs[member.transfer] + longerNs)
-            continue;
-        graph.durationNs[member.transfer] = aloneNs[member.transfer] + longerNs;
-        changed = true;
+    for (const ExchangeMember& member : graph.membersOf(exchange)) {
+        const int64_t ns = aloneNs[member.transfer] + longerNs;
+        changed |= std::exchange(graph.durationNs[member.transfer], ns) != ns;
     }
     return changed;
 }
 
 }  // namespace
 
-bool besideReplicas(const replay::TaskGraph& graph, const job::Analysis& analysis) {
-    const replay::Schedule schedule = replay::simulate(graph);
+bool isSumOfReplicas(const Analysis& analysis, const Exchange& exchange) {
+    return analysis.layout.role(exchange.communicatorId, exchange.op) == facts::CommRole::replicas &&
+           exchange.op == store::Op::allReduce;
+}
+
+bool isOfShards(const Analysis& analysis, const Exchange& exchange) {
+    const bool moves = exchange.op == store::Op::allGather || exchange.op == store::Op::reduceScatter;
+    return moves && analysis.layout.role(exchange.communicatorId, exchange.op) == facts::CommRole::shardedParameters;
+}
+
+bool besideReplicas(const TaskGraph& graph, const Analysis& analysis) {
+    const Schedule schedule = simulate(graph);
     const Busy sums = busyWith(isSumOfReplicas, graph, analysis, schedule);
-    for (const replay::Exchange& exchange : graph.exchanges) {
-        if (exchange.members == 0 || !isInsideNode(analysis, exchange)) continue;
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange)) {
+    for (const Exchange& exchange : graph.exchanges) {
+        if (!isOfShards(analysis, exchange)) continue;
+        for (const ExchangeMember& member : graph.membersOf(exchange)) {
             const auto beside = sums.find(member.rank);
-            if (beside != sums.end() && member.transfer != replay::kNoTask &&
+            if (beside != sums.end() &&
                 beside->second.within(schedule.startNs[member.transfer], schedule.endNs[member.transfer]) > 0)
                 return true;
         }
@@ -118,22 +114,21 @@ bool besideReplicas(const replay::TaskGraph& graph, const job::Analysis& analysi
     return false;
 }
 
-void sharePorts(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void sharePorts(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     effect.open = true;
     effect.assume(
         "collectives inside and between nodes share the GPU's port equally while both run; at best they do not slow "
         "each other");
     if (effect.outlook == Outlook::cheap) return;
-    const std::vector<int64_t> aloneNs(graph.durationNs.begin(), graph.durationNs.end());
+    const std::vector<int64_t> aloneNs = graph.durationNs;
     const Losses losses = lossesOf(graph, analysis);
     for (int pass = 0; pass < kPasses; ++pass) {
-        const replay::Schedule schedule = replay::simulate(graph);
-        const Busy inside = busyWith(isInsideNode, graph, analysis, schedule),
+        const Schedule schedule = simulate(graph);
+        const Busy inside = busyWith(isOfShards, graph, analysis, schedule),
                    between = busyWith(isSumOfReplicas, graph, analysis, schedule);
         bool changed = false;
-        for (const replay::Exchange& exchange : graph.exchanges) {
-            if (exchange.members == 0) continue;
-            if (isInsideNode(analysis, exchange))
+        for (const Exchange& exchange : graph.exchanges) {
+            if (isOfShards(analysis, exchange))
                 changed |= lengthen(graph, exchange, aloneNs, schedule, between, losses.inside);
             if (isSumOfReplicas(analysis, exchange))
                 changed |= lengthen(graph, exchange, aloneNs, schedule, inside, losses.between);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/edits/families.h"
+#include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/text/plain_text.h"
@@ -25,35 +25,27 @@ struct SpeedOf {
 
 /// `pattern` with * for any characters; without one it may stand anywhere in the text.
 bool matches(std::string_view pattern, std::string_view text) {
-    if (pattern.find('*') == std::string_view::npos) return text.find(pattern) != std::string_view::npos;
-    size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
-    while (t < text.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            mark = t;
-        } else if (p < pattern.size() && pattern[p] == text[t]) {
-            ++p;
-            ++t;
-        } else if (star != std::string_view::npos) {
-            p = star + 1;
-            t = ++mark;
-        } else {
-            return false;
-        }
+    size_t star = pattern.find('*');
+    if (star == std::string_view::npos) return text.find(pattern) != std::string_view::npos;
+    if (!text.starts_with(pattern.substr(0, star))) return false;
+    size_t at = star;  // in the text, behind what was found
+    for (size_t next; (next = pattern.find('*', star + 1)) != std::string_view::npos; star = next) {
+        const std::string_view part = pattern.substr(star + 1, next - star - 1);
+        at = text.find(part, at);
+        if (at == std::string_view::npos) return false;
+        at += part.size();
     }
-    while (p < pattern.size() && pattern[p] == '*') ++p;
-    return p == pattern.size();
+    return text.substr(at).ends_with(pattern.substr(star + 1));
 }
 
 /// What is left of a transfer whose start-up stays and whose bytes take `factor` of their time.
 int64_t transferNs(int64_t ns, double startUpNs, double factor) {
     const double fixed = std::clamp(startUpNs, 0.0, static_cast<double>(ns));
-    return static_cast<int64_t>(std::llround(fixed + (static_cast<double>(ns) - fixed) * factor));
+    return std::llround(fixed + (static_cast<double>(ns) - fixed) * factor);
 }
 
 /// Start-up of an exchange, 0 and a remark where it is unknown.
-double knownStartUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange,
-                      EditEffect& effect) {
+double knownStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange, EditEffect& effect) {
     const double ns = startUpNs(graph, analysis, exchange);
     if (ns < 0)
         effect.assume(
@@ -63,13 +55,11 @@ double knownStartUpNs(const replay::TaskGraph& graph, const job::Analysis& analy
     return std::max(0.0, ns);
 }
 
-std::string kernelNames(const replay::TaskGraph& graph, const job::Analysis& analysis) {
+std::string kernelNames(const TaskGraph& graph, const Analysis& analysis) {
     std::string names;
     size_t listed = 0;
     for (const facts::KernelKey& key : graph.kernelKeys) {
-        const auto id = static_cast<size_t>(key.nameId);
-        if (id >= analysis.facts.strings.size()) continue;
-        const std::string name = text::readableKernelName(analysis.facts.strings[id]);
+        const std::string name = text::readableKernelName(analysis.facts.string(key.nameId));
         if (names.find(name) != std::string::npos) continue;
         if (++listed > 8) return names + " …";
         names += (names.empty() ? "" : ", ") + name;
@@ -77,41 +67,39 @@ std::string kernelNames(const replay::TaskGraph& graph, const job::Analysis& ana
     return names;
 }
 
-void speedUpKernels(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis) {
+void speedUpKernels(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis) {
     const std::vector<int> ranks = recordedRanks(analysis, what.ranks);
     std::vector<bool> wanted;
     for (const facts::KernelKey& key : graph.kernelKeys) {
-        const auto id = static_cast<size_t>(key.nameId);
-        const std::string name = id < analysis.facts.strings.size() ? analysis.facts.strings[id] : std::string();
+        const std::string_view name = analysis.facts.string(key.nameId);
         wanted.push_back(what.kernel.empty() || matches(what.kernel, name) ||
                          matches(what.kernel, text::readableKernelName(name)));
     }
-    if (std::ranges::find(wanted, true) == wanted.end())
+    if (!std::ranges::count(wanted, true))
         throw EditError(fmt::format("no kernel is named '{}'", what.kernel),
                         "kernels of this run: " + kernelNames(graph, analysis));
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        const replay::TaskInfo& info = graph.info[task];
-        if (info.kind != replay::TaskKind::kernel || info.detail >= wanted.size() || !wanted[info.detail]) continue;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        if (info.kind != TaskKind::kernel || info.detail >= wanted.size() || !wanted[info.detail]) continue;
         if (std::ranges::binary_search(ranks, graph.rankOf(task)))
             graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / what.factor);
     }
 }
 
-void speedUpTransfers(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis,
-                      EditEffect& effect) {
+void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     if (what.communicator) checkCommunicator(analysis, *what.communicator);
     const std::vector<int> ranks = what.links == "rank" ? recordedRanks(analysis, what.ranks) : std::vector<int>();
     bool found = false;
-    const auto concerned = [&](const replay::Exchange& exchange) {
+    const auto concerned = [&](const Exchange& exchange) {
         if (what.communicator && exchange.communicatorId != *what.communicator) return false;
         if (what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
         if (what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
         const auto members = graph.membersOf(exchange);
-        return what.links != "rank" || std::ranges::any_of(members, [&](const replay::ExchangeMember& m) {
+        return what.links != "rank" || std::ranges::any_of(members, [&](const ExchangeMember& m) {
                    return std::ranges::binary_search(ranks, m.rank);
                });
     };
-    changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) {
+    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
         const int64_t faster = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), 1 / what.factor);
@@ -128,7 +116,7 @@ void speedUpTransfers(const SpeedOf& what, replay::TaskGraph& graph, const job::
 
 /// Kernels take 1 / factor of their time. Of a transfer the start-up time (alpha of the fit, or of the configured peak)
 /// stays, the rest becomes 1 / factor.
-void speedUp(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) {
+void speedUp(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     if (what.communicator || !what.links.empty())
         speedUpTransfers(what, graph, analysis, effect);
     else
@@ -136,9 +124,8 @@ void speedUp(const SpeedOf& what, replay::TaskGraph& graph, const job::Analysis&
 }
 
 /// Transfers without their start-up time, without their bytes' time, or without any.
-void idealNetwork(bool noLatency, bool noBytes, replay::TaskGraph& graph, const job::Analysis& analysis,
-                  EditEffect& effect) {
-    changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) -> int64_t {
+void idealNetwork(bool noLatency, bool noBytes, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
+    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) -> int64_t {
         if (noLatency && noBytes) return 0;
         const double startUp = std::min(static_cast<double>(ns), knownStartUpNs(graph, analysis, exchange, effect));
         return std::llround(noLatency ? static_cast<double>(ns) - startUp : startUp);
@@ -146,17 +133,17 @@ void idealNetwork(bool noLatency, bool noBytes, replay::TaskGraph& graph, const 
 }
 
 /// Transfers of gradients, or of one communicator, with `factor` of their bytes.
-void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision, replay::TaskGraph& graph,
-                  const job::Analysis& analysis, EditEffect& effect) {
+void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision, TaskGraph& graph,
+                  const Analysis& analysis, EditEffect& effect) {
     if (communicator) checkCommunicator(analysis, *communicator);
     bool found = false;
-    const auto concerned = [&](const replay::Exchange& exchange) {
+    const auto concerned = [&](const Exchange& exchange) {
         if (communicator ? exchange.communicatorId != *communicator
                          : !growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op)))
             return false;
         return !onlyFullPrecision || exchange.dataType == store::DataType::f32;
     };
-    changeTransfers(graph, [&](const TransferTask&, const replay::Exchange& exchange, int64_t ns) {
+    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
         return transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), factor);
@@ -167,7 +154,7 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
     if (!found)
         throw EditError(communicator ? fmt::format("communicator {} carries nothing in this run", *communicator)
                                      : "no gradients are known to travel in this run");
-    for (replay::Exchange& exchange : graph.exchanges)
+    for (Exchange& exchange : graph.exchanges)
         if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, factor);
 }
 

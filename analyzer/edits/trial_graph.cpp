@@ -30,24 +30,17 @@ double scatterOf(const std::map<int64_t, Samples>& bySize) {
 
 }  // namespace
 
-double TransferPrices::longestNs(const replay::TaskGraph& graph, const replay::Exchange& exchange) {
-    double longest = 0;
-    for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-        longest = std::max(longest, static_cast<double>(graph.durationNs[member.transfer]));
-    return longest;
-}
-
-TransferPrices::TransferPrices(const replay::TaskGraph& graph, const job::Analysis& analysis) {
+TransferPrices::TransferPrices(const TaskGraph& graph, const Analysis& analysis) {
     std::map<std::pair<int64_t, store::Op>, std::map<int64_t, Samples>> found;
-    for (const replay::Exchange& exchange : graph.exchanges) {
-        if (exchange.join == replay::kNoTask || exchange.bytes <= 0 || exchange.members == 0) continue;
+    for (const Exchange& exchange : graph.exchanges) {
+        if (exchange.join == kNoTask || exchange.bytes <= 0) continue;
         Samples& samples = found[{exchange.communicatorId, exchange.op}][exchange.bytes];
-        samples.ns.push_back(longestNs(graph, exchange));
+        samples.ns.push_back(static_cast<double>(graph.longestNs(exchange)));
         samples.choice = {exchange.algorithm, exchange.protocol};
     }
     for (const auto& [who, bySize] : found) {
         const auto& [communicatorId, op] = who;
-        const auto communicator = analysis.facts.communicators.find(communicatorId);
+        const facts::Communicator* communicator = analysis.facts.findCommunicator(communicatorId);
         costs::CollectivePrice::Sizes sizes;
         for (const auto& [bytes, samples] : bySize)
             if (const double time = facts::median(samples.ns); time > 0)
@@ -55,9 +48,7 @@ TransferPrices::TransferPrices(const replay::TaskGraph& graph, const job::Analys
         if (sizes.empty()) continue;
         m_scatter[who] = scatterOf(bySize);
         m_prices.emplace(
-            who, analysis.cost.price(
-                     communicator == analysis.facts.communicators.end() ? facts::Communicator() : communicator->second,
-                     op, std::move(sizes)));
+            who, analysis.cost.price(communicator ? *communicator : facts::Communicator(), op, std::move(sizes)));
     }
 }
 
@@ -72,11 +63,11 @@ std::optional<facts::Estimate> TransferPrices::ns(int64_t communicator, store::O
 
 namespace {
 
-Strain strainOf(const GradientRound& round, const replay::TaskGraph& graph, const TransferPrices& prices) {
+Strain strainOf(const GradientRound& round, const TaskGraph& graph, const TransferPrices& prices) {
     double longest = 0, priced = 0;
     std::vector<double> sums(round.members.size(), 0);
     for (size_t b = 0; b < round.bytes.size(); ++b) {
-        longest += TransferPrices::longestNs(graph, graph.exchanges[round.exchanges[b]]);
+        longest += static_cast<double>(graph.longestNs(graph.exchanges[round.exchanges[b]]));
         if (const auto price = prices.ns(round.communicator, round.op, round.bytes[b])) priced += price->expected;
         for (size_t m = 0; m < sums.size(); ++m)
             sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
@@ -87,40 +78,9 @@ Strain strainOf(const GradientRound& round, const replay::TaskGraph& graph, cons
     return strain;
 }
 
-class InPlace : public Edit {
-  public:
-    explicit InPlace(GraphChange change) : m_change(std::move(change)) {}
-    void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const override {
-        m_change(graph, analysis, effect);
-    }
-
-  private:
-    GraphChange m_change;
-};
-
-class Rebuilt : public Edit {
-  public:
-    explicit Rebuilt(NewGraph made) : m_made(std::move(made)) {}
-    void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const override {
-        graph = m_made(TrialGraph(graph, analysis), effect);
-    }
-    replay::TaskGraph applied(const TrialGraph& of, EditEffect& effect) const override { return m_made(of, effect); }
-
-  private:
-    NewGraph m_made;
-};
-
 }  // namespace
 
-std::unique_ptr<Edit> changedBy(GraphChange change) {
-    return std::make_unique<InPlace>(std::move(change));
-}
-
-std::unique_ptr<Edit> rebuiltBy(NewGraph made) {
-    return std::make_unique<Rebuilt>(std::move(made));
-}
-
-GradientTraffic::GradientTraffic(const replay::TaskGraph& graph, const job::Analysis& analysis)
+GradientTraffic::GradientTraffic(const TaskGraph& graph, const Analysis& analysis)
     : m_graph(graph),
       m_index(graph),
       m_prices(graph, analysis),
@@ -154,9 +114,17 @@ const PipelineParts& TrialGraph::pipeline() const {
     return *m_pipeline;
 }
 
-replay::TaskGraph Edit::applied(const TrialGraph& of, EditEffect& effect) const {
-    replay::TaskGraph graph = of.graph();
-    apply(graph, of.analysis(), effect);
+void Edit::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    if (m_change)
+        m_change(graph, analysis, effect);
+    else
+        graph = m_made(TrialGraph(graph, analysis), effect);
+}
+
+TaskGraph Edit::applied(const TrialGraph& of, EditEffect& effect) const {
+    if (m_made) return m_made(of, effect);
+    TaskGraph graph = of.graph();
+    m_change(graph, of.analysis(), effect);
     return graph;
 }
 

@@ -21,16 +21,13 @@ namespace rankscope::edits {
 class TransferPrices {
   public:
     /// Times are those of `graph` as it stands, so that earlier edits count.
-    TransferPrices(const replay::TaskGraph& graph, const job::Analysis& analysis);
+    TransferPrices(const TaskGraph& graph, const Analysis& analysis);
 
     /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
     std::optional<facts::Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
 
     /// Standard deviation of a transfer from what such a one takes, as a share of it.
     double scatter(int64_t communicator, store::Op op) const;
-
-    /// The transfer of the member that takes longest: with a slow edge the others may leave a ring earlier.
-    static double longestNs(const replay::TaskGraph& graph, const replay::Exchange& exchange);
 
   private:
     std::map<std::pair<int64_t, store::Op>, costs::CollectivePrice> m_prices;  // by communicator and operation
@@ -48,7 +45,7 @@ struct Strain {
 class GradientTraffic {
   public:
     /// Both must outlive it. Throws EditError where members of a reduction are missing.
-    GradientTraffic(const replay::TaskGraph& graph, const job::Analysis& analysis);
+    GradientTraffic(const TaskGraph& graph, const Analysis& analysis);
 
     const LaunchIndex& index() const { return m_index; }
     const TransferPrices& prices() const { return m_prices; }
@@ -59,7 +56,7 @@ class GradientTraffic {
     const std::vector<std::optional<GradientCurve>>& curves(size_t round) const;
 
   private:
-    const replay::TaskGraph& m_graph;
+    const TaskGraph& m_graph;
     LaunchIndex m_index;
     TransferPrices m_prices;
     std::vector<GradientRound> m_rounds;
@@ -71,17 +68,17 @@ class GradientTraffic {
 class TrialGraph {
   public:
     /// Both must outlive it.
-    TrialGraph(const replay::TaskGraph& graph, const job::Analysis& analysis) : m_graph(graph), m_analysis(analysis) {}
+    TrialGraph(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_analysis(analysis) {}
 
-    const replay::TaskGraph& graph() const { return m_graph; }
-    const job::Analysis& analysis() const { return m_analysis; }
+    const TaskGraph& graph() const { return m_graph; }
+    const Analysis& analysis() const { return m_analysis; }
     /// Both throw EditError where the job has none.
     const GradientTraffic& gradients() const;
     const PipelineParts& pipeline() const;
 
   private:
-    const replay::TaskGraph& m_graph;
-    const job::Analysis& m_analysis;
+    const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     mutable std::mutex m_reading;                        // of what follows
     mutable std::optional<GradientTraffic> m_gradients;  // none: not asked for yet
     mutable std::optional<PipelineParts> m_pipeline;

@@ -16,8 +16,8 @@ namespace {
 constexpr double kRunErrors =
     2;  // standard errors of the mean step by which a run may differ from what is expected of it
 
-void setSteps(ChangedJob& job, const job::Analysis& analysis) {
-    job.stepsNs = analysis.replay.stepsNs(job.graph, replay::simulate(job.graph));
+void setSteps(ChangedJob& job, const Analysis& analysis) {
+    job.stepsNs = analysis.replay.stepsNs(job.graph, simulate(job.graph));
     for (double& ns : job.stepsNs) ns /= job.effect.tokens;
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
@@ -38,18 +38,18 @@ double meanError(const std::vector<double>& values) {
     return std::sqrt(squares / (count - 1) / count);
 }
 
-std::vector<RankTimes> rankTimes(const replay::TaskGraph& graph, const replay::Schedule& schedule,
-                                 const std::vector<int>& steps, double tokens) {
+std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps,
+                                 double tokens) {
     std::map<int, RankTimes> byRank;
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        const replay::TaskInfo& info = graph.info[task];
-        const bool counts = info.kind == replay::TaskKind::kernel || info.kind == replay::TaskKind::transfer;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        const bool counts = info.kind == TaskKind::kernel || info.kind == TaskKind::transfer;
         if (!counts || std::ranges::find(steps, info.step) == steps.end()) continue;
         RankTimes& times = byRank[graph.rankOf(task)];
-        (info.kind == replay::TaskKind::kernel ? times.computeNs : times.transferNs) +=
+        (info.kind == TaskKind::kernel ? times.computeNs : times.transferNs) +=
             static_cast<double>(graph.durationNs[task]);
-        const replay::TaskId arrival = graph.before[task];
-        if (info.kind == replay::TaskKind::transfer && arrival != replay::kNoTask)
+        const TaskId arrival = graph.before[task];
+        if (info.kind == TaskKind::transfer && arrival != kNoTask)
             times.waitingNs += static_cast<double>(schedule.startNs[task] - schedule.endNs[arrival]);
     }
     std::vector<RankTimes> result;
@@ -61,8 +61,8 @@ std::vector<RankTimes> rankTimes(const replay::TaskGraph& graph, const replay::S
 
 }  // namespace
 
-job::Analysis present(const job::Analysis& analysis, const EditEffect& effect) {
-    job::Analysis now;
+Analysis present(const Analysis& analysis, const EditEffect& effect) {
+    Analysis now;
     static_cast<job::RecordedJob&>(now) = analysis;
     for (const auto& [id, communicator] : effect.communicators) now.facts.communicators[id] = communicator;
     for (facts::RankFacts& rank : now.facts.ranks)
@@ -80,16 +80,15 @@ job::Analysis present(const job::Analysis& analysis, const EditEffect& effect) {
 namespace {
 
 /// The family's first trial and why the run does not take it; empty when it takes one of them.
-std::string refusal(const job::Analysis& analysis, const EditFamily& family) {
+std::string refusal(const TrialJob& unchanged, const EditFamily& family, int step) {
     std::istringstream trials(family.trials);
     std::string why;
     for (std::string trial; trials >> trial;) {
         constexpr std::string_view kStep = "{step}";
         if (const size_t at = trial.find(kStep); at != std::string::npos)
-            trial.replace(at, kStep.size(), std::to_string(analysis.steps.front()));
+            trial.replace(at, kStep.size(), std::to_string(step));
         try {
-            ChangedJob job = unchangedJob(analysis);
-            change(job, *parseEdit(trial), analysis);
+            unchanged.with(parseEdits({trial}), Outlook::expected);
             return {};
         } catch (const EditError& error) {
             if (why.empty()) why = fmt::format("{}: {}", trial, error.what());
@@ -100,11 +99,11 @@ std::string refusal(const job::Analysis& analysis, const EditFamily& family) {
 
 }  // namespace
 
-ChangedJob unchangedJob(const job::Analysis& analysis) {
+ChangedJob unchangedJob(const Analysis& analysis) {
     return {analysis.replay.graph, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)};
 }
 
-void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis) {
+void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
     if (job.effect.changesLayout())
         edit.apply(job.graph, present(analysis, job.effect), job.effect);
     else
@@ -112,29 +111,31 @@ void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis) {
     setSteps(job, analysis);
 }
 
-TrialJob::TrialJob(const job::Analysis& analysis)
+TrialJob::TrialJob(const Analysis& analysis)
     : m_analysis(analysis),
       m_job{{}, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)},
       m_trial(analysis.replay.graph, analysis) {}
 
-TrialJob::TrialJob(ChangedJob job, const job::Analysis& analysis)
+TrialJob::TrialJob(ChangedJob job, const Analysis& analysis)
     : m_analysis(analysis),
       m_job(std::move(job)),
       m_present(m_job.effect.changesLayout() ? std::optional(present(analysis, m_job.effect)) : std::nullopt),
       m_trial(m_job.graph, m_present ? *m_present : analysis) {}
 
-ChangedJob TrialJob::with(const Edit& edit, Outlook outlook) const {
+ChangedJob TrialJob::with(const Edits& edits, Outlook outlook) const {
     ChangedJob job{{}, m_job.effect, {}};
     job.effect.outlook = outlook;
-    job.graph = edit.applied(m_trial, job.effect);
+    job.graph = edits.front()->applied(m_trial, job.effect);
     setSteps(job, m_analysis);
+    for (const auto& edit : edits | std::views::drop(1)) change(job, *edit, m_analysis);
     return job;
 }
 
-std::string listEdits(const job::Analysis& analysis) {
+std::string listEdits(const Analysis& analysis) {
+    const TrialJob unchanged(analysis);
     std::string possible, others;
     for (const EditFamily& family : editFamilies()) {
-        const std::string why = refusal(analysis, family);
+        const std::string why = refusal(unchanged, family, analysis.steps.front());
         if (why.empty())
             possible += fmt::format("{}\n    {}\n", family.syntax, family.help);
         else
@@ -150,50 +151,25 @@ facts::Estimate saving(const std::vector<double>& before, const std::vector<doub
                                    std::max(facts::quartileHalfWidth(differences), meanError(differences)));
 }
 
-facts::Estimate meanSaving(const std::vector<double>& before, const std::vector<double>& after) {
-    return facts::Estimate::around(facts::mean(before) - facts::mean(after), meanError(gains(before, after)));
-}
-
-double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) {
-    // Those of the recorded run, and those of what is new.
-    const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
-    return kRunErrors * std::hypot(facts::medianError(unchanged), own);
-}
-
-Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
-                  const std::vector<std::unique_ptr<Edit>>& edits) {
-    const auto changed = [&](Outlook outlook) {
-        ChangedJob job = unchanged;
-        job.effect.outlook = outlook;
-        for (const std::unique_ptr<Edit>& edit : edits) change(job, *edit, analysis);
-        return job;
-    };
-    Predicted predicted{changed(Outlook::expected), {}};
-    StepSides after = sidesOf(predicted.job.stepsNs);
-    const auto stepsWith = [&](Outlook outlook) { return changed(outlook).stepsNs; };
-    if (predicted.job.effect.hostMaySlow) addSlowHost(stepsWith, after);
-    if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, stepsWith, after);
-    const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
-    predicted.savingNs = gain.savingNs;
-    return predicted;
-}
-
-WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits) {
+WhatIf whatIf(const Analysis& analysis, const Edits& edits) {
     const replay::ReplayModel& replay = analysis.replay;
-    const ChangedJob unchanged = unchangedJob(analysis);
-    const Predicted predicted = predict(analysis, unchanged, edits);
-    const ChangedJob& after = predicted.job;
+    const TrialJob unchanged(analysis);
+    const ChangedJob after = unchanged.with(edits, Outlook::expected);
+    StepSides sides = sidesOf(after.stepsNs);
+    const auto stepsWith = [&](Outlook outlook) { return unchanged.with(edits, outlook).stepsNs; };
+    if (after.effect.hostMaySlow) addSlowHost(stepsWith, sides);
+    if (after.effect.open) addOutlooks(unchanged.stepsNs(), after.effect, stepsWith, sides);
     WhatIf result;
     result.measuredStepNs = replay.measuredStepNs;
     result.replayedStepNs = replay.predictedStepNs;
     result.replayError = replay.error();
     result.changedStepNs = facts::mean(after.stepsNs);
-    const bool rare = gainedByRareSteps(unchanged.stepsNs, after.stepsNs);
+    const bool rare = gainedByRareSteps(unchanged.stepsNs(), after.stepsNs);
     result.typicalStepNs = rare || analysis.stepNs <= 0 ? replay.measuredStepNs : analysis.stepNs;
     result.tokens = after.effect.tokens;
     result.replicas = after.effect.replicas;
-    result.savingNs = predicted.savingNs;
-    const replay::Schedule schedule = replay::simulate(after.graph);
+    result.savingNs = gainOf(sidesOf(unchanged.stepsNs()), sides).savingNs;
+    const Schedule schedule = simulate(after.graph);
     result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
     result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);
     result.pathBefore = replay::criticalPath(replay.graph, replay.unchanged, replay.steps);
@@ -232,7 +208,9 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
         }
         if (enough && enough(sides)) return;
     }
-    sides.chanceNs = chanceNs(unchanged, effect);
+    // By which the mean step of a run may miss: the chances of the recorded run, and those of what is new.
+    const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
+    sides.chanceNs = kRunErrors * std::hypot(facts::medianError(unchanged), own);
 }
 
 void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
@@ -244,7 +222,7 @@ void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, S
 }
 
 SideGain gainOf(const StepSides& before, const StepSides& after) {
-    SideGain gain{typicalSaving(before.expected, after.expected), false};
+    SideGain gain{typicalSaving(before.expected, after.expected), {}, false};
     facts::Estimate& saving = gain.savingNs;
     widen(saving, before.expected, after.expected);
     widen(saving, before.pessimistic, after.pessimistic);
@@ -273,7 +251,9 @@ bool gainedByRareSteps(const std::vector<double>& before, const std::vector<doub
 }
 
 facts::Estimate typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
-    if (gainedByRareSteps(before, after)) return meanSaving(before, after);
+    // What hits some steps only: steps differ widely in what they gain, their mean is known to its standard error.
+    if (gainedByRareSteps(before, after))
+        return facts::Estimate::around(facts::mean(before) - facts::mean(after), meanError(gains(before, after)));
     const facts::Estimate result = saving(before, after);
     const double shift = facts::median(before) - facts::median(after) - result.expected;
     return result + facts::Estimate::around(shift, 0);

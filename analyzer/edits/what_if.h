@@ -15,7 +15,7 @@ namespace rankscope::edits {
 
 /// The graph of a job after changes.
 struct ChangedJob {
-    replay::TaskGraph graph;
+    TaskGraph graph;
     EditEffect effect;
     std::vector<double> stepsNs;  // of the analysed steps, at equal tokens
 };
@@ -46,60 +46,44 @@ struct WhatIf {
 };
 
 /// Unchanged.
-ChangedJob unchangedJob(const job::Analysis& analysis);
+ChangedJob unchangedJob(const Analysis& analysis);
 
 /// Adds a change to those made so far. Throws EditError and leaves `job` in any state.
-void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis);
+void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
 
 /// A job that many changes are tried on and that stays as it is.
 class TrialJob {
   public:
     /// Unchanged: without a copy of its graph. `analysis` must outlive it.
-    explicit TrialJob(const job::Analysis& analysis);
-    TrialJob(ChangedJob job, const job::Analysis& analysis);
+    explicit TrialJob(const Analysis& analysis);
+    TrialJob(ChangedJob job, const Analysis& analysis);
     TrialJob(const TrialJob&) = delete;
     TrialJob& operator=(const TrialJob&) = delete;
 
-    const replay::TaskGraph& graph() const { return m_trial.graph(); }
+    const TaskGraph& graph() const { return m_trial.graph(); }
     const EditEffect& effect() const { return m_job.effect; }
     const std::vector<double>& stepsNs() const { return m_job.stepsNs; }
-    /// What change() makes of it, taken with `outlook`. Throws EditError.
-    ChangedJob with(const Edit& edit, Outlook outlook) const;
+    /// What change() makes of it, one edit after the other and at least one, taken with `outlook`. Throws EditError.
+    ChangedJob with(const Edits& edits, Outlook outlook) const;
 
   private:
-    const job::Analysis& m_analysis;
-    ChangedJob m_job;                        // unchanged: without the graph
-    std::optional<job::Analysis> m_present;  // none: the layout is the recorded one
+    const Analysis& m_analysis;
+    ChangedJob m_job;                   // unchanged: without the graph
+    std::optional<Analysis> m_present;  // none: the layout is the recorded one
     TrialGraph m_trial;
 };
 
 /// By how much the mean step of `after` is faster than that of `before`, ChangedJob::stepsNs.
 facts::Estimate saving(const std::vector<double>& before, const std::vector<double>& after);
 
-/// The same of what hits some steps only: steps differ widely in what they gain, their mean is known to its standard
-/// error.
-facts::Estimate meanSaving(const std::vector<double>& before, const std::vector<double>& after);
-
 /// The changes that this run can be asked for, with their syntax and help, and why it cannot be asked for the others.
-std::string listEdits(const job::Analysis& analysis);
-
-/// The unchanged job's steps, and all changes to it one after the other. Throws EditError.
-struct Predicted {
-    ChangedJob job;
-    facts::Estimate savingNs;
-};
-Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
-                  const std::vector<std::unique_ptr<Edit>>& edits);
-
-/// By how much the mean step of a changed run may differ by chance from what is expected of it. `unchanged`: steps as
-/// recorded.
-double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect);
+std::string listEdits(const Analysis& analysis);
 
 /// All changes, one after the other. The run must have a replay. Throws EditError.
-WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits);
+WhatIf whatIf(const Analysis& analysis, const Edits& edits);
 
 // What a change gains, with an interval: the one answer that findings, `rankscope whatif` and `rankscope recommend`
-// give.
+// give, each of a job that TrialJob or change() has made.
 
 /// Step times of the analysed steps at equal tokens, ns: with every transfer as expected, and at the ends of what is
 /// known of another choice of NCCL's.
@@ -129,12 +113,16 @@ void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, S
 
 struct SideGain {
     facts::Estimate savingNs;
-    bool mayDoNothing = false;  // for all that is known the job stays as it is
+    std::vector<std::string> assumed;  // by the change, where it is told
+    bool mayDoNothing = false;         // for all that is known the job stays as it is
+
+    /// Whatever is left open; or it may change nothing, but does no harm.
+    bool surelyGains() const { return savingNs.low > 0 || (mayDoNothing && savingNs.low >= 0); }
 };
 
-/// What `after`, which has changes more than `before`, saves over it: the typical step as expected (typicalSaving); the
-/// interval holds every side's and every outlook's, and its mean, which a step unlike the others (the first one of a
-/// run) pulls away from the typical one.
+/// What `after`, which has changes more than `before`, saves over it per step: the typical step as expected
+/// (typicalSaving); the interval holds every side's and every outlook's, and its mean, which a step unlike the others
+/// (the first one of a run) pulls away from the typical one.
 SideGain gainOf(const StepSides& before, const StepSides& after);
 
 /// Of the mean step's gain: where the middle one of all steps gains less, the gain is that of rare steps.

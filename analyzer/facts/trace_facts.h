@@ -83,6 +83,10 @@ struct TraceFacts {
     /// Returns an interned text; empty for an id that the trace does not have.
     std::string_view string(int32_t id) const;
     const RankFacts* findRank(int rank) const;
+    const Communicator* findCommunicator(int64_t id) const {
+        const auto at = communicators.find(id);
+        return at == communicators.end() ? nullptr : &at->second;
+    }
     const store::Collective* findCollective(int64_t id) const;
     std::string text(const std::string& key, const std::string& fallback = {}) const;
     /// Returns the number of ranks of the job, recorded or not; nothing where no file tells.

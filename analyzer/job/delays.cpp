@@ -50,7 +50,7 @@ class RootFinder {
     replay::TaskId lastArrival(replay::TaskId transfer) const {
         replay::TaskId last = replay::kNoTask;
         for (const replay::Edge& edge : m_graph.edgesOf(transfer)) {
-            if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::peer) continue;
+            if (edge.kind != replay::WaitKind::peer) continue;
             if (m_graph.info[edge.from].kind == replay::TaskKind::arrival) last = later(last, edge.from);
             if (m_graph.info[edge.from].kind != replay::TaskKind::join) continue;
             for (const replay::Edge& member : m_graph.edgesOf(edge.from)) last = later(last, member.from);

@@ -31,7 +31,7 @@ struct AdviceContext {
     const job::Analysis& analysis;
     const std::vector<job::Finding>& findings;
     const costs::CollectiveCost& cost;
-    const StepPredictor& predictor;
+    StepPredictor predictor;
     std::optional<costs::NcclVersion> nccl;
     double noiseNs = 0;                  // a gain must exceed it
     std::string runName;                 // as commands take it

@@ -81,8 +81,8 @@ size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred,
 }
 
 /// The size to advise, and what it gains where that is worth it.
-std::pair<Tried, std::optional<EditedStep>> advised(const AdviceContext& context, const std::vector<Tried>& tried,
-                                                    bool overlap) {
+std::pair<Tried, std::optional<edits::SideGain>> advised(const AdviceContext& context, const std::vector<Tried>& tried,
+                                                         bool overlap) {
     const int proposed = proposedMebibytes(context, overlap);
     const auto gainOf = [&](int mebibytes) {
         auto step = context.predictor.edited(changeTo(mebibytes, overlap));
@@ -102,7 +102,7 @@ std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tr
 }
 
 Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best,
-                        const EditedStep& step, bool overlap) {
+                        const edits::SideGain& step, bool overlap) {
     Recommendation r;
     r.area = overlap ? "overlap" : "buckets";
     r.title = overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes)

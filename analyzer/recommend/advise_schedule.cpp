@@ -24,7 +24,7 @@ struct Plan {
     int microBatches = 0;
     int virtualStages = 1;
     std::string change;
-    EditedStep step;
+    edits::SideGain step;
 
     double savingNs() const { return step.savingNs.expected; }
 };
@@ -37,13 +37,13 @@ std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int 
     return Plan{microBatches, virtualStages, std::move(change), std::move(*step)};
 }
 
-void take(Recommendation& r, const std::string& change, const EditedStep& step) {
+void take(Recommendation& r, const std::string& change, const edits::SideGain& step) {
     r.change.edits = {change};
     r.savingNs = step.savingNs;
     r.evidence.insert(r.evidence.end(), step.assumed.begin(), step.assumed.end());
 }
 
-bool worthIt(const AdviceContext& context, const EditedStep& step) {
+bool worthIt(const AdviceContext& context, const edits::SideGain& step) {
     return step.savingNs.expected > context.noiseNs && step.savingNs.low > 0;
 }
 

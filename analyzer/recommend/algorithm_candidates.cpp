@@ -7,8 +7,6 @@
 #include <memory>
 #include <set>
 
-#include "analyzer/recommend/algorithm_candidates.h"
-
 namespace rankscope::recommend {
 namespace {
 

@@ -21,25 +21,17 @@ bool isSwept(store::Op op) {
     return op == store::Op::allReduce || op == store::Op::allGather || op == store::Op::reduceScatter;
 }
 
-/// Communicators of one size that could work side by side: each rank is in at most one.
-struct Layer {
-    std::vector<int> groupOfRank;
+/// By rank: its communicator among as many as can work side by side, each rank in at most one; -1: in none.
+std::vector<int> sideBySide(const std::vector<std::set<int>>& communicators, int worldSize) {
+    std::vector<int> groupOfRank(static_cast<size_t>(worldSize), -1);
     int groups = 0;
-};
-
-std::vector<Layer> layersOf(const std::vector<std::set<int>>& communicators, int worldSize) {
-    std::vector<Layer> layers;
     for (const auto& members : communicators) {
-        Layer* free = nullptr;
-        for (Layer& layer : layers)
-            if (std::ranges::all_of(members,
-                                    [&](int rank) { return layer.groupOfRank[static_cast<size_t>(rank)] < 0; }))
-                free = &layer;
-        if (!free) free = &layers.emplace_back(Layer{std::vector<int>(static_cast<size_t>(worldSize), -1), 0});
-        for (int rank : members) free->groupOfRank[static_cast<size_t>(rank)] = free->groups;
-        free->groups++;
+        const auto groupOf = [&](int rank) -> int& { return groupOfRank[static_cast<size_t>(rank)]; };
+        if (!std::ranges::all_of(members, [&](int rank) { return groupOf(rank) < 0; })) continue;
+        for (int rank : members) groupOf(rank) = groups;
+        ++groups;
     }
-    return layers;
+    return groupOfRank;
 }
 
 std::map<int64_t, std::set<int>> membersOf(store::TraceReader& reader, int& worldSize) {
@@ -95,10 +87,8 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
                                                byTime.size() - maxSizes, shape.ranks, shape.nodes));
             byTime.resize(maxSizes);
         }
-        // The first layer holds as many communicators of the kind as can work side by side.
-        const std::vector<Layer> layers = layersOf(communicators, plan.worldSize);
         plan.text += "groups";
-        for (const int group : layers.front().groupOfRank) plan.text += fmt::format(" {}", group);
+        for (const int group : sideBySide(communicators, plan.worldSize)) plan.text += fmt::format(" {}", group);
         plan.text += '\n';
         for (const auto& [ns, kind] : byTime)
             plan.text += fmt::format("{} {} {}\n", costs::ncclName(kind.first), kind.second, times);
@@ -117,13 +107,12 @@ void addSweptTimes(const std::filesystem::path& trace, SweptTimes& times) {
     for (const auto& collective : reader.all<store::Collective>()) {
         const auto shape = shapes.find(collective.communicatorId);
         if (!isSwept(collective.op) || !collective.bytes || !collective.transferNs || shape == shapes.end()) continue;
-        if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown)
-            continue;
+        const costs::AlgorithmChoice choice{collective.algorithm, collective.protocol};
+        if (!choice.known()) continue;
         // The first two of a kind set up connections and memory.
         if (seen[{collective.communicatorId, {collective.op, *collective.bytes}}]++ < 2) continue;
-        times[{collective.op, shape->second.nodes, shape->second.ranks, *collective.bytes}]
-             [{collective.algorithm, collective.protocol}]
-                 .push_back(static_cast<double>(*collective.transferNs));
+        times[{collective.op, shape->second.nodes, shape->second.ranks, *collective.bytes}][choice].push_back(
+            static_cast<double>(*collective.transferNs));
     }
 }
 

@@ -17,7 +17,7 @@ namespace rankscope::recommend {
 namespace {
 
 /// Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
-bool isSure(const Recommendation& r, const EditedStep& gained) {
+bool isSure(const Recommendation& r, const edits::SideGain& gained) {
     return r.area == "algorithm" || gained.surelyGains();
 }
 
@@ -67,7 +67,6 @@ void settle(const Recommendation& r, std::set<std::string>& settled) {
 
 /// The settings accepted so far, and the job with them.
 struct Accepted {
-    std::list<StepPredictor> judges;    // contexts refer to them
     std::list<AdviceContext> contexts;  // the last one: with all of them
     std::vector<Recommendation> settings;
 
@@ -81,9 +80,8 @@ struct Accepted {
         if (!played || played->gained.savingNs.expected <= now().noiseNs) return false;
         if (!isSure(r, played->gained)) return false;
         r.savingNs = played->gained.savingNs;
-        judges.push_back(std::move(*played));
-        AdviceContext next{now().analysis, now().findings, now().cost,    judges.back(),
-                           now().nccl,     now().noiseNs,  now().runName, now().settled};
+        AdviceContext next = now();
+        next.predictor = std::move(*played);
         settle(r, next.settled);
         contexts.push_back(std::move(next));
         settings.push_back(std::move(r));

@@ -25,12 +25,10 @@ struct Samples {
 
     /// Counts what NCCL chooses an algorithm for, in the analysed steps and with a known size and time.
     void add(const MessageKey& key, std::optional<int> step, int64_t ns, double sharedPart) {
-        const auto communicator = analysis.facts.communicators.find(key.communicatorId);
-        if (communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
-            costs::ncclName(key.op).empty())
-            return;
+        const facts::Communicator* communicator = analysis.facts.findCommunicator(key.communicatorId);
+        if (communicator == nullptr || communicator->size < 2 || costs::ncclName(key.op).empty()) return;
         if (!step || !std::ranges::binary_search(analysis.steps, *step) || key.bytes <= 0 || ns <= 0) return;
-        if (key.choice.algorithm == store::Algorithm::unknown || key.choice.protocol == store::Protocol::unknown) {
+        if (!key.choice.known()) {
             ++unknown;
             return;
         }
@@ -46,7 +44,6 @@ struct Samples {
             const auto number = static_cast<double>(samples.times.size());
             const costs::Message message{costs::shapeOf(communicator),
                                          communicator.smallestNode,
-                                         key.communicatorId,
                                          key.op,
                                          static_cast<double>(key.bytes),
                                          key.choice,
@@ -82,11 +79,8 @@ MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorde
     Samples all{analysis, {}};
     for (const replay::Exchange& exchange : graph.exchanges) {
         if (exchange.message()) continue;
-        int64_t ns = 0;
-        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != replay::kNoTask) ns = std::max(ns, graph.durationNs[member.transfer]);
         const auto [parts, number] = text::valueAt(shared, {exchange.communicatorId, exchange.op});
-        all.add(keyOf(exchange), exchange.step, ns, parts / std::max(1.0, number));
+        all.add(keyOf(exchange), exchange.step, graph.longestNs(exchange), parts / std::max(1.0, number));
     }
     return all.list();
 }
@@ -99,7 +93,7 @@ ScaledTransfers::ScaledTransfers(const job::Analysis& analysis, const replay::Ta
         const auto [at, isNew] = numbers.try_emplace(keyOf(exchange), static_cast<uint32_t>(m_keys.size()));
         if (isNew) m_keys.push_back(at->first);
         for (const replay::ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != replay::kNoTask) m_transfers.push_back({member.transfer, at->second});
+            m_transfers.push_back({member.transfer, at->second});
     }
     std::ranges::stable_sort(m_transfers, {}, &Transfer::task);
 }

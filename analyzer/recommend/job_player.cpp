@@ -27,8 +27,7 @@ JobPlayer::JobPlayer(const job::Analysis& analysis, Playing playing)
 }
 
 edits::ChangedJob JobPlayer::make(const Held& base, const Added& added) const {
-    edits::ChangedJob job = base.job->with(*edits::parseEdit(added.edits.front()), added.outlook);
-    for (size_t i = 1; i < added.edits.size(); ++i) edits::change(job, *edits::parseEdit(added.edits[i]), m_analysis);
+    edits::ChangedJob job = base.job->with(edits::parseEdits(added.edits), added.outlook);
     if (m_playing.played) {
         const std::lock_guard lock(m_telling);
         m_playing.played();
@@ -134,20 +133,11 @@ const std::vector<double>& JobPlayer::stepsNs(const std::vector<std::string>& ed
     return held.transfers->stepsNs(scale);
 }
 
-EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after) {
-    const edits::SideGain gain = edits::gainOf(before, after);
-    return {gain.savingNs, {}, gain.mayDoNothing};
-}
-
 PlayedJob::PlayedJob(const job::Analysis& analysis, double noiseNs, Playing playing)
     : m_analysis(&analysis),
       m_noiseNs(noiseNs),
       m_player(std::make_shared<JobPlayer>(analysis, std::move(playing))),
       m_steps(edits::sidesOf(analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged))) {}
-
-std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
-    return with(change, Depth::whole);
-}
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) const {
     if (change.transfers && m_state.transfers) return std::nullopt;
@@ -183,10 +173,10 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     return next;
 }
 
-std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
+std::optional<edits::SideGain> PlayedJob::gainBy(const std::string& edit) const {
     const auto after = with({{edit}, {}}, Depth::candidate);
     if (!after) return std::nullopt;
-    EditedStep gain = editedStep(m_steps, after->m_steps);
+    edits::SideGain gain = edits::gainOf(m_steps, after->m_steps);
     const std::vector<std::string>& known = m_effect.assumed;
     for (const std::string& sentence : after->m_effect.assumed)
         if (std::ranges::find(known, sentence) == known.end()) gain.assumed.push_back(sentence);

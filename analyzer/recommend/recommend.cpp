@@ -38,9 +38,9 @@ double noiseOf(const job::Analysis& analysis) {
 /// whose times its line goes through.
 void addLines(const job::Analysis& analysis, std::vector<costs::CostCurve>& curves) {
     for (const costs::CostFit& fit : analysis.cost.lines()) {
-        const auto communicator = analysis.facts.communicators.find(fit.communicatorId);
-        if (communicator == analysis.facts.communicators.end()) continue;
-        const costs::GroupShape shape = costs::shapeOf(communicator->second);
+        const facts::Communicator* communicator = analysis.facts.findCommunicator(fit.communicatorId);
+        if (communicator == nullptr) continue;
+        const costs::GroupShape shape = costs::shapeOf(*communicator);
         costs::CostCurve* most = nullptr;
         for (costs::CostCurve& curve : curves) {
             const bool same =
@@ -61,9 +61,7 @@ constexpr int64_t kPlateau = 4;
 double plateauOf(const costs::NcclTestsTable& table) {
     constexpr int64_t kLarge =
         64 << 20;  // the superbench and EFA tables of nccl-tests are within a fifth of their end from there on
-    const int64_t largest = std::max_element(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
-                                return a.bytes < b.bytes;
-                            })->bytes;
+    const int64_t largest = std::ranges::max_element(table.rows, {}, &costs::NcclTestsRow::bytes)->bytes;
     if (largest < kLarge) return 0;
     std::vector<double> rates;
     for (const costs::NcclTestsRow& row : table.rows)
@@ -81,7 +79,7 @@ void keepFaster(const costs::LinkClass& link, std::optional<costs::LinkClass>& k
 
 std::vector<std::string> Advice::whyNothingJudged() const {
     const auto isSetting = [](const Recommendation& r) { return r.kind == AdviceKind::setting; };
-    if (!kept.empty() || std::any_of(recommendations.begin(), recommendations.end(), isSetting)) return {};
+    if (!kept.empty() || std::ranges::any_of(recommendations, isSetting)) return {};
     if (!limits.empty()) return limits;
     return {
         "no collectives between ranks, gradient buckets, sharded parameters or pipeline were seen: no setting that is "
@@ -167,11 +165,8 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
     };
     Advice advice = adviseOn(analysis, told, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)
-        advice.limits.push_back(fmt::format(
-            "{}{}",
-            analysis.replay.available() ? fmt::format("the replay is {:.0f} % off", 100 * analysis.replay.error())
-                                        : "no replay: " + analysis.replay.unavailable,
-            advice.recommendations.empty() ? "" : ": gains are first estimates"));
+        advice.limits.push_back(fmt::format("no replay: {}{}", analysis.replay.unavailable,
+                                            advice.recommendations.empty() ? "" : ": gains are first estimates"));
     return advice;
 }
 

@@ -14,12 +14,7 @@
 namespace rankscope::recommend {
 namespace {
 
-/// Comments are one line each, whatever a run is called.
-std::string oneLine(std::string text) {
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-    return text;
-}
+using text::oneLine;  // comments are one line each, whatever a run is called
 
 std::string head(const Advice& advice, const char* what) {
     return fmt::format("# {} for {} by rankscope recommend; judged with NCCL {}\n", what,

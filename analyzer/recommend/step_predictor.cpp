@@ -25,16 +25,12 @@ double savedBy(const diagnose::CriticalStep& step, const TransferScale& scale) {
     return diagnose::savedAtMost(step, faster) - lost;
 }
 
-/// A replay further off misses something that matters: the unchanged one is within 3 % on every job of the reference
-/// suites (reference/README.md), three times that is no scatter.
-constexpr double kLargestReplayError = 0.1;
-
 /// `unchanged`, `before`: the job without any change, and without the last one.
 StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, const PlayedJob& before,
                       const PlayedJob& job) {
     StepPredictor predictor = like;
-    predictor.gained = editedStep(before.steps(), job.steps());
-    predictor.total = editedStep(unchanged.steps(), job.steps());
+    predictor.gained = edits::gainOf(before.steps(), job.steps());
+    predictor.total = edits::gainOf(unchanged.steps(), job.steps());
     predictor.pipeline = job.pipeline();
     predictor.scaledTransfers = [job](const TransferScale& scale) { return job.savedBy(scale); };
     predictor.edited = [job](const std::string& edit) { return job.gainBy(edit); };
@@ -52,7 +48,7 @@ StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, con
 
 std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs, Playing playing) {
     const replay::ReplayModel& model = analysis.replay;
-    if (!model.available() || model.error() > kLargestReplayError) return std::nullopt;
+    if (!model.available()) return std::nullopt;
     StepPredictor predictor;
     predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
     predictor.replayed = true;

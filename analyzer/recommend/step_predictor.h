@@ -8,22 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/edits/what_if.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/recommend/job_change.h"
 
 namespace rankscope::recommend {
-
-/// What a change saves, per step at equal tokens: the typical step, and an interval from the steps' variation and what
-/// the estimates of transfers leave open.
-struct EditedStep {
-    facts::Estimate savingNs;
-    std::vector<std::string> assumed;
-    bool mayDoNothing = false;  // for all that is known the job stays as it is
-
-    /// Whatever is left open; or it may change nothing, but does no harm.
-    bool surelyGains() const { return savingNs.low > 0 || (mayDoNothing && savingNs.low >= 0); }
-};
 
 /// How jobs are played.
 struct Playing {
@@ -39,24 +29,25 @@ struct StepPredictor {
     std::function<std::vector<double>(const TransferScale&)> scaledTransfers;
     /// Of a change as `rankscope whatif` spells it; nothing where it cannot be made to this job. Empty without a
     /// replay.
-    std::function<std::optional<EditedStep>(const std::string& change)> edited;
+    std::function<std::optional<edits::SideGain>(const std::string& change)> edited;
     /// The savings alone of several changes, each by itself: they are found much faster than how sure they are.
     std::function<std::vector<std::optional<double>>(const std::vector<std::string>& changes)> expected;
 
     /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot
     /// be made. Empty without a replay.
     std::function<std::optional<StepPredictor>(const JobChange& change)> after;
-    EditedStep gained;                        // by that change, on top of those before it
-    EditedStep total;                         // by all changes so far, played together
+    edits::SideGain gained;                   // by that change, on top of those before it
+    edits::SideGain total;                    // by all changes so far, played together
     std::function<MessageList()> messages;    // collectives of the job so far; empty: as recorded
     std::optional<facts::Pipeline> pipeline;  // of the job so far, where a change was to it
 };
 
-/// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or
-/// with one that is too far off. What a change gains up to `noiseNs` a step is chance, and told without an interval.
+/// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay. What
+/// a change gains up to `noiseNs` a step is chance, and told without an interval.
 std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs, Playing playing);
 
-/// Without a task graph: the exposed part of each busy period of the network on the rank that waits least
+/// For runs that cannot be replayed (calls or ranks that were not recorded, lost events), whose transfers alone can be
+/// judged, and only to be tried: the exposed part of each busy period of the network on the rank that waits least
 /// (diagnose/faster_network.h). What gets slower counts in full beyond the pause behind it.
 StepPredictor busyPeriodPredictor(const job::Analysis& analysis);
 

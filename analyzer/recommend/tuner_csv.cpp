@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <optional>
+#include <ranges>
 
 namespace rankscope::recommend {
 namespace {
@@ -27,11 +27,8 @@ struct Refusal {
 
 std::vector<std::string> columnsOf(std::string_view line) {
     std::vector<std::string> columns;
-    for (size_t begin = 0; begin <= line.size();) {
-        const size_t end = std::min(line.find(',', begin), line.size());
-        columns.emplace_back(trimmed(line.substr(begin, end - begin)));
-        begin = end + 1;
-    }
+    for (const auto column : line | std::views::split(','))
+        columns.emplace_back(trimmed(std::string_view(column.begin(), column.end())));
     return columns;
 }
 

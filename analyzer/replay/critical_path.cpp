@@ -29,7 +29,6 @@ struct Cause {
     TaskId task = kNoTask;
     int64_t ns = INT64_MIN;  // of the cause's end, or start
     int64_t allowedNs = INT64_MIN;
-    bool afterStart = false;
     bool lane = false;
     WaitKind kind = WaitKind::event;
 };
@@ -37,12 +36,10 @@ struct Cause {
 Cause causeOf(const TaskGraph& graph, const Schedule& schedule, TaskId task) {
     Cause cause;
     if (const TaskId before = graph.before[task]; before != kNoTask)
-        cause = {before, schedule.endNs[before], schedule.endNs[before] + graph.leadNs[task], false,
-                 true,   WaitKind::event};
+        cause = {before, schedule.endNs[before], schedule.endNs[before] + graph.leadNs[task], true};
     for (const Edge& edge : graph.edgesOf(task)) {
         const int64_t ns = edge.afterStart ? schedule.startNs[edge.from] : schedule.endNs[edge.from];
-        if (ns + edge.delayNs > cause.allowedNs)
-            cause = {edge.from, ns, ns + edge.delayNs, edge.afterStart != 0, false, static_cast<WaitKind>(edge.kind)};
+        if (ns + edge.delayNs > cause.allowedNs) cause = {edge.from, ns, ns + edge.delayNs, false, edge.kind};
     }
     return cause;
 }
@@ -65,7 +62,7 @@ void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int
         add(categoryOf(info.kind), lastRank, schedule.startNs[task], reachedNs);
         reachedNs = std::min(reachedNs, schedule.startNs[task]);
         const Cause cause = causeOf(graph, schedule, task);
-        const bool host = info.lane != kNoLane && graph.lanes[info.lane].host;
+        const bool host = graph.onHost(task);
         if (cause.task == kNoTask || cause.allowedNs < schedule.startNs[task]) {
             add(host ? PathCategory::host : PathCategory::gap, lastRank, fromNs,
                 reachedNs);  // first of its lane: bound by its lead alone

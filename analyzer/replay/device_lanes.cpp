@@ -121,13 +121,12 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
     Stream& stream = streamOf(piece.stream);
     if (launch != kNoTask && stream.nextUnlaunched < stream.unlaunched.size())
         placeUnlaunched(stream, piece.startNs, step);
-    Placed placed;
-    placed.piece = index;
-    placed.launch = launch;
-    placed.launchNs = launchNs;
-    placed.graph = graph;
-    placed.before = stream.placed.empty() ? kNothing : stream.placed.back();
-    placed.firstWait = static_cast<uint32_t>(m_waits.size());
+    Placed placed{.launch = launch,
+                  .piece = index,
+                  .launchNs = launchNs,
+                  .firstWait = static_cast<uint32_t>(m_waits.size()),
+                  .before = stream.placed.empty() ? kNothing : stream.placed.back(),
+                  .graph = graph};
     for (TaskId task : stream.pending) {
         if (endNs(task) > piece.startNs + kDeviceClockNs) {
             ++m_result.counts.contradicted;
@@ -145,9 +144,7 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
             overlapNs > 0 && before.last == before.task)
             draft.durationNs(before.task) = std::max<int64_t>(0, draft.durationNs(before.task) - overlapNs);
     }
-    TaskInfo info;
-    info.lane = stream.lane & kNoLane;
-    info.step = step;
+    TaskInfo info{.lane = stream.lane & kNoLane, .step = step};
     if (piece.work == Work::communication) {
         const facts::CommTask& task = m_events.communication[piece.row];
         info.row = static_cast<uint32_t>(task.kernelId);
@@ -196,13 +193,8 @@ void DeviceLanes::begin() {
         while (stream.nextUnlaunched < stream.unlaunched.size() &&
                m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < endNs)
             ++stream.nextUnlaunched;
-        TaskInfo info;
-        info.lane = stream.lane & kNoLane;
-        info.kind = TaskKind::boundary;
-        Placed placed;
-        placed.piece = stream.passed;
-        placed.task = placed.last = m_result.draft.addTask(info, endNs);
-        remember(placed, stream);
+        const TaskId task = m_result.draft.addTask({.lane = stream.lane & kNoLane, .kind = TaskKind::boundary}, endNs);
+        remember({.task = task, .last = task, .piece = stream.passed}, stream);
     }
 }
 

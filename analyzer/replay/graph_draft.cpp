@@ -137,13 +137,8 @@ TaskId GraphDraft::append(GraphDraft&& other) {
 }
 
 void GraphDraft::addEdge(TaskId to, TaskId from, WaitKind kind, int64_t delayNs, bool afterStart) {
-    Edge edge;
-    edge.from = from;
-    edge.delayNs = static_cast<uint32_t>(std::clamp<int64_t>(delayNs, 0, Edge::kLongestDelayNs)) &
-                   static_cast<uint32_t>(Edge::kLongestDelayNs);
-    edge.afterStart = afterStart ? 1 : 0;
-    edge.kind = static_cast<uint32_t>(kind) & 15u;
-    m_edges.push_back({to, edge});
+    m_edges.push_back({to, Edge{from, 0, afterStart, kind}});
+    m_edges.back().edge.setDelay(delayNs);
 }
 
 uint32_t GraphDraft::addKernelKey(const facts::KernelKey& key) {

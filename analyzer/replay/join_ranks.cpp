@@ -83,8 +83,8 @@ class Joiner {
         m_draft.durationNs(kernel.transfer) = kernel.endNs - kernel.waitsUntilNs;
         const auto ns = static_cast<double>(kernel.endNs - kernel.startNs);
         m_allNs += ns;
-        const auto communicator = m_facts.communicators.find(kernel.communicatorId);
-        const bool alone = communicator != m_facts.communicators.end() && communicator->second.size == 1;
+        const facts::Communicator* communicator = m_facts.findCommunicator(kernel.communicatorId);
+        const bool alone = communicator != nullptr && communicator->size == 1;
         if (!kernel.joined && !alone) m_unmatchedNs += ns;
     }
 
@@ -106,12 +106,7 @@ class Joiner {
     }
 
     TaskId addJoin(uint32_t row, int step) {
-        TaskInfo info;
-        info.kind = TaskKind::join;
-        info.lane = kNoLane;
-        info.row = row;
-        info.step = step;
-        return m_draft.addTask(info, 0);
+        return m_draft.addTask({.lane = kNoLane, .kind = TaskKind::join, .row = row, .step = step}, 0);
     }
 
     void joinCollectives() {
@@ -135,15 +130,14 @@ class Joiner {
     }
 
     void join(const store::Collective& collective, const std::vector<std::pair<int, Kernel*>>& members) {
-        Exchange exchange;
-        exchange.id = static_cast<uint32_t>(collective.id);
-        exchange.communicatorId = static_cast<uint32_t>(collective.communicatorId);
-        exchange.op = collective.op;
-        exchange.dataType = collective.dataType;
-        exchange.algorithm = collective.algorithm;
-        exchange.protocol = collective.protocol;
-        exchange.bytes = collective.bytes.value_or(-1);
-        exchange.step = m_draft.info(members.front().second->arrival).step;
+        Exchange exchange{.bytes = collective.bytes.value_or(-1),
+                          .id = static_cast<uint32_t>(collective.id),
+                          .communicatorId = static_cast<uint32_t>(collective.communicatorId),
+                          .op = collective.op,
+                          .dataType = collective.dataType,
+                          .algorithm = collective.algorithm,
+                          .protocol = collective.protocol,
+                          .step = m_draft.info(members.front().second->arrival).step};
         const TaskId join = exchange.join = addJoin(exchange.id, exchange.step);
         int64_t lastNs = INT64_MIN;
         std::vector<ExchangeMember> rows;
@@ -240,13 +234,12 @@ class Joiner {
 
     uint32_t addMessage(const Message& message, bool grouped) {
         const store::P2p& row = *message.row;
-        Exchange exchange;
-        exchange.id = static_cast<uint32_t>(row.id);
-        exchange.communicatorId = static_cast<uint32_t>(row.communicatorId);
-        exchange.op = store::Op::send;
-        exchange.bytes = row.bytes.value_or(-1);
-        exchange.grouped = grouped;
-        exchange.step = m_draft.info(message.receive->arrival).step;
+        const Exchange exchange{.bytes = row.bytes.value_or(-1),
+                                .id = static_cast<uint32_t>(row.id),
+                                .communicatorId = static_cast<uint32_t>(row.communicatorId),
+                                .op = store::Op::send,
+                                .grouped = grouped,
+                                .step = m_draft.info(message.receive->arrival).step};
         const std::array<ExchangeMember, 2> members{
             ExchangeMember{row.srcRank, message.send->arrival, message.send->transfer},
             ExchangeMember{row.dstRank, message.receive->arrival, message.receive->transfer}};

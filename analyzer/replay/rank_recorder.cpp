@@ -154,12 +154,10 @@ void RankRecorder::waitForRoom(const facts::HostCall& call, int32_t stream) {
 }
 
 TaskInfo RankRecorder::infoOf(const facts::HostCall& call, TaskKind kind) const {
-    TaskInfo info;
-    info.kind = kind;
-    info.row = static_cast<uint32_t>(call.id);
-    info.detail = static_cast<uint32_t>(call.nameId);
-    info.step = m_step;
-    return info;
+    return {.kind = kind,
+            .row = static_cast<uint32_t>(call.id),
+            .detail = static_cast<uint32_t>(call.nameId),
+            .step = m_step};
 }
 
 void RankRecorder::submit(const facts::HostCall& call, uint32_t lane) {
@@ -257,13 +255,9 @@ void RankRecorder::markStep(int64_t ns, size_t index) {
     const bool closes = index == std::min(m_lastBound, m_rank->steps.size());
     const int step = m_rank->steps[closes ? index - 1 : index].step;
     if (!closes) m_step = step;
-    TaskInfo info;
-    info.step = step;
     TaskId host = kNoTask;
-    if (const uint32_t lane = m_host.anyLane(); lane != kNoLane) {
-        info.kind = TaskKind::host;
-        host = m_host.add(m_result.draft, info, lane, ns, ns, 0);
-    }
+    if (const uint32_t lane = m_host.anyLane(); lane != kNoLane)
+        host = m_host.add(m_result.draft, {.kind = TaskKind::host, .step = step}, lane, ns, ns, 0);
     const TaskId mark = addMark(step, closes, 0);
     if (host != kNoTask) m_result.draft.addEdge(mark, host, WaitKind::mark);
     // A step begins on the device when what was launched before is done.
@@ -271,11 +265,7 @@ void RankRecorder::markStep(int64_t ns, size_t index) {
 }
 
 TaskId RankRecorder::addMark(int step, bool closes, int64_t atNs) {
-    TaskInfo info;
-    info.lane = kNoLane;
-    info.kind = TaskKind::stepMark;
-    info.step = step;
-    const TaskId mark = m_result.draft.addTask(info, 0, atNs);
+    const TaskId mark = m_result.draft.addTask({.lane = kNoLane, .kind = TaskKind::stepMark, .step = step}, 0, atNs);
     m_result.draft.addMark({m_events.rank, step, closes, mark});
     return mark;
 }

@@ -20,7 +20,9 @@
 // its edge, and the longest of these the transfer's lead (its own arrival comes last).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -55,11 +57,13 @@ enum class WaitKind : uint8_t {
 /// Says that `from` must be over (or have begun) for `delayNs`.
 struct Edge {
     TaskId from = kNoTask;
-    uint32_t delayNs : 27 = 0;    // up to 134 ms
-    uint32_t afterStart : 1 = 0;  // of `from`, instead of its end
-    uint32_t kind : 4 = 0;        // WaitKind
+    uint32_t delayNs : 27 = 0;    // up to kLongestDelayNs
+    bool afterStart : 1 = false;  // of `from`, instead of its end
+    WaitKind kind : 4 = WaitKind::launch;
 
-    static constexpr int64_t kLongestDelayNs = (int64_t{1} << 27) - 1;
+    static constexpr int64_t kLongestDelayNs = (int64_t{1} << 27) - 1;  // 134 ms
+    /// Cuts what is longer.
+    void setDelay(int64_t ns) { delayNs = std::clamp<int64_t>(ns, 0, kLongestDelayNs) & kLongestDelayNs; }
 };
 static_assert(sizeof(Edge) == 8);
 
@@ -137,10 +141,21 @@ struct TaskGraph {
     std::span<const Edge> edgesOf(TaskId task) const {
         return {edges.data() + firstEdge[task], edges.data() + firstEdge[task + 1]};
     }
+    auto edgesOf(TaskId task, WaitKind kind) const {
+        return edgesOf(task) | std::views::filter([kind](const Edge& edge) { return edge.kind == kind; });
+    }
     std::span<const ExchangeMember> membersOf(const Exchange& exchange) const {
         return {members.data() + exchange.firstMember, exchange.members};
     }
     int rankOf(TaskId task) const { return info[task].lane == kNoLane ? -1 : lanes[info[task].lane].rank; }
+    bool onHost(TaskId task) const { return info[task].lane != kNoLane && lanes[info[task].lane].host; }
+    /// The transfer of the member that takes longest: with a slow edge the others may leave a ring earlier.
+    int64_t longestNs(const Exchange& exchange) const {
+        int64_t longest = 0;
+        for (const ExchangeMember& member : membersOf(exchange))
+            longest = std::max(longest, durationNs[member.transfer]);
+        return longest;
+    }
 };
 
 }  // namespace rankscope::replay

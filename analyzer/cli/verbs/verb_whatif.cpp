@@ -49,8 +49,7 @@ int list(const WhatIfVerbOptions& options, const Console& console) {
 }
 
 int predict(const WhatIfVerbOptions& options, const Console& console) {
-    std::vector<std::unique_ptr<edits::Edit>> edits;
-    for (const std::string& change : options.changes) edits.push_back(edits::parseEdit(change));
+    const edits::Edits edits = edits::parseEdits(options.changes);
     checkOutput(options.output, {options.run});
     const edits::WhatIf result = edits::whatIf(analysisOf(options, console), edits);
     giveResult(options.format == "json" ? report::renderWhatIfJson(result, options.changes)

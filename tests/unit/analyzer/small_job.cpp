@@ -120,9 +120,7 @@ job::Analysis SmallJob::analysis() const {
 }
 
 double stepAfter(const job::Analysis& analysis, const std::vector<std::string>& changes) {
-    std::vector<std::unique_ptr<edits::Edit>> edits;
-    for (const std::string& change : changes) edits.push_back(edits::parseEdit(change));
-    return edits::whatIf(analysis, edits).changedStepNs;
+    return edits::whatIf(analysis, edits::parseEdits(changes)).changedStepNs;
 }
 
 }  // namespace rankscope::test

@@ -47,7 +47,6 @@ Message reduction(double bytes) {
     Message message;
     message.shape = {1, 4};
     message.smallestNode = 4;
-    message.communicatorId = 1;
     message.op = store::Op::allReduce;
     message.bytes = bytes;
     message.present = kLl;

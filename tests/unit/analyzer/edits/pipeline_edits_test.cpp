@@ -19,21 +19,21 @@ replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std
         const double factor = slower.empty() ? 1 : slower[static_cast<size_t>(stage)];
         test::Rank rank(draft, stage);
         replay::TaskId received = replay::kNoTask;
-        for (const PipelineAction& action : planStage(shape, stage)) {
-            if (action.kind == PipelineAction::Kind::transfer) {
-                const replay::ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
-                for (const PipelineMessage& message : action.messages)
-                    messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
-                if (action.receives()) received = member.transfer;
-                continue;
-            }
-            const bool forward = action.kind == PipelineAction::Kind::forward;
-            for (int layer = 0; layer < perChunk; ++layer) {
-                for (uint32_t key : {0u, 1u}) {
-                    rank.kernel(forward ? key : 2 + key, factor * (forward ? 0.5 : 1.0) / layers, received);
-                    received = replay::kNoTask;
+        for (const PlannedRun& run : planStage(shape, stage)) {
+            for (const Pass& pass : run.work) {
+                const bool forward = pass.part == StepPart::forward;
+                for (int layer = 0; layer < perChunk; ++layer) {
+                    for (uint32_t key : {0u, 1u}) {
+                        rank.kernel(forward ? key : 2 + key, factor * (forward ? 0.5 : 1.0) / layers, received);
+                        received = replay::kNoTask;
+                    }
                 }
             }
+            if (run.messages.empty()) continue;
+            const replay::ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
+            for (const PipelineMessage& message : run.messages)
+                messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
+            if (run.receives()) received = member.transfer;
         }
         rank.kernel(9, 1, received);
         rank.mark(true);

@@ -129,8 +129,7 @@ replay::TaskGraph stepWithWait(replay::TaskKind kind, uint32_t name, bool early,
 int waitsOfTheHost(const replay::TaskGraph& graph) {
     int count = 0;
     for (replay::TaskId task = 0; task < graph.size(); ++task)
-        for (const replay::Edge& edge : graph.edgesOf(task))
-            count += static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::blocking ? 1 : 0;
+        for (const replay::Edge& edge : graph.edgesOf(task)) count += edge.kind == replay::WaitKind::blocking ? 1 : 0;
     return count;
 }
 

@@ -43,7 +43,7 @@ TEST(PlayedJob, WhatWasPlayedIsNotPlayedAgain) {
     ASSERT_TRUE(first);
     EXPECT_EQ(counted.played, 1);
     EXPECT_EQ(counted.job.gainBy(kFaster)->savingNs.expected, *first);
-    EXPECT_EQ(editedStep(counted.job.steps(), counted.job.with({{kFaster}, {}})->steps()).savingNs.expected, *first);
+    EXPECT_EQ(edits::gainOf(counted.job.steps(), counted.job.with({{kFaster}, {}})->steps()).savingNs.expected, *first);
     EXPECT_EQ(counted.played, 1);
 }
 

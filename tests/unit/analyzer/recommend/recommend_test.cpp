@@ -29,7 +29,7 @@ using store::Protocol;
 
 constexpr const char* kLinks = "intra:gbps=100,alpha_us=5;inter:gbps=100,alpha_us=5";
 
-using Edited = std::function<std::optional<EditedStep>(const std::string&)>;
+using Edited = std::function<std::optional<edits::SideGain>(const std::string&)>;
 
 /// Data parallelism over 8 ranks of one node: 8 layers, a reduction behind each, all of it exposed at the end of the
 /// step.
@@ -204,11 +204,11 @@ TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
 }
 
 /// Saves 20 ms at 50 MiB and less the further away the size is, by doublings.
-std::optional<EditedStep> bestAtFifty(const std::string& change) {
+std::optional<edits::SideGain> bestAtFifty(const std::string& change) {
     double mebibytes = 0;
     if (std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes) != 1) return std::nullopt;
     const double saving = 2e7 - 4e6 * std::abs(std::log2(mebibytes / 50));
-    return EditedStep{facts::Estimate::around(saving, 1e5), {}};
+    return edits::SideGain{facts::Estimate::around(saving, 1e5), {}};
 }
 
 TEST(Recommend, BucketsAreThoseThatTheSweepOfReplaysFindsBest) {
@@ -229,7 +229,7 @@ TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
                               : change == "buckets:mb=100" || change == "buckets:mb=150" || change == "buckets:mb=200"
                                   ? 5e6
                                   : -2e6;
-        return std::optional(EditedStep{facts::Estimate::around(saving, 0), {}});
+        return std::optional(edits::SideGain{facts::Estimate::around(saving, 0), {}});
     };
     const Advice advice = adviceOn(job);
     const std::vector<Recommendation> settings = settingsOf(advice);
@@ -269,7 +269,7 @@ TEST(Recommend, HowSureASizeIsIsAskedOfThoseAloneThatMayBeAdvised) {
 TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
     Reductions job;
     job.edited = [](const std::string& change) {
-        return change.starts_with("buckets") ? std::optional(EditedStep{{-1e4, 1e4, 2e4}, {}}) : std::nullopt;
+        return change.starts_with("buckets") ? std::optional(edits::SideGain{{-1e4, 1e4, 2e4}, {}}) : std::nullopt;
     };
     const Advice advice = adviceOn(job);
     EXPECT_TRUE(settingsOf(advice).empty());
@@ -295,12 +295,12 @@ StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::s
     StepPredictor judge = like;
     judge.replayed = true;
     judge.total = {facts::Estimate::around(savedNs(made), 1e5), {}};
-    const auto edited = [=](const std::string& change) -> std::optional<EditedStep> {
+    const auto edited = [=](const std::string& change) -> std::optional<edits::SideGain> {
         if (!change.starts_with("buckets")) return std::nullopt;
         std::set<std::string> then = made;
         then.insert("buckets");
         const double gain = savedNs(then) - savedNs(made);
-        return EditedStep{gain, gain - 1e5, gain + 1e5, {}};
+        return edits::SideGain{gain, gain - 1e5, gain + 1e5, {}};
     };
     setEdited(edited, judge);
     judge.after = [=](const JobChange& change) -> std::optional<StepPredictor> {

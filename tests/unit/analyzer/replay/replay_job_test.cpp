@@ -264,8 +264,7 @@ TEST(ReplayJob, ACallHeldUpByAFullQueueWaitsForWhatItsStreamWaitsFor) {
         int count = 0;
         for (TaskId task = 0; task < graph.size(); ++task)
             for (const Edge& edge : graph.edgesOf(task))
-                count += graph.info[task].kind == TaskKind::host &&
-                                 static_cast<WaitKind>(edge.kind) == WaitKind::blocking &&
+                count += graph.info[task].kind == TaskKind::host && edge.kind == WaitKind::blocking &&
                                  graph.info[edge.from].kind == TaskKind::copy
                              ? 1
                              : 0;
