@@ -52,6 +52,12 @@ const Reader& readerOfAll(const std::vector<std::filesystem::path>& files, std::
     return *reader;
 }
 
+/// Empty where it is not told, or cannot be.
+std::optional<int32_t> worldSizeOf(const RankHeader& header) {
+    if (!header.worldSize || *header.worldSize <= 0 || *header.worldSize > INT32_MAX) return std::nullopt;
+    return static_cast<int32_t>(*header.worldSize);
+}
+
 /// Reads a file's ranks into `parts`.
 void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t keepBytes, uint64_t& kept,
                std::vector<Part>& parts, ImportResult& result) {
@@ -66,6 +72,7 @@ void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t
         // Times on the shared base are needed before the base of every file is known: keep the calls relative and move
         // them later.
         part.calls = collectCalls(read.recording);
+        part.calls.worldSize = worldSizeOf(read.header);
         result.events += read.events;
         result.kernels += read.recording.kernels.size();
         const uint64_t bytes = sizeInMemory(read.recording);
@@ -154,11 +161,14 @@ store::Loss toRow(const ImportLoss& loss) {
     return row;
 }
 
-/// What of a recording depends on the whole set of files.
-void complete(const Part& part, RankRecording& recording) {
+/// What of a recording depends on the whole set of files, or is the same in every format.
+void complete(const Part& part, const Reader& reader, RankRecording& recording) {
     recording.rank = part.rank;
     recording.worldSize = -1;  // of the job, not of what was imported
     recording.process.captureFile = part.file.filename().string();
+    recording.process.identitySource = part.header.rank ? "trace" : "none";
+    if (recording.hostName.empty()) recording.hostName = "unknown";  // one host unless the traces tell names
+    recording.sources.push_back({0, reader.name, "live", std::nullopt, "imported"});
     shiftTimes(recording, part.baseNs);
     if (part.firstNs && part.baseNs + *part.firstNs >= kPlausibleUnixNs) {
         recording.startUnixAtNs = part.baseNs + *part.firstNs;
@@ -214,9 +224,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
         }
         calls.push_back(std::move(part.calls));
         result.ranks.push_back(part.rank);
-        if (part.header.worldSize && *part.header.worldSize > 0 && *part.header.worldSize <= INT32_MAX) {
-            worldSize = std::max(worldSize.value_or(0), static_cast<int32_t>(*part.header.worldSize));
-        }
+        if (const auto told = worldSizeOf(part.header)) worldSize = std::max(worldSize.value_or(0), *told);
     }
     std::vector<CallPlan> plans = inferCommunicators(calls, runLosses);
     for (size_t i = 0; i < parts.size(); ++i) parts[i].plan = std::move(plans[i]);
@@ -244,14 +252,14 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     for (Part& part : parts) {
         result.losses += static_cast<uint64_t>(countWarnings(part.losses));
         if (part.recording) {
-            complete(part, *part.recording);
+            complete(part, reader, *part.recording);
             builder.add(std::move(*part.recording));
             part.recording.reset();
         } else {
             const int32_t rank = part.rank;
             builder.add(rank, [part = std::make_shared<const Part>(std::move(part)), &reader] {
                 RankRecording recording = readAgain(*part, reader);
-                complete(*part, recording);
+                complete(*part, reader, recording);
                 return recording;
             });
         }

@@ -26,7 +26,7 @@ struct RankHeader {
 /// One rank as one file tells it.
 struct FileRank {
     RankHeader header;
-    RankRecording recording;  ///< its rank, worldSize and start are set later
+    RankRecording recording;  ///< its rank, worldSize, start and source are set later
     ImportLosses losses;
     uint64_t events = 0;  ///< in the file, needed or not
 };
