@@ -258,7 +258,6 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
 RankCalls collectCalls(const RankRecording& recording) {
     RankCalls result;
     result.rank = recording.rank;
-    if (recording.worldSize > 0) result.worldSize = recording.worldSize;
     std::map<int64_t, int32_t> positions;  // by native stream id
     for (const store::NcclCall& call : recording.ncclCalls) {
         if (call.streamId) positions[recording.streams[static_cast<size_t>(*call.streamId)].nativeId] = 0;

@@ -28,6 +28,7 @@ struct RankCalls {
     std::vector<Call> calls;  ///< in the order of their kernels
 };
 
+/// Its world size is not set: a recording does not tell it of a job that was imported in part.
 RankCalls collectCalls(const RankRecording& recording);
 
 /// What joining the ranks found for one of them: communicators to add, and each call's communicator and number in it.

@@ -10,9 +10,9 @@
 
 #include "collector/importers/communicator_inference.h"
 #include "collector/importers/import_error.h"
-#include "collector/importers/kineto_file.h"
 #include "collector/importers/rank_of_file.h"
-#include "collector/importers/trace_format.h"
+#include "collector/importers/readers.h"
+#include "collector/importers/recording_rows.h"
 #include "collector/ingest/trace_builder.h"
 
 namespace rankscope::collector {
@@ -22,55 +22,78 @@ namespace {
 // Unix times before 2001 are times since a base, or since boot.
 constexpr int64_t kPlausibleUnixNs = 978'307'200'000'000'000;
 
-/// One rank of the run to be: its file, what is small of it, and its recording while memory allows.
+/// One rank of the run to be: where it stands, what is small of it, and its recording while memory allows.
 struct Part {
     std::filesystem::path file;
+    size_t index = 0;    // among the file's ranks
+    bool alone = false;  // the file holds no other rank
     int32_t rank = -1;
     int64_t baseNs = 0;
     std::optional<int64_t> firstNs;  ///< relative to the base
-    KinetoHeader header;
+    RankHeader header;
     ImportLosses losses;
     RankCalls calls;
     CallPlan plan;
     std::shared_ptr<RankRecording> recording;  // null: read again; shared because std::function must be copyable
 };
 
-void refuseOtherFormats(const std::filesystem::path& file) {
-    switch (detectFormat(file)) {
-        case TraceFormat::kineto:
-            return;
-        case TraceFormat::nsysSqlite:
+/// The reader of every file: all are looked at before the first is read.
+const Reader& readerOfAll(const std::vector<std::filesystem::path>& files, std::span<const Reader* const> among) {
+    const Reader* reader = nullptr;
+    for (const std::filesystem::path& file : files) {
+        const Reader& own = readerOf(file, among);
+        if (reader != nullptr && reader != &own)
             throw ImportError(
                 file, 0,
-                "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
-                "import the Kineto traces of the run, or wrap the job in `rankscope run`");
-        case TraceFormat::nsysReport:
-            throw ImportError(file, 0, "this is a report of Nsight Systems; importing it is not supported yet",
-                              "import the Kineto traces of the run, or wrap the job in `rankscope run`");
-        case TraceFormat::flightRecorder:
-        case TraceFormat::flightRecorderPickle:
-            throw ImportError(file, 0, "this is a dump of PyTorch's flight recorder; importing it is not supported yet",
-                              "");
-        case TraceFormat::captureFile:
-            throw ImportError(file, 0, "this is a capture file of Rankscope itself",
-                              "use `rankscope collect` on its run directory");
-        case TraceFormat::unknown:
-            throw ImportError(file, 0, "the format is not known",
-                              "a PyTorch (Kineto) or Chrome trace is expected, .json or .json.gz");
+                std::string("it is ") + own.expected + ", but " + files.front().string() + " is " + reader->expected,
+                "import files of one format; each import is a run of its own");
+        reader = &own;
     }
+    return *reader;
 }
 
-Part readPart(const std::filesystem::path& file, ImportResult& result) {
-    KinetoFile read = readKinetoFile(file, rankFromFileName(file.filename().string()));
-    Part part;
-    part.file = file;
-    part.header = std::move(read.header);
-    part.losses = std::move(read.losses);
-    part.firstNs = earliestNs(read.recording);
-    part.recording = std::make_shared<RankRecording>(std::move(read.recording));
-    result.events += read.events;
-    result.kernels += part.recording->kernels.size();
-    return part;
+/// Empty where it is not told, or cannot be.
+std::optional<int32_t> worldSizeOf(const RankHeader& header) {
+    if (!header.worldSize || *header.worldSize <= 0 || *header.worldSize > INT32_MAX) return std::nullopt;
+    return static_cast<int32_t>(*header.worldSize);
+}
+
+/// Reads a file's ranks into `parts`.
+void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t keepBytes, uint64_t& kept,
+               std::vector<Part>& parts, ImportResult& result) {
+    const size_t before = parts.size();
+    reader.read(file, [&](FileRank read) {
+        Part part;
+        part.file = file;
+        part.index = parts.size() - before;
+        part.header = read.header;
+        part.losses = std::move(read.losses);
+        part.firstNs = earliestNs(read.recording);
+        // Times on the shared base are needed before the base of every file is known: keep the calls relative and move
+        // them later.
+        part.calls = collectCalls(read.recording);
+        part.calls.worldSize = worldSizeOf(read.header);
+        result.events += read.events;
+        result.kernels += read.recording.kernels.size();
+        const uint64_t bytes = sizeInMemory(read.recording);
+        if (kept + bytes <= keepBytes) {
+            kept += bytes;
+            part.recording = std::make_shared<RankRecording>(std::move(read.recording));
+        }
+        parts.push_back(std::move(part));
+    });
+    if (parts.size() == before) throw ImportError(file, 0, "it tells of no rank", "");
+    parts.back().alone = parts.size() == before + 1;
+}
+
+RankRecording readAgain(const Part& part, const Reader& reader) {
+    std::optional<RankRecording> recording;
+    size_t index = 0;
+    reader.read(part.file, [&](FileRank read) {
+        if (index++ == part.index) recording = std::move(read.recording);
+    });
+    if (!recording) throw ImportError(part.file, 0, "it has changed since it was read first", "import it again");
+    return std::move(*recording);
 }
 
 void assignRanks(std::vector<Part>& parts) {
@@ -90,7 +113,7 @@ void assignRanks(std::vector<Part>& parts) {
             take(part, static_cast<int32_t>(*part.header.rank));
     }
     for (Part& part : parts) {
-        if (part.rank >= 0) continue;
+        if (part.rank >= 0 || !part.alone) continue;
         const auto rank = rankFromFileName(part.file.filename().string());
         if (rank && taken.count(*rank) == 0) take(part, *rank);
     }
@@ -105,8 +128,8 @@ void assignRanks(std::vector<Part>& parts) {
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
 }
 
-/// Puts all files on one time base: what baseTimeNanoseconds says, which a file that is cut off has lost.
-void settleBases(std::vector<Part>& parts) {
+/// Puts all files on one time base: the one they tell, which a file that is cut off has lost.
+void settleBases(std::vector<Part>& parts, const Reader& reader) {
     std::set<int64_t> told;
     for (const Part& part : parts) {
         if (part.header.baseTimeNs) told.insert(*part.header.baseTimeNs);
@@ -114,10 +137,10 @@ void settleBases(std::vector<Part>& parts) {
     for (Part& part : parts) {
         if (part.header.baseTimeNs) {
             part.baseNs = *part.header.baseTimeNs;
-        } else if (part.firstNs && *part.firstNs < kPlausibleUnixNs && told.size() == 1) {
+        } else if (*reader.timeBase != '\0' && part.firstNs && *part.firstNs < kPlausibleUnixNs && told.size() == 1) {
             part.baseNs = *told.begin();
             part.losses.add("clock", "warning", std::nullopt,
-                            "baseTimeNanoseconds is missing; that of the other files was taken");
+                            std::string(reader.timeBase) + " is missing; that of the other files was taken");
         }
     }
 }
@@ -138,11 +161,14 @@ store::Loss toRow(const ImportLoss& loss) {
     return row;
 }
 
-/// What of a recording depends on the whole set of files.
-void complete(const Part& part, RankRecording& recording) {
+/// What of a recording depends on the whole set of files, or is the same in every format.
+void complete(const Part& part, const Reader& reader, RankRecording& recording) {
     recording.rank = part.rank;
     recording.worldSize = -1;  // of the job, not of what was imported
     recording.process.captureFile = part.file.filename().string();
+    recording.process.identitySource = part.header.rank ? "trace" : "none";
+    if (recording.hostName.empty()) recording.hostName = "unknown";  // one host unless the traces tell names
+    recording.sources.push_back({0, reader.name, "live", std::nullopt, "imported"});
     shiftTimes(recording, part.baseNs);
     if (part.firstNs && part.baseNs + *part.firstNs >= kPlausibleUnixNs) {
         recording.startUnixAtNs = part.baseNs + *part.firstNs;
@@ -164,30 +190,28 @@ int64_t countWarnings(const ImportLosses& losses) {
 
 }  // namespace
 
+std::vector<std::string_view> importEndings() {
+    std::vector<std::string_view> endings;
+    for (const Reader* reader : readers())
+        endings.insert(endings.end(), reader->endings.begin(), reader->endings.end());
+    return endings;
+}
+
 ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir,
                        const ImportOptions& options) {
-    ImportResult result;
-    result.source = "kineto";
     if (files.empty()) throw ImportError(outRunDir, 0, "no files to import were named", "");
-    for (const std::filesystem::path& file : files) refuseOtherFormats(file);
+    const Reader& reader = readerOfAll(files, options.readers.empty() ? readers() : options.readers);
 
+    ImportResult result;
+    result.source = reader.name;
     std::vector<Part> parts;
     uint64_t kept = 0;
-    for (const std::filesystem::path& file : files) {
-        Part part = readPart(file, result);
-        // Times on the shared base are needed before the base of every file is known: keep the calls relative and move
-        // them later.
-        part.calls = collectCalls(*part.recording);
-        kept += sizeInMemory(*part.recording);
-        if (kept > options.keepBytes) {
-            kept -= sizeInMemory(*part.recording);
-            part.recording.reset();
-        }
-        parts.push_back(std::move(part));
-        if (options.progress) options.progress(file, parts.size(), files.size());
+    for (size_t i = 0; i < files.size(); ++i) {
+        readParts(files[i], reader, options.keepBytes, kept, parts, result);
+        if (options.progress) options.progress(files[i], i + 1, files.size());
     }
     assignRanks(parts);
-    settleBases(parts);
+    settleBases(parts, reader);
 
     ImportLosses runLosses;
     std::vector<RankCalls> calls;
@@ -200,9 +224,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
         }
         calls.push_back(std::move(part.calls));
         result.ranks.push_back(part.rank);
-        if (part.header.worldSize && *part.header.worldSize > 0 && *part.header.worldSize <= INT32_MAX) {
-            worldSize = std::max(worldSize.value_or(0), static_cast<int32_t>(*part.header.worldSize));
-        }
+        if (const auto told = worldSizeOf(part.header)) worldSize = std::max(worldSize.value_or(0), *told);
     }
     std::vector<CallPlan> plans = inferCommunicators(calls, runLosses);
     for (size_t i = 0; i < parts.size(); ++i) parts[i].plan = std::move(plans[i]);
@@ -230,14 +252,14 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     for (Part& part : parts) {
         result.losses += static_cast<uint64_t>(countWarnings(part.losses));
         if (part.recording) {
-            complete(part, *part.recording);
+            complete(part, reader, *part.recording);
             builder.add(std::move(*part.recording));
             part.recording.reset();
         } else {
             const int32_t rank = part.rank;
-            builder.add(rank, [part = std::make_shared<const Part>(std::move(part))] {
-                RankRecording recording = readKinetoFile(part->file, part->rank).recording;
-                complete(*part, recording);
+            builder.add(rank, [part = std::make_shared<const Part>(std::move(part)), &reader] {
+                RankRecording recording = readAgain(*part, reader);
+                complete(*part, reader, recording);
                 return recording;
             });
         }

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rankscope::collector {
+
+struct Reader;
 
 struct ImportOptions {
     /// Recordings are kept in memory up to this many bytes; the files of ranks beyond it are read a second time.
@@ -17,19 +20,24 @@ struct ImportOptions {
     std::string links;
     /// Called when a file has been read, for a progress display. May be empty.
     std::function<void(const std::filesystem::path& file, size_t done, size_t of)> progress;
+    /// The formats to know; empty: all (readers.h).
+    std::span<const Reader* const> readers;
 };
 
 /// What an import saw, for the closing line of the verb.
 struct ImportResult {
-    std::string source;          ///< kineto
+    std::string source;          ///< the reader's name
     std::vector<int32_t> ranks;  ///< ascending
     uint64_t events = 0;         ///< in the files, needed or not
     uint64_t kernels = 0;
     uint64_t losses = 0;  ///< rows of warning or worse
 };
 
-/// Makes `outRunDir`/trace.db from other tools' traces of one run, one file per rank; the format is found by content,
-/// not by name. Throws ImportError (file, offset, cause, hint) when a file is nothing that can be imported; nothing is
+/// Endings of the names that files of the readable formats have: ".json", ".json.gz". For picking files from a folder.
+std::vector<std::string_view> importEndings();
+
+/// Makes `outRunDir`/trace.db from other tools' traces of one run, all of one format; it is found by content, not by
+/// name. Throws ImportError (file, offset, cause, hint) when a file is nothing that can be imported; nothing is
 /// written then. What is damaged but readable is imported, and what is missing of it is a row of the loss table.
 ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir,
                        const ImportOptions& options = {});

@@ -69,6 +69,12 @@ size_t utf8Length(std::string_view text) {
 
 }  // namespace
 
+std::string_view withoutLeadingSpace(std::string_view text) {
+    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+    while (!text.empty() && isJsonSpace(text.front())) text.remove_prefix(1);
+    return text;
+}
+
 size_t ValueScanner::feed(std::string_view piece) {
     for (size_t i = 0; i < piece.size(); ++i) {
         const char c = piece[i];

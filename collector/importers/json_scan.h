@@ -15,6 +15,9 @@ inline bool isJsonSpace(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+/// The text behind a UTF-8 mark and white space.
+std::string_view withoutLeadingSpace(std::string_view text);
+
 /// Finds the end of one value that arrives in pieces. Feed the text from the value's first byte on.
 class ValueScanner {
   public:

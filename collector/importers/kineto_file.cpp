@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/importers/kineto_file.h"
 
-#include <algorithm>
 #include <string>
 
 #include "collector/importers/import_error.h"
 #include "collector/importers/input_file.h"
+#include "collector/importers/json_scan.h"
 #include "collector/importers/kineto_rank.h"
 #include "collector/importers/kineto_reader.h"
+#include "collector/importers/rank_of_file.h"
+#include "collector/importers/readers.h"
 
 namespace rankscope::collector {
 
 namespace {
 
-/// Calls `visit` with every list of timed rows.
-template <typename Recording, typename Visit>
-void forEachTimedList(Recording& recording, Visit visit) {
-    visit(recording.kernels);
-    visit(recording.memcpys);
-    visit(recording.memsets);
-    visit(recording.apiCalls);
-    visit(recording.synchronizations);
-    visit(recording.nvtx);
-    visit(recording.ncclCalls);
+/// Any JSON document: what it lacks of a trace is told where it is read.
+bool isJson(std::string_view head) {
+    head = withoutLeadingSpace(head);
+    return head.starts_with('[') || head.starts_with('{');
 }
 
 }  // namespace
 
-KinetoFile readKinetoFile(const std::filesystem::path& file, std::optional<int32_t> fallbackRank) {
-    KinetoFile result;
+const Reader kKinetoReader{
+    .name = "kineto",
+    .expected = "a PyTorch (Kineto) or Chrome trace",
+    .endings = {".json", ".json.gz"},
+    .timeBase = "baseTimeNanoseconds",
+    .recognises = isJson,
+    .read = [](const std::filesystem::path& file,
+               const std::function<void(FileRank)>& take) { take(readKinetoFile(file)); },
+};
+
+FileRank readKinetoFile(const std::filesystem::path& file) {
+    FileRank result;
     InputFile input(file);
     KinetoReader reader(input, result.losses);
     KinetoRank rank;
@@ -37,9 +43,10 @@ KinetoFile readKinetoFile(const std::filesystem::path& file, std::optional<int32
         throw ImportError(file, 0, "this JSON document holds no \"traceEvents\"",
                           "expected a PyTorch (Kineto) or Chrome trace");
     }
-    result.header = reader.header();
+    const KinetoHeader& header = reader.header();
+    result.header = {header.rank, header.worldSize, header.baseTimeNs};
     result.events = reader.eventCount();
-    result.recording = rank.finish(result.header, fallbackRank, result.losses);
+    result.recording = rank.finish(header, rankFromFileName(file.filename().string()), result.losses);
     const RankRecording& recording = result.recording;
     if (recording.kernels.empty() && recording.apiCalls.empty() && recording.nvtx.empty() &&
         recording.memcpys.empty()) {
@@ -52,26 +59,6 @@ KinetoFile readKinetoFile(const std::filesystem::path& file, std::optional<int32
         throw ImportError(file, 0, cause, "record with torch.profiler and ProfilerActivity.CUDA");
     }
     return result;
-}
-
-void shiftTimes(RankRecording& recording, int64_t byNs) {
-    forEachTimedList(recording, [byNs](auto& rows) {
-        for (auto& row : rows) row.startNs += byNs;
-    });
-}
-
-std::optional<int64_t> earliestNs(const RankRecording& recording) {
-    std::optional<int64_t> earliest;
-    forEachTimedList(recording, [&earliest](const auto& rows) {
-        for (const auto& row : rows) earliest = std::min(earliest.value_or(row.startNs), row.startNs);
-    });
-    return earliest;
-}
-
-uint64_t sizeInMemory(const RankRecording& recording) {
-    uint64_t bytes = 0;
-    forEachTimedList(recording, [&bytes](const auto& rows) { bytes += rows.capacity() * sizeof(rows[0]); });
-    return bytes;
 }
 
 }  // namespace rankscope::collector

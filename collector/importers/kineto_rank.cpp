@@ -501,15 +501,11 @@ RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32
                                            device.multiprocessors, device.computeCapability});
         }
     }
-    m_recording.worldSize = static_cast<int32_t>(header.worldSize.value_or(-1));
-    m_recording.hostName =
-        header.hostName.empty() ? "unknown" : header.hostName;  // one host unless the traces tell names
+    m_recording.hostName = header.hostName;
     m_recording.process.pid = m_pid.value_or(0);
     const auto name = m_processNames.find(m_recording.process.pid);
     if (name != m_processNames.end() && !name->second.empty()) m_recording.process.executable = name->second;
-    m_recording.process.identitySource = header.rank ? "trace" : "none";
     if (!header.ncclVersion.empty()) m_recording.meta["nccl_version"] = header.ncclVersion;
-    m_recording.sources.push_back({0, "kineto", "live", std::nullopt, "imported"});
     return std::move(m_recording);
 }
 

@@ -14,7 +14,7 @@ namespace rankscope::collector {
 
 /// What holds for the run as a whole.
 struct RunFacts {
-    std::string source = "capture";  ///< capture | kineto | nsys | flight_recorder
+    std::string source = "capture";  ///< or the name of the importer's Reader
     std::string runName;
     bool virtualGpu = false;
     std::optional<int32_t> worldSize;         ///< expected ranks; the ones without a recording become losses

@@ -35,7 +35,7 @@ std::string smallTrace() {
 size_t importedKernels(const tests::TraceFolder& folder, const std::string& text, bool& complete) {
     complete = false;
     try {
-        const KinetoFile file = readKinetoFile(folder.write("damaged.json", text));
+        const FileRank file = readKinetoFile(folder.write("damaged.json", text));
         complete = file.losses.all().empty();
         return file.recording.kernels.size();
     } catch (const ImportError&) {

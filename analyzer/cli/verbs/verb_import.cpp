@@ -34,6 +34,12 @@ struct ImportVerbOptions {
 
 // A folder stands for the files in it, as profilers leave one per rank.
 std::vector<fs::path> expandFolders(const std::vector<std::string>& given) {
+    const auto endings = collector::importEndings();
+    const auto canBeTrace = [&](const fs::directory_entry& entry) {
+        const std::string last = entry.path().extension().string();  // ".gz" of ".json.gz"
+        return entry.is_regular_file() && !last.empty() &&
+               std::ranges::any_of(endings, [&](std::string_view ending) { return ending.ends_with(last); });
+    };
     std::vector<fs::path> files;
     for (const auto& name : given) {
         if (!fs::exists(name)) throw VerbError(kExitInput, fmt::format("there is no file {}", name));
@@ -43,11 +49,11 @@ std::vector<fs::path> expandFolders(const std::vector<std::string>& given) {
         }
         const size_t before = files.size();
         for (const auto& entry : fs::directory_iterator(name))
-            if (entry.is_regular_file() && (entry.path().extension() == ".json" || entry.path().extension() == ".gz"))
-                files.push_back(entry.path());
+            if (canBeTrace(entry)) files.push_back(entry.path());
         std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
         if (files.size() == before)
-            throw VerbError(kExitInput, fmt::format("the folder {} holds no .json or .json.gz file", name));
+            throw VerbError(kExitInput,
+                            fmt::format("the folder {} holds no {} file", name, text::joined(endings, " or ")));
     }
     return files;
 }

@@ -18,7 +18,7 @@ using tests::annotationEvent;
 using tests::kernelEvent;
 using tests::launchEvent;
 
-KinetoFile readEvents(const std::string& events) {
+FileRank readEvents(const std::string& events) {
     const tests::TraceFolder folder;
     return readKinetoFile(folder.write(
         "trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" + events + "]}"));
@@ -262,7 +262,7 @@ TEST(KinetoRank, AnnotationsNestAndThoseOnTheDeviceStandApart) {
 }
 
 TEST(KinetoRank, ATraceWithoutKernelsSaysSoAndOneWithoutAnythingIsRefused) {
-    const KinetoFile cpuOnly = readEvents(annotationEvent("gloo:all_reduce", "1", "9"));
+    const FileRank cpuOnly = readEvents(annotationEvent("gloo:all_reduce", "1", "9"));
     ASSERT_EQ(cpuOnly.losses.all().size(), 1u);
     EXPECT_EQ(cpuOnly.losses.all()[0].kind, "source_absent");
     EXPECT_THROW(

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an importer is: how it knows a file of its format, and how it makes ranks of it. One source each holds its
+// Reader; readers.h names them all.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "collector/importers/import_loss.h"
+#include "collector/ingest/rank_recording.h"
+
+namespace rankscope::collector {
+
+/// What a file tells about one of its ranks beside the events. Whatever it does not tell is left empty: the import
+/// finds it among the other files, or says that it is unknown.
+struct RankHeader {
+    std::optional<int64_t> rank;
+    std::optional<int64_t> worldSize;   ///< ranks of the job, imported or not
+    std::optional<int64_t> baseTimeNs;  ///< Unix time that the recording's times count from; empty: they are Unix times
+};
+
+/// One rank as one file tells it.
+struct FileRank {
+    RankHeader header;
+    RankRecording recording;  ///< its rank, worldSize, start and source are set later
+    ImportLosses losses;
+    uint64_t events = 0;  ///< in the file, needed or not
+};
+
+struct Reader {
+    const char* name = "";                  ///< meta `source` of the run
+    const char* expected = "";              ///< what it takes, with its article: "a PyTorch (Kineto) or Chrome trace"
+    std::vector<std::string_view> endings;  ///< of its files' names; they pick files from a folder and decide nothing
+    const char* timeBase = "";  ///< what a file calls its baseTimeNs; empty: the format has none that could be missing
+
+    /// True for a file of its format; `head` is its first 64 KiB, inflated.
+    bool (*recognises)(std::string_view head) = nullptr;
+    /// Reads a file and hands over its ranks one by one, each as soon as it is whole; where memory is short, a file is
+    /// read again and must give the same ranks in the same order. Throws ImportError when nothing in it can be used.
+    void (*read)(const std::filesystem::path& file, const std::function<void(FileRank)>& take) = nullptr;
+};
+
+}  // namespace rankscope::collector

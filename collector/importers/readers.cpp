@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/importers/readers.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "collector/importers/import_error.h"
+#include "collector/importers/input_file.h"
+#include "collector/importers/json_scan.h"
+
+namespace rankscope::collector {
+
+namespace {
+
+// The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
+constexpr std::array kReaders{&kKinetoReader};
+
+constexpr size_t kProbeBytes = 64 * 1024;
+
+/// A format that is known and not read.
+struct KnownFormat {
+    bool (*recognises)(std::string_view head);
+    const char* cause;
+    const char* hint;
+};
+
+constexpr const char* kOtherWays = "import the Kineto traces of the run, or wrap the job in `rankscope run`";
+constexpr const char* kFlightRecorder =
+    "this is a dump of PyTorch's flight recorder; importing it is not supported yet";
+
+bool isSqlite(std::string_view head) {
+    return head.starts_with(std::string_view("SQLite format 3\0", 16));
+}
+
+bool isCapture(std::string_view head) {
+    return head.starts_with("RANKSCAP");
+}
+
+bool isNsysReport(std::string_view head) {
+    return head.starts_with("NVTXT") || head.starts_with("QDSTREAM") || head.starts_with("\x1b\x01nsys");
+}
+
+/// Protocol 2 or later, which torch writes for the flight recorder.
+bool isPickle(std::string_view head) {
+    return head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+}
+
+/// Dumps start with a version and the process groups, or with the entries.
+bool isFlightRecorderJson(std::string_view head) {
+    head = withoutLeadingSpace(head);
+    const auto holds = [head](std::string_view key) { return head.find(key) != std::string_view::npos; };
+    return head.starts_with('{') && holds("\"pg_config\"") &&
+           (head.starts_with("{\"version\"") || holds("\"entries\"")) && !holds("\"traceEvents\"") &&
+           !holds("\"schemaVersion\"");
+}
+
+// Asked before the readers.
+constexpr std::array kNotRead{
+    KnownFormat{isSqlite,
+                "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
+                kOtherWays},
+    KnownFormat{isNsysReport, "this is a report of Nsight Systems; importing it is not supported yet", kOtherWays},
+    KnownFormat{isPickle, kFlightRecorder, ""},
+    KnownFormat{isFlightRecorderJson, kFlightRecorder, ""},
+    KnownFormat{isCapture, "this is a capture file of Rankscope itself",
+                "use `rankscope collect` on its run directory"},
+};
+
+/// "a PyTorch (Kineto) or Chrome trace is expected, .json or .json.gz".
+std::string whatIsExpected(std::span<const Reader* const> among) {
+    std::string text;
+    for (const Reader* reader : among) {
+        text += (text.empty() ? "" : ", or ") + std::string(reader->expected) + (text.empty() ? " is expected" : "");
+        for (const std::string_view ending : reader->endings)
+            text += (ending == reader->endings.front() ? ", " : " or ") + std::string(ending);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::span<const Reader* const> readers() {
+    return kReaders;
+}
+
+const Reader& readerOf(const std::filesystem::path& file, std::span<const Reader* const> among) {
+    InputFile input(file);
+    std::string head(kProbeBytes, '\0');
+    head.resize(input.read(head.data(), head.size()));
+    if (head.empty()) throw ImportError(file, 0, input.damage().empty() ? "the file is empty" : input.damage(), "");
+    if (withoutLeadingSpace(head).empty()) throw ImportError(file, head.size(), "the file holds white space only", "");
+    for (const KnownFormat& format : kNotRead)
+        if (format.recognises(head)) throw ImportError(file, 0, format.cause, format.hint);
+    for (const Reader* reader : among)
+        if (reader->recognises(head)) return *reader;
+    throw ImportError(file, 0, "the format is not known", whatIsExpected(among));
+}
+
+}  // namespace rankscope::collector

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for all timed rows of a recording alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "collector/ingest/rank_recording.h"
+
+namespace rankscope::collector {
+
+/// Moves all times of a recording.
+void shiftTimes(RankRecording& recording, int64_t byNs);
+/// Start of the earliest event; empty when there is none.
+std::optional<int64_t> earliestNs(const RankRecording& recording);
+/// Bytes that a recording's rows take, about.
+uint64_t sizeInMemory(const RankRecording& recording);
+
+}  // namespace rankscope::collector
