@@ -151,6 +151,15 @@ struct KernelChange {
 enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
 std::string_view toText(FindingStatus status);  // "new", "gone", "worse", "better", "same", "present"
 
+/// A finding on one side. Times are means per step over its runs, of which one that lacks it counts as 0.
+struct FindingSide {
+    int runs = 0;                        // that have it as a finding
+    int ofRuns = 0;                      // of that side
+    bool isThere = false;                // some run has it, if only as a note
+    std::optional<double> costNs = 0;    // what its cause was seen to take; empty: some run does not tell
+    std::optional<double> savingNs = 0;  // what its repair saves; empty: some run could not play it
+};
+
 struct FindingChange {
     FindingStatus status = FindingStatus::same;
     std::string id;          // RS301
@@ -159,12 +168,16 @@ struct FindingChange {
     std::vector<int> ranks;  // on the new side where it has it
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> baseCostNs,
-        newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
-    int baseRuns = 0, newRuns = 0;      // in how many runs it was found
-    int ofBaseRuns = 0, ofNewRuns = 0;  // runs of that side
-    bool allowed = false;               // by --allow
-    bool failed = false;                // the gate fails because of it
+    FindingSide base, now;
+    bool allowed = false;  // by --allow
+    bool failed = false;   // the gate fails because of it
+
+    /// Like is compared with like: savings where both sides could play the repair, else costs.
+    static bool bySaving(const FindingSide& base, const FindingSide& now) { return base.savingNs && now.savingNs; }
+    bool bySaving() const { return bySaving(base, now); }
+    const std::optional<double>& worthNs(const FindingSide& side) const {
+        return bySaving() ? side.savingNs : side.costNs;
+    }
 };
 
 enum class StepPart : uint8_t { compute, transfer, memory, host, launch, gap, wait, idle, rest };

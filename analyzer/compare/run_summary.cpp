@@ -228,7 +228,8 @@ void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary)
         if (finding.ranks.size() == summary.roles.size()) row.roles.clear();
         row.cause = finding.cause;
         row.fix = finding.fix;
-        row.costNs = finding.worthNs();
+        row.costNs = finding.costNs;
+        if (finding.savingNs) row.savingNs = finding.savingNs->expected;
         row.severity = finding.severity;
         summary.findings.push_back(std::move(row));
     }

@@ -96,8 +96,9 @@ struct FindingSummary {
     std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> costNs;  // what it would save
-    double severity = 0;           // share of the step
+    std::optional<double> costNs;    // what its cause was seen to take; empty: an older version's file does not tell
+    std::optional<double> savingNs;  // what its repair saves, replayed; empty: it could not be played
+    double severity = 0;             // share of the step, of the saving or else of the cost
 };
 
 struct RunSummary {

@@ -33,6 +33,10 @@ double rounded(double value) {
     return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
+Json roundedOrNull(const std::optional<double>& value) {
+    return value ? Json(rounded(*value)) : Json(nullptr);
+}
+
 Json numbersJson(const std::map<std::string, double>& numbers) {
     Json json = Json::object();
     for (const auto& [name, value] : numbers) json[name] = rounded(value);
@@ -88,7 +92,8 @@ Json findingJson(const FindingSummary& row) {
             {"roles", row.roles},
             {"cause", row.cause},
             {"fix", row.fix},
-            {"cost_ns", row.costNs ? Json(rounded(*row.costNs)) : Json(nullptr)},
+            {"cost_ns", roundedOrNull(row.costNs)},
+            {"saving_ns", roundedOrNull(row.savingNs)},
             {"severity", rounded(row.severity)}};
 }
 
@@ -160,6 +165,7 @@ FindingSummary readFinding(const SummaryObject& r) {
     row.cause = r.text("cause");
     row.fix = r.textList("fix");
     row.costNs = r.numberOrNull("cost_ns");
+    row.savingNs = r.numberIfThere("saving_ns");
     row.severity = r.signedNumber("severity");
     return row;
 }

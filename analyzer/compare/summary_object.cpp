@@ -106,7 +106,8 @@ std::optional<double> SummaryObject::numberOrNull(const char* key) const {
 }
 
 std::optional<double> SummaryObject::numberIfThere(const char* key) const {
-    return m_json.contains(key) ? std::optional(number(key)) : std::nullopt;
+    const auto value = m_json.find(key);
+    return value == m_json.end() || value->is_null() ? std::nullopt : std::optional(number(key));
 }
 
 template <typename Read>

@@ -26,7 +26,7 @@ class SummaryObject {
     std::string text(const char* key) const;
     bool flag(const char* key) const;
     std::optional<double> numberOrNull(const char* key) const;
-    std::optional<double> numberIfThere(const char* key) const;
+    std::optional<double> numberIfThere(const char* key) const;  // empty, too, where it is null
     std::map<std::string, double> numbers(const char* key) const;
     std::map<std::string, double> times(const char* key) const;  // none of them negative
     std::map<std::string, std::string> texts(const char* key) const;

@@ -157,11 +157,13 @@ void DifferencesPanel::addAttribution() {
 
 void DifferencesPanel::addFindings() {
     const auto& findings = m_difference.comparison.findings;
-    auto* head = addWords(m_tree, findings.empty() ? "Findings: none in either" : "Findings, what they cost");
+    auto* head = addWords(
+        m_tree, findings.empty() ? "Findings: none in either" : "Findings, what they cost or their repairs save");
     for (size_t i = 0; i < findings.size(); ++i) {
         const compare::FindingChange& finding = findings[i];
-        auto* line = addRow(head, {safe(compare::findingName(finding)), durationOf(finding.baseCostNs),
-                                   durationOf(finding.newCostNs), shown(std::string(toText(finding.status)))});
+        const auto worth = [&](const compare::FindingSide& side) { return shown(compare::worthText(finding, side)); };
+        auto* line = addRow(head, {safe(compare::findingName(finding)), worth(finding.base), worth(finding.now),
+                                   shown(std::string(toText(finding.status)))});
         setTip(line, safe(compare::findingName(finding)), safe(finding.cause));
         line->setData(0, kKindRole, int{findingLine});
         line->setData(0, kEntryRole, static_cast<qulonglong>(i));

@@ -23,7 +23,7 @@ compare::RunSummary summaryOf(const RunInfo& run) {
 }
 
 void placeInRun(const RunInfo& run, const std::vector<compare::FindingChange>& findings,
-                std::optional<size_t> FindingPlaces::*side, int compare::FindingChange::*runs,
+                std::optional<size_t> FindingPlaces::*side, compare::FindingSide compare::FindingChange::*of,
                 std::vector<FindingPlaces>& places) {
     std::set<size_t> taken;
     const auto find = [&](const compare::FindingChange& finding, bool byRanks) -> std::optional<size_t> {
@@ -37,7 +37,7 @@ void placeInRun(const RunInfo& run, const std::vector<compare::FindingChange>& f
     };
     for (const bool byRanks : {true, false})
         for (size_t i = 0; i < findings.size(); ++i) {
-            if (findings[i].*runs == 0 || places[i].*side) continue;
+            if ((findings[i].*of).runs == 0 || places[i].*side) continue;
             places[i].*side = find(findings[i], byRanks);
             if (places[i].*side) taken.insert(*(places[i].*side));
         }
@@ -98,8 +98,8 @@ RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic
 
 std::vector<FindingPlaces> findPlaces(const compare::Comparison& comparison, const RunInfo& a, const RunInfo& b) {
     std::vector<FindingPlaces> places(comparison.findings.size());
-    placeInRun(a, comparison.findings, &FindingPlaces::inA, &compare::FindingChange::baseRuns, places);
-    placeInRun(b, comparison.findings, &FindingPlaces::inB, &compare::FindingChange::newRuns, places);
+    placeInRun(a, comparison.findings, &FindingPlaces::inA, &compare::FindingChange::base, places);
+    placeInRun(b, comparison.findings, &FindingPlaces::inB, &compare::FindingChange::now, places);
     return places;
 }
 

@@ -39,9 +39,8 @@ compare::FindingChange finding(compare::FindingStatus status, const std::string&
     change.ranks = {3};
     change.cause = "rank 3 computes 1.50x as long as its peers" + words;
     change.fix = {"check the device of rank 3" + words, "move the rank"};
-    if (status != compare::FindingStatus::isNew) change.baseCostNs = 10e6;
-    if (status != compare::FindingStatus::gone) change.newCostNs = 147e6;
-    change.baseRuns = change.newRuns = 3;
+    if (status != compare::FindingStatus::isNew) change.base = {3, 3, true, 10e6, 9e6};
+    if (status != compare::FindingStatus::gone) change.now = {3, 3, true, 147e6, 140e6};
     return change;
 }
 

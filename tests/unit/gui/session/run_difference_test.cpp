@@ -22,8 +22,8 @@ constexpr const char* kLonger =
 
 compare::FindingChange foundIn(int baseRuns, int newRuns, const char* id, std::vector<int> ranks) {
     compare::FindingChange finding;
-    finding.baseRuns = baseRuns;
-    finding.newRuns = newRuns;
+    finding.base.runs = baseRuns;
+    finding.now.runs = newRuns;
     finding.id = id;
     finding.ranks = std::move(ranks);
     return finding;
