@@ -288,11 +288,14 @@ RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& rep
     return summary;
 }
 
-RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
+RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers, const std::function<void()>& check) {
     report::StepOverview overview;
-    const job::Analysis analysis = report::readWithOverview(database, {workers, {}, {}}, overview);
+    const auto checkEachRank = [&](const facts::TraceFacts&) { return [&](const facts::RankEvents&) { check(); }; };
+    const job::Analysis analysis = report::readWithOverview(database, {workers, {}, checkEachRank}, overview);
+    check();
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
+    check();
     diagnose::priceFindings(analysis, findings);
     RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings)));
     summary.overview = std::move(overview);

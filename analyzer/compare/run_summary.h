@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -139,8 +140,11 @@ struct RunSummary {
 /// The summary of an analysed run. O(events of the summaries of its ranks).
 RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& report);
 
-/// Does the same for a trace, from its database. Nothing is written into it. Throws store::Error.
-RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
+/// Does the same for a trace, from its database. Nothing is written into it. Throws store::Error, and what `check`
+/// throws to end it early, which is called for each rank, by several threads at once, and between the parts of the
+/// analysis.
+RunSummary summarizeTrace(
+    const std::filesystem::path& database, unsigned workers = 0, const std::function<void()>& check = [] {});
 
 /// Keeps the run's steps (ns, in order), as means over neighbours where there are more than kMostSamples.
 void setSteps(std::vector<double> timesNs, RunSummary& summary);

@@ -190,9 +190,12 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
 job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadOptions options,
                                StepOverview& overview) {
     std::optional<StepOverviewPainter> painter;
-    options.observer = [&painter](const facts::TraceFacts& facts) {
+    options.observer = [&painter, first = std::move(options.observer)](const facts::TraceFacts& facts) {
         painter.emplace(facts);
-        return [&painter](const facts::RankEvents& events) { painter->take(events); };
+        return [&painter, other = first ? first(facts) : nullptr](const facts::RankEvents& events) {
+            if (other) other(events);
+            painter->take(events);
+        };
     };
     job::Analysis analysis = job::readAnalysis(database, options);
     overview = std::move(*painter).finish();

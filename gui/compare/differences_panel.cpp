@@ -120,6 +120,10 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
 
 void DifferencesPanel::ask() {
     m_waiting = true;
+    m_difference = {};  // its lines lead into the runs that were there before
+    m_head->setText("comparing \u2026");
+    m_tree->clear();
+    m_copy->setEnabled(false);
     m_comparing.start([a = m_a.model().sharedRun(), b = m_b.model().sharedRun()](
                           const std::atomic<bool>& cancelled) { return differenceOf(*a, *b, cancelled); },
                       [this](RunDifference difference) {
@@ -132,7 +136,6 @@ void DifferencesPanel::ask() {
 
 void DifferencesPanel::fill() {
     m_head->setText(shown(headText(m_difference)));
-    m_tree->clear();
     addAttribution();
     addFindings();
     addMetrics();

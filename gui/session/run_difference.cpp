@@ -16,8 +16,12 @@
 namespace rankscope::gui {
 namespace {
 
-compare::RunSummary summaryOf(const RunInfo& run) {
-    compare::RunSummary summary = compare::summarizeTrace(run.file);
+struct Cancelled {};
+
+compare::RunSummary summaryOf(const RunInfo& run, const std::atomic<bool>& cancelled) {
+    compare::RunSummary summary = compare::summarizeTrace(run.file, 0, [&] {
+        if (cancelled) throw Cancelled();
+    });
     if (summary.name.empty()) summary.name = run.name;
     return summary;
 }
@@ -72,14 +76,11 @@ std::map<std::string, EventLink> longestKernels(const RunInfo& run) {
 
 }  // namespace
 
-RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic<bool>& cancelled) {
+RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic<bool>& cancelled) try {
     RunDifference difference;
-    compare::RunSummary base = summaryOf(a);
-    if (cancelled) return difference;
-    compare::RunSummary now = summaryOf(b);
-    if (cancelled) return difference;
     compare::Comparison& comparison = difference.comparison;
-    comparison = compare::compareRuns({std::move(base)}, {std::move(now)}, {});
+    compare::RunSummary base = summaryOf(a, cancelled);
+    comparison = compare::compareRuns({std::move(base)}, {summaryOf(b, cancelled)}, {});
     difference.findings = findPlaces(comparison, a, b);
     const std::map<std::string, EventLink> ofA = longestKernels(a), ofB = longestKernels(b);
     for (const compare::KernelChange& kernel : comparison.kernels) {
@@ -94,6 +95,8 @@ RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic
                             "analyze {}",
                             letter, displayText(run->name)));
     return difference;
+} catch (const Cancelled&) {
+    return {};
 }
 
 std::vector<FindingPlaces> findPlaces(const compare::Comparison& comparison, const RunInfo& a, const RunInfo& b) {

@@ -86,6 +86,13 @@ TEST(RunDifference, ARunWithoutAnalysisOrStepsIsSaid) {
 
 TEST(RunDifference, EndsWhenItIsCancelled) {
     EXPECT_TRUE(differenceOf(*SmallRun().info(), RunInfo(), true).comparison.base.runs.empty());
+    std::atomic<int> checks = 0;
+    EXPECT_THROW(compare::summarizeTrace(SmallRun().folder.file(), 0,
+                                         [&] {
+                                             if (++checks == 2) throw checks.load();
+                                         }),
+                 int)
+        << "inside an analysis";
 }
 
 TEST(RunDifference, HostileRowsDoNoHarm) {
