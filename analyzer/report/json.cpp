@@ -110,7 +110,7 @@ Json replayJson(const ReplaySection& replay) {
     Json ranks = Json::array();
     for (const auto& [rank, ns] : replay.criticalRanksNs) ranks.push_back({{"rank", rank}, {"ns", whole(ns)}});
     Json ceiling = nullptr;
-    if (const std::optional<CeilingSection>& all = replay.ceiling)
+    if (const std::optional<diagnose::Ceiling>& all = replay.ceiling)
         ceiling = {{"saving_ns_per_step", whole(all->savingNs.expected)},
                    {"saving_interval_ns", Json::array({whole(all->savingNs.low), whole(all->savingNs.high)})},
                    {"share", all->share},
@@ -183,6 +183,7 @@ std::string renderJson(const Report& r) {
                    {"steps", r.run.steps},
                    {"step_source", r.run.stepSource},
                    {"overhead", orNull(r.run.overheadNs)}};
+    const facts::Pipeline* pipeline = toldPipeline(r.layout);
     json["layout"] = {{"dp", orNull(r.layout.dp)},
                       {"tp", orNull(r.layout.tp)},
                       {"pp", orNull(r.layout.pp)},
@@ -193,8 +194,8 @@ std::string renderJson(const Report& r) {
                       {"sp", orNull(r.layout.sp)},
                       {"shard", orNull(r.layout.shard)},
                       {"replicate", orNull(r.layout.replicate)},
-                      {"micro_batches", orNull(r.layout.microBatches)},
-                      {"virtual_stages", orNull(r.layout.virtualStages)},
+                      {"micro_batches", pipeline ? Json(pipeline->microBatches) : Json(nullptr)},
+                      {"virtual_stages", pipeline ? Json(pipeline->virtualStages) : Json(nullptr)},
                       {"confidences", r.layout.confidences}};
     json["clock"] = {{"method", r.clock.method}, {"max_offset_ns", r.clock.maxOffsetNs}, {"bound_ns", r.clock.boundNs}};
     json["link_peak_source"] = orNull(r.linkPeaks.source);
