@@ -26,11 +26,6 @@ double timeOf(const std::optional<CollectiveSide>& side) {
     return side ? side->transferNs.value_or(0) + side->waitNs : 0;
 }
 
-BreakdownSide sideOf(const RoleSummary& role) {
-    return {role.stepNs,   role.computeNs, role.overlappedCommNs, role.exposedTransferNs, role.exposedWaitNs,
-            role.memoryNs, role.idleNs};
-}
-
 bool isOn(int runs, const SideMeans& side) {
     return runs > 0 && 2 * static_cast<size_t>(runs) >= side.runs;
 }
@@ -106,7 +101,7 @@ std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const Side
             BreakdownChange& row = byRole[name];
             row.role = name;
             row.rank = role.rank;
-            row.*part = sideOf(role);
+            row.*part = role;
         }
     };
     take(base, &BreakdownChange::base);

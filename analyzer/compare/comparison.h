@@ -50,8 +50,11 @@ enum class StepVerdict : uint8_t {
     notEnoughSamples,  // noise hides what should be seen, or nothing tells how large noise is
     incomparable,      // the two sides must not be compared by their step time
 };
-std::string_view toText(
-    StepVerdict verdict);  // "regression", "improvement", "no change", "not enough samples", "incomparable"
+constexpr std::string_view toText(StepVerdict verdict) {
+    constexpr std::string_view kNames[] = {"regression", "improvement", "no change", "not enough samples",
+                                           "incomparable"};
+    return kNames[static_cast<size_t>(verdict)];
+}
 
 /// The number the gate decides on.
 struct StepTimeChange {
@@ -149,7 +152,10 @@ struct KernelChange {
 /// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there
 /// is no base.
 enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
-std::string_view toText(FindingStatus status);  // "new", "gone", "worse", "better", "same", "present"
+constexpr std::string_view toText(FindingStatus status) {
+    constexpr std::string_view kNames[] = {"new", "gone", "worse", "better", "same", "present"};
+    return kNames[static_cast<size_t>(status)];
+}
 
 /// A finding on one side. Times are means per step over its runs, of which one that lacks it counts as 0.
 struct FindingSide {
@@ -181,18 +187,22 @@ struct FindingChange {
 };
 
 enum class StepPart : uint8_t { compute, transfer, memory, host, launch, gap, wait, idle, rest };
-std::string_view toText(StepPart part);  // as it is spelled here
+constexpr std::string_view toText(StepPart part) {
+    constexpr std::string_view kNames[] = {"compute", "transfer", "memory", "host", "launch",
+                                           "gap",     "wait",     "idle",   "rest"};
+    return kNames[static_cast<size_t>(part)];
+}
 
 /// A part of the step's change. All of them add up to StepTimeChange::changeNs(); what nothing explains is a row of its
 /// own.
 struct AttributionRow {
     StepPart part = StepPart::rest;
-    std::string what;                  // "compute of rank 3": for a reader
-    std::string where;                 // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
-    std::vector<int> ranks;            // of the new side; empty: all
-    double ns = 0;                     // positive: slower
-    std::vector<std::string> details;  // kernels or collectives that carry it
-    std::string traffic = {};          // of a transfer on critical paths: trafficName()
+    std::string what;                       // "compute of rank 3": for a reader
+    double ns = 0;                          // positive: slower
+    std::string where = {};                 // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
+    std::vector<int> ranks = {};            // of the new side; empty: all
+    std::vector<std::string> details = {};  // kernels or collectives that carry it
+    std::string traffic = {};               // of a transfer on critical paths: trafficName()
 };
 
 /// Names what can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.

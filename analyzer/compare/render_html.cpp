@@ -311,8 +311,7 @@ Comparison forThePage(const Comparison& whole) {
         c.findings = std::move(kept);
     }
     if (c.attribution.size() > kMostRows) {
-        AttributionRow rest{
-            StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0, {}};
+        AttributionRow rest{StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1)};
         for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
         c.attribution.resize(kMostRows - 1);
         c.attribution.push_back(rest);

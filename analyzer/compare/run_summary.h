@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/compare/comparison.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 #include "analyzer/report/step_overview.h"
@@ -24,13 +25,11 @@ struct KernelWork {
 };
 
 /// One rank, known by its place in the layout instead of its number.
-struct RoleSummary {
+struct RoleSummary : BreakdownSide {
     std::string role;  // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
     int rank = 0;
     int stage = -1;  // of its pipeline
     std::string host;
-    double stepNs = 0, computeNs = 0, exposedWaitNs = 0, exposedTransferNs = 0, overlappedCommNs = 0, memoryNs = 0,
-           idleNs = 0;
     double receiveWaitNs = 0;                // part of exposedWaitNs: in sends and receives
     double slowedNs = 0;                     // part of computeNs: lost to communication beside it
     double kernels = 0;                      // compute kernels
