@@ -51,8 +51,10 @@ class SummaryReader {
     template <typename T>
     void take(const nlohmann::json& value, const std::string& name, std::vector<T>& to, double least) const {
         to.clear();
-        for (const nlohmann::json& each : list(value, name))
-            take(each, fmt::format("{}[{}]", name, to.size()), to.emplace_back(), least);
+        for (const nlohmann::json& each : list(value, name)) {
+            const std::string place = fmt::format("{}[{}]", name, to.size());
+            take(each, place, to.emplace_back(), least);
+        }
     }
     template <typename T>
     void take(const nlohmann::json& value, const std::string& name, std::map<std::string, T>& to, double least) const {
