@@ -78,7 +78,7 @@ compare::Comparison sample(const std::string& words) {
                  147e6,
                  {"the same kernels take 1.5x" + words}}};
     c.attribution = {{compare::StepPart::compute, "compute of rank 3" + words, 147e6, "rank 3", {3}, {"gemm" + words}},
-                     {compare::StepPart::rest, "what nothing explains", "", {}, 3e6, {}}};
+                     {compare::StepPart::rest, "what nothing explains", 3e6}};
     for (int rank = 0; rank < 8; ++rank) {
         const double slowNs = rank == 3 ? 147e6 : 0;
         c.breakdown.push_back({fmt::format("dp {}{}", rank, words), rank,
