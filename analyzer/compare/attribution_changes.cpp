@@ -72,7 +72,8 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
     std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0);
     if (!explainsPath(growthOf(base, now, roles), base, now, ns)) roles.clear();  // the path only leads elsewhere
-    AttributionRow row{StepPart::compute, "", "", {}, ns, kernelDetails(base, now, roles, ns)};
+    AttributionRow row{StepPart::compute, "", ns};
+    row.details = kernelDetails(base, now, roles, ns);
     row.where = placeText(now, roles, row.ranks);
     row.what = kComputeRow + row.where;
     return row;
@@ -81,13 +82,9 @@ AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns
 void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<AttributionRow>& rows) {
     const std::map<std::string, TrafficSummary> before = byUse(base), after = byUse(now);
     for (const std::string& name : keysOf(base.pathTransferNs, now.pathTransferNs)) {
-        AttributionRow row{StepPart::transfer,
-                           "transfer: " + name,
-                           "",
-                           {},
-                           valueAt(now.pathTransferNs, name) - valueAt(base.pathTransferNs, name),
-                           {},
-                           name};
+        AttributionRow row{StepPart::transfer, "transfer: " + name,
+                           valueAt(now.pathTransferNs, name) - valueAt(base.pathTransferNs, name)};
+        row.traffic = name;
         const auto a = before.find(name), b = after.find(name);
         if (a != before.end() && b != after.end())
             row.details.push_back(fmt::format(
@@ -124,7 +121,7 @@ std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now
         return valueAt(now.pathNs, category) - valueAt(base.pathNs, category);
     };
     std::vector<AttributionRow> rows;
-    const auto add = [&](StepPart part, const char* what) { rows.push_back({part, what, "", {}, growth(part), {}}); };
+    const auto add = [&](StepPart part, const char* what) { rows.push_back({part, what, growth(part)}); };
     rows.push_back(computeRow(base, now, growth(StepPart::compute)));
     add(StepPart::gap, "gaps between dependent device work");
     add(StepPart::host, "host work and calls");
@@ -148,7 +145,7 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
     std::vector<AttributionRow> rows;
     const std::string where = fmt::format("rank {} ({})", after->rank, after->role);
     const auto add = [&](StepPart part, const std::string& what, double ns) {
-        rows.push_back({part, what, where, {after->rank}, ns, {}});
+        rows.push_back({part, what, ns, where, {after->rank}});
     };
     add(StepPart::compute, "compute", after->computeNs - before->computeNs);
     add(StepPart::transfer, "exposed transfer", after->exposedTransferNs - before->exposedTransferNs);
@@ -230,14 +227,10 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
         kept.push_back({StepPart::rest,
                         outliersNs * changeNs > 0 ? "steps that are not typical, which changed less"
                                                   : "steps that are not typical, which changed more",
-                        "",
-                        {},
-                        outliersNs,
-                        {}});
+                        outliersNs});
         sum += outliersNs;
     }
-    if (std::abs(changeNs - sum) > kResidue * size)
-        kept.push_back({StepPart::rest, "not explained", "", {}, changeNs - sum, {}});
+    if (std::abs(changeNs - sum) > kResidue * size) kept.push_back({StepPart::rest, "not explained", changeNs - sum});
     return kept;
 }
 

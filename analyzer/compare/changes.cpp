@@ -26,56 +26,27 @@ double timeOf(const std::optional<CollectiveSide>& side) {
     return side ? side->transferNs.value_or(0) + side->waitNs : 0;
 }
 
-BreakdownSide sideOf(const RoleSummary& role) {
-    return {role.stepNs,   role.computeNs, role.overlappedCommNs, role.exposedTransferNs, role.exposedWaitNs,
-            role.memoryNs, role.idleNs};
+bool isOn(int runs, const SideMeans& side) {
+    return runs > 0 && 2 * static_cast<size_t>(runs) >= side.runs;
 }
 
-using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles
-
-/// Sums up one finding on one side.
-struct OnSide {
-    int runs = 0;  // that have it as a finding
-    // Summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new.
-    double costNs = 0;
-    double share = 0;  // the same as a share of the step
-    const FindingSummary* example = nullptr;
-};
-
-std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
-    std::map<Key, OnSide> all;
-    for (const RunSummary& run : runs) {
-        for (const FindingSummary& finding : run.findings) {
-            std::vector<std::string> roles = finding.roles;
-            std::ranges::sort(roles);
-            OnSide& side = all[{finding.id, roles}];
-            side.runs += finding.verdict == "found";
-            side.costNs += finding.costNs.value_or(0);
-            side.share += finding.costNs ? finding.severity : 0;
-            if (!side.example || (side.example->verdict != "found" && finding.verdict == "found"))
-                side.example = &finding;
-        }
-    }
-    return all;
-}
-
-bool isOn(const OnSide& side, size_t runs) {
-    return side.runs > 0 && 2 * static_cast<size_t>(side.runs) >= runs;
-}
-
-FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, size_t nowRuns) {
-    if (baseRuns == 0) return FindingStatus::present;
-    const double before = base.costNs / static_cast<double>(baseRuns),
-                 after = now.costNs / static_cast<double>(nowRuns);
-    const double stepShare =
-        std::abs(now.share / static_cast<double>(nowRuns) - base.share / static_cast<double>(baseRuns));
-    const bool other = std::abs(after - before) > kOtherCost * std::max(before, after) && stepShare > kOtherStepShare;
-    const bool onBase = isOn(base, baseRuns), onNow = isOn(now, nowRuns);
+FindingStatus statusOf(const FindingMeans& before, const FindingMeans& after, const SideMeans& base,
+                       const SideMeans& now) {
+    if (base.runs == 0) return FindingStatus::present;
+    // Verdicts go by savings where repairs could be played: of one side's saving and the other's cost none is compared.
+    const bool bySaving = FindingChange::bySaving(before.side, after.side);
+    const bool onBase = isOn(bySaving ? before.side.runs : before.runsByCost, base),
+               onNow = isOn(bySaving ? after.side.runs : after.runsByCost, now);
     if (!onBase && !onNow) return FindingStatus::present;
-    const bool unknownCost = before == 0 && after == 0;  // the diagnosis is not one of cost
-    if (onBase != onNow && (other || unknownCost)) return onNow ? FindingStatus::isNew : FindingStatus::gone;
+    const auto &was = bySaving ? before.side.savingNs : before.side.costNs,
+               &is = bySaving ? after.side.savingNs : after.side.costNs;
+    if (!was || !is || (*was == 0 && *is == 0))  // its presence alone tells
+        return onBase == onNow ? FindingStatus::same : onNow ? FindingStatus::isNew : FindingStatus::gone;
+    const bool other = std::abs(*is - *was) > kOtherCost * std::max(*was, *is) &&
+                       std::abs(*is / now.meanStepNs - *was / base.meanStepNs) > kOtherStepShare;
     if (!other) return FindingStatus::same;
-    return after > before ? FindingStatus::worse : FindingStatus::better;
+    if (onBase != onNow) return onNow ? FindingStatus::isNew : FindingStatus::gone;
+    return *is > *was ? FindingStatus::worse : FindingStatus::better;
 }
 
 int order(FindingStatus status) {
@@ -130,7 +101,7 @@ std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const Side
             BreakdownChange& row = byRole[name];
             row.role = name;
             row.rank = role.rank;
-            row.*part = sideOf(role);
+            row.*part = role;
         }
     };
     take(base, &BreakdownChange::base);
@@ -141,36 +112,34 @@ std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const Side
     return rows;
 }
 
-std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
-                                           const SideMeans& nowMeans) {
-    std::map<Key, OnSide> before = gather(base), after = gather(now);
-    for (const auto& [key, side] : before) after.try_emplace(key);
+std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMeans& now) {
+    std::map<FindingKey, std::pair<FindingMeans, FindingMeans>> both;
+    for (const auto& [key, finding] : base.findings) both[key].first = finding;
+    for (const auto& [key, finding] : now.findings) both[key].second = finding;
     std::vector<FindingChange> rows;
-    for (const auto& [key, side] : after) {
-        const OnSide& other = before[key];
-        if (side.runs == 0 && !isOn(other, base.size())) continue;
-        const FindingSummary& example = side.example ? *side.example : *other.example;
+    for (const auto& [key, sides] : both) {
+        const auto& [before, after] = sides;
+        if (after.side.runs == 0 && !isOn(before.side.runs, base)) continue;
+        const FindingSummary& example = after.side.isThere ? after.example : before.example;
         FindingChange row;
-        row.status = statusOf(other, side, base.size(), now.size());
+        row.status = statusOf(before, after, base, now);
         row.id = example.id;
         row.title = example.title;
-        row.where = placeText(nowMeans, key.second, row.ranks);
+        row.where = placeText(now, key.second, row.ranks);
         row.ranks = example.ranks;
         row.cause = example.cause;
         row.fix = example.fix;
-        if (other.costNs > 0) row.baseCostNs = other.costNs / static_cast<double>(base.size());
-        if (side.costNs > 0) row.newCostNs = side.costNs / static_cast<double>(now.size());
-        row.baseRuns = other.runs;
-        row.newRuns = side.runs;
-        row.ofBaseRuns = static_cast<int>(base.size());
-        row.ofNewRuns = static_cast<int>(now.size());
+        row.base = before.side;
+        row.now = after.side;
+        row.base.ofRuns = static_cast<int>(base.runs);
+        row.now.ofRuns = static_cast<int>(now.runs);
         rows.push_back(std::move(row));
     }
-    const auto cost = [](const FindingChange& row) {
-        return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0));
+    const auto worth = [](const FindingChange& row) {
+        return std::max(row.worthNs(row.now).value_or(0), row.worthNs(row.base).value_or(0));
     };
     std::ranges::stable_sort(rows, [&](const FindingChange& a, const FindingChange& b) {
-        return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : cost(a) > cost(b);
+        return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : worth(a) > worth(b);
     });
     return rows;
 }

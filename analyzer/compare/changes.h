@@ -37,13 +37,14 @@ std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans&
 /// lacks has that side empty.
 std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now);
 
-/// Compares the findings of both sides, matched by diagnosis and the roles of their ranks. A finding is on a side when
-/// at least half of its runs have it. One that is on one side only, but costs about the same on the other as a note
-/// under the floor, is not new but the same: thresholds must not make news. One that fewer than half of the new runs
-/// have, and the base has not, is present; so is every one when `base` is empty. New, worse, gone, better, present,
-/// same; inside, by cost.
-std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
-                                           const SideMeans& nowMeans);
+/// Compares the findings of both sides, matched by diagnosis and the roles of their ranks: by what their repairs save
+/// where both sides could play them, else by what they cost. A finding is on a side when at least half of its runs have
+/// it; where costs are compared, runs of which only its small saving made a note have it, too. One that is on one side
+/// only, but comes to about the same on the other as a note under the floor, is not new but the same: thresholds must
+/// not make news. What is not known is neither worse nor better. One that fewer than half of the new runs have, and the
+/// base has not, is present; so is every one when `base` has no run. New, worse, gone, better, present, same; inside,
+/// by what they come to.
+std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMeans& now);
 
 inline constexpr double kOtherCost = 0.25;       // share of the larger cost: by less than that a finding is the same
 inline constexpr double kOtherStepShare = 0.01;  // of the step: the same

@@ -148,7 +148,7 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     result.step.noiseSource = "none";
     setTypicalSteps(now, result.step.estimator, result.now);
     const SideMeans means = meansOf(now);
-    result.findings = compareFindings({}, now, means);
+    result.findings = compareFindings({}, means);
     result.breakdown = compareBreakdowns({}, means);
     judge({}, now, options.gate, result);
     std::erase_if(result.gate.notices,
@@ -187,7 +187,7 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     result.incomparable = std::move(comparability.rows);
     compareSteps(base, now, comparability, options.step, result);
     const SideMeans before = meansOf(base), after = meansOf(now);
-    result.findings = compareFindings(base, now, after);
+    result.findings = compareFindings(before, after);
     result.metrics = compareMetrics(base, now, comparability.categoriesRefused,
                                     comparability.stepTimeRefused ? result.step.reason : "");
     result.collectives = compareCollectives(before, after);

@@ -50,8 +50,11 @@ enum class StepVerdict : uint8_t {
     notEnoughSamples,  // noise hides what should be seen, or nothing tells how large noise is
     incomparable,      // the two sides must not be compared by their step time
 };
-std::string_view toText(
-    StepVerdict verdict);  // "regression", "improvement", "no change", "not enough samples", "incomparable"
+constexpr std::string_view toText(StepVerdict verdict) {
+    constexpr std::string_view kNames[] = {"regression", "improvement", "no change", "not enough samples",
+                                           "incomparable"};
+    return kNames[static_cast<size_t>(verdict)];
+}
 
 /// The number the gate decides on.
 struct StepTimeChange {
@@ -149,7 +152,19 @@ struct KernelChange {
 /// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there
 /// is no base.
 enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
-std::string_view toText(FindingStatus status);  // "new", "gone", "worse", "better", "same", "present"
+constexpr std::string_view toText(FindingStatus status) {
+    constexpr std::string_view kNames[] = {"new", "gone", "worse", "better", "same", "present"};
+    return kNames[static_cast<size_t>(status)];
+}
+
+/// A finding on one side. Times are means per step over its runs, of which one that lacks it counts as 0.
+struct FindingSide {
+    int runs = 0;                        // that have it as a finding
+    int ofRuns = 0;                      // of that side
+    bool isThere = false;                // some run has it, if only as a note
+    std::optional<double> costNs = 0;    // what its cause was seen to take; empty: some run does not tell
+    std::optional<double> savingNs = 0;  // what its repair saves; empty: some run could not play it
+};
 
 struct FindingChange {
     FindingStatus status = FindingStatus::same;
@@ -159,27 +174,35 @@ struct FindingChange {
     std::vector<int> ranks;  // on the new side where it has it
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> baseCostNs,
-        newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
-    int baseRuns = 0, newRuns = 0;      // in how many runs it was found
-    int ofBaseRuns = 0, ofNewRuns = 0;  // runs of that side
-    bool allowed = false;               // by --allow
-    bool failed = false;                // the gate fails because of it
+    FindingSide base, now;
+    bool allowed = false;  // by --allow
+    bool failed = false;   // the gate fails because of it
+
+    /// Like is compared with like: savings where both sides could play the repair, else costs.
+    static bool bySaving(const FindingSide& base, const FindingSide& now) { return base.savingNs && now.savingNs; }
+    bool bySaving() const { return bySaving(base, now); }
+    const std::optional<double>& worthNs(const FindingSide& side) const {
+        return bySaving() ? side.savingNs : side.costNs;
+    }
 };
 
 enum class StepPart : uint8_t { compute, transfer, memory, host, launch, gap, wait, idle, rest };
-std::string_view toText(StepPart part);  // as it is spelled here
+constexpr std::string_view toText(StepPart part) {
+    constexpr std::string_view kNames[] = {"compute", "transfer", "memory", "host", "launch",
+                                           "gap",     "wait",     "idle",   "rest"};
+    return kNames[static_cast<size_t>(part)];
+}
 
 /// A part of the step's change. All of them add up to StepTimeChange::changeNs(); what nothing explains is a row of its
 /// own.
 struct AttributionRow {
     StepPart part = StepPart::rest;
-    std::string what;                  // "compute of rank 3": for a reader
-    std::string where;                 // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
-    std::vector<int> ranks;            // of the new side; empty: all
-    double ns = 0;                     // positive: slower
-    std::vector<std::string> details;  // kernels or collectives that carry it
-    std::string traffic = {};          // of a transfer on critical paths: trafficName()
+    std::string what;                       // "compute of rank 3": for a reader
+    double ns = 0;                          // positive: slower
+    std::string where = {};                 // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
+    std::vector<int> ranks = {};            // of the new side; empty: all
+    std::vector<std::string> details = {};  // kernels or collectives that carry it
+    std::string traffic = {};               // of a transfer on critical paths: trafficName()
 };
 
 /// Names what can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.

@@ -30,7 +30,7 @@ std::string describe(const FindingChange& finding) {
 }
 
 void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult& gate) {
-    const bool present = finding.newRuns > 0;
+    const bool present = finding.now.runs > 0;
     const bool asNew = contains(options.failOn, "new-finding") && finding.status == FindingStatus::isNew;
     const bool asDiagnosis = present && anyMatches(options.failOn, finding.id);
     finding.allowed = anyMatches(options.allow, finding.id);

@@ -104,6 +104,10 @@ Json kernelSideJson(const std::optional<KernelSide>& side) {
     return side ? Json{{"count", side->count}, {"ns", side->ns}} : Json(nullptr);
 }
 
+Json ifThere(const FindingSide& side, const std::optional<double>& ns) {
+    return side.isThere ? orNull(ns) : Json(nullptr);
+}
+
 Json findingJson(const FindingChange& finding) {
     return {{"status", toText(finding.status)},
             {"id", finding.id},
@@ -112,10 +116,12 @@ Json findingJson(const FindingChange& finding) {
             {"ranks", finding.ranks},
             {"cause", finding.cause},
             {"fix", finding.fix},
-            {"base_cost_ns", orNull(finding.baseCostNs)},
-            {"new_cost_ns", orNull(finding.newCostNs)},
-            {"base_runs", finding.baseRuns},
-            {"new_runs", finding.newRuns},
+            {"base_cost_ns", ifThere(finding.base, finding.base.costNs)},
+            {"new_cost_ns", ifThere(finding.now, finding.now.costNs)},
+            {"base_saving_ns", ifThere(finding.base, finding.base.savingNs)},
+            {"new_saving_ns", ifThere(finding.now, finding.now.savingNs)},
+            {"base_runs", finding.base.runs},
+            {"new_runs", finding.now.runs},
             {"allowed", finding.allowed},
             {"failed", finding.failed}};
 }

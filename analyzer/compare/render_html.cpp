@@ -163,20 +163,23 @@ std::string findings(const Comparison& c) {
     if (c.findings.empty()) return section("findings", "Findings", "", "<p>None on either side.</p>\n");
     Table table("findings-table",
                 {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
-    const auto cost = [](const std::optional<double>& ns) {
-        return ns ? durationCell(ns) : Cell{"none", std::nullopt};
-    };
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+        const auto worth = [&](const FindingSide& side) {
+            const auto& ns = finding->worthNs(side);
+            const std::string words = worthText(*finding, side);
+            return side.isThere && ns ? numberCell(words, *ns) : Cell{words, std::nullopt};
+        };
         std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
         for (const std::string& line : finding->fix) fix += "<li>" + text::markupText(line) + "</li>";
         if (!finding->fix.empty()) fix += "</ul></details>";
         table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where),
-                   textCell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs), markupCell(fix)});
+                   textCell(finding->cause), worth(finding->base), worth(finding->now), markupCell(fix)});
     }
     std::string out = table.markup();
     if (const std::string rest = leftOutText(c, kMostRows); !rest.empty())
         out += "<p id=\"findings-left-out\"><b>" + text::markupText(rest) + ".</b></p>\n";
-    return section("findings", "Findings", "What they cost per step on either side.", out);
+    return section("findings", "Findings",
+                   "What their repairs save per step, where both sides could play them; else what they cost.", out);
 }
 
 /// Says why some numbers are not compared, each reason once.
@@ -308,8 +311,7 @@ Comparison forThePage(const Comparison& whole) {
         c.findings = std::move(kept);
     }
     if (c.attribution.size() > kMostRows) {
-        AttributionRow rest{
-            StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0, {}};
+        AttributionRow rest{StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1)};
         for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
         c.attribution.resize(kMostRows - 1);
         c.attribution.push_back(rest);

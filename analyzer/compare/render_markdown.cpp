@@ -79,13 +79,10 @@ void addFindings(const Comparison& c, std::string& out) {
     if (c.findings.empty()) return;
     out += "\n### Findings\n\n| | finding | cause | base | new |\n| --- | --- | --- | ---: | ---: |\n";
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
-        const auto cost = [](const std::optional<double>& ns) {
-            return ns ? text::durationText(*ns) : std::string("none");
-        };
         out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "",
                            toText(finding->status),
                            cell(findingName(*finding)) + inRunsText(*finding) + (finding->allowed ? " (allowed)" : ""),
-                           cell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs));
+                           cell(finding->cause), worthText(*finding, finding->base), worthText(*finding, finding->now));
     }
     if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "\n" + rest + ".\n";
 }

@@ -228,7 +228,8 @@ void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary)
         if (finding.ranks.size() == summary.roles.size()) row.roles.clear();
         row.cause = finding.cause;
         row.fix = finding.fix;
-        row.costNs = finding.worthNs();
+        row.costNs = finding.costNs;
+        if (finding.savingNs) row.savingNs = finding.savingNs->expected;
         row.severity = finding.severity;
         summary.findings.push_back(std::move(row));
     }
@@ -287,11 +288,14 @@ RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& rep
     return summary;
 }
 
-RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
+RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers, const std::function<void()>& check) {
     report::StepOverview overview;
-    const job::Analysis analysis = report::readWithOverview(database, {workers, {}, {}}, overview);
+    const auto checkEachRank = [&](const facts::TraceFacts&) { return [&](const facts::RankEvents&) { check(); }; };
+    const job::Analysis analysis = report::readWithOverview(database, {workers, {}, checkEachRank}, overview);
+    check();
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
+    check();
     diagnose::priceFindings(analysis, findings);
     RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings)));
     summary.overview = std::move(overview);

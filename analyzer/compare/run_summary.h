@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyzer/compare/comparison.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 #include "analyzer/report/step_overview.h"
@@ -23,13 +25,11 @@ struct KernelWork {
 };
 
 /// One rank, known by its place in the layout instead of its number.
-struct RoleSummary {
+struct RoleSummary : BreakdownSide {
     std::string role;  // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
     int rank = 0;
     int stage = -1;  // of its pipeline
     std::string host;
-    double stepNs = 0, computeNs = 0, exposedWaitNs = 0, exposedTransferNs = 0, overlappedCommNs = 0, memoryNs = 0,
-           idleNs = 0;
     double receiveWaitNs = 0;                // part of exposedWaitNs: in sends and receives
     double slowedNs = 0;                     // part of computeNs: lost to communication beside it
     double kernels = 0;                      // compute kernels
@@ -96,8 +96,9 @@ struct FindingSummary {
     std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> costNs;  // what it would save
-    double severity = 0;           // share of the step
+    std::optional<double> costNs;    // what its cause was seen to take; empty: an older version's file does not tell
+    std::optional<double> savingNs;  // what its repair saves, replayed; empty: it could not be played
+    double severity = 0;             // share of the step, of the saving or else of the cost
 };
 
 struct RunSummary {
@@ -138,8 +139,11 @@ struct RunSummary {
 /// The summary of an analysed run. O(events of the summaries of its ranks).
 RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& report);
 
-/// Does the same for a trace, from its database. Nothing is written into it. Throws store::Error.
-RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
+/// Does the same for a trace, from its database. Nothing is written into it. Throws store::Error, and what `check`
+/// throws to end it early, which is called for each rank, by several threads at once, and between the parts of the
+/// analysis.
+RunSummary summarizeTrace(
+    const std::filesystem::path& database, unsigned workers = 0, const std::function<void()>& check = [] {});
 
 /// Keeps the run's steps (ns, in order), as means over neighbours where there are more than kMostSamples.
 void setSteps(std::vector<double> timesNs, RunSummary& summary);

@@ -152,30 +152,40 @@ std::string findingName(const FindingChange& finding) {
 
 std::string findingBody(const FindingChange& finding) {
     std::string text = finding.cause + ".";
-    if (finding.baseCostNs && finding.newCostNs)
-        text += fmt::format("\nIt costs {} of each step; it was {}.", text::durationText(*finding.newCostNs),
-                            text::durationText(*finding.baseCostNs));
-    else if (finding.newCostNs)
-        text += fmt::format("\nIt costs {} of each step.", text::durationText(*finding.newCostNs));
-    else if (finding.baseCostNs)
-        text += fmt::format("\nIt cost {} of each step.", text::durationText(*finding.baseCostNs));
+    if (const std::string worth = worthText(finding); !worth.empty())
+        text += (finding.bySaving() ? "\nI" + worth.substr(1) : "\nIt " + worth) + ".";
     if (const std::string runs = inRunsText(finding); !runs.empty()) text += fmt::format("\nIt is {}.", runs.substr(2));
     for (const std::string& fix : finding.fix) text += "\nFix: " + fix;
     return text;
 }
 
 std::string inRunsText(const FindingChange& finding) {
-    return finding.newRuns > 0 && finding.newRuns < finding.ofNewRuns
-               ? fmt::format(", in {} of {} new runs", finding.newRuns, finding.ofNewRuns)
+    return finding.now.runs > 0 && finding.now.runs < finding.now.ofRuns
+               ? fmt::format(", in {} of {} new runs", finding.now.runs, finding.now.ofRuns)
                : std::string();
 }
 
-std::string costText(const FindingChange& finding) {
-    if (finding.baseCostNs && finding.newCostNs)
-        return fmt::format("{} -> {} a step", text::durationText(*finding.baseCostNs),
-                           text::durationText(*finding.newCostNs));
-    if (finding.newCostNs) return text::durationText(*finding.newCostNs) + " a step";
-    return finding.baseCostNs ? text::durationText(*finding.baseCostNs) + " a step before" : std::string();
+std::string worthText(const FindingChange& finding) {
+    const FindingSide &base = finding.base, &now = finding.now;
+    const auto &before = finding.worthNs(base), &after = finding.worthNs(now);
+    const auto time = [](const std::optional<double>& ns) { return ns ? text::durationText(*ns) : "unknown"; };
+    std::string text = finding.bySaving() ? "its repair saves " : "costs ";
+    if (base.isThere && now.isThere) {
+        if (!before && !after) return {};
+        text += fmt::format("{} -> {} a step", time(before), time(after));
+        if (base.savingNs.has_value() != now.savingNs.has_value())
+            text +=
+                fmt::format("; what its repair saves was not played on the {} side", base.savingNs ? "new" : "base");
+        return text;
+    }
+    if (!(now.isThere ? after : before)) return {};
+    return text + (now.isThere ? time(after) + " a step" : time(before) + " a step before");
+}
+
+std::string worthText(const FindingChange& finding, const FindingSide& side) {
+    if (!side.isThere) return "none";
+    const auto& ns = finding.worthNs(side);
+    return ns ? (finding.bySaving() ? "saves " : "costs ") + text::durationText(*ns) : "unknown";
 }
 
 std::string jobText(const Comparison& comparison) {

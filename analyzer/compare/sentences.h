@@ -49,14 +49,18 @@ std::string signedPercentText(double share);
 /// "RS301 straggler rank, rank 3 (dp 3)".
 std::string findingName(const FindingChange& finding);
 
-/// The cause, what it costs on both sides, and what to do; a sentence or two each, on lines of their own.
+/// The cause, what it comes to on both sides, and what to do; a sentence or two each, on lines of their own.
 std::string findingBody(const FindingChange& finding);
 
 /// ", in 1 of 3 new runs"; empty where all of them have it, or none.
 std::string inRunsText(const FindingChange& finding);
 
-/// Says what a finding costs: "3.20 ms a step", "3.20 ms -> 4.10 ms a step", "3.20 ms a step before"; empty: not known.
-std::string costText(const FindingChange& finding);
+/// Says what is compared of a finding: "costs 3.20 ms -> 4.10 ms a step", "its repair saves 3.20 ms a step",
+/// "costs 3.20 ms a step before", and which side could not play its repair where the other could; empty: not known.
+std::string worthText(const FindingChange& finding);
+
+/// The same of one side, for a table: "saves 3.20 ms", "costs 4.10 ms", "unknown"; "none" where it is not there.
+std::string worthText(const FindingChange& finding, const FindingSide& side);
 
 /// Says what both sides are runs of: "8 ranks, dp 8, virtual GPUs, NCCL 2.28.9". What differs between them is left out.
 std::string jobText(const Comparison& comparison);

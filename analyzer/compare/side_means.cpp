@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "analyzer/diagnose/price.h"
 #include "analyzer/text/lists.h"
 
 namespace rankscope::compare {
@@ -39,6 +40,30 @@ void add(const TrafficSummary& from, double share, TrafficSummary& to) {
     if (!from.algorithm.empty()) to.algorithm = from.algorithm;
     if (!from.protocol.empty()) to.protocol = from.protocol;
     for (const auto& field : kTrafficNumbers) to.*field.member += share * from.*field.member;
+}
+
+/// Of a sum of which one part is not known nothing is.
+void add(const std::optional<double>& from, double share, std::optional<double>& to) {
+    if (from && to)
+        *to += share * *from;
+    else
+        to.reset();
+}
+
+void add(const FindingSummary& from, double share, double stepNs, SideMeans& side) {
+    std::vector<std::string> roles = from.roles;
+    std::ranges::sort(roles);
+    FindingMeans& to = side.findings[{from.id, std::move(roles)}];
+    const bool isFound = from.verdict == "found";
+    // Nothing else than a small saving makes a note of what was played.
+    const bool isFoundByCost =
+        from.savingNs && from.costNs && *from.costNs >= diagnose::PriceThresholds::kFloorShare * stepNs;
+    if (!to.side.isThere || (isFound && to.example.verdict != "found")) to.example = from;
+    to.side.isThere = true;
+    to.side.runs += isFound;
+    to.runsByCost += isFound || isFoundByCost;
+    add(from.costNs, share, to.side.costNs);
+    add(from.savingNs, share, to.side.savingNs);
 }
 
 std::set<std::string> roleNames(const RunSummary& run) {
@@ -170,11 +195,11 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
         for (const TrafficSummary& row : run.traffic)
             add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
-        for (const FindingSummary& finding : run.findings)
-            side.findingNs[finding.id] += share * finding.costNs.value_or(0);
-        if (!run.stepsNs.empty())
-            side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) /
-                               static_cast<double>(run.stepsNs.size());
+        const double stepNs = run.stepsNs.empty() ? 0
+                                                  : std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) /
+                                                        static_cast<double>(run.stepsNs.size());
+        side.meanStepNs += share * stepNs;
+        for (const FindingSummary& finding : run.findings) add(finding, share, stepNs, side);
         side.hasPath = side.hasPath && run.hasPath;
         for (const KernelSummary& kernel : run.kernels) {
             KernelSummary& sum = side.kernels[kernel.name];
@@ -186,6 +211,17 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
     for (const auto& [name, role] : side.roles) addShare(role.pathNs, 1, side.pathNs);
     if (!runs.empty()) side.schedule = commonValue(runs, "schedule");
     return side;
+}
+
+FindingSide findingsOf(const SideMeans& side, const std::string& diagnosis) {
+    FindingSide sum;
+    for (const auto& [key, finding] : side.findings) {
+        if (key.first != diagnosis) continue;
+        sum.isThere = true;
+        add(finding.side.costNs, 1, sum.costNs);
+        add(finding.side.savingNs, 1, sum.savingNs);
+    }
+    return sum;
 }
 
 std::map<std::string, TrafficSummary> byUse(const SideMeans& side) {

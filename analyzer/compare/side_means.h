@@ -7,13 +7,23 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 
 namespace rankscope::compare {
 
 using TrafficKey = std::tuple<std::string, std::string, int, int>;  // use, op, ranks, size class
+
+using FindingKey = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles of its ranks in order
+
+struct FindingMeans {
+    FindingSide side;
+    int runsByCost = 0;      // that have it as a finding, or would have it if its repair could not be played
+    FindingSummary example;  // as one run has it: as a finding, where one does
+};
 
 struct SideMeans {
     size_t runs = 0;
@@ -22,11 +32,11 @@ struct SideMeans {
     std::map<std::string, double> pathNs;          // critical path by category, all ranks
     std::map<std::string, double> pathTransferNs;  // its transfers by "op of use"
     std::map<std::string, KernelSummary> kernels;
-    std::map<std::string, double> findingNs;  // by diagnosis: what its findings cost, wherever they are
-    double meanStepNs = 0;                    // of all steps; what the times above add up to
-    std::string schedule;  // of the pipeline: "1f1b, 8 micro-batches, 1 virtual stages"; empty: none, unknown, or the
-                           // runs differ
-    bool hasPath = false;  // every run has one
+    std::map<FindingKey, FindingMeans> findings;
+    double meanStepNs = 0;  // of all steps; what the times above add up to
+    std::string schedule;   // of the pipeline: "1f1b, 8 micro-batches, 1 virtual stages"; empty: none, unknown, or the
+                            // runs differ
+    bool hasPath = false;   // every run has one
 };
 
 /// Ranks are known by their places in the layout, which may be told in one run and not in another. Where the names
@@ -39,6 +49,9 @@ SideMeans meansOf(const std::vector<RunSummary>& runs);
 /// Returns what the environments of all runs agree on; empty when they do not, or it is unknown. There is one run at
 /// least.
 std::string commonValue(const std::vector<RunSummary>& runs, const std::string& key);
+
+/// What all findings of a diagnosis come to on a side, wherever they are.
+FindingSide findingsOf(const SideMeans& side, const std::string& diagnosis);
 
 /// Puts all size classes of one use and operation together.
 std::map<std::string, TrafficSummary> byUse(const SideMeans& side);

@@ -10,9 +10,11 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <type_traits>
 
 #include "analyzer/compare/summary_object.h"
 #include "analyzer/text/json_text.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {
@@ -33,135 +35,143 @@ double rounded(double value) {
     return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-Json numbersJson(const std::map<std::string, double>& numbers) {
-    Json json = Json::object();
-    for (const auto& [name, value] : numbers) json[name] = rounded(value);
-    return json;
-}
+/// Writes an object member by member, in their order: the counterpart of SummaryReader.
+class SummaryWriter {
+  public:
+    static constexpr bool kReads = false;
 
-/// Writes numbers in the order of the summary's kernels, which have the names.
-Json workJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels, double KernelWork::*part) {
-    Json json = Json::array();
-    for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, kernels.size()); ++i) {
-        const auto work = role.work.find(kernels[i].name);
-        json.push_back(work == role.work.end() ? 0 : rounded(work->second.*part));
+    template <typename T>
+    void operator()(const char* key, const T& value, double = 0) {
+        m_json[key] = jsonOf(value);
     }
-    return json;
-}
+    void ifKnown(const char* key, const std::optional<double>& value) {
+        if (value) m_json[key] = jsonOf(*value);
+    }
+    void orNull(const char* key, const std::optional<double>& value) {
+        m_json[key] = value ? jsonOf(*value) : Json(nullptr);
+    }
+    template <typename Row, typename Members>
+    void rows(const char* key, std::vector<Row>& rows, Members&& members) {
+        Json& array = m_json[key] = Json::array();
+        for (Row& row : rows) {
+            SummaryWriter writer;
+            members(writer, row);
+            array.push_back(std::move(writer.m_json));
+        }
+    }
+    std::string text() const { return text::jsonText(m_json, 1); }
+
+  private:
+    template <typename T>
+    static Json jsonOf(const T& value) {
+        return value;
+    }
+    static Json jsonOf(double value) { return rounded(value); }
+    static Json jsonOf(const std::vector<double>& values) { return arrayOf(values, rounded); }
+    static Json jsonOf(const std::map<std::string, double>& values) {
+        Json json = Json::object();
+        for (const auto& [name, value] : values) json[name] = rounded(value);
+        return json;
+    }
+
+    Json m_json = Json::object();
+};
+
+// The members of each row, in the order of the file, for both ways.
 
 template <typename Row, size_t Size>
-void addNumbers(const Row& row, const NumberField<Row> (&fields)[Size], Json& json) {
-    for (const NumberField<Row>& field : fields) json[field.name] = rounded(row.*field.member);
+void numbers(auto& io, const NumberField<Row> (&fields)[Size], Row& row) {
+    for (const NumberField<Row>& field : fields) io(field.name, row.*field.member, field.maySink ? -kLargestNumber : 0);
 }
 
-template <typename Row, size_t Size>
-void readNumbers(const SummaryObject& r, const NumberField<Row> (&fields)[Size], Row& row) {
-    for (const NumberField<Row>& field : fields)
-        row.*field.member = field.maySink ? r.signedNumber(field.name) : r.number(field.name);
-}
-
-Json roleJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels) {
-    Json json = {{"role", role.role}, {"rank", role.rank}, {"stage", role.stage}, {"host", role.host}};
-    addNumbers(role, kRoleNumbers, json);
-    json["idle_by_cause_ns"] = numbersJson(role.idleByCauseNs);
-    json["stall_by_cause_ns"] = numbersJson(role.stallByCauseNs);
-    json["path_ns"] = numbersJson(role.pathNs);
-    json["kernel_ns"] = workJson(role, kernels, &KernelWork::ns);
-    json["kernel_blocks"] = workJson(role, kernels, &KernelWork::blocks);
-    return json;
-}
-
-Json trafficJson(const TrafficSummary& row) {
-    Json json = {{"use", row.use},     {"op", row.op},       {"dtype", row.dataType},
-                 {"ranks", row.ranks}, {"nodes", row.nodes}, {"size_class", row.sizeClass}};
-    addNumbers(row, kTrafficNumbers, json);
-    json["algo"] = row.algorithm;
-    json["proto"] = row.protocol;
-    return json;
-}
-
-Json findingJson(const FindingSummary& row) {
-    return {{"id", row.id},
-            {"title", row.title},
-            {"verdict", row.verdict},
-            {"ranks", row.ranks},
-            {"roles", row.roles},
-            {"cause", row.cause},
-            {"fix", row.fix},
-            {"cost_ns", row.costNs ? Json(rounded(*row.costNs)) : Json(nullptr)},
-            {"severity", rounded(row.severity)}};
-}
-
-Json contentsJson(const RunSummary& summary) {
-    Json json;
-    json["environment"] = summary.environment;
-    json["hosts"] = summary.hosts;
-    json["steps"] = summary.steps;
-    json["steps_per_sample"] = summary.stepsPerSample;
-    json["steps_ns"] = arrayOf(summary.stepsNs, [](double ns) { return Json(rounded(ns)); });
-    if (summary.slowStepNs) json["step_p95_ns"] = rounded(*summary.slowStepNs);
-    json["roles"] = arrayOf(summary.roles, [&](const RoleSummary& role) { return roleJson(role, summary.kernels); });
-    json["traffic"] = arrayOf(summary.traffic, trafficJson);
-    json["has_path"] = summary.hasPath;
-    json["path_transfer_ns"] = numbersJson(summary.pathTransferNs);
-    json["device_loss"] = summary.deviceLoss;
-    json["kernels"] = arrayOf(summary.kernels, [](const KernelSummary& k) {
-        return Json{{"name", k.name}, {"count", rounded(k.count)}, {"ns", rounded(k.ns)}};
-    });
-    json["efficiency"] = numbersJson(summary.efficiency);
-    json["findings"] = arrayOf(summary.findings, findingJson);
-    json["loss"] = arrayOf(summary.losses, [](const report::LossRow& l) {
-        return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"what_it_means", l.meaning}};
-    });
-    return json;
-}
-
-std::string dumped(const Json& json) {
-    return text::jsonText(json, 1);
-}
-
-RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& kernels) {
-    RoleSummary role;
-    role.role = r.text("role");
-    role.rank = r.whole("rank");
-    role.stage = r.whole("stage", -1);
-    role.host = r.text("host");
-    readNumbers(r, kRoleNumbers, role);
-    role.idleByCauseNs = r.times("idle_by_cause_ns");
-    role.stallByCauseNs = r.numbers("stall_by_cause_ns");
-    role.pathNs = r.numbers("path_ns");
-    const std::vector<double> ns = r.numberList("kernel_ns"), blocks = r.numberList("kernel_blocks");
+/// Its work is numbers in the order of the summary's kernels, which have the names.
+void members(auto& io, RoleSummary& role, const std::vector<KernelSummary>& kernels) {
+    io("role", role.role);
+    io("rank", role.rank);
+    io("stage", role.stage, -1);
+    io("host", role.host);
+    numbers(io, kRoleNumbers, role);
+    io("idle_by_cause_ns", role.idleByCauseNs);
+    io("stall_by_cause_ns", role.stallByCauseNs, -kLargestNumber);
+    io("path_ns", role.pathNs, -kLargestNumber);
+    std::vector<double> ns, blocks;
+    for (const KernelSummary& kernel : text::first(kernels, RunSummary::kMostKernelsOfARank)) {
+        const KernelWork work = text::valueAt(role.work, kernel.name);
+        ns.push_back(work.ns);
+        blocks.push_back(work.blocks);
+    }
+    io("kernel_ns", ns);
+    io("kernel_blocks", blocks);
     for (size_t i = 0; i < std::min({ns.size(), blocks.size(), kernels.size()}); ++i)
         if (ns[i] > 0) role.work[kernels[i].name] = {ns[i], blocks[i]};
-    return role;
 }
 
-TrafficSummary readTraffic(const SummaryObject& r) {
-    TrafficSummary row;
-    row.use = r.text("use");
-    row.op = r.text("op");
-    row.dataType = r.text("dtype");
-    row.ranks = r.whole("ranks");
-    row.nodes = r.whole("nodes");
-    row.sizeClass = std::min(r.whole("size_class", -1), kLargestSizeClass);
-    readNumbers(r, kTrafficNumbers, row);
-    row.algorithm = r.text("algo");
-    row.protocol = r.text("proto");
-    return row;
+void members(auto& io, TrafficSummary& row) {
+    io("use", row.use);
+    io("op", row.op);
+    io("dtype", row.dataType);
+    io("ranks", row.ranks);
+    io("nodes", row.nodes);
+    io("size_class", row.sizeClass, -1);
+    row.sizeClass = std::min(row.sizeClass, kLargestSizeClass);
+    numbers(io, kTrafficNumbers, row);
+    io("algo", row.algorithm);
+    io("proto", row.protocol);
 }
 
-FindingSummary readFinding(const SummaryObject& r) {
-    FindingSummary row;
-    row.id = r.text("id");
-    row.title = r.text("title");
-    row.verdict = r.text("verdict");
-    row.ranks = r.wholeList("ranks");
-    row.roles = r.textList("roles");
-    row.cause = r.text("cause");
-    row.fix = r.textList("fix");
-    row.costNs = r.numberOrNull("cost_ns");
-    row.severity = r.signedNumber("severity");
-    return row;
+void members(auto& io, KernelSummary& kernel) {
+    io("name", kernel.name);
+    io("count", kernel.count);
+    io("ns", kernel.ns);
+}
+
+void members(auto& io, FindingSummary& row) {
+    io("id", row.id);
+    io("title", row.title);
+    io("verdict", row.verdict);
+    io("ranks", row.ranks);
+    io("roles", row.roles);
+    io("cause", row.cause);
+    io("fix", row.fix);
+    io.orNull("cost_ns", row.costNs);
+    io.orNull("saving_ns", row.savingNs);
+    io("severity", row.severity, -kLargestNumber);
+}
+
+void members(auto& io, report::LossRow& row) {
+    io("kind", row.kind);
+    io("severity", row.severity);
+    io("count", row.count);
+    io("what_it_means", row.meaning);
+}
+
+/// What a run is known by: the same for every name, label and version of the tool.
+void contents(auto& io, RunSummary& summary) {
+    const auto each = [](auto& rowIo, auto& row) { members(rowIo, row); };
+    io("environment", summary.environment);
+    io("hosts", summary.hosts);
+    io("steps", summary.steps);
+    io("steps_per_sample", summary.stepsPerSample);
+    io("steps_ns", summary.stepsNs);
+    io.ifKnown("step_p95_ns", summary.slowStepNs);
+    if constexpr (std::remove_cvref_t<decltype(io)>::kReads)
+        io.rows("kernels", summary.kernels, each);  // roles need them
+    io.rows("roles", summary.roles, [&](auto& rowIo, RoleSummary& role) { members(rowIo, role, summary.kernels); });
+    io.rows("traffic", summary.traffic, each);
+    io("has_path", summary.hasPath);
+    io("path_transfer_ns", summary.pathTransferNs, -kLargestNumber);
+    io("device_loss", summary.deviceLoss);
+    io.rows("kernels", summary.kernels, each);
+    io("efficiency", summary.efficiency, -kLargestNumber);
+    io.rows("findings", summary.findings, each);
+    io.rows("loss", summary.losses, each);
+}
+
+void head(auto& io, RunSummary& summary) {
+    io("name", summary.name);
+    io("label", summary.label);
+    io("tool_version", summary.toolVersion);
+    io("start_unix_ns", summary.startUnixNs);
 }
 
 void checkSchema(const Parsed& json, const std::string& origin) {
@@ -194,47 +204,23 @@ void checkSteps(const RunSummary& summary, const std::string& origin) {
 }  // namespace
 
 std::string renderSummary(const RunSummary& summary) {
-    Json json;
-    json["schema"] = kSummarySchema;
-    json["name"] = summary.name;
-    json["label"] = summary.label;
-    json["tool_version"] = summary.toolVersion;
-    json["start_unix_ns"] = summary.startUnixNs;
-    json.update(contentsJson(summary));
-    return dumped(json);
+    RunSummary copy = summary;
+    SummaryWriter writer;
+    writer("schema", std::string(kSummarySchema));
+    head(writer, copy);
+    contents(writer, copy);
+    return writer.text();
 }
 
 RunSummary parseSummary(const std::string& text, const std::string& origin) {
     const Parsed json = parseStrictJson(text, origin);
     checkSchema(json, origin);
-    const SummaryObject r(json, "", origin);
+    const SummaryReader reader(json, "", origin);
     RunSummary summary;
     summary.file = origin;
     summary.fromBaseline = true;
-    summary.name = r.text("name");
-    summary.label = r.text("label");
-    summary.toolVersion = r.text("tool_version");
-    summary.startUnixNs = r.count("start_unix_ns");
-    summary.environment = r.texts("environment");
-    summary.hosts = r.textList("hosts");
-    summary.steps = r.whole("steps");
-    summary.stepsPerSample = r.whole("steps_per_sample");
-    summary.stepsNs = r.numberList("steps_ns");
-    summary.slowStepNs = r.numberIfThere("step_p95_ns");
-    r.each("kernels", [&](const SummaryObject& row) {
-        summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")});
-    });
-    r.each("roles", [&](const SummaryObject& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
-    r.each("traffic", [&](const SummaryObject& row) { summary.traffic.push_back(readTraffic(row)); });
-    summary.hasPath = r.flag("has_path");
-    summary.pathTransferNs = r.numbers("path_transfer_ns");
-    summary.deviceLoss = r.flag("device_loss");
-    summary.efficiency = r.numbers("efficiency");
-    r.each("findings", [&](const SummaryObject& row) { summary.findings.push_back(readFinding(row)); });
-    r.each("loss", [&](const SummaryObject& row) {
-        summary.losses.push_back(
-            {row.text("kind"), row.text("severity"), row.count("count"), row.text("what_it_means"), std::nullopt});
-    });
+    head(reader, summary);
+    contents(reader, summary);
     checkSteps(summary, origin);
     return summary;
 }
@@ -258,7 +244,10 @@ RunSummary readSummary(const std::filesystem::path& file) {
 }
 
 std::string summaryId(const RunSummary& summary) {
-    return fmt::format("{:016x}", contentHash(dumped(contentsJson(summary))));
+    RunSummary copy = summary;
+    SummaryWriter writer;
+    contents(writer, copy);
+    return fmt::format("{:016x}", contentHash(writer.text()));
 }
 
 }  // namespace rankscope::compare

@@ -4,23 +4,18 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyzer/compare/comparability.h"
 #include "analyzer/compare/run_summary.h"
 
 namespace rankscope::compare {
 
 /// A summary that cannot be read: which file, where in it, what to do.
-class SummaryError : public std::runtime_error {
-  public:
-    SummaryError(const std::string& what, std::string hint = {}) : std::runtime_error(what), m_hint(std::move(hint)) {}
-    const std::string& hint() const { return m_hint; }
-
-  private:
-    std::string m_hint;
+struct SummaryError : CompareError {
+    using CompareError::CompareError;
 };
 
 inline constexpr const char* kSummarySchema = "rankscope.run-summary/1";

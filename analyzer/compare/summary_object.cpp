@@ -17,8 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kLargestNumber = 1e18;  // 31 years in ns, an exabyte: a larger one means nothing, and fits no int64_t
-constexpr double kLargestWhole = 1e9;    // of ranks, steps, size classes
+constexpr double kLargestWhole = 1e9;  // of ranks, steps, size classes
 
 constexpr const char* kHowItIsMade = "a baseline file is made by: rankscope baseline save NAME --dir DIR";
 constexpr size_t kLongestReason = 300;  // characters of a file that an error repeats: some lines of a terminal
@@ -64,132 +63,63 @@ class KeysOnce {
 
 }  // namespace
 
-SummaryObject::SummaryObject(const Json& json, std::string place, const std::string& origin)
+SummaryReader::SummaryReader(const Json& json, std::string place, const std::string& origin)
     : m_json(json), m_place(std::move(place)), m_origin(origin) {
     if (!json.is_object()) fail("is no object");
 }
 
-double SummaryObject::number(const char* key) const {
-    return checkedNumber(at(key), key, 0);
+void SummaryReader::ifKnown(const char* key, std::optional<double>& to, double least) const {
+    const auto value = m_json.find(key);
+    to.reset();
+    if (value != m_json.end() && !value->is_null()) take(*value, key, to.emplace(), least);
 }
 
-double SummaryObject::signedNumber(const char* key) const {
-    return checkedNumber(at(key), key, -kLargestNumber);
-}
-
-int SummaryObject::whole(const char* key, int least) const {
-    return checkedWhole(at(key), key, least);
-}
-
-int64_t SummaryObject::count(const char* key) const {
-    const Json& value = at(key);
-    if (!value.is_number_integer()) fail(std::string(key) + " is no whole number");
-    if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t{INT64_MAX} : value.get<int64_t>() < 0)
-        fail(fmt::format("{} is {}: not from 0 to {}", key, value.dump(), INT64_MAX));
-    return value.get<int64_t>();
-}
-
-std::string SummaryObject::text(const char* key) const {
-    const Json& value = at(key);
-    if (!value.is_string()) fail(std::string(key) + " is no text");
-    return value.get<std::string>();
-}
-
-bool SummaryObject::flag(const char* key) const {
-    const Json& value = at(key);
-    if (!value.is_boolean()) fail(std::string(key) + " is neither true nor false");
-    return value.get<bool>();
-}
-
-std::optional<double> SummaryObject::numberOrNull(const char* key) const {
-    return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key));
-}
-
-std::optional<double> SummaryObject::numberIfThere(const char* key) const {
-    return m_json.contains(key) ? std::optional(number(key)) : std::nullopt;
-}
-
-template <typename Read>
-auto SummaryObject::membersOf(const char* key, Read&& read) const {
-    const SummaryObject inner(at(key), m_place + key + ".", m_origin);
-    std::map<std::string, decltype(read(inner, key))> all;
-    for (const auto& [name, value] : at(key).items()) all[name] = read(inner, name.c_str());
-    return all;
-}
-
-std::map<std::string, double> SummaryObject::numbers(const char* key) const {
-    return membersOf(key, [](const SummaryObject& inner, const char* name) { return inner.signedNumber(name); });
-}
-
-std::map<std::string, double> SummaryObject::times(const char* key) const {
-    return membersOf(key, [](const SummaryObject& inner, const char* name) { return inner.number(name); });
-}
-
-std::map<std::string, std::string> SummaryObject::texts(const char* key) const {
-    return membersOf(key, [](const SummaryObject& inner, const char* name) { return inner.text(name); });
-}
-
-void SummaryObject::each(const char* key, const std::function<void(const SummaryObject& row)>& take) const {
-    size_t index = 0;
-    for (const Json& row : array(key))
-        take(SummaryObject(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
-}
-
-template <typename T, typename Check>
-std::vector<T> SummaryObject::listOf(const char* key, Check&& check) const {
-    std::vector<T> all;
-    for (const Json& value : array(key)) all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
-    return all;
-}
-
-std::vector<double> SummaryObject::numberList(const char* key) const {
-    return listOf<double>(key,
-                          [this](const Json& value, const std::string& name) { return checkedNumber(value, name, 0); });
-}
-
-std::vector<int> SummaryObject::wholeList(const char* key) const {
-    return listOf<int>(key,
-                       [this](const Json& value, const std::string& name) { return checkedWhole(value, name, 0); });
-}
-
-std::vector<std::string> SummaryObject::textList(const char* key) const {
-    return listOf<std::string>(key, [this](const Json& value, const std::string& name) {
-        if (!value.is_string()) fail(name + " is no text");
-        return value.get<std::string>();
-    });
-}
-
-double SummaryObject::checkedNumber(const Json& value, const std::string& name, double least) const {
+void SummaryReader::take(const Json& value, const std::string& name, double& to, double least) const {
     if (!value.is_number()) fail(name + " is no number");
-    const auto number = value.get<double>();
-    if (!(number >= least) || number > kLargestNumber)
-        fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestNumber));
-    return number;
+    to = value.get<double>();
+    if (!(to >= least) || to > kLargestNumber)
+        fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, to, least, kLargestNumber));
 }
 
-int SummaryObject::checkedWhole(const Json& value, const std::string& name, int least) const {
-    if (!value.is_number()) fail(name + " is no number");
-    const auto number = value.get<double>();
+void SummaryReader::take(const Json& value, const std::string& name, int& to, double least) const {
+    double number = 0;
+    take(value, name, number, -kLargestNumber);
     if (number != std::floor(number)) fail(name + " is no whole number");
     if (!(number >= least) || number > kLargestWhole)
-        fail(fmt::format("{} is {:g}: not from {} to {:g}", name, number, least, kLargestWhole));
-    return static_cast<int>(number);
+        fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestWhole));
+    to = static_cast<int>(number);
 }
 
-const Json& SummaryObject::at(const char* key) const {
+void SummaryReader::take(const Json& value, const std::string& name, int64_t& to, double) const {
+    if (!value.is_number_integer()) fail(name + " is no whole number");
+    if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t{INT64_MAX} : value.get<int64_t>() < 0)
+        fail(fmt::format("{} is {}: not from 0 to {}", name, value.dump(), INT64_MAX));
+    to = value.get<int64_t>();
+}
+
+void SummaryReader::take(const Json& value, const std::string& name, std::string& to, double) const {
+    if (!value.is_string()) fail(name + " is no text");
+    to = value.get<std::string>();
+}
+
+void SummaryReader::take(const Json& value, const std::string& name, bool& to, double) const {
+    if (!value.is_boolean()) fail(name + " is neither true nor false");
+    to = value.get<bool>();
+}
+
+const Json& SummaryReader::at(const char* key) const {
     const auto value = m_json.find(key);
     if (value == m_json.end())
         fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
     return *value;
 }
 
-const Json& SummaryObject::array(const char* key) const {
-    const Json& value = at(key);
-    if (!value.is_array()) fail(std::string(key) + " is no list");
+const Json& SummaryReader::list(const Json& value, const std::string& name) const {
+    if (!value.is_array()) fail(name + " is no list");
     return value;
 }
 
-void SummaryObject::fail(const std::string& what, const std::string& hint) const {
+void SummaryReader::fail(const std::string& what, const std::string& hint) const {
     throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,37 +14,55 @@ namespace rankscope::compare {
 
 inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
-/// One object of a summary file. Reads its members and names what is wrong with them: every function throws
+inline constexpr double kLargestNumber =
+    1e18;  // 31 years in ns, an exabyte: a larger one means nothing, and fits no int64_t
+
+/// Reads an object of a summary file, member by member, and names what is wrong with one: every function throws
 /// SummaryError with the file, the member's place and a hint. It refers to the parsed text and to the file's name.
-class SummaryObject {
+class SummaryReader {
   public:
-    SummaryObject(const nlohmann::json& json, std::string place, const std::string& origin);
-    /// Reads a time, a count, bytes: none of them is negative.
-    double number(const char* key) const;
-    double signedNumber(const char* key) const;
-    int whole(const char* key, int least = 0) const;
-    int64_t count(const char* key) const;
-    std::string text(const char* key) const;
-    bool flag(const char* key) const;
-    std::optional<double> numberOrNull(const char* key) const;
-    std::optional<double> numberIfThere(const char* key) const;
-    std::map<std::string, double> numbers(const char* key) const;
-    std::map<std::string, double> times(const char* key) const;  // none of them negative
-    std::map<std::string, std::string> texts(const char* key) const;
-    std::vector<double> numberList(const char* key) const;
-    std::vector<int> wholeList(const char* key) const;
-    std::vector<std::string> textList(const char* key) const;
-    void each(const char* key, const std::function<void(const SummaryObject& row)>& take) const;
+    static constexpr bool kReads = true;
+
+    SummaryReader(const nlohmann::json& json, std::string place, const std::string& origin);
+    /// A member that must be there, in lists and maps, too; its numbers are `least` or more.
+    template <typename T>
+    void operator()(const char* key, T& to, double least = 0) const {
+        take(at(key), key, to, least);
+    }
+    /// Missing or null: empty.
+    void ifKnown(const char* key, std::optional<double>& to, double least = 0) const;
+    void orNull(const char* key, std::optional<double>& to) const { ifKnown(key, to, -kLargestNumber); }
+    /// `members(io, row)` reads each row.
+    template <typename Row, typename Members>
+    void rows(const char* key, std::vector<Row>& to, Members&& members) const {
+        to.clear();
+        for (const nlohmann::json& row : list(at(key), key)) {
+            const SummaryReader reader(row, fmt::format("{}{}[{}].", m_place, key, to.size()), m_origin);
+            members(reader, to.emplace_back());
+        }
+    }
 
   private:
-    template <typename T, typename Check>
-    std::vector<T> listOf(const char* key, Check&& check) const;
-    template <typename Read>
-    auto membersOf(const char* key, Read&& read) const;
-    double checkedNumber(const nlohmann::json& value, const std::string& name, double least) const;
-    int checkedWhole(const nlohmann::json& value, const std::string& name, int least) const;
+    void take(const nlohmann::json& value, const std::string& name, double& to, double least) const;
+    void take(const nlohmann::json& value, const std::string& name, int& to, double least) const;
+    void take(const nlohmann::json& value, const std::string& name, int64_t& to, double least) const;
+    void take(const nlohmann::json& value, const std::string& name, std::string& to, double least) const;
+    void take(const nlohmann::json& value, const std::string& name, bool& to, double least) const;
+    template <typename T>
+    void take(const nlohmann::json& value, const std::string& name, std::vector<T>& to, double least) const {
+        to.clear();
+        for (const nlohmann::json& each : list(value, name)) {
+            const std::string place = fmt::format("{}[{}]", name, to.size());
+            take(each, place, to.emplace_back(), least);
+        }
+    }
+    template <typename T>
+    void take(const nlohmann::json& value, const std::string& name, std::map<std::string, T>& to, double least) const {
+        if (!value.is_object()) fail(name + " is no object");
+        for (const auto& [key, each] : value.items()) take(each, name + "." + key, to[key], least);
+    }
     const nlohmann::json& at(const char* key) const;
-    const nlohmann::json& array(const char* key) const;
+    const nlohmann::json& list(const nlohmann::json& value, const std::string& name) const;
     [[noreturn]] void fail(const std::string& what, const std::string& hint = kSaveAnew) const;
 
     const nlohmann::json& m_json;

@@ -119,10 +119,10 @@ void writeFindings(const Comparison& c, Text& text) {
                                              : same == c.findings.size() ? ": the same on both sides"
                                                                          : ""));
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
-        std::string cost = costText(*finding);
-        if (!cost.empty()) cost = ", " + cost;
+        std::string worth = worthText(*finding);
+        if (!worth.empty()) worth = ", " + worth;
         text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding->status), finding->id, finding->title,
-                              finding->where, inRunsText(*finding), cost, finding->allowed ? " (allowed)" : ""));
+                              finding->where, inRunsText(*finding), worth, finding->allowed ? " (allowed)" : ""));
     }
     if (c.findings.size() > kMostRows) text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
 }

@@ -77,8 +77,8 @@ const KindRow& rowOf(CauseKind kind) {
 /// Holds both sides, the fast one as base, and the findings that cost more on the slow one.
 struct Sides {
     const SideMeans &base, &now;
-    bool reversed = false;  // the slow side is the base of the comparison
-    std::vector<const FindingChange*> grown;
+    bool reversed = false;                    // the slow side is the base of the comparison
+    std::vector<const FindingChange*> grown;  // that come to more on the slow side
 
     /// "2.00 ms -> 3.00 ms": in the order of the comparison.
     std::string fromTo(const std::string& fast, const std::string& slow) const {
@@ -376,21 +376,22 @@ std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<
     for (const KindRow& kind : kKinds) {
         if (!kind.diagnosis) continue;
         const char* id = kind.diagnosis->id;
-        const double before = text::valueAt(sides.base.findingNs, id), after = text::valueAt(sides.now.findingNs, id);
-        if (after - before < kWorthACause * ns) continue;
+        const FindingSide was = findingsOf(sides.base, id), is = findingsOf(sides.now, id);
+        const bool bySaving = FindingChange::bySaving(was, is);
+        const auto &before = bySaving ? was.savingNs : was.costNs, &after = bySaving ? is.savingNs : is.costNs;
+        if (!before || !after || *after - *before < kWorthACause * ns) continue;
         auto row = std::ranges::find(parts, kind.part, &AttributionRow::part);
         if (row == parts.end()) row = parts.begin();
         Case one = caseOf(sides, row == parts.end() ? AttributionRow{} : *row, false);
-        one.row.ns = after - before;
+        one.row.ns = *after - *before;
         const bool isPipeline = one.messages && one.messages->after.use == "pipeline";
         ChangeCause cause = one.is(kind.kind == CauseKind::slowerLink && isPipeline ? CauseKind::slowerP2p : kind.kind);
         cause.diagnosis = id;
         cause.where = "another place in each run";
         cause.text = kind.diagnosis->title;
         const auto finding = std::ranges::find_if(sides.grown, [&](const FindingChange* grown) {
-            const auto [runs, of] = sides.reversed ? std::pair(grown->baseRuns, grown->ofBaseRuns)
-                                                   : std::pair(grown->newRuns, grown->ofNewRuns);
-            return grown->id == id && 2 * runs > of;
+            const FindingSide& slow = sides.reversed ? grown->base : grown->now;
+            return grown->id == id && 2 * slow.runs > slow.ofRuns;
         });
         if (finding != sides.grown.end()) {
             cause.where = (*finding)->where;
@@ -398,8 +399,8 @@ std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<
             cause.ranks = (*finding)->ranks;
         }
         cause.evidence = factsOf(one);
-        cause.evidence.push_back(
-            fmt::format("{} costs {} a step", id, sides.fromTo(text::durationText(before), text::durationText(after))));
+        cause.evidence.push_back(fmt::format("{} {} {} a step", id, bySaving ? "repaired saves" : "costs",
+                                             sides.fromTo(text::durationText(*before), text::durationText(*after))));
         causes.push_back(std::move(cause));
     }
     std::ranges::stable_sort(causes, std::greater{}, &ChangeCause::ns);
@@ -417,9 +418,11 @@ std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
     const bool reversed = changeNs < 0;
     const double ns = std::abs(changeNs);
     Sides sides{reversed ? now : base, reversed ? base : now, reversed, {}};
-    for (const FindingChange& finding : findings)
-        if (reversed ? finding.baseCostNs > finding.newCostNs : finding.newCostNs > finding.baseCostNs)
-            sides.grown.push_back(&finding);
+    for (const FindingChange& finding : findings) {
+        const auto &fast = finding.worthNs(reversed ? finding.now : finding.base),
+                   &slow = finding.worthNs(reversed ? finding.base : finding.now);
+        if (fast && slow && *slow > *fast) sides.grown.push_back(&finding);
+    }
     std::vector<AttributionRow> parts = partsOf(sides, ns);
     std::vector<ChangeCause> causes;
     double leftNs = ns;  // what no finding explains

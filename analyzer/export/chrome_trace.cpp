@@ -126,23 +126,7 @@ class ChromeTrace : public ExportSink {
     void arguments(const ExportedEvent& event) {
         m_arguments = 0;
         text(",\"args\":{");
-        argument("step", event.step);
-        argument("op", event.op);
-        argument("bytes", event.bytes);
-        argument("data_type", event.dataType);
-        argument("communicator", event.communicator);
-        argument("seq", event.seq);
-        argument("algorithm", event.algorithm);
-        argument("protocol", event.protocol);
-        argument("channels", event.channels);
-        argument("peer", event.peer);
-        argument("wait_ns", event.waitNs);
-        argument("transfer_ns", event.transferNs);
-        argument("last_rank", event.lastRank);
-        argument("grid_blocks", event.gridBlocks);
-        argument("block_threads", event.blockThreads);
-        argument("correlation", event.correlation);
-        argument("domain", event.domain);
+        forEachArgument(event, [this](const char* name, const auto& value) { argument(name, value); });
         argument("finding", event.detail);
         text("}");
     }

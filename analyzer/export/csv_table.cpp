@@ -12,10 +12,9 @@ namespace {
 class CsvTable : public ExportSink {
   public:
     explicit CsvTable(std::ostream& out) : m_out(out) {
-        m_line =
-            "rank,host,track,kind,name,start_ns,dur_ns,step,op,bytes,data_type,communicator,seq,algorithm,protocol,"
-            "channels,peer,wait_ns,transfer_ns,last_rank,grid_blocks,block_threads,correlation,domain\r\n";
-        m_out << m_line;
+        m_out << "rank,host,track,kind,name,start_ns,dur_ns";
+        forEachArgument({}, [this](const char* name, const auto&) { m_out << ',' << name; });
+        m_out << "\r\n";
     }
 
     void process(const ExportedProcess& process) override { m_host = process.host; }
@@ -28,25 +27,9 @@ class CsvTable : public ExportSink {
         word(track.name);
         word(toText(event.kind));
         word(event.name);
-        number(event.startNs);
-        number(event.durNs);
-        number(event.step);
-        word(event.op);
-        number(event.bytes);
-        word(event.dataType);
-        number(event.communicator);
-        number(event.seq);
-        word(event.algorithm);
-        word(event.protocol);
-        number(event.channels);
-        number(event.peer);
-        number(event.waitNs);
-        number(event.transferNs);
-        number(event.lastRank);
-        number(event.gridBlocks);
-        number(event.blockThreads);
-        number(event.correlation);
-        word(event.domain);
+        word(event.startNs);
+        word(event.durNs);
+        forEachArgument(event, [this](const char*, const auto& value) { word(value); });
         m_line += "\r\n";
         m_out << m_line;
     }
@@ -54,7 +37,7 @@ class CsvTable : public ExportSink {
     void finish() override { m_out.flush(); }
 
   private:
-    void number(const std::optional<int64_t>& value) {
+    void word(const std::optional<int64_t>& value) {
         m_line += ',';
         if (value) fmt::format_to(std::back_inserter(m_line), "{}", *value);
     }

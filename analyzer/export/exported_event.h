@@ -54,6 +54,29 @@ struct ExportedEvent {
     std::vector<ExportedFlow> flows;
 };
 
+/// Tells what is known of an event beside its name and time: `tell(name, value)`, in the order of the columns of a
+/// table.
+template <typename Tell>
+void forEachArgument(const ExportedEvent& event, Tell&& tell) {
+    tell("step", event.step);
+    tell("op", event.op);
+    tell("bytes", event.bytes);
+    tell("data_type", event.dataType);
+    tell("communicator", event.communicator);
+    tell("seq", event.seq);
+    tell("algorithm", event.algorithm);
+    tell("protocol", event.protocol);
+    tell("channels", event.channels);
+    tell("peer", event.peer);
+    tell("wait_ns", event.waitNs);
+    tell("transfer_ns", event.transferNs);
+    tell("last_rank", event.lastRank);
+    tell("grid_blocks", event.gridBlocks);
+    tell("block_threads", event.blockThreads);
+    tell("correlation", event.correlation);
+    tell("domain", event.domain);
+}
+
 /// Writes one format. Called in this order: processes and tracks before the events on them, all events of a track by
 /// start.
 class ExportSink {

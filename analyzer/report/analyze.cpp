@@ -67,17 +67,6 @@ BreakdownRow breakdownRow(const job::Analysis& analysis, const facts::RankSummar
     return row;
 }
 
-LayoutSection layoutSection(const facts::Layout& layout) {
-    LayoutSection section{layout.dp,       layout.tp,         layout.pp,         layout.ep, layout.sp,
-                          layout.zero,     layout.shard,      layout.replicate,  {},        {},
-                          layout.schedule, layout.confidence, layout.confidences};
-    if (!layout.pipelines.empty() && layout.pipelines.front().microBatches > 0) {
-        section.microBatches = layout.pipelines.front().microBatches;
-        section.virtualStages = layout.pipelines.front().virtualStages;
-    }
-    return section;
-}
-
 ReplaySection replaySection(const replay::ReplayModel& replay) {
     ReplaySection section;
     section.unavailable = replay.unavailable;
@@ -149,9 +138,8 @@ EfficiencySection efficiencySection(const job::Analysis& analysis, const std::ve
 Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings) {
     Report report;
     report.run = runSection(analysis);
-    const facts::Layout& layout = analysis.layout;
-    report.layout = layoutSection(layout);
-    report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
+    report.layout = analysis.layout;
+    report.clock = analysis.facts.clock;
     report.linkPeaks = analysis.peaks;
     report.steps = stepRows(analysis);
     report.run.warmUpSteps =
@@ -190,9 +178,12 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
 job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadOptions options,
                                StepOverview& overview) {
     std::optional<StepOverviewPainter> painter;
-    options.observer = [&painter](const facts::TraceFacts& facts) {
+    options.observer = [&painter, first = std::move(options.observer)](const facts::TraceFacts& facts) {
         painter.emplace(facts);
-        return [&painter](const facts::RankEvents& events) { painter->take(events); };
+        return [&painter, other = first ? first(facts) : nullptr](const facts::RankEvents& events) {
+            if (other) other(events);
+            painter->take(events);
+        };
     };
     job::Analysis analysis = job::readAnalysis(database, options);
     overview = std::move(*painter).finish();
@@ -209,9 +200,8 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings);
     Report report = buildReport(analysis, claims, std::move(findings));
+    report.replay.ceiling = ceiling;
     report.overview = std::move(overview);
-    if (ceiling) report.replay.ceiling = {ceiling->savingNs, ceiling->share, ceiling->findings};
-
     if (options.storeResults) {
         try {
             storeResults(database, analysis, report);

@@ -17,7 +17,7 @@ struct AnalyzeOptions {
     costs::LinkSources links;  // what is said of the links, beside what the trace holds
 };
 
-/// Does what readAnalysis() does and paints one step on the way. `options.observer` is not used.
+/// Does what readAnalysis() does and paints one step on the way.
 job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadOptions options, StepOverview& overview);
 
 /// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.

@@ -115,7 +115,7 @@ Json replayJson(const ReplaySection& replay) {
     Json ranks = Json::array();
     for (const auto& [rank, ns] : replay.criticalRanksNs) ranks.push_back({{"rank", rank}, {"ns", whole(ns)}});
     Json ceiling = nullptr;
-    if (const std::optional<CeilingSection>& all = replay.ceiling)
+    if (const std::optional<diagnose::Ceiling>& all = replay.ceiling)
         ceiling = {{"saving_ns_per_step", whole(all->savingNs.expected)},
                    {"saving_interval_ns", Json::array({whole(all->savingNs.low), whole(all->savingNs.high)})},
                    {"share", all->share},
@@ -188,6 +188,7 @@ std::string renderJson(const Report& r) {
                    {"steps", r.run.steps},
                    {"step_source", r.run.stepSource},
                    {"overhead", orNull(r.run.overheadNs)}};
+    const facts::Pipeline* pipeline = toldPipeline(r.layout);
     json["layout"] = {{"dp", orNull(r.layout.dp)},
                       {"tp", orNull(r.layout.tp)},
                       {"pp", orNull(r.layout.pp)},
@@ -198,8 +199,8 @@ std::string renderJson(const Report& r) {
                       {"sp", orNull(r.layout.sp)},
                       {"shard", orNull(r.layout.shard)},
                       {"replicate", orNull(r.layout.replicate)},
-                      {"micro_batches", orNull(r.layout.microBatches)},
-                      {"virtual_stages", orNull(r.layout.virtualStages)},
+                      {"micro_batches", pipeline ? Json(pipeline->microBatches) : Json(nullptr)},
+                      {"virtual_stages", pipeline ? Json(pipeline->virtualStages) : Json(nullptr)},
                       {"confidences", r.layout.confidences}};
     json["clock"] = {{"method", r.clock.method}, {"max_offset_ns", r.clock.maxOffsetNs}, {"bound_ns", r.clock.boundNs}};
     json["link_peak_source"] = orNull(r.linkPeaks.source);

@@ -10,8 +10,10 @@
 
 #include "analyzer/costs/link_peaks.h"
 #include "analyzer/diagnose/account.h"
+#include "analyzer/diagnose/price.h"
+#include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
-#include "analyzer/facts/statistics.h"
+#include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/delays.h"
 #include "analyzer/job/finding.h"
 #include "analyzer/report/step_overview.h"
@@ -31,20 +33,6 @@ struct RunSection {
     std::string stepSource;  // nvtx:NAME | period | none
     double stepNs = 0;
     std::optional<int64_t> overheadNs;
-};
-
-struct LayoutSection {
-    std::optional<int> dp, tp, pp, ep, sp, zero, shard, replicate;
-    std::optional<int> microBatches, virtualStages;
-    std::string schedule;
-    double confidence = 0;
-    std::map<std::string, double> confidences;  // by degree
-};
-
-struct ClockSection {
-    std::string method;
-    int64_t maxOffsetNs = 0;
-    int64_t boundNs = 0;
 };
 
 struct StepRow {
@@ -100,13 +88,6 @@ struct CollectiveRow {
     std::vector<std::pair<int, int64_t>> lastRanks;  // who arrived last how often, most often first
 };
 
-/// Tells what all certain findings together save, replayed at once: less than their sum where they share time.
-struct CeilingSection {
-    facts::Estimate savingNs;  // per step
-    double share = 0;          // of the replayed step
-    size_t findings = 0;       // that could be replayed
-};
-
 struct ReplaySection {
     std::optional<double> predictedStepNs, measuredStepNs;  // mean over the analysed steps, from start to start
     std::optional<double> error;                            // share of the measured step
@@ -114,7 +95,7 @@ struct ReplaySection {
     std::map<int, double> criticalRanksNs;                  // the same by rank
     std::string unavailable;                                // why there is none
     std::vector<std::string> notes;                         // what had to be inferred
-    std::optional<CeilingSection> ceiling;
+    std::optional<diagnose::Ceiling> ceiling;  // less than the sum of the savings where findings share time
 };
 
 struct LossRow {
@@ -128,8 +109,8 @@ struct LossRow {
 struct Report {
     RunSection run;
     std::string death;  // of the job, in a sentence; empty: none is known
-    LayoutSection layout;
-    ClockSection clock;
+    facts::Layout layout;
+    facts::ClockFacts clock;
     costs::LinkPeaks linkPeaks;
     std::vector<StepRow> steps;
     std::vector<BreakdownRow> breakdown;
@@ -146,6 +127,12 @@ struct Report {
     std::map<int64_t, std::string> groups;  // what each communicator is and whose, by id
     std::optional<StepOverview> overview;   // where it was asked for; a picture, not part of the JSON
 };
+
+/// Returns the pipeline whose schedule is told; nullptr: there is none, or its micro-batches are unknown.
+inline const facts::Pipeline* toldPipeline(const facts::Layout& layout) {
+    const bool isKnown = !layout.pipelines.empty() && layout.pipelines.front().microBatches > 0;
+    return isKnown ? &layout.pipelines.front() : nullptr;
+}
 
 /// Says what a communicator is and whose: "tensor parallel 0-3".
 inline std::string groupText(const Report& report, int64_t communicator) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
@@ -9,6 +11,11 @@ namespace rankscope::report {
 namespace {
 
 using store::Statement;
+
+template <typename T>
+Statement& bindKnown(Statement& insert, int index, const std::optional<T>& value) {
+    return value ? insert.bind(index, *value) : insert.bindNull(index);
+}
 
 void storeAttribution(store::Database& db, const job::Analysis& analysis) {
     Statement insert(db, "INSERT INTO attribution VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
@@ -51,16 +58,9 @@ void storeFits(store::Database& db, const job::Analysis& analysis, const Report&
     Statement insert(db, "INSERT INTO cost_fit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
     for (const costs::CostFit& fit : analysis.cost.lines()) {
         const std::string group = groupText(report, fit.communicatorId);
-        insert.bind(1, fit.communicatorId)
-            .bind(2, store::toText(fit.op))
-            .bind(3, fit.alphaNs)
-            .bind(4, fit.betaNsPerByte);
-        if (fit.ceiling) {
-            insert.bind(5, *fit.ceiling);
-        } else {
-            insert.bindNull(5);
-        }
-        insert.bind(6, std::string_view(fit.source)).bind(7, std::string_view(group)).run();
+        insert.bind(1, fit.communicatorId).bind(2, store::toText(fit.op));
+        insert.bind(3, fit.alphaNs).bind(4, fit.betaNsPerByte);
+        bindKnown(insert, 5, fit.ceiling).bind(6, std::string_view(fit.source)).bind(7, std::string_view(group)).run();
     }
 }
 
@@ -70,26 +70,17 @@ void storeFinding(store::Database& db, const Report& report, const job::Finding&
     const std::string json = renderFindingJson(report, f);
     insert.bind(1, id).bind(2, std::string_view(f.id)).bind(3, std::string_view(f.title));
     insert.bind(4, std::string_view(verdicts[static_cast<size_t>(f.verdict)])).bind(5, f.severity);
-    if (f.savingNs) {
-        insert.bind(6, static_cast<int64_t>(f.savingNs->expected));
-    } else {
-        insert.bindNull(6);
-    }
-    if (f.windowEndNs > f.windowStartNs) {
-        insert.bind(7, f.windowStartNs).bind(8, f.windowEndNs);
-    } else {
-        insert.bindNull(7).bindNull(8);
-    }
-    insert.bind(9, std::string_view(json)).run();
+    const bool hasWindow = f.windowEndNs > f.windowStartNs;
+    const auto ifSeen = [&](int64_t ns) { return hasWindow ? std::optional(ns) : std::nullopt; };
+    bindKnown(insert, 6, f.savingNs ? std::optional(static_cast<int64_t>(f.savingNs->expected)) : std::nullopt);
+    bindKnown(insert, 7, ifSeen(f.windowStartNs));
+    bindKnown(insert, 8, ifSeen(f.windowEndNs)).bind(9, std::string_view(json)).run();
     Statement evidence(db, "INSERT OR IGNORE INTO finding_evidence VALUES (?1, ?2, ?3, ?4, ?5)");
     for (const job::EvidenceRow& row : f.evidence.rows) {
         evidence.bind(1, id).bind(2, std::string_view(row.table)).bind(3, row.id);
-        if (row.rank >= 0) {
-            evidence.bind(4, int64_t{row.rank});
-        } else {
-            evidence.bindNull(4);
-        }
-        evidence.bind(5, std::string_view(row.note)).run();
+        bindKnown(evidence, 4, row.rank >= 0 ? std::optional<int64_t>(row.rank) : std::nullopt)
+            .bind(5, std::string_view(row.note))
+            .run();
     }
 }
 

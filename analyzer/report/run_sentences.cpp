@@ -17,7 +17,7 @@ namespace rankscope::report {
 namespace {
 
 /// "data parallel, 8 ranks (dp8)"; "data parallel 2 x tensor parallel 4 (dp2 tp4)"; empty: no degree is known.
-std::string degreesText(const LayoutSection& layout) {
+std::string degreesText(const facts::Layout& layout) {
     std::string words, letters;
     int split = 0, ranks = 1;
     const auto add = [&](const char* name, const char* letter, const std::optional<int>& degree) {
@@ -75,7 +75,7 @@ std::string bestSeenText(const Report& report, const job::Finding& finding) {
                   : "");
 }
 
-std::string layoutText(const LayoutSection& layout) {
+std::string layoutText(const facts::Layout& layout) {
     std::string text = degreesText(layout);
     if (text.empty()) return "unknown";
     if (layout.sp && *layout.sp > 1) text += ", sequence parallel";
@@ -83,9 +83,11 @@ std::string layoutText(const LayoutSection& layout) {
     if (layout.replicate && *layout.replicate > 1)
         text += fmt::format(" in {} copies of {} shards (HSDP)", *layout.replicate, layout.shard.value_or(1));
     if (layout.pp && *layout.pp > 1) text += ", schedule " + layout.schedule;
-    if (layout.microBatches)
-        text += fmt::format(", {} micro-batch{}", *layout.microBatches, *layout.microBatches == 1 ? "" : "es");
-    if (layout.virtualStages.value_or(1) > 1) text += fmt::format(", {} virtual stages a rank", *layout.virtualStages);
+    const facts::Pipeline* pipeline = toldPipeline(layout);
+    if (pipeline)
+        text += fmt::format(", {} micro-batch{}", pipeline->microBatches, pipeline->microBatches == 1 ? "" : "es");
+    if (pipeline && pipeline->virtualStages > 1)
+        text += fmt::format(", {} virtual stages a rank", pipeline->virtualStages);
     return text;
 }
 
@@ -120,7 +122,7 @@ std::string criticalPathText(const ReplaySection& replay) {
     return text;
 }
 
-std::string ceilingText(const CeilingSection& ceiling, size_t found) {
+std::string ceilingText(const diagnose::Ceiling& ceiling, size_t found) {
     const std::string which =
         ceiling.findings >= found
             ? "All of these together save"

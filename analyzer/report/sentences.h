@@ -25,7 +25,7 @@ std::string stepSourceText(const std::string& source);
 std::string bestSeenText(const Report& report, const job::Finding& finding);
 
 /// Says how the job was split: "dp4 tp2 pp1, ZeRO-1"; "unknown" when nothing speaks for any degree.
-std::string layoutText(const LayoutSection& layout);
+std::string layoutText(const facts::Layout& layout);
 
 /// Says how well the replay, from which savings are told, reproduces the measured step; or why there is none. One line
 /// without a full stop.
@@ -36,7 +36,7 @@ std::string replayText(const ReplaySection& replay);
 std::string criticalPathText(const ReplaySection& replay);
 
 /// Says what repairing everything found gains, of `found` certain findings. One sentence.
-std::string ceilingText(const CeilingSection& ceiling, size_t found);
+std::string ceilingText(const diagnose::Ceiling& ceiling, size_t found);
 
 /// "8 ranks on 2 hosts, virtual GPUs", "rank 3 of 8", "1 rank": what nobody told is not said.
 std::string ranksOnHostsText(const RunSection& run);

@@ -120,6 +120,10 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
 
 void DifferencesPanel::ask() {
     m_waiting = true;
+    m_difference = {};  // its lines lead into the runs that were there before
+    m_head->setText("comparing \u2026");
+    m_tree->clear();
+    m_copy->setEnabled(false);
     m_comparing.start([a = m_a.model().sharedRun(), b = m_b.model().sharedRun()](
                           const std::atomic<bool>& cancelled) { return differenceOf(*a, *b, cancelled); },
                       [this](RunDifference difference) {
@@ -132,7 +136,6 @@ void DifferencesPanel::ask() {
 
 void DifferencesPanel::fill() {
     m_head->setText(shown(headText(m_difference)));
-    m_tree->clear();
     addAttribution();
     addFindings();
     addMetrics();
@@ -157,11 +160,13 @@ void DifferencesPanel::addAttribution() {
 
 void DifferencesPanel::addFindings() {
     const auto& findings = m_difference.comparison.findings;
-    auto* head = addWords(m_tree, findings.empty() ? "Findings: none in either" : "Findings, what they cost");
+    auto* head = addWords(
+        m_tree, findings.empty() ? "Findings: none in either" : "Findings, what they cost or their repairs save");
     for (size_t i = 0; i < findings.size(); ++i) {
         const compare::FindingChange& finding = findings[i];
-        auto* line = addRow(head, {safe(compare::findingName(finding)), durationOf(finding.baseCostNs),
-                                   durationOf(finding.newCostNs), shown(std::string(toText(finding.status)))});
+        const auto worth = [&](const compare::FindingSide& side) { return shown(compare::worthText(finding, side)); };
+        auto* line = addRow(head, {safe(compare::findingName(finding)), worth(finding.base), worth(finding.now),
+                                   shown(std::string(toText(finding.status)))});
         setTip(line, safe(compare::findingName(finding)), safe(finding.cause));
         line->setData(0, kKindRole, int{findingLine});
         line->setData(0, kEntryRole, static_cast<qulonglong>(i));

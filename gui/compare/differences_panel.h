@@ -46,7 +46,7 @@ class DifferencesPanel : public QWidget {
     QLabel* m_head;
     QTreeWidget* m_tree;
     QPushButton* m_copy;
-    LatestTask m_comparing;  // the last member: it ends before what its answer is for
+    LatestTask m_comparing;  // the last member: nothing is answered any more when the others go
 };
 
 }  // namespace rankscope::gui

@@ -16,14 +16,18 @@
 namespace rankscope::gui {
 namespace {
 
-compare::RunSummary summaryOf(const RunInfo& run) {
-    compare::RunSummary summary = compare::summarizeTrace(run.file);
+struct Cancelled {};
+
+compare::RunSummary summaryOf(const RunInfo& run, const std::atomic<bool>& cancelled) {
+    compare::RunSummary summary = compare::summarizeTrace(run.file, 0, [&] {
+        if (cancelled) throw Cancelled();
+    });
     if (summary.name.empty()) summary.name = run.name;
     return summary;
 }
 
 void placeInRun(const RunInfo& run, const std::vector<compare::FindingChange>& findings,
-                std::optional<size_t> FindingPlaces::*side, int compare::FindingChange::*runs,
+                std::optional<size_t> FindingPlaces::*side, compare::FindingSide compare::FindingChange::*of,
                 std::vector<FindingPlaces>& places) {
     std::set<size_t> taken;
     const auto find = [&](const compare::FindingChange& finding, bool byRanks) -> std::optional<size_t> {
@@ -37,7 +41,7 @@ void placeInRun(const RunInfo& run, const std::vector<compare::FindingChange>& f
     };
     for (const bool byRanks : {true, false})
         for (size_t i = 0; i < findings.size(); ++i) {
-            if (findings[i].*runs == 0 || places[i].*side) continue;
+            if ((findings[i].*of).runs == 0 || places[i].*side) continue;
             places[i].*side = find(findings[i], byRanks);
             if (places[i].*side) taken.insert(*(places[i].*side));
         }
@@ -72,14 +76,11 @@ std::map<std::string, EventLink> longestKernels(const RunInfo& run) {
 
 }  // namespace
 
-RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic<bool>& cancelled) {
+RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic<bool>& cancelled) try {
     RunDifference difference;
-    compare::RunSummary base = summaryOf(a);
-    if (cancelled) return difference;
-    compare::RunSummary now = summaryOf(b);
-    if (cancelled) return difference;
     compare::Comparison& comparison = difference.comparison;
-    comparison = compare::compareRuns({std::move(base)}, {std::move(now)}, {});
+    compare::RunSummary base = summaryOf(a, cancelled);
+    comparison = compare::compareRuns({std::move(base)}, {summaryOf(b, cancelled)}, {});
     difference.findings = findPlaces(comparison, a, b);
     const std::map<std::string, EventLink> ofA = longestKernels(a), ofB = longestKernels(b);
     for (const compare::KernelChange& kernel : comparison.kernels) {
@@ -94,12 +95,14 @@ RunDifference differenceOf(const RunInfo& a, const RunInfo& b, const std::atomic
                             "analyze {}",
                             letter, displayText(run->name)));
     return difference;
+} catch (const Cancelled&) {
+    return {};
 }
 
 std::vector<FindingPlaces> findPlaces(const compare::Comparison& comparison, const RunInfo& a, const RunInfo& b) {
     std::vector<FindingPlaces> places(comparison.findings.size());
-    placeInRun(a, comparison.findings, &FindingPlaces::inA, &compare::FindingChange::baseRuns, places);
-    placeInRun(b, comparison.findings, &FindingPlaces::inB, &compare::FindingChange::newRuns, places);
+    placeInRun(a, comparison.findings, &FindingPlaces::inA, &compare::FindingChange::base, places);
+    placeInRun(b, comparison.findings, &FindingPlaces::inB, &compare::FindingChange::now, places);
     return places;
 }
 

@@ -19,23 +19,19 @@ class LatestTask : public QObject {
 
   public:
     explicit LatestTask(QObject* parent = nullptr);
-    /// Cancels and waits.
+    /// Cancels, and does not wait: work that still runs ends by itself, at the latest before the QCoreApplication does.
     ~LatestTask() override;
 
-    /// `work(cancelled)` runs on the thread and should end soon once `cancelled` is set; `done` gets its result on the
-    /// GUI thread, unless a newer task was started or cancel() called by then. An exception of `work` becomes failed().
+    /// `work(cancelled)` runs on the thread, holds what it needs, and should end soon once `cancelled` is set; `done`
+    /// gets its result on the GUI thread, unless a newer task was started or cancel() called by then. An exception of
+    /// `work` becomes failed(), under the same condition.
     template <typename Work, typename Done>
     void start(Work work, Done done) {
         auto cancelled = std::make_shared<std::atomic<bool>>(false);
-        push(cancelled, [this, cancelled, work = std::move(work), done = std::move(done)]() mutable {
+        push(cancelled, [cancelled, work = std::move(work), done = std::move(done)]() mutable -> Answer {
             auto result =
                 std::make_shared<decltype(work(*cancelled))>(work(*cancelled));  // shared: a queued call is copied
-            QMetaObject::invokeMethod(
-                this,
-                [cancelled, done, result] {
-                    if (!*cancelled) done(std::move(*result));
-                },
-                Qt::QueuedConnection);
+            return [done, result](LatestTask&) { done(std::move(*result)); };
         });
     }
     void cancel();
@@ -44,15 +40,23 @@ class LatestTask : public QObject {
     void failed(QString message);
 
   private:
-    using Job = std::function<void()>;
-    void push(std::shared_ptr<std::atomic<bool>> cancelled, Job job);
-    void work();
+    using Answer = std::function<void(LatestTask&)>;  // given on the GUI thread
+    using Job = std::function<Answer()>;
+    using Flag = std::shared_ptr<std::atomic<bool>>;
 
-    std::mutex m_mutex;
-    std::condition_variable m_wake;
-    Job m_waiting;
-    std::shared_ptr<std::atomic<bool>> m_newest;  // of the task started last
-    bool m_stop = false;
+    /// What the thread has in common with the object, which it may outlive.
+    struct Shared {
+        std::mutex mutex;
+        std::condition_variable wake;
+        Job waiting;
+        Flag newest;                  // of the task started last
+        LatestTask* owner = nullptr;  // null: it is gone
+        bool isRunning = false;
+    };
+    void push(Flag cancelled, Job job);
+    static void work(const std::shared_ptr<Shared>& shared);
+
+    std::shared_ptr<Shared> m_shared = std::make_shared<Shared>();
     std::thread m_thread;
 };
 

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rankscope compare` and `rankscope baseline` from recorded runs to the exit status: what a CI owner types, and what comes back."""
 
+import contextlib
 import copy
 import json
+import shutil
+import sqlite3
 import subprocess
 import unittest
 
@@ -77,6 +80,23 @@ class Compare(VirtualRunTest):
         # Old runs go.
         self.expect(0, "baseline", "prune", "--dir", "baseline", "--keep", "2")
         self.assertEqual(len(list((self.folder / "baseline").iterdir())), 2)
+
+    def test_a_run_that_cannot_be_replayed_has_no_other_findings_for_that(self):
+        played = self.record("played", 7, faults=STRAGGLER)
+        shutil.copytree(self.folder / played, self.folder / "unplayed")
+        with contextlib.closing(sqlite3.connect(self.folder / "unplayed/trace.db")) as trace, trace:
+            trace.execute("INSERT INTO communicator VALUES (1000, 1000, 'unique_id', 2, NULL, NULL, 1)")
+            trace.execute("INSERT INTO communicator_member (communicator_id, comm_rank, rank) VALUES (1000, 0, 0)")  # the other is not recorded
+        for pair, unplayed in ((played, "unplayed"), "new"), (("unplayed", played), "base"):
+            result = self.compare(0, *pair, "--fail-on", "new-finding")
+            findings = {row["id"]: row for row in result["findings"]}
+            self.assertIn("RS301", findings)
+            self.assertEqual({row["status"] for row in findings.values()}, {"same"}, result["findings"])
+            straggler, other = findings["RS301"], "base" if unplayed == "new" else "new"
+            self.assertIsNone(straggler[unplayed + "_saving_ns"])
+            self.assertGreater(straggler[other + "_saving_ns"], 0)
+            self.assertAlmostEqual(straggler["base_cost_ns"], straggler["new_cost_ns"], delta=1)
+            self.assertIn(f"not played on the {unplayed} side", self.expect(0, "compare", *pair).stdout)
 
     def test_other_jobs_and_bad_input_are_said(self):
         four = self.record("four", 1)

@@ -39,9 +39,8 @@ compare::FindingChange finding(compare::FindingStatus status, const std::string&
     change.ranks = {3};
     change.cause = "rank 3 computes 1.50x as long as its peers" + words;
     change.fix = {"check the device of rank 3" + words, "move the rank"};
-    if (status != compare::FindingStatus::isNew) change.baseCostNs = 10e6;
-    if (status != compare::FindingStatus::gone) change.newCostNs = 147e6;
-    change.baseRuns = change.newRuns = 3;
+    if (status != compare::FindingStatus::isNew) change.base = {3, 3, true, 10e6, 9e6};
+    if (status != compare::FindingStatus::gone) change.now = {3, 3, true, 147e6, 140e6};
     return change;
 }
 
@@ -78,8 +77,8 @@ compare::Comparison sample(const std::string& words) {
                  {3},
                  147e6,
                  {"the same kernels take 1.5x" + words}}};
-    c.attribution = {{compare::StepPart::compute, "compute of rank 3" + words, "rank 3", {3}, 147e6, {"gemm" + words}},
-                     {compare::StepPart::rest, "what nothing explains", "", {}, 3e6, {}}};
+    c.attribution = {{compare::StepPart::compute, "compute of rank 3" + words, 147e6, "rank 3", {3}, {"gemm" + words}},
+                     {compare::StepPart::rest, "what nothing explains", 3e6}};
     for (int rank = 0; rank < 8; ++rank) {
         const double slowNs = rank == 3 ? 147e6 : 0;
         c.breakdown.push_back({fmt::format("dp {}{}", rank, words), rank,
@@ -137,7 +136,7 @@ compare::Comparison many() {
         c.kernels.push_back(
             {fmt::format("kernel {} {}", i, longName), compare::KernelSide{1, 1e6}, compare::KernelSide{1, 2e6}, 1e6});
         c.gate.reasons.push_back(fmt::format("reason {} {}", i, longName));
-        c.attribution.push_back({compare::StepPart::compute, fmt::format("part {} {}", i, longName), "", {}, 1.0, {}});
+        c.attribution.push_back({compare::StepPart::compute, fmt::format("part {} {}", i, longName), 1.0});
         c.attribution.front().ns -= 1.0;  // they still add up
     }
     return c;

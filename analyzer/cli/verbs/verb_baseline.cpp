@@ -49,6 +49,11 @@ void sayNext(const BaselineOptions& options, const Console& console) {
     console.next(fmt::format("rankscope compare --baseline {} NEW", text::shellWord(options.folder)));
 }
 
+std::string worthOf(const compare::FindingSummary& finding) {
+    if (finding.savingNs) return ", its repair saves " + text::durationText(*finding.savingNs) + " a step";
+    return finding.costNs ? ", costs " + text::durationText(*finding.costNs) + " a step" : "";
+}
+
 /// A baseline holds summaries and nothing else: inside a run they would never be read.
 void refuseRunFolder(const std::string& folder) {
     if (folder.empty()) throw VerbError(kExitUsage, "--dir: the name is empty", "is a variable not set?");
@@ -124,8 +129,7 @@ int show(const BaselineOptions& options, const Console& console) {
         for (const compare::FindingSummary& finding : run.findings)
             if (finding.verdict == "found")
                 text += fmt::format("  finding          {} {}, {}{}\n", text::oneLine(finding.id),
-                                    text::oneLine(finding.title), text::ranksText(finding.ranks),
-                                    finding.costNs ? ", " + text::durationText(*finding.costNs) + " a step" : "");
+                                    text::oneLine(finding.title), text::ranksText(finding.ranks), worthOf(finding));
     }
     console.result(text);
     sayNext(options, console);

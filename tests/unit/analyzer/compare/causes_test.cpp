@@ -107,12 +107,24 @@ TEST(Causes, OneFindingThatSaysWhyOfTwoPartsIsOneCause) {
     FindingChange finding;
     finding.id = "RS202";
     finding.status = FindingStatus::isNew;
-    finding.newCostNs = 35 * kMs;
-    now.findingNs["RS202"] = 35 * kMs;
+    finding.now = {1, 1, true, 35 * kMs, std::nullopt};
+    now.findings[{"RS202", {}}].side = finding.now;
     const std::vector<ChangeCause> causes = whyChanged(base, now, {finding}, 40 * kMs);
     ASSERT_EQ(causes.size(), 1u);
     EXPECT_EQ(causes[0].kind, CauseKind::smallerBuckets);
     EXPECT_NEAR(causes[0].ns, 35 * kMs, 1e3) << "what it costs";
+}
+
+TEST(Causes, AFindingThatOnlyOneSideCouldPlayIsNoCauseForThat) {
+    SideMeans base = makeMeans(10, 10), now = makeMeans(10, 10);
+    now.pathNs["compute"] += 40 * kMs;
+    FindingChange finding;
+    finding.id = "RS202";
+    finding.base = {1, 1, true, 50 * kMs, 10 * kMs};
+    finding.now = {1, 1, true, 50 * kMs, std::nullopt};
+    base.findings[{"RS202", {}}].side = finding.base;
+    now.findings[{"RS202", {}}].side = finding.now;
+    for (const ChangeCause& cause : whyChanged(base, now, {finding}, 40 * kMs)) EXPECT_EQ(cause.diagnosis, "");
 }
 
 /// `ms` more of the path are compute; the first cause.

@@ -32,6 +32,59 @@ TEST(CompareFindings, AreNewGoneWorseOrBetter) {
     EXPECT_EQ(statusAfter(finding("RS301", 2 * kMs, "inconclusive"), finding("RS301", 9 * kMs)), FindingStatus::isNew);
 }
 
+FindingSummary played(double costNs, double savingNs) {
+    FindingSummary row = finding("RS301", costNs, savingNs >= 0.03 * 90 * kMs ? "found" : "note");
+    row.savingNs = savingNs;
+    row.severity = savingNs / (90 * kMs);
+    return row;
+}
+
+TEST(CompareFindings, WhatOneSideSavesIsNotHeldAgainstWhatTheOtherCosts) {
+    const FindingSummary unplayed = finding("RS301", 9 * kMs);
+    EXPECT_EQ(statusAfter(played(9 * kMs, 4 * kMs), unplayed), FindingStatus::same);
+    EXPECT_EQ(statusAfter(unplayed, played(9 * kMs, 4 * kMs)), FindingStatus::same);
+    EXPECT_EQ(statusAfter(played(9 * kMs, 0), unplayed), FindingStatus::same);
+    EXPECT_EQ(statusAfter(unplayed, played(9 * kMs, 0)), FindingStatus::same);
+    // As costs, both are over the floor, and one is the larger.
+    EXPECT_EQ(statusAfter(played(4 * kMs, 1 * kMs), unplayed), FindingStatus::worse);
+    EXPECT_EQ(statusAfter(unplayed, played(4 * kMs, 1 * kMs)), FindingStatus::better);
+    EXPECT_EQ(statusAfter(played(1 * kMs, 1 * kMs), unplayed), FindingStatus::isNew);
+    // Savings tell where both have them, whatever the costs do.
+    EXPECT_EQ(statusAfter(played(9 * kMs, 9 * kMs), played(9 * kMs, 4 * kMs)), FindingStatus::better);
+    EXPECT_EQ(statusAfter(played(5 * kMs, 4 * kMs), played(9 * kMs, 4 * kMs)), FindingStatus::same);
+    EXPECT_EQ(statusAfter(played(9 * kMs, 0), played(9 * kMs, 9 * kMs)), FindingStatus::isNew);
+    EXPECT_EQ(statusAfter(std::nullopt, played(9 * kMs, 9 * kMs)), FindingStatus::isNew);
+}
+
+TEST(CompareFindings, WhatIsNotKnownIsNeitherWorseNorBetter) {
+    FindingSummary unknown = finding("RS301", 0);
+    unknown.costNs.reset();
+    EXPECT_EQ(statusAfter(unknown, finding("RS301", 9 * kMs)), FindingStatus::same);
+    EXPECT_EQ(statusAfter(finding("RS301", 9 * kMs), unknown), FindingStatus::same);
+    auto base = makeSide(0), now = makeSide(10);
+    for (RunSummary& run : base) run.findings = {unknown};
+    for (RunSummary& run : now) run.findings = {played(9 * kMs, 4 * kMs)};
+    now[0].findings = {finding("RS301", 9 * kMs)};  // one of three could not be played
+    const auto row = nlohmann::json::parse(renderComparisonJson(compareRuns(base, now, {}))).at("findings").at(0);
+    EXPECT_EQ(row.at("status"), "same");
+    EXPECT_TRUE(row.at("base_cost_ns").is_null());
+    EXPECT_NEAR(row.at("new_cost_ns"), 9 * kMs, 1);
+    EXPECT_TRUE(row.at("base_saving_ns").is_null());
+    EXPECT_TRUE(row.at("new_saving_ns").is_null());
+}
+
+TEST(CompareGate, ARunThatCannotBeReplayedHasNoNewFindingsForThat) {
+    auto base = makeSide(0), now = makeSide(10);
+    for (RunSummary& run : base) run.findings = {played(9 * kMs, 0)};
+    for (RunSummary& run : now) run.findings = {finding("RS301", 9 * kMs)};
+    CompareOptions options;
+    options.gate.failOn = {"new-finding"};
+    const Comparison c = compareRuns(base, now, options);
+    EXPECT_FALSE(c.gate.failed);
+    for (const std::string& text : {renderComparisonText(c), renderComparisonJunit(c), renderComparisonSarif(c)})
+        EXPECT_NE(text.find("not played on the new side"), std::string::npos) << text;
+}
+
 Comparison gateOn(std::vector<std::string> failOn, std::vector<std::string> allow, bool everywhere = false) {
     auto base = makeSide(0), now = makeSide(10);
     for (RunSummary& run : now) run.findings.push_back(finding("RS301", 9 * kMs));

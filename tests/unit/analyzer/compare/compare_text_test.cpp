@@ -87,12 +87,28 @@ TEST(CompareText, WhatIsNotComparedHasNoChange) {
 
 TEST(CompareText, ADiagnosisThatIsOnOneSideOnlyHasNoCostOfNothing) {
     FindingChange row;
-    row.newCostNs = 2 * kMs;
-    EXPECT_EQ(costText(row), "2 ms a step");
-    row.baseCostNs = kMs;
-    EXPECT_EQ(costText(row), "1 ms -> 2 ms a step");
-    row.newCostNs.reset();
-    EXPECT_EQ(costText(row), "1 ms a step before");
+    row.now = {1, 1, true, 2 * kMs, std::nullopt};
+    EXPECT_EQ(worthText(row), "costs 2 ms a step");
+    EXPECT_EQ(worthText(row, row.base), "none");
+    row.base = {1, 1, true, kMs, std::nullopt};
+    EXPECT_EQ(worthText(row), "costs 1 ms -> 2 ms a step");
+    row.now = {};
+    EXPECT_EQ(worthText(row), "costs 1 ms a step before");
+}
+
+TEST(CompareText, WhatARepairSavesIsNotSaidToBeACost) {
+    FindingChange row;
+    row.base = {1, 1, true, 9 * kMs, kMs};
+    row.now = {1, 1, true, 9 * kMs, 2 * kMs};
+    EXPECT_EQ(worthText(row), "its repair saves 1 ms -> 2 ms a step");
+    EXPECT_EQ(worthText(row, row.base), "saves 1 ms");
+    EXPECT_NE(findingBody(row).find("\nIts repair saves 1 ms"), std::string::npos);
+    row.now.savingNs.reset();
+    EXPECT_EQ(worthText(row), "costs 9 ms -> 9 ms a step; what its repair saves was not played on the new side");
+    EXPECT_EQ(worthText(row, row.base), "costs 9 ms");
+    row.base.costNs.reset();
+    EXPECT_EQ(worthText(row, row.base), "unknown");
+    EXPECT_NE(worthText(row).find("costs unknown -> 9 ms"), std::string::npos);
 }
 
 TEST(CompareSentence, ChangesReadAsWhatTheyAre) {

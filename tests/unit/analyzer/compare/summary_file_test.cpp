@@ -19,12 +19,15 @@ namespace {
 TEST(SummaryFile, ComesBackAsItWas) {
     RunSummary run = makeRun(1);
     run.label = "commit <b>&\"1\"";
-    run.findings.push_back(finding("RS301", 9 * kMs));
+    run.findings = {finding("RS301", 9 * kMs), finding("RS203", 9 * kMs)};
+    run.findings[1].savingNs = 0;
     run.losses.push_back({"dropped", "warning", 3, "three records", std::nullopt});
     const std::string text = renderSummary(run);
     const RunSummary back = parseSummary(text, "x.json");
     EXPECT_EQ(renderSummary(back), text);
     EXPECT_EQ(summaryId(back), summaryId(run));
+    EXPECT_EQ(back.findings.at(0).savingNs, std::nullopt);
+    EXPECT_EQ(back.findings.at(1).savingNs, 0);
     EXPECT_TRUE(back.fromBaseline);
     EXPECT_LT(text.size(), 16384u);
 }
@@ -61,6 +64,23 @@ std::string changed(const std::function<void(nlohmann::json&)>& change) {
     nlohmann::json json = nlohmann::json::parse(renderSummary(makeRun(1)));
     change(json);
     return json.dump();
+}
+
+TEST(SummaryFile, TheNumberOfAnEarlierVersionIsReadAsACost) {
+    const std::string text = changed([](auto& json) {
+        json["findings"] = {{{"id", "RS301"},
+                             {"title", ""},
+                             {"verdict", "found"},
+                             {"ranks", {2}},
+                             {"roles", {"dp 2"}},
+                             {"cause", ""},
+                             {"fix", nlohmann::json::array()},
+                             {"cost_ns", 9 * kMs},
+                             {"severity", 0.1}}};
+    });
+    const FindingSummary back = parseSummary(text, "x.json").findings.at(0);
+    EXPECT_EQ(back.costNs, 9 * kMs);
+    EXPECT_EQ(back.savingNs, std::nullopt);
 }
 
 std::string errorOf(const std::string& text) {
@@ -120,6 +140,18 @@ TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
                   .sizeClass,
               31)
         << "its bytes are a number";
+    EXPECT_NE(errorOf(changed([](auto& json) {
+                  json["findings"] = {{{"id", ""},
+                                       {"title", ""},
+                                       {"verdict", "found"},
+                                       {"ranks", {2}},
+                                       {"roles", {"dp 2"}},
+                                       {"cause", ""},
+                                       {"fix", nlohmann::json::array()},
+                                       {"cost_ns", 1},
+                                       {"saving_ns", "x"}}};
+              })).find("findings[0].saving_ns is no number"),
+              std::string::npos);
     EXPECT_NE(errorOf("[]").find("schema"), std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 0.5; })).find("steps_ns[3]"), std::string::npos)
         << "shorter than clocks tell: its ratio to others is no number";

@@ -55,7 +55,7 @@ class Play {
         m_starts = m_now;
         ++m_step;
     }
-    report::LayoutSection layout() const { return m_trace.analyze().layout; }
+    Layout layout() const { return m_trace.analyze().layout; }
 
   private:
     int64_t at(int rank) const { return m_now[static_cast<size_t>(rank)] + 4 * test::kUs; }
@@ -92,7 +92,7 @@ TEST(Layout, AllReducesThatComputeWaitsForFromTheFirstLayerOnAreTensorParallel) 
         play.compute(0.5, "adam");
         play.endStep();
     }
-    const report::LayoutSection layout = play.layout();
+    const Layout layout = play.layout();
     EXPECT_EQ(layout.tp, 4);
     EXPECT_EQ(layout.dp, 2);
     EXPECT_EQ(layout.pp, 1);
@@ -133,7 +133,7 @@ TEST(Layout, GatherAndScatterPairsThatComputeWaitsForAreSequenceParallel) {
         }
         play.endStep();
     }
-    const report::LayoutSection layout = play.layout();
+    const Layout layout = play.layout();
     EXPECT_EQ(layout.tp, 4);
     EXPECT_EQ(layout.sp, 4);
     EXPECT_EQ(layout.dp, 1);
@@ -154,7 +154,7 @@ TEST(Layout, GradientsReducedOnEachMicroStepAreNotTensorParallel) {
             }
             play.endStep();
         }
-        const report::LayoutSection layout = play.layout();
+        const Layout layout = play.layout();
         EXPECT_EQ(layout.tp, 1) << buckets;
         EXPECT_EQ(layout.dp, 4) << buckets;
     }
@@ -211,7 +211,7 @@ TEST(Layout, ShardsInsideAndCopiesAcrossAreHybrid) {
         play.compute(0.5, "adam");
         play.endStep();
     }
-    const report::LayoutSection layout = play.layout();
+    const Layout layout = play.layout();
     EXPECT_EQ(layout.dp, 8);
     EXPECT_EQ(layout.zero, 3);
     EXPECT_EQ(layout.shard, 4);
@@ -235,7 +235,7 @@ TEST(Layout, AllToAllsForwardAndBackwardAreExpertsAlsoWhenMadeOfSends) {
             play.compute(0.5, "adam");
             play.endStep();
         }
-        const report::LayoutSection layout = play.layout();
+        const Layout layout = play.layout();
         EXPECT_EQ(layout.ep, 4) << "sends " << sends;
         EXPECT_EQ(layout.dp, 8) << "sends " << sends;
         EXPECT_EQ(layout.pp, 1) << "sends " << sends;
@@ -249,12 +249,12 @@ TEST(Layout, AnInterleavedRingIsAPipelineWithVirtualStages) {
         job.ranks = job.stages = stages;
         job.virtualStages = chunks;
         job.microBatches = batches;
-        const report::LayoutSection layout = test::playPipeline(job).analyze().layout;
+        const Layout layout = test::playPipeline(job).analyze().layout;
         const std::string which = std::to_string(stages) + " stages, " + std::to_string(chunks) + " chunks";
         EXPECT_EQ(layout.pp, stages) << which;
         EXPECT_EQ(layout.schedule, "interleaved") << which;
-        EXPECT_EQ(layout.microBatches, batches) << which;
-        EXPECT_EQ(layout.virtualStages, chunks) << which;
+        EXPECT_EQ(layout.pipelines.at(0).microBatches, batches) << which;
+        EXPECT_EQ(layout.pipelines.at(0).virtualStages, chunks) << which;
         EXPECT_EQ(layout.dp, 1) << which;
     }
 }
@@ -266,11 +266,11 @@ TEST(Layout, APlainPipelineHasOneVirtualStageAlsoWithTwoStages) {
             job.ranks = 2 * stages;
             job.stages = stages;
             job.microBatches = batches;
-            const report::LayoutSection layout = test::playPipeline(job).analyze().layout;
+            const Layout layout = test::playPipeline(job).analyze().layout;
             EXPECT_EQ(layout.pp, stages);
             EXPECT_EQ(layout.dp, 2);
-            EXPECT_EQ(layout.microBatches, batches);
-            EXPECT_EQ(layout.virtualStages, 1);
+            EXPECT_EQ(layout.pipelines.at(0).microBatches, batches);
+            EXPECT_EQ(layout.pipelines.at(0).virtualStages, 1);
             EXPECT_EQ(layout.schedule, "1f1b");
         }
     }
@@ -282,7 +282,7 @@ TEST(Layout, WithoutCommunicationNothingIsSaid) {
         play.compute(10);
         play.endStep();
     }
-    const report::LayoutSection layout = play.layout();
+    const Layout layout = play.layout();
     EXPECT_FALSE(layout.dp);
     EXPECT_FALSE(layout.tp);
     EXPECT_FALSE(layout.pp);

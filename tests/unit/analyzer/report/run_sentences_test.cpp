@@ -30,7 +30,7 @@ TEST(RunText, AWindowIsToldByItsStep) {
 }
 
 TEST(RunText, ALayoutIsToldInWords) {
-    LayoutSection layout;
+    facts::Layout layout;
     EXPECT_EQ(layoutText(layout), "unknown");
     layout.dp = 8;
     layout.tp = layout.pp = 1;
@@ -44,10 +44,10 @@ TEST(RunText, ALayoutIsToldInWords) {
     layout.dp = layout.tp = 1;
     layout.pp = 4;
     layout.schedule = "1f1b";
-    layout.microBatches = 1;
+    layout.pipelines.emplace_back().microBatches = 1;
     EXPECT_EQ(layoutText(layout), "pipeline, 4 ranks (dp1 pp4), schedule 1f1b, 1 micro-batch");
     layout.pp = 1;
-    layout.microBatches.reset();
+    layout.pipelines.clear();
     EXPECT_EQ(layoutText(layout), "one rank (dp1)");
 }
 

@@ -22,8 +22,8 @@ constexpr const char* kLonger =
 
 compare::FindingChange foundIn(int baseRuns, int newRuns, const char* id, std::vector<int> ranks) {
     compare::FindingChange finding;
-    finding.baseRuns = baseRuns;
-    finding.newRuns = newRuns;
+    finding.base.runs = baseRuns;
+    finding.now.runs = newRuns;
     finding.id = id;
     finding.ranks = std::move(ranks);
     return finding;
@@ -86,6 +86,13 @@ TEST(RunDifference, ARunWithoutAnalysisOrStepsIsSaid) {
 
 TEST(RunDifference, EndsWhenItIsCancelled) {
     EXPECT_TRUE(differenceOf(*SmallRun().info(), RunInfo(), true).comparison.base.runs.empty());
+    std::atomic<int> checks = 0;
+    EXPECT_THROW(compare::summarizeTrace(SmallRun().folder.file(), 0,
+                                         [&] {
+                                             if (++checks == 2) throw checks.load();
+                                         }),
+                 int)
+        << "inside an analysis";
 }
 
 TEST(RunDifference, HostileRowsDoNoHarm) {
