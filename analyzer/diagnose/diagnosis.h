@@ -14,11 +14,14 @@
 
 namespace rankscope::diagnose {
 
-struct ThresholdEntry {
-    std::string name;
+/// A number that a diagnosis goes by, and why it has that value. In the code it is the number.
+struct Threshold {
+    const char* name = "";
     double value = 0;
-    std::string unit;
-    std::string reason;
+    const char* unit = "";
+    const char* reason = "";
+
+    constexpr operator double() const { return value; }
 };
 
 /// Where a cure is made that no setting is.
@@ -37,7 +40,7 @@ struct Diagnosis {
     const char* id = "";  // "RS301"
     const char* title = "";
     const char* definition = "";
-    std::vector<ThresholdEntry> (*thresholds)() = nullptr;
+    std::vector<Threshold> thresholds;  // its own, without those that all share
     const char* falsePositives = "";
     const char* fix = "";
     CureAt cureAt = CureAt::program;
@@ -67,8 +70,7 @@ std::string renderDiagnosis(const Diagnosis& diagnosis);
 enum class Family : char { pipeline = '1', communication = '2', imbalance = '3', host = '4', hang = '5' };
 Family familyOf(std::string_view id);
 
-// What thresholds share.
-ThresholdEntry floorEntry();
-ThresholdEntry fewestStepsEntry();
+/// Its own, and those that all diagnoses of steps share.
+std::vector<Threshold> thresholdsOf(const Diagnosis& diagnosis);
 
 }  // namespace rankscope::diagnose

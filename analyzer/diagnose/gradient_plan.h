@@ -21,9 +21,6 @@ struct GradientPlan {
     double backwardNs() const { return backwardEnd - backwardStart; }
     /// 0: starts with backward; 1: only after it.
     double lateness() const { return backwardNs() > 0 ? (firstStart - backwardStart) / backwardNs() : 1; }
-    /// Compute the communication can lie under without changing when it starts (it overlaps), or with (it does not).
-    double legalComputeNs(bool overlaps) const { return overlaps ? backwardEnd - firstStart : backwardNs(); }
-
     // Gradients that first leave after this share of backward do not overlap it; with hooks they leave in its first
     // layers.
     static constexpr double kLateStart = 0.75;

@@ -14,11 +14,7 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct BubbleThresholds {
-    double share = 0.10;  // of the step: the field's target for a pipeline bubble
-};
-
-constexpr BubbleThresholds kThresholds;
+constexpr Threshold kShare{"share", 0.10, "of the step", "the field's target for a pipeline bubble"};
 
 struct Bubble {
     std::vector<double> shares;     // per step, mean over stages
@@ -26,7 +22,7 @@ struct Bubble {
     std::vector<double> perStage;   // median share of each stage
 };
 
-Bubble measure(const job::Analysis& analysis, const Claims& claims, const PipelineTimes& times) {
+Bubble measure(const Claims& claims, const PipelineTimes& times) {
     Bubble bubble;
     for (size_t s = 0; s < times.ranks.size(); ++s) {
         std::vector<double> shares;
@@ -48,7 +44,7 @@ Bubble measure(const job::Analysis& analysis, const Claims& claims, const Pipeli
 /// Fewest micro-batches, as a multiple of today's, whose bubble stays under the threshold.
 int enoughMicroBatches(const facts::Pipeline& pipeline) {
     facts::Pipeline changed = pipeline;
-    while (changed.theoreticalBubble() >= kThresholds.share) changed.microBatches += pipeline.microBatches;
+    while (changed.theoreticalBubble() >= kShare) changed.microBatches += pipeline.microBatches;
     return changed.microBatches;
 }
 
@@ -118,9 +114,8 @@ void addEvidence(const job::Analysis& analysis, const PipelineTimes& times, cons
 void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const PipelineTimes times = pipelineTimes(analysis);
     if (times.empty() || times.shape->microBatches < 1) return;
-    const Bubble bubble = measure(analysis, claims, times);
-    if (times.shape->theoreticalBubble() <= kThresholds.share || facts::median(bubble.remaining) <= kThresholds.share)
-        return;
+    const Bubble bubble = measure(claims, times);
+    if (times.shape->theoreticalBubble() <= kShare || facts::median(bubble.remaining) <= kShare) return;
 
     job::Finding finding;
     finding.id = "RS101";
@@ -147,15 +142,6 @@ Changes enoughMicroBatches(const job::Analysis&, const job::Finding& f) {
     return count ? Changes{{"micro-batches", {{"count", fmt::format("{:.0f}", *count)}}}} : Changes();
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr BubbleThresholds t;
-    return {
-        {"share", t.share, "of the step", "the field's target for a pipeline bubble"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kBubble{
@@ -167,7 +153,7 @@ const Diagnosis kBubble{
         "micro-batches and V virtual stages: too few micro-batches. What stands still beyond that is waiting that a "
         "deeper finding explains (a slow rank, a heavy stage, a stalled host, a slow link), or is told as unexplained; "
         "it is not counted.",
-    .thresholds = thresholds,
+    .thresholds = {kShare},
     .falsePositives =
         "A stage that is heavier than the others makes them wait: that is stage imbalance (RS102) and is not counted "
         "as a bubble. A stage whose device is slow is RS301, which keeps its share of the waiting. A ring of sends "

@@ -20,13 +20,10 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct StageImbalanceThresholds {
-    double excess = 0.04;  // of the mean stage: an embedding lookup, a loss and the noise of kernels leave up to this
-                           // much in sound jobs
-    double slower = 1.03;  // x the peers' time for the same kernels: that part is a slow device (RS301), not more work
-};
-
-constexpr StageImbalanceThresholds kThresholds;
+constexpr Threshold kExcess{"excess", 0.04, "of the mean stage",
+                            "an embedding lookup, a loss and the noise of kernels leave up to this much in sound jobs"};
+constexpr Threshold kSlower{"slower", 1.03, "x the peers' kernel time",
+                            "that part is a slow device (RS301), not more work"};
 
 /// By how much each stage's devices are slower than their peers at the same kernels.
 std::vector<double> slownessOf(const job::Analysis& analysis, const PipelineTimes& times) {
@@ -37,7 +34,7 @@ std::vector<double> slownessOf(const job::Analysis& analysis, const PipelineTime
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             if (std::find(ranks.begin(), ranks.end(), analysis.ranks[r].rank) == ranks.end()) continue;
             const job::KernelRatio& ratio = ratios[r];
-            sum += ratio.ratio > kThresholds.slower ? 1 + (ratio.ratio - 1) * ratio.comparedShare : 1;
+            sum += ratio.ratio > kSlower ? 1 + (ratio.ratio - 1) * ratio.comparedShare : 1;
             ++count;
         }
         slowness.push_back(count > 0 ? sum / count : 1);
@@ -101,7 +98,7 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
     const auto slowest = static_cast<size_t>(std::max_element(work.begin(), work.end()) - work.begin());
     const auto lightest = static_cast<size_t>(std::min_element(work.begin(), work.end()) - work.begin());
     const double excess = mean > 0 ? work[slowest] / mean - 1 : 0;
-    if (excess < kThresholds.excess) return;
+    if (excess < kExcess) return;
 
     std::vector<size_t> heavy;
     job::Finding finding;
@@ -176,17 +173,6 @@ Changes movedLayers(const job::Analysis& analysis, const job::Finding&) {
     return {tooCoarse ? layersAndParts : layers};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr StageImbalanceThresholds t;
-    return {
-        {"excess", t.excess, "of the mean stage",
-         "an embedding lookup, a loss and the noise of kernels leave up to this much in sound jobs"},
-        {"slower", t.slower, "x the peers' kernel time", "that part is a slow device (RS301), not more work"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kStageImbalance{
@@ -198,7 +184,7 @@ const Diagnosis kStageImbalance{
         "taken out by comparing same kernels with the other ranks. What it costs at most is what the slowest stage "
         "takes "
         "beyond the mean one, in every micro-batch.",
-    .thresholds = thresholds,
+    .thresholds = {kExcess, kSlower},
     .falsePositives =
         "A model of few, large layers cannot be cut more evenly: then the last stage's head or the first one's "
         "embedding is what is left to split.",

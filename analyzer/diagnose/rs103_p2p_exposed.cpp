@@ -15,13 +15,11 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct P2pThresholds {
-    double share = 0.05;  // of the step: sends of plain 1F1B are never quite hidden; below it the bubble matters more
-    double boundaryShare = 0.10;  // the same where it is for one boundary: that one crosses nodes by design, and a
-                                  // pipeline may stand still for a tenth (the field's target)
-};
-
-constexpr P2pThresholds kThresholds;
+constexpr Threshold kShare{"share", 0.05, "of the step",
+                           "sends of plain 1F1B are never quite hidden; below it the bubble matters more"};
+constexpr Threshold kBoundaryShare{"boundary share", 0.10, "of the step",
+                                   "the same where one boundary has it all: that one crosses nodes by design, and a "
+                                   "pipeline may stand still for a tenth"};
 
 struct Messages {
     std::set<int64_t> communicators;
@@ -90,7 +88,7 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
     const bool nodes = crossesNodes(analysis, times);
     const bool oneBoundary = nodes && times.ranks.size() == 2;
-    finding.leastShare = oneBoundary ? kThresholds.boundaryShare : kThresholds.share;
+    finding.leastShare = oneBoundary ? kBoundaryShare : kShare;
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     finding.cause = fmt::format(
@@ -122,19 +120,6 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     findings.push_back(std::move(finding));
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr P2pThresholds t;
-    return {
-        {"share", t.share, "of the step",
-         "sends of plain 1F1B are never quite hidden; below it the bubble matters more"},
-        {"boundary share", t.boundaryShare, "of the step",
-         "the same where one boundary has it all: that one crosses nodes by design, and a pipeline may stand still for "
-         "a tenth"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kExposedP2p{
@@ -144,7 +129,7 @@ const Diagnosis kExposedP2p{
         "Sends and receives between stages take time in which compute stands still, on the critical path: what the job "
         "gains when they take none, by a replay; where it cannot be replayed, by the schedule played with the measured "
         "message time and with none. Waiting for a neighbour that is not ready is no transfer and does not count.",
-    .thresholds = thresholds,
+    .thresholds = {kShare, kBoundaryShare},
     .falsePositives =
         "A link that is slower than its siblings (RS208) or than it should be (RS204) makes messages long: those "
         "findings keep that time.",

@@ -19,14 +19,14 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct OverlapThresholds {
-    double bucketMebi = 25;      // bucket the saving is predicted with: the default of DDP's bucket_cap_mb
-    double lateCallShare = 0.5;  // of what overlap would save: with less than half of it late calls are not the cause
-    double overlapTarget =
-        0.8;  // share of hidden communication above which overlap is called good (the field's target)
-};
-
-constexpr OverlapThresholds kThresholds;
+constexpr Threshold kBucketMebi{"bucket", 25, "MiB", "bucket the saving is predicted with: DDP's default"};
+constexpr Threshold kSlackUs{
+    "launched too late", 20, "us",
+    "from data to call, and from call to kernel: a launch takes 5 to 10 us, and events are signalled in some us"};
+constexpr Threshold kLateCallShare{"late call share", 0.5, "of what overlap would save",
+                                   "with less than half of it late calls are not the cause"};
+constexpr Threshold kOverlapTarget{"overlap target", 0.8, "of communication hidden",
+                                   "the field's target: above it overlap is good"};
 
 /// What could have been hidden in one step, and by which of the mistakes.
 struct Hideable {
@@ -41,7 +41,7 @@ struct Hideable {
 
 /// Of all gradients, those in one bucket. Without sizes eight buckets stand for any sensible number.
 double bucketShare(double bytes) {
-    return bytes > 0 ? std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : 1.0 / 8;
+    return bytes > 0 ? std::min(1.0, kBucketMebi * 1024 * 1024 / bytes) : 1.0 / 8;
 }
 
 /// Gradients leave during backward as they appear: it hides no more of them than it is long. Nothing is claimed when
@@ -75,11 +75,11 @@ double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communi
         besideStalls += step.besideHostStallsNs(task);
     }
     exposed -= std::min(besideStalls, claimedNs);
-    if (exposed <= (1 - kThresholds.overlapTarget) * transfer) return 0;
+    if (exposed <= (1 - kOverlapTarget) * transfer) return 0;
     const double first = transfer * bucketShare(bytes);
     // Forward that has begun among them hides what it can: only what runs between them is left. Else the whole of it is
     // to come.
-    const bool begun = among > (1 - kThresholds.overlapTarget) * transfer;
+    const bool begun = among > (1 - kOverlapTarget) * transfer;
     const double room = (begun ? among : planOf(step).backwardStart) - (transfer - exposed);
     return std::max(0.0, std::min(exposed - first, room));
 }
@@ -148,9 +148,6 @@ struct LateLaunch {
     size_t calls = 0;       // of the communicators, with known readiness
     size_t late = 0;        // of them: began as soon as they were called, well after their data were there
     double latenessNs = 0;  // median of the late ones
-
-    static constexpr double kSlackNs = 20e3;  // a launch takes 5 to 10 us from call to kernel, and events are signalled
-                                              // in some us; twice that is no launch latency
 };
 
 /// Of the step's own tasks.
@@ -165,8 +162,7 @@ LateLaunch lateLaunch(const CriticalStep& step) {
         ++result.calls;
         const double late = static_cast<double>(task.launchNs - std::max(task.readyNs, streamFreeNs));
         streamFreeNs = task.endNs;
-        if (late <= LateLaunch::kSlackNs || static_cast<double>(task.startNs - task.launchNs) > LateLaunch::kSlackNs)
-            continue;
+        if (late <= 1e3 * kSlackUs || static_cast<double>(task.startNs - task.launchNs) > 1e3 * kSlackUs) continue;
         ++result.late;
         lateness.push_back(late);
         if (task.exposedTransferNs > 0)  // else compute hides it
@@ -191,7 +187,7 @@ void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Find
         const bool one = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.oneMessage; });
         finding.cause = one ? "one bucket: all gradients leave in a single message after backward"
                             : "all gradient communication starts only after backward: overlap is off";
-        if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kThresholds.bucketMebi * 1024 * 1024);
+        if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kBucketMebi * 1024 * 1024);
         if (facts::median(returns) > 0)
             finding.cause += one ? ", and return as parameters in one more that forward waits for"
                                  : "; updated parameters return before forward begins, not under it";
@@ -200,7 +196,7 @@ void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Find
                 "gradients are communicated on the compute stream: compute and communication exclude each other";
         finding.fix = {
             fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())",
-                        kThresholds.bucketMebi),
+                        kBucketMebi),
             "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
     } else {
         const bool scattersToo = facts::median(scatters) > facts::median(gathers) / 4;
@@ -281,15 +277,15 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
             costs.push_back(h.ns);
             overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
         }
-        const bool overlapIsGood = facts::median(overlap) > kThresholds.overlapTarget;
+        const bool overlapIsGood = facts::median(overlap) > kOverlapTarget;
         for (size_t s = 0; s < costs.size(); ++s) costs[s] = (overlapIsGood ? 0 : costs[s]) + hideable[s].returnNs;
         overlap.clear();
         // A storm explains its own part.
         for (double& cost : costs) cost = std::max(0.0, cost - claims.explainedTransferNs(id, "RS201"));
         // Calls in time mend what else looks like missing overlap; what they would mend only a part of has another
         // cause.
-        const bool isLate = facts::median(whenInTime) > 0 &&
-                            facts::median(whenInTime) >= kThresholds.lateCallShare * facts::median(costs);
+        const bool isLate =
+            facts::median(whenInTime) > 0 && facts::median(whenInTime) >= kLateCallShare * facts::median(costs);
         if (isLate) steps = all;
         for (const CriticalStep& step : steps) {
             exposed.push_back(step.exposedTransferNs());
@@ -313,7 +309,7 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
         finding.evidence.facts = {
             fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})",
                         text::durationText(facts::median(exposed)), text::percentText(facts::median(overlap)),
-                        text::percentText(kThresholds.overlapTarget)),
+                        text::percentText(kOverlapTarget)),
             isLate ? fmt::format("with calls in time the step would be about {} shorter",
                                  text::durationText(facts::median(costs)))
                    : fmt::format("{} of it would fit under compute it may overlap",
@@ -350,22 +346,6 @@ Changes overlapped(const job::Analysis&, const job::Finding& f) {
     return {{"buckets", {{"mb", fmt::format("{:g}", *bytes / (1024 * 1024))}, {"overlap", "yes"}}}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr OverlapThresholds t;
-    return {
-        {"late start", GradientPlan::kLateStart, "of backward",
-         "with hooks the first gradients leave in the first layers of backward; later ones did not try to overlap"},
-        {"bucket", t.bucketMebi, "MiB", "bucket the saving is predicted with: DDP's default"},
-        {"launched too late", LateLaunch::kSlackNs / 1e3, "us",
-         "from data to call, and from call to kernel: a launch takes 5 to 10 us, and events are signalled in some us"},
-        {"late call share", t.lateCallShare, "of what overlap would save",
-         "with less than half of it late calls are not the cause"},
-        {"overlap target", t.overlapTarget, "of communication hidden", "the field's target: above it overlap is good"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kOverlap{
@@ -378,7 +358,13 @@ const Diagnosis kOverlap{
         "behind them, updated parameters (ZeRO-1 and 2) under the next forward pass. Also communication of any size "
         "that the host calls only well after the work has ended that its stream was told to wait for, while its kernel "
         "starts as soon as it is called. Waiting for a late rank is not communication and does not count.",
-    .thresholds = thresholds,
+    .thresholds =
+        {{"late start", GradientPlan::kLateStart, "of backward",
+          "with hooks the first gradients leave in the first layers of backward; later ones did not try to overlap"},
+         kBucketMebi,
+         kSlackUs,
+         kLateCallShare,
+         kOverlapTarget},
     .falsePositives =
         "A model of one layer cannot overlap its gradients. The last bucket, the first all-gather and the last "
         "reduce-scatter of a step cannot be hidden and are not counted. In a pipeline only the last micro-batch's "

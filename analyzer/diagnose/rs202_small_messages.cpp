@@ -23,16 +23,14 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct SmallMessageThresholds {
-    int fewestMessages = 8;      // per step in runs that could be merged: a handful of small messages is no storm
-    double gapShare = 0.5;       // messages follow each other when the gap is under this share of a message's own time:
-                                 // nothing in between needs them apart
-    double hostCallNs = 50'000;  // a host that calls one after the other takes up to this for each, with what the
-                                 // framework does around it
-    double alphaShare = 0.5;     // start-up share of a message's time from which it is small (bytes < n*)
-};
-
-constexpr SmallMessageThresholds kThresholds;
+constexpr Threshold kFewestMessages{"fewest messages", 8, "per step", "a handful of small messages is no storm"};
+constexpr Threshold kGapShare{"gap share", 0.5, "of a message's time",
+                              "with longer gaps something in between needs them apart"};
+constexpr Threshold kHostCallUs{
+    "host call", 50, "us",
+    "gap up to which messages that start when they are called are apart for the host's calls alone"};
+constexpr Threshold kAlphaShare{"alpha share", 0.5, "of a message's time",
+                                "from here on start-up costs more than bytes: the size is under n*"};
 constexpr double kMebi = 1024.0 * 1024.0;
 
 /// Small messages of one op and type that follow each other closely enough to be one: indices into step.tasks.
@@ -54,9 +52,9 @@ std::vector<size_t> mergeable(const job::Analysis& analysis, const CriticalStep&
     };
     for (size_t i : step.own) {
         const facts::CommTask& task = step.tasks[i];
-        const bool small = task.op == fit.op && task.bytes > 0 &&
-                           byteNs * static_cast<double>(task.bytes) <
-                               (1 - kThresholds.alphaShare) * fit.timeNs(static_cast<double>(task.bytes));
+        const bool small =
+            task.op == fit.op && task.bytes > 0 &&
+            byteNs * static_cast<double>(task.bytes) < (1 - kAlphaShare) * fit.timeNs(static_cast<double>(task.bytes));
         if (!small) {
             flush();
             continue;
@@ -66,9 +64,9 @@ std::vector<size_t> mergeable(const job::Analysis& analysis, const CriticalStep&
             const double gap = static_cast<double>(task.startNs - previous.endNs);
             // One that starts when it is called was kept from following at once by the host alone, busy with calling
             // the one before it.
-            const bool asCalled = task.launchNs >= 0 && task.startNs - task.launchNs <= kThresholds.hostCallNs;
-            const double allowed = std::max(kThresholds.gapShare * static_cast<double>(task.transferNs()),
-                                            asCalled ? kThresholds.hostCallNs : 0);
+            const bool asCalled = task.launchNs >= 0 && task.startNs - task.launchNs <= (1e3 * kHostCallUs);
+            const double allowed =
+                std::max(kGapShare * static_cast<double>(task.transferNs()), asCalled ? (1e3 * kHostCallUs) : 0);
             const bool follows = adjacent(run.back(), i) && task.dataType == previous.dataType && gap <= allowed;
             if (!follows) flush();
         }
@@ -160,7 +158,7 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
             exposed.push_back(exposedNs);
             bytes.push_back(total);
         }
-        if (facts::median(counts) < kThresholds.fewestMessages || facts::median(exposed) <= 0) continue;
+        if (facts::median(counts) < kFewestMessages || facts::median(exposed) <= 0) continue;
         Proposal proposal = bestBucket(analysis, fit, counts, facts::median(bytes));
         // What is not exposed cannot be saved, but where calls of small messages keep the host from launching compute.
         if (!proposal.replayed)
@@ -228,21 +226,6 @@ Changes merged(const job::Analysis&, const job::Finding& f) {
     return bytes ? Changes{buckets(*bytes)} : Changes();
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr SmallMessageThresholds t;
-    return {
-        {"fewest messages", static_cast<double>(t.fewestMessages), "per step",
-         "a handful of small messages is no storm"},
-        {"gap share", t.gapShare, "of a message's time", "with longer gaps something in between needs them apart"},
-        {"host call", t.hostCallNs / 1e3, "us",
-         "gap up to which messages that start when they are called are apart for the host's calls alone"},
-        {"alpha share", t.alphaShare, "of a message's time",
-         "from here on start-up costs more than bytes: the size is under n*"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kSmallMessages{
@@ -253,7 +236,7 @@ const Diagnosis kSmallMessages{
         "start-up takes more of their time than bytes do, and they are exposed. alpha and beta are fitted to the run's "
         "own collectives, or taken from the link peak where the sizes differ by less than 4x. The saving is what the "
         "step gains when they are merged into the proposed bucket.",
-    .thresholds = thresholds,
+    .thresholds = {kFewestMessages, kGapShare, kHostCallUs, kAlphaShare},
     .falsePositives =
         "Calls that need each other's results cannot be merged: tensor-parallel all-reduces and all-to-alls are left "
         "out. Small messages that hide behind compute cost nothing.",

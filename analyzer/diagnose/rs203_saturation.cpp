@@ -17,28 +17,20 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct SaturationThresholds {
-    double ceilingShare =
-        0.8;  // of the time the link's peak and start-up predict: the rest is protocol overhead and sharing
-    double nominalShare = 0.65;  // the same where the peak is a rate by specification (isNominal): NCCL reaches 0.7 to
-                                 // 0.96 of it; below, RS204 speaks of the link (LinkProbeThresholds::kSlow)
-    double busyShare =
-        0.7;  // of the compute that transfer may lie under: from here on the ends of communication count, too
-    double restlessShare =
-        0.9;  // and from here on in full: a network that hardly rests is short of bandwidth, at its ends as in between
-    int fewestMessages =
-        4;  // of which the first and the last are ends: one of fewer is half of the volume, and smaller ones would hide
-    double activationShare =
-        0.5;  // of compute: from here, a third of the step, to all of it what activations take counts more and more
-    double atOnceNs =
-        10e3;  // from one message to the next of its stream: a launch gap, so that the later one stood in line
-    double begunShare = 0.2;  // of the time in which parameters come back that compute runs: forward has begun, and
-                              // waits for them one after the other
-    double largeShare =
-        0.5;  // start-up share above which messages are small: then RS202 is the question, not bandwidth
-};
-
-constexpr SaturationThresholds kThresholds;
+constexpr Threshold kCeilingShare{"ceiling share", 0.8, "of the time peak and start-up predict",
+                                  "the rest is protocol overhead and sharing"};
+constexpr Threshold kNominalShare{
+    "nominal ceiling share", 0.65, "of the time peak and start-up predict",
+    "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"};
+constexpr Threshold kActivationShare{
+    "activation share", 0.5, "of compute",
+    "from here on activations count as volume, in full where they take as long as all compute"};
+constexpr Threshold kAtOnceUs{
+    "at once", 10, "us", "from one message to the next of its stream: a launch gap, so the later one stood in line"};
+constexpr Threshold kBegunShare{"begun share", 0.2, "of the time in which parameters come back",
+                                "so much compute meanwhile means that forward has begun and waits for them"};
+constexpr Threshold kLargeShare{"large share", 0.5, "start-up share",
+                                "above it messages are small: RS202 is the question"};
 
 /// Gradients that leave behind backward do so by RS201's measure.
 constexpr double kLate = GradientPlan::kLateStart;
@@ -51,40 +43,27 @@ double startUpNs(const job::Analysis& analysis, const facts::Communicator& commu
     return fit != nullptr ? fit->alphaNs : 0;
 }
 
-/// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.
-double rising(double part, double whole, double fromShare, double toShare = 1) {
-    return whole > 0 ? std::clamp((part / whole - fromShare) / (toShare - fromShare), 0.0, 1.0) : 1;
-}
-
-/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under, and the ends. The
-/// first all-gather lies in front of all compute and the last message behind it, whatever the order: with a network
-/// that rests they are what every job has, the busier it is the more they are a part of its volume like any other,
-/// which a faster link or fewer bytes shorten. Activations have nothing to hide behind, and every tensor-parallel job
-/// has them exposed: they are too much for the link the more they take, in full where they take as long as all compute.
+/// Transfer of the step that no legal overlap can hide: all of it beyond the compute that it may lie under, and its
+/// ends. The first all-gather lies in front of all compute and the last message behind it, whatever the order.
+/// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: they are too much for the
+/// link the more they take, in full where they take as long as all compute.
 double unhideable(const CriticalStep& step, facts::CommRole role, double claimedNs) {
+    const double exposed = std::max(0.0, step.exposedTransferNs() - claimedNs);
     if (role == facts::CommRole::activations) {
-        const double exposed = std::max(0.0, step.exposedTransferNs() - claimedNs);
-        return exposed * rising(exposed, static_cast<double>(step.attribution->computeNs), kThresholds.activationShare);
+        const auto computeNs = static_cast<double>(step.attribution->computeNs);
+        const double share = computeNs > 0 ? exposed / computeNs : 1;
+        return exposed * std::clamp((share - kActivationShare) / (1 - kActivationShare), 0.0, 1.0);
     }
     const GradientPlan plan = planOf(step);
-    double room = 0, first = 0;
-    if (role != facts::CommRole::shardedParameters) {
-        room = std::max(plan.legalComputeNs(true), plan.lateness() > kLate ? plan.legalComputeNs(false) : 0.0);
-    } else {
+    const facts::CommTask& last = step.tasks[step.own.back()];
+    double room = plan.backwardEnd - plan.firstStart, ends = static_cast<double>(last.exposedTransferNs);
+    if (role == facts::CommRole::shardedParameters) {
         // Behind the last reduce-scatter only the optimizer runs, and it needs the gradients.
         room = plan.backwardEnd;
-        first = static_cast<double>(step.tasks[step.own.front()].exposedTransferNs);
+        ends += static_cast<double>(step.tasks[step.own.front()].exposedTransferNs);
     }
-    const facts::CommTask& last = step.tasks[step.own.back()];
-    const auto tail = static_cast<double>(last.transferNs()), behind = static_cast<double>(last.exposedTransferNs);
-    const double wanted = step.transferNs() - claimedNs;
-    // One of a few messages is no end: smaller ones would hide (RS201, RS202).
-    const bool several = static_cast<int>(step.own.size()) >= kThresholds.fewestMessages;
-    const double busy = several ? rising(wanted, room, kThresholds.busyShare, kThresholds.restlessShare) : 0;
-    const double between =
-        std::min(std::max(0.0, wanted - room), std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
-    return std::clamp(between + (first + behind) * busy, 0.0,
-                      std::max(0.0, step.exposedTransferNs() - tail * (1 - busy) - claimedNs));
+    const double beyond = std::max(0.0, step.transferNs() - claimedNs - room);
+    return std::min(exposed, std::min(beyond, std::max(0.0, exposed - static_cast<double>(last.transferNs()))) + ends);
 }
 
 /// What is exposed because messages of gradients stand in line: the reductions that follow each other at once up to the
@@ -98,8 +77,7 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
             const facts::CommTask& message = reductions.tasks[own[k]];
             if (message.exposedTransferNs == 0) break;
             waiting += static_cast<double>(message.exposedTransferNs);
-            if (k == 0 ||
-                message.startNs - reductions.tasks[own[k - 1]].endNs > static_cast<int64_t>(kThresholds.atOnceNs))
+            if (k == 0 || message.startNs - reductions.tasks[own[k - 1]].endNs > static_cast<int64_t>(1e3 * kAtOnceUs))
                 break;
         }
         waiting = std::max(0.0, waiting - static_cast<double>(reductions.tasks[own.back()].transferNs()));
@@ -116,7 +94,7 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
         }
         before = &task;
     }
-    if (computed > kThresholds.begunShare * transfer) waiting += exposed;
+    if (computed > kBegunShare * transfer) waiting += exposed;
     return std::max(0.0, waiting - claimedNs);
 }
 
@@ -206,13 +184,11 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                           *ceiling, costs::kTellLinks)
                     : std::string("no link peak is known: ") + costs::kTellLinks;
         setCost(analysis, costs, finding);
-        if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
         if (!judged && finding.verdict == job::Verdict::note) continue;
         if (ceiling && sized &&
-            (facts::median(shares) < (costs::isNominal(analysis.peaks.ceilingKind(communicator))
-                                          ? kThresholds.nominalShare
-                                          : kThresholds.ceilingShare) ||
-             facts::median(startups) > kThresholds.largeShare))
+            (facts::median(shares) <
+                 (costs::isNominal(analysis.peaks.ceilingKind(communicator)) ? kNominalShare : kCeilingShare) ||
+             facts::median(startups) > kLargeShare))
             continue;  // slower than the link can be, or start-up bound: other diagnoses
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause =
@@ -323,33 +299,6 @@ Changes fewerBytes(const job::Analysis& analysis, const job::Finding& f) {
     return changes;
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr SaturationThresholds t;
-    return {
-        {"ceiling share", t.ceilingShare, "of the time peak and start-up predict",
-         "the rest is protocol overhead and sharing"},
-        {"nominal ceiling share", t.nominalShare, "of the time peak and start-up predict",
-         "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"},
-        {"busy share", t.busyShare, "of the compute that transfer may lie under",
-         "from here on the ends count, too: the first gather and the last reduction"},
-        {"restless share", t.restlessShare, "of that compute",
-         "from here on they count in full: a network that hardly rests is short of bandwidth"},
-        {"fewest messages", static_cast<double>(t.fewestMessages), "a step",
-         "with fewer the first and the last are no ends but most of the volume, and smaller ones would hide"},
-        {"activation share", t.activationShare, "of compute",
-         "from here on activations count as volume, in full where they take as long as all compute"},
-        {"late start", GradientPlan::kLateStart, "of backward",
-         "gradients that first leave behind it do not stand in line: RS201 measures them so"},
-        {"at once", t.atOnceNs / 1e3, "us",
-         "from one message to the next of its stream: a launch gap, so the later one stood in line"},
-        {"begun share", t.begunShare, "of the time in which parameters come back",
-         "so much compute meanwhile means that forward has begun and waits for them"},
-        {"large share", t.largeShare, "start-up share", "above it messages are small: RS202 is the question"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kSaturation{
@@ -357,14 +306,22 @@ const Diagnosis kSaturation{
     .title = "bandwidth saturation",
     .definition =
         "Large messages run at the ceiling of their link, and there are more of them than the compute they may overlap "
-        "can hide: nothing is wrong but the volume. The cost is the transfer time beyond that compute and, where the "
-        "network hardly rests, its ends, which nothing can hide: the first gather and the last reduction; or what "
-        "messages of gradients stand in line for when backward is over, and parameters that come back when forward "
-        "begins: whichever is more. Where the network rests, its ends are what every job has. What overlap or merging "
-        "could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: theirs is too "
+        "can hide: nothing is wrong but the volume. The cost is the transfer time beyond that compute and its ends, "
+        "which nothing can hide: the first gather and the last reduction; or what messages of gradients stand in line "
+        "for when backward is over, and parameters that come back when forward begins: whichever is more. What overlap "
+        "or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: "
+        "theirs "
+        "is too "
         "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
         "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.",
-    .thresholds = thresholds,
+    .thresholds = {kCeilingShare,
+                   kNominalShare,
+                   kActivationShare,
+                   {"late start", GradientPlan::kLateStart, "of backward",
+                    "gradients that first leave behind it do not stand in line: RS201 measures them so"},
+                   kAtOnceUs,
+                   kBegunShare,
+                   kLargeShare},
     .falsePositives =
         "A configured peak that is too low makes any link look saturated. Without a peak the verdict is "
         "'inconclusive'.",

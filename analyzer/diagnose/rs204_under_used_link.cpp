@@ -193,19 +193,6 @@ std::string missingForUnderUsedLink(const job::Analysis& analysis) {
     return times.empty() ? withoutLinkPeak(analysis, {}) : times;
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {
-        {"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
-         "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
-        {"start-up share", job::CollectiveSpeedThresholds::kStartupShare, "of the expected time",
-         "above it the message is under n* and says more about latency than about the link"},
-        {"shared share", job::CollectiveSpeedThresholds::kSharedShare, "of a transfer beside another",
-         "a tenth stays within what peaks are known to"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kUnderUsedLink{
@@ -218,7 +205,12 @@ const Diagnosis kUnderUsedLink{
         "link leaves the protocol what its format does (LL half). Only transfers beside which none of their ranks "
         "carried another are looked at: contention is no under-used link. Recorded NCCL variables that keep it off the "
         "fast way are named.",
-    .thresholds = thresholds,
+    .thresholds = {{"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
+                    "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+                   {"start-up share", job::CollectiveSpeedThresholds::kStartupShare, "of the expected time",
+                    "above it the message is under n* and says more about latency than about the link"},
+                   {"shared share", job::CollectiveSpeedThresholds::kSharedShare, "of a transfer beside another",
+                    "a tenth stays within what peaks are known to"}},
     .falsePositives =
         "A configured peak that is too high makes any link look under-used. Where one member's NIC is slow and every "
         "group contains it, this looks the same; groups without it, messages between pairs, the order in which members "

@@ -20,14 +20,11 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct AlgorithmThresholds {
-    double forcedRatio = 1.1;  // time against the best choice when NCCL_ALGO or NCCL_PROTO forced it: nobody has
-                               // weighed the sizes, the formulas' error decides
-    double chosenRatio =
-        1.5;  // when NCCL chose by itself: it knows the hardware better than these formulas unless they differ grossly
-};
-
-constexpr AlgorithmThresholds kThresholds;
+constexpr Threshold kForcedRatio{"forced", 1.1, "x the better choice",
+                                 "NCCL_ALGO or NCCL_PROTO is set: nobody weighed the sizes"};
+constexpr Threshold kChosenRatio{
+    "chosen", 1.5, "x the better choice",
+    "NCCL chose by itself and knows the hardware better than these formulas unless they differ grossly"};
 
 std::optional<costs::LinkModel> linkOf(const job::Analysis& analysis, const facts::CommTask& task) {
     const facts::Communicator& communicator = analysis.facts.communicators.at(task.communicatorId);
@@ -265,8 +262,7 @@ void detectAlgorithm(const job::Analysis& analysis, Claims& claims, std::vector<
     std::map<GroupKey, Group> losing;
     for (auto& [key, group] : groupsOf(analysis, steps, seen)) {
         if (group.gains.empty() || group.bestNs <= 0) continue;
-        if (group.presentNs / group.bestNs >= (byUser ? kThresholds.forcedRatio : kThresholds.chosenRatio))
-            losing.emplace(key, group);
+        if (group.presentNs / group.bestNs >= (byUser ? kForcedRatio : kChosenRatio)) losing.emplace(key, group);
     }
     if (losing.empty()) return;
     const std::vector<double> costs = savings(analysis, steps, losing, seen);
@@ -317,17 +313,6 @@ Changes chosenAlgorithm(const job::Analysis&, const job::Finding&) {
     return {{"algorithm", {{"algo", "auto"}}}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr AlgorithmThresholds t;
-    return {
-        {"forced", t.forcedRatio, "x the better choice", "NCCL_ALGO or NCCL_PROTO is set: nobody weighed the sizes"},
-        {"chosen", t.chosenRatio, "x the better choice",
-         "NCCL chose by itself and knows the hardware better than these formulas unless they differ grossly"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kAlgorithm{
@@ -340,7 +325,7 @@ const Diagnosis kAlgorithm{
         "at 0.3 to 0.6, a tree 0.8 to 0.92. The present choice is taken at what was measured within its range, the "
         "other at its slow end. alpha and bandwidth come from the link peak, else from the fit, else the link carries "
         "at least what the job reached over it, with what the protocol leaves unused.",
-    .thresholds = thresholds,
+    .thresholds = {kForcedRatio, kChosenRatio},
     .falsePositives =
         "NVLS, CollNet and PAT have no formula here and are never judged. LL128 is proposed only where the run uses "
         "it: elsewhere it may corrupt data. Kernel names prove nothing.",

@@ -105,17 +105,6 @@ Changes reducedOnce(const job::Analysis&, const job::Finding& f) {
     return microSteps ? Changes{{"reduce-once", {{"micro-steps", fmt::format("{:.0f}", *microSteps)}}}} : Changes();
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {
-        {"spacing", MicroStepThresholds::kSpacing, "of a micro-step",
-         "micro-steps do the same work: their reductions begin evenly spaced in the compute"},
-        {"pause", MicroStepThresholds::kPause, "times the usual distance",
-         "a forward pass, half of backward, lies in front of each repeat: two buckets already give 2"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kRedundant{
@@ -125,7 +114,10 @@ const Diagnosis kRedundant{
         "Within one optimizer step the same sequence of gradient reductions (operation, type, sizes) repeats once per "
         "micro-step, each behind a forward and a backward pass: only the last is needed, the gradients can be added up "
         "locally. The cost is what the step gains without the others.",
-    .thresholds = thresholds,
+    .thresholds = {{"spacing", MicroStepThresholds::kSpacing, "of a micro-step",
+                    "micro-steps do the same work: their reductions begin evenly spaced in the compute"},
+                   {"pause", MicroStepThresholds::kPause, "times the usual distance",
+                    "a forward pass, half of backward, lies in front of each repeat: two buckets already give 2"}},
     .falsePositives =
         "Equal buckets of one backward pass repeat too, but not behind a forward pass each. ZeRO-2 and FSDP hold one "
         "more copy of the gradients without the repeats: where memory is short they are the price. What hides behind "

@@ -164,10 +164,6 @@ Changes placedInside(const job::Analysis&, const job::Finding& f) {
     return f.communicator ? Changes{{"place", {{"communicator", std::to_string(*f.communicator)}}}} : Changes();
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {floorEntry(), fewestStepsEntry()};
-}
-
 }  // namespace
 
 const Diagnosis kTensorParallelSpan{
@@ -177,7 +173,6 @@ const Diagnosis kTensorParallelSpan{
         "A communicator with the tensor-parallel pattern (collectives of activations that compute waits for) spans "
         "nodes. The cost is what the step gains when its messages run at the speed inside a node, less what the "
         "data-parallel groups lose that move out in exchange.",
-    .thresholds = thresholds,
     .falsePositives =
         "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: tell it with --links, intra and "
         "inter equal. Where nobody told the peak, the best that the job reached inside nodes stands for it; where that "

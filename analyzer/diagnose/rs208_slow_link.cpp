@@ -159,34 +159,6 @@ std::string missingForSlowLink(const job::Analysis& analysis) {
     return analysis.linkProbes.empty() ? withoutLinkPeak(analysis, {}) : std::string();
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {
-        {"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
-         "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
-        {"fewest", static_cast<double>(job::CollectiveSpeedThresholds::kFewest), "large transfers per probe",
-         "one slow message is an accident"},
-        {"leaves last", job::LeavingThresholds::kVisibleNs / 1000,
-         "us after the others, and two clock bounds between hosts",
-         "device clocks of one host agree to about a microsecond"},
-        {"slow edge", job::LinkProbeThresholds::kSlow,
-         "x the time on the network of the fastest quarter of the edges for the same sizes",
-         "as above; that quarter is healthy even when one NIC of three nodes is slow"},
-        {"explained", job::NetworkEdgeThresholds::kExplained, "of what the collective is too slow by",
-         "else all edges are slow (RS204), and this one a little more"},
-        {"smallest transfer", static_cast<double>(job::NetworkEdgeThresholds::kFewestBytes) / (1 << 20),
-         "MiB on an edge", "start-up times the rate of a link: under it time on the network is latency"},
-        {"busy", job::ReachedPeakThresholds::kBusyShare,
-         "of a collective on the network at the slow edge, without a told peak",
-         "with less the others do not wait for it"},
-        {"most lead", job::ReachedPeakThresholds::kMostLead, "of a chunk's time, without a told peak",
-         "longer leads tell little of the ratio: 'at least five times'"},
-        {"persistent", job::LeavingThresholds::kPersistent, "of the large collectives agree on who leaves last",
-         "a disturbed one in four is let pass"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kSlowLink{
@@ -202,7 +174,27 @@ const Diagnosis kSlowLink{
         "others, who wait for their GPU. That is timed on one host's clock. Where nobody told the peak, probes are "
         "measured by the fastest of their class, and a single group by its own other edges: the senders' times on the "
         "network, or how much of a chunk's time the others leave earlier. Such a ratio is 'at least'.",
-    .thresholds = thresholds,
+    .thresholds = {{"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
+                    "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+                   {"fewest", static_cast<double>(job::CollectiveSpeedThresholds::kFewest), "large transfers per probe",
+                    "one slow message is an accident"},
+                   {"leaves last", job::LeavingThresholds::kVisibleNs / 1000,
+                    "us after the others, and two clock bounds between hosts",
+                    "device clocks of one host agree to about a microsecond"},
+                   {"slow edge", job::LinkProbeThresholds::kSlow,
+                    "x the time on the network of the fastest quarter of the edges for the same sizes",
+                    "as above; that quarter is healthy even when one NIC of three nodes is slow"},
+                   {"explained", job::NetworkEdgeThresholds::kExplained, "of what the collective is too slow by",
+                    "else all edges are slow (RS204), and this one a little more"},
+                   {"smallest transfer", static_cast<double>(job::NetworkEdgeThresholds::kFewestBytes) / (1 << 20),
+                    "MiB on an edge", "start-up times the rate of a link: under it time on the network is latency"},
+                   {"busy", job::ReachedPeakThresholds::kBusyShare,
+                    "of a collective on the network at the slow edge, without a told peak",
+                    "with less the others do not wait for it"},
+                   {"most lead", job::ReachedPeakThresholds::kMostLead, "of a chunk's time, without a told peak",
+                    "longer leads tell little of the ratio: 'at least five times'"},
+                   {"persistent", job::LeavingThresholds::kPersistent,
+                    "of the large collectives agree on who leaves last", "a disturbed one in four is let pass"}},
     .falsePositives =
         "Other jobs on the same switch. The two ends of a rail between two nodes share all their traffic: both are "
         "named. With one rank on each of two nodes nothing is left to compare with: that is RS204.",

@@ -16,15 +16,12 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct ContentionThresholds {
-    double slowdown =
-        1.05;  // beside communication against alone: NCCL's few multiprocessors cost a few percent on healthy devices
-    double errors = 4;  // standard errors of the ranks' mean above no slowdown
-    double everyRank =
-        0.5;  // of the median loss, on each rank within its standard error: one rank alone would be a slow device
-};
-
-constexpr ContentionThresholds kThresholds;
+constexpr Threshold kSlowdown{"slowdown", 1.05, "x the time alone",
+                              "NCCL's few multiprocessors cost a few percent on healthy devices"};
+constexpr Threshold kErrors{"errors", 4, "standard errors of the ranks' mean above no slowdown",
+                            "noise of single kernels is no contention"};
+constexpr Threshold kEveryRank{"every rank", 0.5, "of the median loss on each rank, within its standard error",
+                               "one rank alone is a slow device (RS301)"};
 
 double lostIn(const facts::Contention& contention, int step) {
     for (const auto& [number, ns] : contention.lostNs)
@@ -48,10 +45,10 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
         ranks.push_back(rank.rank);
         if (worst == nullptr || c.lostShare > worst->contention.lostShare) worst = &rank;
     }
-    if (worst == nullptr || facts::median(slowdowns) < kThresholds.slowdown) return;
+    if (worst == nullptr || facts::median(slowdowns) < kSlowdown) return;
     // Each rank measures the same effect: together they are surer than each alone, and none may contradict the others.
-    if (sum <= kThresholds.errors * error) return;
-    if (*std::min_element(reached.begin(), reached.end()) < kThresholds.everyRank * facts::median(shares)) return;
+    if (sum <= kErrors * error) return;
+    if (*std::min_element(reached.begin(), reached.end()) < kEveryRank * facts::median(shares)) return;
 
     std::vector<double> costs;
     for (int step : analysis.steps) {
@@ -107,27 +104,6 @@ Changes noContention(const job::Analysis&, const job::Finding&) {
     return {{"no-contention"}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr ContentionThresholds t;
-    return {
-        {"slowdown", t.slowdown, "x the time alone",
-         "NCCL's few multiprocessors cost a few percent on healthy devices"},
-        {"errors", t.errors, "standard errors of the ranks' mean above no slowdown",
-         "noise of single kernels is no contention"},
-        {"kernels alone", facts::Contention::kFewestAlone, "of one name, grid and block",
-         "fewer do not show whether they are equal work"},
-        {"shortest", facts::Contention::kShortestNs / 1e3, "us alone",
-         "shorter kernels are bound by latency: beside any busy device they take microseconds longer, and fewer "
-         "channels change nothing"},
-        {"range alone", facts::Contention::kAloneRange, "p90 / p10 of their times",
-         "beyond, their work depends on the data"},
-        {"every rank", t.everyRank, "of the median loss on each rank, within its standard error",
-         "one rank alone is a slow device (RS301)"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kContention{
@@ -139,7 +115,17 @@ const Diagnosis kContention{
         "often enough and about as long each time; one name and grid whose time alone depends on the data says "
         "nothing. The lost share is (duration - median alone) / time beside communication, also of kernels that are "
         "beside it for a part of their time; the cost is what the step gains without the loss.",
-    .thresholds = thresholds,
+    .thresholds =
+        {kSlowdown,
+         kErrors,
+         {"kernels alone", facts::Contention::kFewestAlone, "of one name, grid and block",
+          "fewer do not show whether they are equal work"},
+         {"shortest", facts::Contention::kShortestNs / 1e3, "us alone",
+          "shorter kernels are bound by latency: beside any busy device they take microseconds longer, and fewer "
+          "channels change nothing"},
+         {"range alone", facts::Contention::kAloneRange, "p90 / p10 of their times",
+          "beyond, their work depends on the data"},
+         kEveryRank},
     .falsePositives =
         "Kernels with one name and grid whose work depends on the data, when the heavier ones happen to run beside "
         "communication.",

@@ -17,12 +17,8 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct FullPrecisionThresholds {
-    double computeShare = 0.3;  // of the compute in kernels with a 16-bit name: mixed precision keeps norms and the
-                                // optimizer in fp32, the products are 16 bit
-};
-
-constexpr FullPrecisionThresholds kThresholds;
+constexpr Threshold kComputeShare{"compute share", 0.3, "of compute in 16-bit kernels",
+                                  "mixed precision keeps norms and the optimizer in fp32, the products are 16 bit"};
 
 bool is16Bit(store::DataType type) {
     return type == store::DataType::bf16 || type == store::DataType::f16;
@@ -60,7 +56,7 @@ std::string mixedPrecision(const job::Analysis& analysis) {
             in16 += static_cast<double>(kernel.totalNs);
             if (example.empty()) example = analysis.facts.strings[id];
         }
-        if (all > 0 && in16 >= kThresholds.computeShare * all)
+        if (all > 0 && in16 >= kComputeShare * all)
             return fmt::format("{} of the compute time is in 16-bit kernels (such as {})",
                                text::percentText(in16 / all), example.substr(0, 60));
     }
@@ -163,16 +159,6 @@ Changes sixteenBit(const job::Analysis&, const job::Finding&) {
     return {{"gradients", {{"dtype", "bf16"}}}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr FullPrecisionThresholds t;
-    return {
-        {"compute share", t.computeShare, "of compute in 16-bit kernels",
-         "mixed precision keeps norms and the optimizer in fp32, the products are 16 bit"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kFullPrecision{
@@ -182,7 +168,7 @@ const Diagnosis kFullPrecision{
         "Gradients are reduced in fp32 although the model computes in 16 bit, as the type of gathered parameters or "
         "activations, or the names of the kernels, show. The cost is what the step gains with half the bytes: what "
         "hides behind compute costs nothing.",
-    .thresholds = thresholds,
+    .thresholds = {kComputeShare},
     .falsePositives =
         "fp32 sums may be wanted for accuracy over many replicas: the finding says what they cost, not that they are "
         "wrong. TF32 models compute in fp32 and are not named.",

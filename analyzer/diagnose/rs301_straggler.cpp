@@ -60,23 +60,6 @@ std::string missingForStraggler(const job::Analysis& analysis) {
     return withoutPeerRanks(analysis);
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr StragglerThresholds t;
-    return {
-        {"ratio", t.ratio, "x the peers' kernel time", "clocks of healthy devices of one model differ by 1 to 2 %"},
-        {"errors", t.errors, "standard errors above 1", "noise of single kernels is no straggler"},
-        {"steps share", t.stepsShare, "of the steps", "rare slow steps are another diagnosis (RS303)"},
-        {"compared share", t.comparedShare, "of its compute time",
-         "with less in common there is nothing to compare with"},
-        {"slow kernels", t.slowKernels, "of its kernels, by number and by time",
-         "a slow device slows most of them; more work only those that do it (RS304)"},
-        {"part of slowness", job::kPartOfSlowness, "of the rank's excess",
-         "from here on a kernel is one of the slow ones: memory and arithmetic lose differently to a lower clock"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kStraggler{
@@ -87,7 +70,14 @@ const Diagnosis kStraggler{
         "name, grid and block are compared step by step: a rank's median against the median of the other ranks. Most "
         "of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away "
         "when its compute takes as long as its peers'; time that communication would need anyway is not counted.",
-    .thresholds = thresholds,
+    .thresholds =
+        {kSlowRatio,
+         kSlowErrors,
+         kSlowStepsShare,
+         kComparedShare,
+         kSlowKernels,
+         {"part of slowness", job::kPartOfSlowness, "of the rank's excess",
+          "from here on a kernel is one of the slow ones: memory and arithmetic lose differently to a lower clock"}},
     .falsePositives =
         "Kernels with one name and grid whose work depends on the data (attention over documents, grouped experts), "
         "where they are most of the rank's kernels; where they are few it is uneven work (RS304). A rank that only "

@@ -12,12 +12,8 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct StragglerNodeThresholds {
-    double alike = 0.5;  // each rank of the host is at least this much as slow as their median: the host is slow, not
-                         // some of its devices
-};
-
-constexpr StragglerNodeThresholds kThresholds;
+constexpr Threshold kAlike{"alike", 0.5, "of the host's median slowness, on each of its ranks",
+                           "else some of its devices are slow (RS301), not the host"};
 
 std::map<int64_t, std::vector<size_t>> ranksByHost(const job::Analysis& analysis) {
     std::map<int64_t, std::vector<size_t>> hosts;
@@ -33,7 +29,7 @@ bool isSlowHost(const std::vector<job::KernelRatio>& ratios, const SlowGroup& gr
         std::count_if(group.members.begin(), group.members.end(), [&](size_t r) { return isSlow(ratios[r]); });
     return slow * 2 > static_cast<std::ptrdiff_t>(group.members.size()) &&
            std::all_of(group.members.begin(), group.members.end(),
-                       [&](size_t r) { return ratios[r].ratio - 1 >= kThresholds.alike * (group.ratio - 1); });
+                       [&](size_t r) { return ratios[r].ratio - 1 >= kAlike * (group.ratio - 1); });
 }
 
 void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
@@ -79,20 +75,6 @@ std::string missingForStragglerNode(const job::Analysis& analysis) {
     return alone.empty() ? withoutHosts(analysis) : alone;
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr StragglerThresholds slow;
-    constexpr StragglerNodeThresholds t;
-    return {
-        {"ratio", slow.ratio, "x the kernel time on other hosts",
-         "clocks of healthy devices of one model differ by 1 to 2 %"},
-        {"errors", slow.errors, "standard errors above 1", "noise of single kernels is no straggler"},
-        {"alike", t.alike, "of the host's median slowness, on each of its ranks",
-         "else some of its devices are slow (RS301), not the host"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kStragglerNode{
@@ -102,7 +84,7 @@ const Diagnosis kStragglerNode{
         "All ranks of one host compute longer than ranks of other hosts for the same work, and the others wait for "
         "them. As RS301, with only ranks of other hosts to compare with; one finding for the host in place of one for "
         "each rank.",
-    .thresholds = thresholds,
+    .thresholds = {kSlowRatio, kSlowErrors, kAlike},
     .falsePositives =
         "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.",
     .fix = "Power cap, cooling, driver and firmware of that host; drain it.",

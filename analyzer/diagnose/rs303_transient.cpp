@@ -17,16 +17,14 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct TransientThresholds {
-    double sigmas = 6;  // robust standard deviations (1.4826 MAD) of the rank's own step time: noise of a few hundred
-                        // steps does not reach it
-    double excessShare = 0.05;  // of the rank's typical step: shorter ones are within what steps of one job differ by
-    double rareShare =
-        1.0 / 3;  // of a rank's steps at most: what comes more often is a second mode of the job, not an accident
-    int fewestEvents = 2;  // in different steps: one slow step may be anything, and cannot be said to come back
-};
-
-constexpr TransientThresholds kThresholds;
+constexpr Threshold kSigmas{"sigmas", 6, "robust standard deviations (1.4826 MAD) of the rank's own steps",
+                            "noise of a few hundred steps does not reach it; two modes of steps widen the deviation"};
+constexpr Threshold kExcessShare{"excess share", 0.05, "of the rank's typical step",
+                                 "shorter ones are within what steps of one job differ by"};
+constexpr Threshold kRareShare{"rare share", 1.0 / 3, "of the rank's steps at most",
+                               "what comes more often is a mode of the job, not an accident"};
+constexpr Threshold kFewestEvents{"fewest events", 2, "steps",
+                                  "a single slow step cannot be said to come back: a note"};
 
 /// One rank in one step that takes far longer than that rank's steps do.
 struct Event {
@@ -144,13 +142,13 @@ std::vector<Event> eventsOf(const job::Analysis& analysis, size_t rank) {
     const double typical = facts::median(own);
     for (double value : own) deviations.push_back(std::abs(value - typical));
     const double sigma = 1.4826 * facts::median(deviations);
-    const double least = std::max(kThresholds.sigmas * sigma, kThresholds.excessShare * typical);
+    const double least = std::max(kSigmas * sigma, kExcessShare * typical);
     std::vector<Event> events;
     for (size_t s = 0; s < own.size(); ++s)
         // A recording begins in its first step: what the device had been given before is missing, and the recorder
         // itself starts.
         if (own[s] - typical > least && analysis.steps[s] > 0) events.push_back({rank, s, own[s] - typical, 0, {}});
-    if (static_cast<double>(events.size()) > kThresholds.rareShare * static_cast<double>(own.size())) return {};
+    if (static_cast<double>(events.size()) > kRareShare * static_cast<double>(own.size())) return {};
     if (events.empty()) return events;
     const Pace pace = usualPace(summary);
     const Parts usual = typicalParts(analysis, summary, pace);
@@ -231,7 +229,7 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
     }
-    if (static_cast<int>(finding.steps.size()) < kThresholds.fewestEvents)
+    if (static_cast<int>(finding.steps.size()) < kFewestEvents)
         finding.whyNote = "a single slow step cannot be said to come back";
     setMeanCost(analysis, mean, finding);
     if (finding.severity < PriceThresholds::kNoteShare) return;
@@ -272,22 +270,6 @@ Changes steady(const job::Analysis&, const job::Finding& f) {
     return {{"steady", {{"steps", job::listText(f.steps)}, {"ranks", job::listText(f.ranks)}}}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr TransientThresholds t;
-    return {
-        {"sigmas", t.sigmas, "robust standard deviations of the rank's own steps",
-         "noise of a few hundred steps does not reach it; two modes of steps widen the deviation"},
-        {"excess share", t.excessShare, "of the rank's typical step",
-         "shorter ones are within what steps of one job differ by"},
-        {"rare share", t.rareShare, "of the rank's steps at most",
-         "what comes more often is a mode of the job, not an accident"},
-        {"fewest events", static_cast<double>(t.fewestEvents), "steps",
-         "a single slow step cannot be said to come back: a note"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kTransient{
@@ -299,7 +281,7 @@ const Diagnosis kTransient{
         "slowly. A rank's step without waiting for others is compared with its own median. What it costs is spread "
         "over all analysed steps: the mean, so that one step in fifty that takes half as long again costs 1 %, and "
         "stays under the floor.",
-    .thresholds = thresholds,
+    .thresholds = {kSigmas, kExcessShare, kRareShare, kFewestEvents},
     .falsePositives =
         "Steps with more kernels (evaluation, accumulation) are other work and left out; so are steps in which only "
         "communication took longer. A stall of every step is RS4xx or RS301.",

@@ -18,16 +18,13 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct UnevenWorkThresholds {
-    double ratio =
-        1.03;  // heaviest rank's compute against the mean of its peers: the floor, where compute is the whole step
-    double differentShare = 0.5;  // of that excess in kernels that the peers do not run in the same number and shape:
-                                  // else it is a slow device (RS301)
-    double stepsShare = 0.5;  // of the steps in which a rank is among the heaviest, to be named alone; with none, those
-                              // that take turns are named
-};
-
-constexpr UnevenWorkThresholds kThresholds;
+constexpr Threshold kRatio{"ratio", 1.03, "x the mean of the peers' compute",
+                           "the floor, where compute is the whole step"};
+constexpr Threshold kDifferentShare{"different share", 0.5,
+                                    "of the excess in kernels that differ in number, shape or work",
+                                    "else the device is slow (RS301)"};
+constexpr Threshold kStepsShare{"steps share", 0.5, "of the steps in which a named rank is among the heaviest",
+                                "with none, those that take turns are named"};
 
 /// A rank's compute in one step, at the pace of its peers' devices.
 struct Work {
@@ -105,7 +102,7 @@ Imbalance imbalanceOf(const job::Analysis& analysis, const std::vector<size_t>& 
                                                [](const Work& a, const Work& b) { return a.totalNs < b.totalNs; });
         const double excess = heaviest->totalNs - mean;
         const bool differs =
-            heaviest->differentNs - meanDifferent >= kThresholds.differentShare * excess && heaviest->differentNs > 0;
+            heaviest->differentNs - meanDifferent >= kDifferentShare * excess && heaviest->differentNs > 0;
         result.heaviestRatio.push_back(differs && mean > 0 ? heaviest->totalNs / mean : 1);
         for (size_t i = 0; i < group.size(); ++i) {
             result.excessNs[i].push_back(differs ? work[i].totalNs - mean : 0);
@@ -119,8 +116,7 @@ std::vector<int> heavyRanks(const job::Analysis& analysis, const Imbalance& imba
     std::vector<int> always, sometimes;
     for (size_t i = 0; i < imbalance.group.size(); ++i) {
         const int rank = analysis.ranks[imbalance.group[i]].rank;
-        if (imbalance.timesHeavy[i] >= kThresholds.stepsShare * static_cast<double>(analysis.steps.size()))
-            always.push_back(rank);
+        if (imbalance.timesHeavy[i] >= kStepsShare * static_cast<double>(analysis.steps.size())) always.push_back(rank);
         if (imbalance.timesHeavy[i] > 0) sometimes.push_back(rank);
     }
     return always.empty() ? sometimes : always;
@@ -237,7 +233,7 @@ void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector
     const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
     for (const std::vector<size_t>& group : peerGroups(analysis)) {
         const Imbalance imbalance = imbalanceOf(analysis, group, ratios);
-        if (facts::median(imbalance.heaviestRatio) < kThresholds.ratio) continue;
+        if (facts::median(imbalance.heaviestRatio) < kRatio) continue;
         job::Finding finding;
         finding.id = "RS304";
         finding.ranks = heavyRanks(analysis, imbalance);
@@ -272,19 +268,6 @@ Changes evenWork(const job::Analysis&, const job::Finding&) {
     return {{"balance", {{"what", "work"}}}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr UnevenWorkThresholds t;
-    return {
-        {"ratio", t.ratio, "x the mean of the peers' compute", "the floor, where compute is the whole step"},
-        {"different share", t.differentShare, "of the excess in kernels that differ in number, shape or work",
-         "else the device is slow (RS301)"},
-        {"steps share", t.stepsShare, "of the steps in which a named rank is among the heaviest",
-         "with none, those that take turns are named"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kUnevenWork{
@@ -296,7 +279,7 @@ const Diagnosis kUnevenWork{
         "the heaviest, always the same or another in each step. Compute is compared among ranks of one role: the ranks "
         "of a pipeline stage, or all. The saving is what the step is shorter when every peer has the mean of their "
         "work.",
-    .thresholds = thresholds,
+    .thresholds = {kRatio, kDifferentShare, kStepsShare},
     .falsePositives =
         "Stages of a pipeline differ by design or by RS102: they are not compared. Ranks with an extra duty (logging, "
         "evaluation) show as uneven, rightly.",

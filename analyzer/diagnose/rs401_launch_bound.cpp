@@ -15,19 +15,22 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct LaunchBoundThresholds {
-    int fewestGaps = 20;        // per step: a handful of late launches is something the host does there, not its pace
-    double largestShare = 0.5;  // of the step's late time in one gap: then that gap is the matter
-    double gapsShare = 0.1;     // of the step's kernels start as soon as they are launched: part of a step can be bound
-                                // while the rest is not
-    int64_t longestGapNs = 1'000'000;  // a launch takes the host 5 to 100 us, with all that a framework does around it:
-                                       // in longer gaps it does something else
-    int64_t launchNs = 10'000;         // from a call to its kernel
-    int64_t kernelNs = 100'000;  // the kernel in front of a gap; behind a longer one the host was not late for its
-                                 // calls (5 to 50 us each)
-};
-
-constexpr LaunchBoundThresholds kThresholds;
+constexpr Threshold kFewestGaps{"fewest gaps", 20, "per step",
+                                "a handful of late launches is something the host does there, not its pace"};
+constexpr Threshold kLargestShare{"largest share", 0.5, "of the late time in one gap",
+                                  "above it that one gap is the matter"};
+constexpr Threshold kGapsShare{"gaps share", 0.1, "of the step's kernels",
+                               "part of a step can be bound while the rest is not"};
+constexpr Threshold kLongestGapMs{
+    "longest gap", 1, "ms",
+    "a launch takes 5 to 100 us with all that a framework does around it; in longer gaps the host does something else"};
+constexpr Threshold kLaunchUs{
+    "launch", 10, "us",
+    "from a call to its kernel: gaps in which the host called communication are that storm's (RS202)"};
+constexpr Threshold kKernelUs{
+    "kernel", 100, "us",
+    "behind a longer one than this in front of the gap the host was not late for its calls (5 to 50 us each)"};
+constexpr auto kKernelNs = static_cast<int64_t>(1e3 * kKernelUs), kLaunchNs = static_cast<int64_t>(1e3 * kLaunchUs);
 
 /// When the host had made its communication calls of a step, sorted.
 std::vector<int64_t> communicationCalls(const facts::RankSummary& rank, int step) {
@@ -43,7 +46,7 @@ std::vector<int64_t> communicationCalls(const facts::RankSummary& rank, int step
 /// the gap before it ended, at `previousEndNs`.
 bool calledMeanwhile(const facts::HostStall& stall, int64_t previousEndNs,
                      const std::vector<int64_t>& communicationCalls) {
-    const int64_t fromNs = std::max(previousEndNs, stall.startNs - kThresholds.kernelNs) - kThresholds.launchNs;
+    const int64_t fromNs = std::max(previousEndNs, stall.startNs - kKernelNs) - kLaunchNs;
     const auto call = std::lower_bound(communicationCalls.begin(), communicationCalls.end(), fromNs);
     return call != communicationCalls.end() && *call <= stall.endNs;
 }
@@ -58,8 +61,7 @@ struct Pace {
     double kernelNs = 0;
     bool bound() const {
         if (callingNs > lateNs) return false;  // small kernels between many calls go when the calls do
-        return gaps >= kThresholds.fewestGaps && largestNs <= kThresholds.largestShare * lateNs &&
-               gaps >= kThresholds.gapsShare * kernels;
+        return gaps >= kFewestGaps && largestNs <= kLargestShare * lateNs && gaps >= kGapsShare * kernels;
     }
 };
 
@@ -74,7 +76,7 @@ Pace paceOf(const facts::RankSummary& rank, int step) {
             pace.callingNs += static_cast<double>(stall.stallNs);
             continue;
         }
-        if (stall.stallNs > kThresholds.longestGapNs) continue;
+        if (static_cast<double>(stall.stallNs) > 1e6 * kLongestGapMs) continue;
         ++pace.gaps;
         pace.lateNs += static_cast<double>(stall.stallNs);
         pace.largestNs = std::max(pace.largestNs, static_cast<double>(stall.stallNs));
@@ -144,22 +146,6 @@ Changes graphs(const job::Analysis&, const job::Finding&) {
     return {{"graphs"}};
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr LaunchBoundThresholds t;
-    return {
-        {"fewest gaps", static_cast<double>(t.fewestGaps), "per step",
-         "a handful of late launches is something the host does there, not its pace"},
-        {"largest share", t.largestShare, "of the late time in one gap", "above it that one gap is the matter"},
-        {"gaps share", t.gapsShare, "of the step's kernels", "part of a step can be bound while the rest is not"},
-        {"longest gap", static_cast<double>(t.longestGapNs) / 1e6, "ms",
-         "in longer ones the host does something else than launch"},
-        {"launch", static_cast<double>(t.launchNs) / 1e3, "us",
-         "from a call to its kernel: gaps in which the host called communication are that storm's (RS202)"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kLaunchBound{
@@ -170,7 +156,7 @@ const Diagnosis kLaunchBound{
         "launch them as fast as they run. Counted is the time in which no kernel computes and the next one was "
         "submitted only after the device had run dry, waiting for other ranks left out. The saving is what the step is "
         "shorter when the launches are never late, on whichever rank then sets the pace.",
-    .thresholds = thresholds,
+    .thresholds = {kFewestGaps, kLargestShare, kGapsShare, kLongestGapMs, kLaunchUs, kKernelUs},
     .falsePositives =
         "A profiler that records every call slows the host's launches: compare the step time with the unprofiled one. "
         "Launches that are late because the host had just synchronised are RS402, because it allocates RS404.",

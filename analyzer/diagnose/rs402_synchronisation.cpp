@@ -94,10 +94,6 @@ Changes noSynchronisation(const job::Analysis&, const job::Finding& f) {
     return noStalls("sync", f);
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {floorEntry(), fewestStepsEntry()};
-}
-
 }  // namespace
 
 const Diagnosis kSynchronisation{
@@ -108,7 +104,6 @@ const Diagnosis kSynchronisation{
         "cudaEventSynchronize, a copy that blocks (.item(), .cpu()). The time the host spends inside the call costs "
         "nothing while the device works; what counts begins when the device has run dry and ends when the first "
         "operation submitted after the call starts.",
-    .thresholds = thresholds,
     .falsePositives =
         "Reading the loss once per step costs a launch and stays under the floor. A wait for the next batch in front "
         "of the step is RS403, an allocation RS404, a copy from pageable memory RS405, also when a synchronisation "

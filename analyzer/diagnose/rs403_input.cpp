@@ -90,10 +90,6 @@ Changes noInputStall(const job::Analysis&, const job::Finding& f) {
     return noStalls("input", f);
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {floorEntry(), fewestStepsEntry()};
-}
-
 }  // namespace
 
 const Diagnosis kInput{
@@ -104,7 +100,6 @@ const Diagnosis kInput{
         "next_batch, data, input…), wherever that lies; or, where the recording does not tell what hosts did besides "
         "calls of CUDA, at the start of the step while the host makes none. On one rank or on all: ranks that stall "
         "are named, the others wait for them. Where some steps alone are hit, the mean over all counts.",
-    .thresholds = thresholds,
     .falsePositives =
         "Host work at the start of a step that is no data loading (logging, a scheduler) looks the same without "
         "ranges: mark data loading with an NVTX range. The lower end of the saving is with workers that take cores "

@@ -76,10 +76,6 @@ Changes noAllocator(const job::Analysis&, const job::Finding& f) {
     return noStalls("allocator", f);
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {floorEntry(), fewestStepsEntry()};
-}
-
 }  // namespace
 
 const Diagnosis kAllocator{
@@ -89,7 +85,6 @@ const Diagnosis kAllocator{
         "cudaMalloc and cudaFree in steps long after warm-up. Both take the host's time, and cudaFree waits for the "
         "device to finish: the device idles until the host has launched again. Counted is that idleness, not the "
         "calls.",
-    .thresholds = thresholds,
     .falsePositives =
         "Allocations in the first steps fill a caching allocator's pool: warm-up is left out, and under three steps "
         "nothing is said.",

@@ -105,15 +105,6 @@ Changes noPageable(const job::Analysis&, const job::Finding& f) {
     return noStalls("pageable", f);
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    return {
-        {"pinned rate", costs::kUnseenPinnedGbps, "GB/s, when the run has no pinned copy to compare with",
-         "PCIe 4.0 x16, the slowest host link of devices that train today"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kPageable{
@@ -124,7 +115,8 @@ const Diagnosis kPageable{
         "through pinned memory: they are slower, and the call returns only when they are done. Counted is their "
         "exposed time, as far as copies from pinned memory on a stream of their own would hide under the step's "
         "compute, and the idleness behind the calls.",
-    .thresholds = thresholds,
+    .thresholds = {{"pinned rate", costs::kUnseenPinnedGbps, "GB/s, when the run has no pinned copy to compare with",
+                    "PCIe 4.0 x16, the slowest host link of devices that train today"}},
     .falsePositives =
         "Small copies (a loss value) are staged at once and not counted. Traces whose copies do not tell the kind of "
         "memory show nothing.",

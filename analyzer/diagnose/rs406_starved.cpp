@@ -15,16 +15,13 @@
 namespace rankscope::diagnose {
 namespace {
 
-struct StarvedThresholds {
-    int fewestPauses = 5;  // of a rank: fewer are accidents
-    int fewestKinds = 4;   // different operations and calls that a rank stands still in: a lock, a file or a full queue
-                           // is found in one or two
-    double largestShare = 0.5;   // of a rank's paused time in one of them: then that one is the matter
-    double togetherShare = 0.5;  // of a rank's paused time in which all the others pause, too: something stops them all
-                                 // (a file system, a profiler), no core does
-};
-
-constexpr StarvedThresholds kThresholds;
+constexpr Threshold kFewestPauses{"fewest pauses", 5, "of a rank", "fewer are accidents"};
+constexpr Threshold kFewestKinds{"fewest kinds", 4, "different operations and calls",
+                                 "a lock, a file or a full queue is found in one or two"};
+constexpr Threshold kLargestShare{"largest share", 0.5, "of a rank's paused time in one of them",
+                                  "above it that one is the matter"};
+constexpr Threshold kTogetherShare{"together", 0.5, "of a rank's paused time in which all others pause",
+                                   "something stops them all then: a file system, a profiler"};
 
 /// The pauses of one rank in the analysed steps.
 struct Pauses {
@@ -34,11 +31,10 @@ struct Pauses {
     facts::IntervalSet times;
 
     bool starved() const {
-        if (static_cast<int>(all.size()) < kThresholds.fewestPauses ||
-            static_cast<int>(byName.size()) < kThresholds.fewestKinds)
+        if (static_cast<int>(all.size()) < kFewestPauses || static_cast<int>(byName.size()) < kFewestKinds)
             return false;
         return std::all_of(byName.begin(), byName.end(),
-                           [this](const auto& entry) { return entry.second <= kThresholds.largestShare * ns; });
+                           [this](const auto& entry) { return entry.second <= kLargestShare * ns; });
     }
 };
 
@@ -121,7 +117,7 @@ void detectStarvedHost(const job::Analysis& analysis, Claims& claims, std::vecto
     for (const facts::RankSummary& rank : analysis.ranks) pauses.push_back(pausesOf(rank));
     std::vector<size_t> starved;
     for (size_t r = 0; r < pauses.size(); ++r)
-        if (pauses[r].starved() && togetherShare(pauses, r) <= kThresholds.togetherShare) starved.push_back(r);
+        if (pauses[r].starved() && togetherShare(pauses, r) <= kTogetherShare) starved.push_back(r);
     if (starved.empty()) return;
 
     HostCost cost = hostCost(analysis, [&](const facts::RankSummary& rank, int step) {
@@ -207,26 +203,6 @@ Changes noPauses(const job::Analysis&, const job::Finding& f) {
     return noStalls("pauses", f);
 }
 
-std::vector<ThresholdEntry> thresholds() {
-    constexpr StarvedThresholds t;
-    return {
-        {"pause", facts::PauseThresholds::kFactor, "x the median of the same name",
-         "no load of the same work varies so much"},
-        {"shortest pause", static_cast<double>(facts::PauseThresholds::kShortestNs) / 1e6, "ms",
-         "shorter ones are page faults, locks and interrupts"},
-        {"usual time", static_cast<double>(facts::PauseThresholds::kLongestUsualNs) / 1e3, "us at most",
-         "what usually takes longer does real work, which may vary"},
-        {"fewest pauses", static_cast<double>(t.fewestPauses), "of a rank", "fewer are accidents"},
-        {"fewest kinds", static_cast<double>(t.fewestKinds), "different operations and calls",
-         "a lock, a file or a full queue is found in one or two"},
-        {"largest share", t.largestShare, "of a rank's paused time in one of them", "above it that one is the matter"},
-        {"together", t.togetherShare, "of a rank's paused time in which all others pause",
-         "something stops them all then: a file system, a profiler"},
-        floorEntry(),
-        fewestStepsEntry(),
-    };
-}
-
 }  // namespace
 
 const Diagnosis kStarved{
@@ -236,7 +212,16 @@ const Diagnosis kStarved{
         "Hosts stand still inside operations and calls that usually take microseconds, different ones each time, and "
         "not all ranks at the same time: the process does not get the cores it needs. Counted is the time in which the "
         "device has nothing to do meanwhile, between two exchanges that of the rank that lost most.",
-    .thresholds = thresholds,
+    .thresholds = {{"pause", facts::PauseThresholds::kFactor, "x the median of the same name",
+                    "no load of the same work varies so much"},
+                   {"shortest pause", static_cast<double>(facts::PauseThresholds::kShortestNs) / 1e6, "ms",
+                    "shorter ones are page faults, locks and interrupts"},
+                   {"usual time", static_cast<double>(facts::PauseThresholds::kLongestUsualNs) / 1e3, "us at most",
+                    "what usually takes longer does real work, which may vary"},
+                   kFewestPauses,
+                   kFewestKinds,
+                   kLargestShare,
+                   kTogetherShare},
     .falsePositives =
         "Garbage collection of Python on some ranks looks alike: gc.freeze() tells. Calls that may wait for the device "
         "are left out, and so are first uses.",

@@ -15,8 +15,6 @@
 namespace rankscope::diagnose {
 namespace {
 
-constexpr StragglerThresholds kThresholds;
-
 bool contains(const std::vector<int>& ranks, int rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
@@ -99,16 +97,16 @@ void addEvidence(const job::Analysis& analysis, const std::vector<job::KernelRat
 }  // namespace
 
 bool isSlow(const job::KernelRatio& ratio) {
-    return ratio.slowKernels > kThresholds.slowKernels && takesLonger(ratio);
+    return ratio.slowKernels > kSlowKernels && takesLonger(ratio);
 }
 
 bool takesLonger(const job::KernelRatio& ratio) {
-    if (ratio.comparedShare < kThresholds.comparedShare || ratio.ratio < kThresholds.ratio) return false;
-    if (ratio.ratio - 1 < kThresholds.errors * ratio.error) return false;
+    if (ratio.comparedShare < kComparedShare || ratio.ratio < kSlowRatio) return false;
+    if (ratio.ratio - 1 < kSlowErrors * ratio.error) return false;
     const double halfway = 1 + (ratio.ratio - 1) / 2;
     const auto slower =
         std::count_if(ratio.perStep.begin(), ratio.perStep.end(), [&](double r) { return r > halfway; });
-    return static_cast<double>(slower) >= kThresholds.stepsShare * static_cast<double>(ratio.perStep.size());
+    return static_cast<double>(slower) >= kSlowStepsShare * static_cast<double>(ratio.perStep.size());
 }
 
 SlowGroup makeSlowGroup(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,

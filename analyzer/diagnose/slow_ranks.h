@@ -5,21 +5,23 @@
 #include <map>
 #include <vector>
 
-#include "analyzer/diagnose/claims.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/job/finding.h"
 #include "analyzer/job/kernel_ratios.h"
 
 namespace rankscope::diagnose {
 
-struct StragglerThresholds {
-    double ratio = 1.03;  // same kernels, same launch shape: clocks of healthy devices of one model differ by 1 to 2 %
-    double errors = 3;    // standard errors the ratio must stand above 1: noise is no straggler
-    double stepsShare = 2.0 / 3;  // share of steps in which it must be slower: rare slow steps are RS303
-    double comparedShare =
-        0.5;  // share of its compute time that peers run as well, else there is nothing to compare with
-    double slowKernels = 0.5;  // of its kernels, by number and by time: a slow device slows most of them, more work
-                               // only those that do it (RS304)
-};
+// What RS301 and RS302 ask of a rank, step after step.
+inline constexpr Threshold kSlowRatio{"ratio", 1.03, "x the peers' kernel time",
+                                      "clocks of healthy devices of one model differ by 1 to 2 %"};
+inline constexpr Threshold kSlowErrors{"errors", 3, "standard errors above 1",
+                                       "noise of single kernels is no straggler"};
+inline constexpr Threshold kSlowStepsShare{"steps share", 2.0 / 3, "of the steps",
+                                           "rare slow steps are another diagnosis (RS303)"};
+inline constexpr Threshold kComparedShare{"compared share", 0.5, "of its compute time",
+                                          "with less in common there is nothing to compare with"};
+inline constexpr Threshold kSlowKernels{"slow kernels", 0.5, "of its kernels, by number and by time",
+                                        "a slow device slows most of them; more work only those that do it (RS304)"};
 
 /// The rank takes longer for kernels of the same name and launch shape, step after step: its device is slow, or some of
 /// them do more work on it.

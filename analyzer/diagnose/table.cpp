@@ -55,7 +55,7 @@ std::string renderDiagnosis(const Diagnosis& d) {
                    "\nUsual fix: {}\n\nCatalogued, but not detected yet: a report without it says nothing about it.\n",
                    d.fix);
     out += "\nThresholds\n";
-    for (const ThresholdEntry& t : d.thresholds())
+    for (const Threshold& t : thresholdsOf(d))
         out += fmt::format("  {:<18} {:.4g} {} ({})\n", t.name, t.value, t.unit, t.reason);
     return out + fmt::format("\nFalse positives\n  {}\n\nFix\n  {}\n", d.falsePositives, d.fix);
 }
@@ -64,14 +64,13 @@ Family familyOf(std::string_view id) {
     return id.size() > 2 ? static_cast<Family>(id[2]) : Family{};
 }
 
-ThresholdEntry floorEntry() {
-    return {"floor", PriceThresholds::kFloorShare, "share of the step",
-            "what costs less is a note: the spread from run to run of real jobs hides the gain"};
-}
-
-ThresholdEntry fewestStepsEntry() {
-    return {"fewest steps", PriceThresholds::kFewestSteps, "analysed steps",
-            "fewer cannot tell a persistent cause from an accident: inconclusive"};
+std::vector<Threshold> thresholdsOf(const Diagnosis& diagnosis) {
+    std::vector<Threshold> all = diagnosis.thresholds;
+    all.push_back({"floor", PriceThresholds::kFloorShare, "share of the step",
+                   "what costs less is a note: the spread from run to run of real jobs hides the gain"});
+    all.push_back({"fewest steps", PriceThresholds::kFewestSteps, "analysed steps",
+                   "fewer cannot tell a persistent cause from an accident: inconclusive"});
+    return all;
 }
 
 }  // namespace rankscope::diagnose

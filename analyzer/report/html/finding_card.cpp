@@ -38,9 +38,9 @@ std::string explanation(const std::string& id) {
     if (entry == nullptr) return {};
     std::string out = fmt::format("<details><summary>What is {}?</summary><div class=\"inside\"><p>{}</p>\n",
                                   text::markupText(entry->id), text::markupText(entry->definition));
-    if (entry->thresholds != nullptr) {
+    if (entry->detect != nullptr) {
         out += "<h4>Thresholds</h4><ul>";
-        for (const diagnose::ThresholdEntry& threshold : entry->thresholds())
+        for (const diagnose::Threshold& threshold : diagnose::thresholdsOf(*entry))
             out += fmt::format("<li>{}: {} {} ({})</li>", text::markupText(threshold.name), threshold.value,
                                text::markupText(threshold.unit), text::markupText(threshold.reason));
         out += "</ul>\n";

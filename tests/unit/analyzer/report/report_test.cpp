@@ -166,8 +166,10 @@ TEST(Catalogue, EveryDetectedDiagnosisExplainsItsThresholds) {
         EXPECT_NE(std::string(entry->title), "") << entry->id;
         EXPECT_NE(std::string(entry->definition), "") << entry->id;
         if (entry->detect == nullptr) continue;
-        ASSERT_NE(entry->thresholds, nullptr) << entry->id;
-        EXPECT_FALSE(entry->thresholds().empty()) << entry->id;
+        for (const diagnose::Threshold& threshold : diagnose::thresholdsOf(*entry)) {
+            EXPECT_GT(threshold.value, 0) << entry->id << " " << threshold.name;
+            EXPECT_NE(std::string(threshold.reason), "") << entry->id << " " << threshold.name;
+        }
         EXPECT_NE(std::string(entry->falsePositives), "") << entry->id;
         EXPECT_NE(entry->repair, nullptr) << entry->id;
     }
