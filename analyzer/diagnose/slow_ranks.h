@@ -17,11 +17,11 @@ inline constexpr Threshold kSlowRatio{"ratio", 1.03, "x the peers' kernel time",
 inline constexpr Threshold kSlowErrors{"errors", 3, "standard errors above 1",
                                        "noise of single kernels is no straggler"};
 inline constexpr Threshold kSlowStepsShare{"steps share", 2.0 / 3, "of the steps",
-                                           "rare slow steps are another diagnosis (RS303)"};
+                                           "rare slow steps are another diagnosis: transient slowdown"};
 inline constexpr Threshold kComparedShare{"compared share", 0.5, "of its compute time",
                                           "with less in common there is nothing to compare with"};
 inline constexpr Threshold kSlowKernels{"slow kernels", 0.5, "of its kernels, by number and by time",
-                                        "a slow device slows most of them; more work only those that do it (RS304)"};
+                                        "a slow device slows most of them; more work only those that do it"};
 
 /// The rank takes longer for kernels of the same name and launch shape, step after step: its device is slow, or some of
 /// them do more work on it.
