@@ -22,12 +22,14 @@ inline constexpr double kFindingPower = 0.9;  // share of comparisons in which t
 /// One run as it went into the comparison.
 struct ComparedRun {
     std::string name;
-    std::string label;            // what it was saved under in a baseline: a commit, say; empty: none
-    std::string file;             // where it was read from
-    bool fromBaseline = false;    // a summary, no trace
-    int steps = 0;                // analysed
-    double stepNs = 0;            // typical step, by StepTimeChange::estimator
-    std::vector<double> stepsNs;  // the analysed steps in their order; of long runs means over `stepsPerSample` of them
+    std::string label;          // what it was saved under in a baseline: a commit, say; empty: none
+    std::string file;           // where it was read from
+    bool fromBaseline = false;  // a summary, no trace
+    int steps = 0;              // analysed
+    double stepNs = 0;          // typical step, by StepTimeChange::estimator
+    // The analysed steps in their order, means over ranks; of long runs means over `stepsPerSample` of them, which have
+    // no outliers left to trim: they compare with the mean of others.
+    std::vector<double> stepsNs;
     int stepsPerSample = 1;
 };
 
@@ -119,13 +121,21 @@ struct BreakdownChange {
     std::optional<BreakdownSide> base, now;
 };
 
-struct CollectiveSide {
-    double count = 0;                  // per step and rank, mean over the ranks that take part
-    std::optional<double> bytes;       // the same
-    std::optional<double> transferNs;  // the same: what they take beyond waiting
-    double waitNs = 0;                 // the same
-    std::optional<double> busbw;       // bytes per second
-    std::string algorithm, protocol;   // most common; empty: unknown
+/// Communication of one use, operation and size class.
+struct TrafficSummary {
+    std::string use;  // role of the communicator: gradients, ...
+    std::string op;
+    std::string dataType;   // most common; empty: unknown
+    int ranks = 0;          // members of its communicators
+    int nodes = 1;          // that one of them spans, at most
+    int sizeClass = -1;     // bytes of a message are in [4^class, 4^(class + 1)); -1 unknown
+    double count = 0;       // kernels per step, mean over the ranks that take part
+    double bytes = 0;       // the same; 0 unknown
+    double transferNs = 0;  // the same: what they take beyond waiting
+    double waitNs = 0;
+    double exposedTransferNs = 0, exposedWaitNs = 0;
+    double busbw = 0;                 // bytes per second of a typical message; 0 unknown
+    std::string algorithm, protocol;  // most common; empty: unknown
 };
 
 /// Collectives of one use, operation and size: matched by what they are for, not by communicator.
@@ -135,17 +145,18 @@ struct CollectiveChange {
     std::string op;
     int ranks = 0;  // members of a communicator
     std::string sizeClass;
-    std::optional<CollectiveSide> base, now;  // one may lack it
+    std::optional<TrafficSummary> base, now;  // one may lack it
 };
 
-struct KernelSide {
-    double count = 0;  // per step and rank
-    double ns = 0;     // per step and rank, mean over ranks
+struct KernelSummary {
+    std::string name;  // readable
+    double count = 0;  // per step, mean over ranks
+    double ns = 0;
 };
 
 struct KernelChange {
-    std::string name;  // readable
-    std::optional<KernelSide> base, now;
+    std::string name;
+    std::optional<KernelSummary> base, now;
     double deltaNs = 0;  // per step and rank
 };
 

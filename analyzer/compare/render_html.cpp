@@ -27,8 +27,9 @@ constexpr size_t kMostRows = 500;
 constexpr size_t kMostKernels = 200;
 constexpr size_t kMostLines = 30;
 
-Cell durationCell(const std::optional<double>& ns) {
-    return ns ? numberCell(text::durationText(*ns), *ns) : unknownCell();
+template <typename Side>
+Cell durationCell(const std::optional<Side>& side, double Side::*part) {
+    return side ? numberCell(text::durationText((*side).*part), (*side).*part) : unknownCell();
 }
 
 Mood moodOf(const Comparison& c) {
@@ -224,38 +225,32 @@ std::string metrics(const Comparison& c) {
     return section("metrics", "Other numbers", hint, table.markup());
 }
 
+/// Makes columns of numbers that both sides have.
+void addForBothSides(std::initializer_list<const char*> numbers, std::vector<Column>& columns) {
+    for (const char* number : numbers)
+        for (const char* side : {"base", "new"}) columns.push_back({fmt::format("{}, {}", number, side), true});
+}
+
 std::string collectives(const Comparison& c) {
     if (c.collectives.empty()) return {};
-    Table table("collectives-table", {{"use"},
-                                      {"operation"},
-                                      {"size"},
-                                      {"ranks", true},
-                                      {"busbw, base", true},
-                                      {"busbw, new", true},
-                                      {"transfer, base", true},
-                                      {"transfer, new", true},
-                                      {"waiting, base", true},
-                                      {"waiting, new", true},
-                                      {"algorithm"}});
+    std::vector<Column> columns{{"use"}, {"operation"}, {"size"}, {"ranks", true}};
+    addForBothSides({"busbw", "transfer", "waiting"}, columns);
+    columns.push_back({"algorithm"});
+    Table table("collectives-table", columns);
     for (const CollectiveChange& row : c.collectives) {
-        const auto busbw = [](const std::optional<CollectiveSide>& s) {
-            return s && s->busbw ? numberCell(text::bandwidthText(*s->busbw), *s->busbw) : unknownCell();
+        const auto busbw = [](const std::optional<TrafficSummary>& s) {
+            return s && s->busbw > 0 ? numberCell(text::bandwidthText(s->busbw), s->busbw) : unknownCell();
         };
-        const auto transfer = [](const std::optional<CollectiveSide>& s) {
-            return durationCell(s ? s->transferNs : std::nullopt);
-        };
-        const auto wait = [](const std::optional<CollectiveSide>& s) {
-            return durationCell(s ? std::optional(s->waitNs) : std::nullopt);
-        };
-        const auto choice = [](const std::optional<CollectiveSide>& s) {
-            return !s                     ? std::string("none")
-                   : s->algorithm.empty() ? std::string("unknown")
-                                          : s->algorithm + " " + s->protocol;
+        const auto choice = [](const std::optional<TrafficSummary>& s) -> std::string {
+            if (!s) return "none";
+            return s->algorithm.empty() ? "unknown" : s->algorithm + " " + s->protocol;
         };
         const std::string before = choice(row.base), after = choice(row.now);
         table.add({textCell(row.role), textCell(row.op), unbrokenCell(row.sizeClass),
                    numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now),
-                   transfer(row.base), transfer(row.now), wait(row.base), wait(row.now),
+                   durationCell(row.base, &TrafficSummary::transferNs),
+                   durationCell(row.now, &TrafficSummary::transferNs), durationCell(row.base, &TrafficSummary::waitNs),
+                   durationCell(row.now, &TrafficSummary::waitNs),
                    textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
     }
     return section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
@@ -263,21 +258,18 @@ std::string collectives(const Comparison& c) {
 
 std::string kernels(const Comparison& c) {
     if (c.kernels.empty()) return {};
-    Table table(
-        "kernels-table",
-        {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
+    std::vector<Column> columns{{"kernel"}, {"change", true}, {"base", true}, {"new", true}};
+    addForBothSides({"count"}, columns);
+    Table table("kernels-table", columns);
     for (const KernelChange& row : c.kernels) {
-        const auto time = [](const std::optional<KernelSide>& s) {
-            return durationCell(s ? std::optional(s->ns) : std::nullopt);
+        const auto count = [](const std::optional<KernelSummary>& s) {
+            if (!s) return unknownCell();
+            const bool isWhole = std::abs(s->count - std::round(s->count)) < 0.05;
+            return numberCell(fmt::format("{:.{}f}", s->count, isWhole ? 0 : 1), s->count);
         };
-        const auto count = [](const std::optional<KernelSide>& s) {
-            return s ? numberCell(std::abs(s->count - std::round(s->count)) < 0.05 ? fmt::format("{:.0f}", s->count)
-                                                                                   : fmt::format("{:.1f}", s->count),
-                                  s->count)
-                     : unknownCell();
-        };
-        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base),
-                   time(row.now), count(row.base), count(row.now)});
+        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs),
+                   durationCell(row.base, &KernelSummary::ns), durationCell(row.now, &KernelSummary::ns),
+                   count(row.base), count(row.now)});
     }
     return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.",
                    table.markup());
@@ -288,7 +280,8 @@ std::string runs(const Comparison& c) {
     const auto add = [&](const char* side, const ComparedSide& of) {
         for (const ComparedRun& run : of.runs)
             table.add({textCell(side), textCell(run.name), textCell(run.label),
-                       numberCell(std::to_string(run.steps), run.steps), durationCell(run.stepNs)});
+                       numberCell(std::to_string(run.steps), run.steps),
+                       numberCell(text::durationText(run.stepNs), run.stepNs)});
     };
     add("base", c.base);
     add("new", c.now);

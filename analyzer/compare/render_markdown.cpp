@@ -116,7 +116,7 @@ void addKernels(const Comparison& c, std::string& out) {
         "\n<details><summary>{} kernels, those that changed most first</summary>\n\nPer step, mean over ranks.\n\n| "
         "kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n",
         c.kernels.size());
-    const auto time = [](const std::optional<KernelSide>& side) {
+    const auto time = [](const std::optional<KernelSummary>& side) {
         return side ? text::durationText(side->ns) : std::string("none");
     };
     for (const KernelChange& kernel : first(c.kernels, kMostRows))

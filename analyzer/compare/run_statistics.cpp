@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "analyzer/compare/comparison.h"
 #include "analyzer/compare/distributions.h"
 
 namespace rankscope::compare {
@@ -48,13 +47,13 @@ size_t trimmedCount(size_t steps) {
 /// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one.
 class StepVariance {
   public:
-    void add(const StepSample& run, const RunLocation& location) {
+    void add(const ComparedRun& run, const RunLocation& location) {
         const double degrees = static_cast<double>(run.stepsNs.size()) - 1;
         m_sum += degrees * location.variance / (location.value * location.value) * run.stepsPerSample;
         m_degrees += degrees;
     }
     /// Squared error of a run's typical step.
-    double error2(const StepSample& run, const RunLocation& location) const {
+    double error2(const ComparedRun& run, const RunLocation& location) const {
         if (m_degrees <= 0) return 0;
         return m_sum / m_degrees /
                (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
@@ -64,16 +63,16 @@ class StepVariance {
     double m_sum = 0, m_degrees = 0;
 };
 
-std::vector<RunLocation> locateAll(const std::vector<StepSample>& runs, StepEstimator estimator, StepVariance& steps) {
+std::vector<RunLocation> locateAll(const std::vector<ComparedRun>& runs, StepEstimator estimator, StepVariance& steps) {
     std::vector<RunLocation> locations;
-    for (const StepSample& run : runs) {
+    for (const ComparedRun& run : runs) {
         locations.push_back(locate(run.stepsNs, estimator));
         steps.add(run, locations.back());
     }
     return locations;
 }
 
-Side sideOfRuns(const std::vector<StepSample>& runs, const std::vector<RunLocation>& locations,
+Side sideOfRuns(const std::vector<ComparedRun>& runs, const std::vector<RunLocation>& locations,
                 const StepVariance& steps) {
     std::vector<double> logs;
     for (const RunLocation& location : locations) logs.push_back(std::log(location.value));
@@ -165,7 +164,7 @@ Side sideOf(std::vector<double> numbers) {
     return side;
 }
 
-TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSample>& now, StepEstimator estimator) {
+TwoSides sidesOf(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now, StepEstimator estimator) {
     StepVariance steps;
     const std::vector<RunLocation> first = locateAll(base, estimator, steps), second = locateAll(now, estimator, steps);
     return {sideOfRuns(base, first, steps), sideOfRuns(now, second, steps)};
