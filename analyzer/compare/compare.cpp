@@ -17,16 +17,10 @@
 namespace rankscope::compare {
 namespace {
 
-/// Is the same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
-/// nanosecond: they began at other times.
-std::string identityOf(const RunSummary& run) {
-    return fmt::format("{} {}", summaryId(run), run.startUnixNs);
-}
-
-/// Drops runs without steps and runs that are there already. Returns the names of the others by their identity.
+/// Drops runs without steps and runs that are there already. Returns the names of the others by summaryId().
 std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const std::string& side,
                                          std::vector<std::string>& notes) {
-    std::map<std::string, std::string> seen;  // name by identity
+    std::map<std::string, std::string> seen;  // name by summaryId()
     std::vector<RunSummary> kept;
     std::string without;
     for (RunSummary& run : runs) {
@@ -35,7 +29,7 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
             without = run.name;
             continue;
         }
-        const auto [at, isNew] = seen.try_emplace(identityOf(run), run.name);
+        const auto [at, isNew] = seen.try_emplace(summaryId(run), run.name);
         if (!isNew) {
             notes.push_back(
                 at->second == run.name
@@ -108,7 +102,10 @@ void compareSteps(const Comparability& comparability, const StepTimeOptions& opt
     } else {
         result.step = compareStepTimes(result.base.runs, result.now.runs, options);
         result.step.reason = verdictSentence(result.step);
-        for (std::string& note : stepNotes(result.step)) result.notes.push_back(std::move(note));
+        if (result.step.fewForExceptions && result.step.isClaim())
+            result.notes.push_back(
+                "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
+                "three on each side would");
     }
     for (ComparedSide* side : {&result.base, &result.now}) setTypicalSteps(result.step.estimator, side->runs);
 }
@@ -172,13 +169,13 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
                                     comparability.stepTimeRefused ? result.step.reason : "");
     result.collectives = compareCollectives(before, after);
     result.kernels = compareKernels(before, after);
-    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty() && result.step.changeNs() != 0) {
-        result.attribution = attributeChange(before, after, result.step.changeNs());
-        if (worthExplaining(result.step))
-            result.causes = whyChanged(before, after, result.findings, result.step.changeNs());
-    }
-    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty())
+    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty()) {
+        const double changeNs = result.step.changeNs();
         result.breakdown = compareBreakdowns(before, after);
+        if (changeNs != 0) result.attribution = attributeChange(before, after, changeNs);
+        if (changeNs != 0 && worthExplaining(result.step))
+            result.causes = whyChanged(before, after, result.findings, changeNs);
+    }
     setOverview(base, result.base);
     setOverview(now, result.now);
     judge(base, now, options.gate, result);

@@ -187,8 +187,7 @@ std::string findings(const Comparison& c) {
 std::vector<std::string> refusals(const Comparison& c) {
     std::vector<std::string> reasons;
     for (const MetricChange& metric : c.metrics)
-        if (!metric.refused.empty() && std::ranges::find(reasons, metric.refused) == reasons.end())
-            reasons.push_back(metric.refused);
+        if (!metric.refused.empty() && !text::contains(reasons, metric.refused)) reasons.push_back(metric.refused);
     constexpr std::string_view kVerdict = "incomparable: ";
     for (std::string& reason : reasons)
         if (reason.starts_with(kVerdict)) reason.erase(0, kVerdict.size());
@@ -210,14 +209,11 @@ std::string metrics(const Comparison& c) {
         };
         Cell change = m.refused.empty() ? unknownCell() : markupCell("");
         if (m.base && m.now && m.refused.empty())
-            change = numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
-        Cell verdict = textCell(!m.refused.empty() ? "not compared" : m.test.empty() ? "not tested" : "no sure change");
-        if (m.significant && m.base && m.now) {
-            const bool isBetter = m.higherIsBetter == (*m.now > *m.base);
-            verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad",
-                                   isBetter ? "better" : "worse"),
-                       isBetter ? "better" : "worse"};
-        }
+            change = numberCell(metricChangeText(m), relativeChange(*m.base, *m.now));
+        const std::string told = metricVerdict(m);
+        Cell verdict = textCell(!told.empty() ? told : m.test.empty() ? "not tested" : "no sure change");
+        if (m.significant)
+            verdict.markup = fmt::format("<span class=\"badge {}\">{}</span>", told == "better" ? "good" : "bad", told);
         table.add({textCell(m.name), value(m.base), value(m.now), change, verdict});
     }
     std::string hint = "They do not decide the gate; what is called sure is corrected for how many of them there are.";
@@ -303,12 +299,7 @@ Comparison forThePage(const Comparison& whole) {
         for (const FindingChange* finding : firstFindings(whole, kMostRows)) kept.push_back(*finding);
         c.findings = std::move(kept);
     }
-    if (c.attribution.size() > kMostRows) {
-        AttributionRow rest{StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1)};
-        for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
-        c.attribution.resize(kMostRows - 1);
-        c.attribution.push_back(rest);
-    }
+    if (c.attribution.size() > kMostRows) c.attribution = foldedParts(std::move(c.attribution), kMostRows - 1);
     const auto cut = [&c](auto& rows, size_t most, const char* what) {
         if (rows.size() <= most) return;
         c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all",

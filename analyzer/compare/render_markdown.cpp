@@ -64,15 +64,8 @@ void addAttribution(const Comparison& c, std::string& out) {
         "\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| "
         "change per step | what |\n| ---: | --- |\n",
         attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
-    double restNs = 0;
-    for (size_t i = 0; i < c.attribution.size(); ++i) {
-        if (i < kMostRows)
-            out += fmt::format("| {} | {} |\n", signedDurationText(c.attribution[i].ns), cell(c.attribution[i].what));
-        else
-            restNs += c.attribution[i].ns;
-    }
-    if (c.attribution.size() > kMostRows)
-        out += fmt::format("| {} | {} smaller parts |\n", signedDurationText(restNs), c.attribution.size() - kMostRows);
+    for (const AttributionRow& row : foldedParts(c.attribution, kMostRows))
+        out += fmt::format("| {} | {} |\n", signedDurationText(row.ns), cell(row.what));
 }
 
 void addFindings(const Comparison& c, std::string& out) {
@@ -88,24 +81,17 @@ void addFindings(const Comparison& c, std::string& out) {
 }
 
 void addMetrics(const Comparison& c, std::string& out) {
-    std::vector<const MetricChange*> rows;
-    for (const MetricChange& metric : c.metrics)
-        if (metric.base && metric.now) rows.push_back(&metric);
+    const std::vector<const MetricChange*> rows = comparedMetrics(c);
     if (rows.empty()) return;
-    std::ranges::stable_sort(rows, {}, [](const MetricChange* m) { return !m->significant; });
     out += fmt::format(
         "\n<details><summary>{} other numbers</summary>\n\n| number | base | new | change | |\n| --- | ---: | ---: | "
         "---: | --- |\n",
         rows.size());
-    for (const MetricChange* row : first(rows, 200)) {
-        const MetricChange& m = *row;
-        const char* verdict = !m.refused.empty()                       ? "not compared"
-                              : !m.significant                         ? ""
-                              : m.higherIsBetter == (*m.now > *m.base) ? "better"
-                                                                       : "**worse**";
-        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit),
-                           metricText(*m.now, m.unit),
-                           m.refused.empty() ? metricChangeText(*m.base, *m.now, m.unit) : "", verdict);
+    for (const MetricChange* m : first(rows, 200)) {
+        const std::string verdict = metricVerdict(*m);
+        out +=
+            fmt::format("| {} | {} | {} | {} | {} |\n", cell(m->name), metricText(*m->base, m->unit),
+                        metricText(*m->now, m->unit), metricChangeText(*m), verdict == "worse" ? "**worse**" : verdict);
     }
     out += "\n</details>\n";
 }

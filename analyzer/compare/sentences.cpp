@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
@@ -58,15 +59,6 @@ std::string meanText(const StepTimeChange& step) {
 }
 
 }  // namespace
-
-std::vector<std::string> stepNotes(const StepTimeChange& step) {
-    std::vector<std::string> notes;
-    if (step.fewForExceptions && step.isClaim())
-        notes.push_back(
-            "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
-            "three on each side would");
-    return notes;
-}
 
 std::string smallestVisibleText(double share) {
     return isBeyondWords(share) ? "more than twice" : percent(share);
@@ -135,6 +127,33 @@ std::string metricChangeText(double base, double now, const std::string& unit) {
     const double change = unit == "share" ? now - base : now / base - 1;
     const std::string number = fmt::format("{:+.{}f}", 100 * change, std::abs(change) < 1 ? 1 : 0);
     return (number == "+0.0" || number == "-0.0" ? "0.0" : number) + (unit == "share" ? " points" : " %");
+}
+
+std::vector<const MetricChange*> comparedMetrics(const Comparison& comparison) {
+    std::vector<const MetricChange*> rows;
+    for (const MetricChange& metric : comparison.metrics)
+        if (metric.base && metric.now) rows.push_back(&metric);
+    std::ranges::stable_sort(rows, {}, [](const MetricChange* metric) { return !metric->significant; });
+    return rows;
+}
+
+std::string metricChangeText(const MetricChange& metric) {
+    return metric.refused.empty() ? metricChangeText(*metric.base, *metric.now, metric.unit) : "";
+}
+
+std::string metricVerdict(const MetricChange& metric) {
+    if (!metric.refused.empty()) return "not compared";
+    if (!metric.significant) return "";
+    return metric.higherIsBetter == (*metric.now > *metric.base) ? "better" : "worse";
+}
+
+std::vector<AttributionRow> foldedParts(std::vector<AttributionRow> rows, size_t most) {
+    if (rows.size() <= most) return rows;
+    AttributionRow rest{StepPart::rest, fmt::format("{} smaller parts", rows.size() - most)};
+    for (const AttributionRow& row : std::span(rows).subspan(most)) rest.ns += row.ns;
+    rows.resize(most);
+    rows.push_back(std::move(rest));
+    return rows;
 }
 
 std::string signedDurationText(double ns) {
@@ -241,7 +260,7 @@ bool failsGate(const Comparison& comparison, const FindingChange& finding) {
 
 bool stepFailsGate(const Comparison& comparison) {
     return comparison.gate.failed && comparison.step.verdict == StepVerdict::regression &&
-           std::ranges::count(comparison.gate.failOn, "regression") != 0;
+           text::contains(comparison.gate.failOn, "regression");
 }
 
 std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most) {

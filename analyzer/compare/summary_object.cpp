@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 constexpr double kLargestWhole = 1e9;  // of ranks, steps, size classes
 
-constexpr const char* kHowItIsMade = "a baseline file is made by: rankscope baseline save NAME --dir DIR";
 constexpr size_t kLongestReason = 300;  // characters of a file that an error repeats: some lines of a terminal
 constexpr size_t kLongestLast = 60;     // of what was read last: the library repeats it whatever its size
 

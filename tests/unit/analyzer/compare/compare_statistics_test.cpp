@@ -102,8 +102,10 @@ TEST(RankTest, ManyValuesTakeTheNormalApproximation) {
 TEST(StepTimes, BlockMeansAreComparedWithMeans) {
     std::vector<double> steps(40, 10e6);
     steps[7] = 30e6;  // trimmed away, unless the other side holds means over two steps
-    EXPECT_EQ(compareStepTimes({{"a", steps}}, {{"b", steps}}, {}).estimator, "trimmed mean");
-    EXPECT_EQ(compareStepTimes({{"a", steps}}, {{"b", steps, 2}}, {}).estimator, "mean");
+    EXPECT_EQ(compareStepTimes({makeRun("a", steps)}, {makeRun("b", steps)}, {}).estimator, "trimmed mean");
+    ComparedRun ofMeans = makeRun("b", steps);
+    ofMeans.stepsPerSample = 2;
+    EXPECT_EQ(compareStepTimes({makeRun("a", steps)}, {ofMeans}, {}).estimator, "mean");
 }
 
 TEST(Holm, CorrectsForTheNumberOfTests) {
