@@ -46,9 +46,4 @@ std::string unfinishedText(const RunSummary& run);
 /// "new run B did not finish: ...", for every run of that side that did not.
 std::vector<std::string> unfinishedNotices(const std::vector<RunSummary>& runs, const char* side);
 
-/// A row when a run that did not finish has fewer steps than every run that did: its steps are the first ones, and
-/// those that went wrong are lost. Nothing where no run is whole. `across`: compared all the same.
-std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
-                                    bool across);
-
 }  // namespace rankscope::compare

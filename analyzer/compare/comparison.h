@@ -216,39 +216,9 @@ struct AttributionRow {
     std::string traffic = {};               // of a transfer on critical paths: trafficName()
 };
 
-/// Names what can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
-enum class CauseKind : uint8_t {
-    unknown,
-    straggler,
-    slowNode,
-    unevenWork,
-    stageImbalance,
-    contention,
-    slowerCompute,
-    moreWork,
-    otherKernels,
-    smallerBuckets,
-    fullPrecision,
-    redundantCommunication,
-    moreBytes,
-    slowerLink,
-    slowerP2p,
-    algorithm,
-    groupSpansNodes,
-    lostOverlap,
-    slowInput,
-    synchronisation,
-    allocator,
-    launchBound,
-    pageableCopies,
-    stalls,
-    pipelineSchedule,
-};
-std::string_view toText(CauseKind kind);  // "slow_node"
-
 /// Tells what made the difference, in one line.
 struct ChangeCause {
-    CauseKind kind = CauseKind::unknown;
+    std::string kind;       // "slow_node": why.cpp lists them
     std::string text;       // a sentence
     std::string diagnosis;  // RS301: what `rankscope explain` tells more about; empty: none fits
     std::string where;

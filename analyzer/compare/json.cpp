@@ -128,7 +128,7 @@ Json findingJson(const FindingChange& finding) {
 }
 
 Json causeJson(const ChangeCause& cause) {
-    return {{"kind", toText(cause.kind)},
+    return {{"kind", cause.kind},
             {"text", cause.text},
             {"diagnosis", orNull(cause.diagnosis)},
             {"where", orNull(cause.where)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "analyzer/compare/distributions.h"
 
@@ -12,11 +13,8 @@ namespace {
 
 constexpr size_t kFewestToSplit = 8;  // fewer fall apart by chance
 
-double mean(const double* begin, const double* end) {
-    return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
-}
-double mean(const std::vector<double>& values) {
-    return mean(values.data(), values.data() + values.size());
+double mean(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double variance(const std::vector<double>& values) {
@@ -35,7 +33,7 @@ double batchError2(const std::vector<double>& values) {
     const auto width = static_cast<size_t>(std::sqrt(static_cast<double>(values.size())));
     std::vector<double> means;
     for (size_t i = 0; i + width <= values.size(); i += width)
-        means.push_back(mean(values.data() + i, values.data() + i + width));
+        means.push_back(mean(std::span(values).subspan(i, width)));
     return variance(means) / static_cast<double>(means.size());
 }
 
@@ -129,8 +127,7 @@ std::optional<StepModes> findModes(std::vector<double> steps) {
             least = inside;
         }
     }
-    const StepModes modes{mean(steps.data(), steps.data() + best),
-                          mean(steps.data() + best, steps.data() + steps.size()),
+    const StepModes modes{mean(std::span(steps).first(best)), mean(std::span(steps).subspan(best)),
                           static_cast<double>(steps.size() - best) / static_cast<double>(steps.size())};
     const double deviation = std::sqrt(least / static_cast<double>(steps.size() - 2));
     const double apart = modes.high - modes.low;
@@ -147,7 +144,7 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     std::vector<double> winsorised = steps;  // in their order, for the batches
     for (double& value : winsorised) value = std::clamp(value, low, high);
     RunLocation location;
-    location.value = mean(sorted.data() + trimmed, sorted.data() + sorted.size() - trimmed);
+    location.value = mean(std::span(sorted).subspan(trimmed, sorted.size() - 2 * trimmed));
     location.kept = static_cast<double>(sorted.size() - 2 * trimmed) / static_cast<double>(sorted.size());
     location.variance = variance(winsorised);
     const double error2 = std::max(location.variance / static_cast<double>(steps.size()), batchError2(winsorised));

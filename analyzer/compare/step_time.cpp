@@ -18,16 +18,14 @@ StepEstimator estimatorOf(const std::string& name) {
     return name == kMean ? StepEstimator::mean : StepEstimator::trimmedMean;
 }
 
-/// See the head of step_time.h. `error` is of the difference, `scale` sqrt(1/n + 1/m). As a share.
-double smallestVisible(double error, double scale, double degrees, double threshold) {
+/// See the head of step_time.h. As a share.
+double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, double threshold) {
+    const double error = noise.error, degrees = noise.degrees;
+    const double scale = std::sqrt(1 / sides.base.runs + 1 / sides.now.runs);
     const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)),
                                   kUsualNoise * std::sqrt(4 / degrees) * scale);
     const double claimed = std::max(facts::studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
     return std::expm1(claimed + normalQuantile(kFindingPower) * bound);
-}
-
-double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, double threshold) {
-    return smallestVisible(noise.error, std::sqrt(1 / sides.base.runs + 1 / sides.now.runs), noise.degrees, threshold);
 }
 
 /// Counts the runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the

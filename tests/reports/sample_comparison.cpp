@@ -83,7 +83,7 @@ compare::Comparison sample(const std::string& words) {
     step.estimator = "trimmed mean";
     step.betweenRuns = 0.003;
     step.noiseSource = "runs of both sides";
-    c.causes = {{compare::CauseKind::straggler,
+    c.causes = {{"straggler",
                  "rank 3 computes longer" + words,
                  "RS301",
                  "rank 3" + words,
