@@ -48,12 +48,6 @@ FindingStatus statusOf(const FindingMeans& before, const FindingMeans& after, co
     return *is > *was ? FindingStatus::worse : FindingStatus::better;
 }
 
-int order(FindingStatus status) {
-    constexpr FindingStatus kOrder[] = {FindingStatus::isNew,  FindingStatus::worse,   FindingStatus::gone,
-                                        FindingStatus::better, FindingStatus::present, FindingStatus::same};
-    return static_cast<int>(std::ranges::find(kOrder, status) - std::begin(kOrder));
-}
-
 }  // namespace
 
 std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const SideMeans& now) {
@@ -114,11 +108,9 @@ std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMean
         row.now.ofRuns = static_cast<int>(now.runs);
         rows.push_back(std::move(row));
     }
-    const auto worth = [](const FindingChange& row) {
-        return std::max(row.worthNs(row.now).value_or(0), row.worthNs(row.base).value_or(0));
-    };
-    std::ranges::stable_sort(rows, [&](const FindingChange& a, const FindingChange& b) {
-        return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : worth(a) > worth(b);
+    std::ranges::stable_sort(rows, {}, [](const FindingChange& row) {
+        const double worthNs = std::max(row.worthNs(row.now).value_or(0), row.worthNs(row.base).value_or(0));
+        return std::pair(row.status, -worthNs);
     });
     return rows;
 }

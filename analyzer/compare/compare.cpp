@@ -96,9 +96,7 @@ void compareSteps(const Comparability& comparability, const StepTimeOptions& opt
         for (const Incomparable& row : result.incomparable)
             if (row.refused)
                 why += fmt::format("{}{} ({} and {})", why.empty() ? "" : ", ", row.what, row.base, row.now);
-        result.step.threshold = options.threshold;
         result.step.reason = "incomparable: the two sides differ in " + why;
-        result.step.estimator = "trimmed mean";
     } else {
         result.step = compareStepTimes(result.base.runs, result.now.runs, options);
         result.step.reason = verdictSentence(result.step);
@@ -119,9 +117,7 @@ void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& n
 
 Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions& options, Comparison result) {
     result.step.verdict = StepVerdict::notEnoughSamples;
-    result.step.threshold = options.step.threshold;
     result.step.reason = "there is no baseline: nothing to compare with";
-    result.step.estimator = "trimmed mean";
     result.step.noiseSource = "none";
     setTypicalSteps(result.step.estimator, result.now.runs);
     const SideMeans means = meansOf(now);
@@ -138,6 +134,7 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
 
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options) {
     Comparison result;
+    result.step.threshold = options.step.threshold;
     const auto baseIds = clean(base, "base", result.notes), newIds = clean(now, "new", result.notes);
     for (const auto& [id, name] : newIds)
         if (baseIds.count(id))

@@ -75,7 +75,7 @@ struct StepTimeChange {
     std::string lacking;            // why nothing can be claimed, for a reader; empty: noise alone decides
     bool fewForExceptions = false;  // the runs are so few that one of another kind (another node, another clock) on one
                                     // side by chance alone is not ruled out
-    std::string estimator;          // "trimmed mean" | "mean": of a run's steps
+    std::string estimator = "trimmed mean";  // or "mean": of a run's steps
     // Typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared.
     bool byRareSteps = false;
     std::optional<double> meanRatio;    // where typical steps are compared: the same of the means of all steps
@@ -162,9 +162,9 @@ struct KernelChange {
 
 /// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there
 /// is no base.
-enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
+enum class FindingStatus : uint8_t { isNew, worse, gone, better, present, same };  // what matters most first
 constexpr std::string_view toText(FindingStatus status) {
-    constexpr std::string_view kNames[] = {"new", "gone", "worse", "better", "same", "present"};
+    constexpr std::string_view kNames[] = {"new", "worse", "gone", "better", "present", "same"};
     return kNames[static_cast<size_t>(status)];
 }
 
@@ -261,7 +261,7 @@ struct Comparison {
     std::vector<MetricChange> metrics;
     std::vector<CollectiveChange> collectives;
     std::vector<KernelChange> kernels;    // largest change first
-    std::vector<FindingChange> findings;  // new, worse, better, gone, same
+    std::vector<FindingChange> findings;  // by status
     std::vector<Incomparable> incomparable;
     GateResult gate;
     std::vector<ComparedLoss> losses;

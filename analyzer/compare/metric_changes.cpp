@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/distributions.h"
@@ -86,13 +85,10 @@ void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
         values.push_back({"overlap of communication", "share", true, true, overlapped / all});
     add("copies and sets", &RoleSummary::memoryNs);
     add("idle", &RoleSummary::idleNs);
-    std::set<std::string> causes;
+    std::map<std::string, double> byCause;  // over ranks
     for (const RoleSummary& role : run.roles)
-        for (const auto& [cause, ns] : role.idleByCauseNs) causes.insert(cause);
-    for (const std::string& cause : causes) {
-        double sum = 0;
-        for (const RoleSummary& role : run.roles)
-            if (const auto ns = role.idleByCauseNs.find(cause); ns != role.idleByCauseNs.end()) sum += ns->second;
+        for (const auto& [cause, ns] : role.idleByCauseNs) byCause[cause] += ns;
+    for (const auto& [cause, sum] : byCause) {
         std::string name = "idle: " + cause;
         std::ranges::replace(name, '_', ' ');
         values.push_back({name, "ns", false, true, sum / static_cast<double>(run.roles.size())});

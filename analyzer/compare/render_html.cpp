@@ -47,12 +47,12 @@ std::string gateLine(const Comparison& c) {
 std::string tiles(const Comparison& c) {
     const StepTimeChange& step = c.step;
     std::string out = "<dl class=\"tiles\">\n";
-    if (step.baseNs)
-        out += tile("Step, base", text::durationText(*step.baseNs),
-                    step.estimator + " of " + text::countedText(c.base.runs.size(), "run"));
-    if (step.newNs)
-        out += tile("Step, new", text::durationText(*step.newNs),
-                    step.estimator + " of " + text::countedText(c.now.runs.size(), "run"));
+    const auto add = [&](const char* name, const std::optional<double>& ns, const ComparedSide& side) {
+        const std::string of = step.estimator + " of " + text::countedText(side.runs.size(), "run");
+        if (ns) out += tile(name, text::durationText(*ns), of);
+    };
+    add("Step, base", step.baseNs, c.base);
+    add("Step, new", step.newNs, c.now);
     if (step.ratio)
         out += tile("Change", signedPercentText(*step.ratio - 1),
                     step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1),

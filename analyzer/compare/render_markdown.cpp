@@ -22,17 +22,11 @@ std::string cell(const std::string& text) {
     return text::markdownText(text, kLongestCell);
 }
 
+/// A circle: red, green, white, or yellow where nothing can be claimed.
 const char* sign(StepVerdict verdict) {
-    switch (verdict) {
-        case StepVerdict::regression:
-            return "\xF0\x9F\x94\xB4";  // red circle
-        case StepVerdict::improvement:
-            return "\xF0\x9F\x9F\xA2";  // green circle
-        case StepVerdict::noChange:
-            return "\xE2\x9A\xAA";  // white circle
-        default:
-            return "\xF0\x9F\x9F\xA1";  // yellow circle
-    }
+    if (verdict == StepVerdict::regression) return "\xF0\x9F\x94\xB4";
+    if (verdict == StepVerdict::improvement) return "\xF0\x9F\x9F\xA2";
+    return verdict == StepVerdict::noChange ? "\xE2\x9A\xAA" : "\xF0\x9F\x9F\xA1";
 }
 
 void addStepTime(const Comparison& c, std::string& out) {

@@ -26,15 +26,12 @@ namespace {
 std::string layoutText(const facts::Layout& layout) {
     constexpr double kCertain = 0.7;
     std::string text;
-    const auto say = [&](const char* name, const std::optional<int>& degree) {
+    for (const auto& [name, degree] :
+         {std::pair{"dp", layout.dp}, {"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}}) {
         const auto confidence = layout.confidences.find(name);
         if (degree && *degree > 1 && (confidence == layout.confidences.end() || confidence->second >= kCertain))
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *degree);
-    };
-    say("dp", layout.dp);
-    say("tp", layout.tp);
-    say("pp", layout.pp);
-    say("ep", layout.ep);
+    }
     return text;
 }
 
@@ -273,13 +270,11 @@ RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& rep
     summary.deviceLoss =
         std::ranges::any_of(analysis.ranks, [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
-    const auto efficiency = [&](const char* name, const std::optional<double>& value) {
+    for (const auto& [name, value] : {std::pair{"parallel", report.efficiency.parallel},
+                                      {"load_balance", report.efficiency.loadBalance},
+                                      {"serialisation", report.efficiency.serialisation},
+                                      {"transfer", report.efficiency.transfer}})
         if (value && std::isfinite(*value)) summary.efficiency[name] = *value;
-    };
-    efficiency("parallel", report.efficiency.parallel);
-    efficiency("load_balance", report.efficiency.loadBalance);
-    efficiency("serialisation", report.efficiency.serialisation);
-    efficiency("transfer", report.efficiency.transfer);
     addFindings(report.findings, summary);
     addFindings(report.notes, summary);
     summary.losses = report.losses;
