@@ -192,7 +192,7 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
         stages.insert(role->second.stage);
     }
     std::ranges::sort(ranks);
-    if (ranks.empty()) return std::string(kAllRanks);
+    if (ranks.empty()) return "all ranks";
     std::string text = text::ranksText(ranks);
     if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
     const auto inStage =

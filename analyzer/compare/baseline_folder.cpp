@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <optional>
 
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/output_file.h"
@@ -12,11 +11,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Empty: it was not saved, or the file is damaged and about to be replaced.
-std::optional<RunSummary> savedAs(const fs::path& file) {
+std::string savedLabel(const fs::path& file) {
     std::error_code ignored;
-    if (!fs::is_regular_file(file, ignored)) return {};
     try {
-        return readSummary(file);
+        return fs::is_regular_file(file, ignored) ? readSummary(file).label : "";
     } catch (const SummaryError&) {
         return {};
     }
@@ -58,8 +56,7 @@ fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     fs::create_directories(folder);
     const fs::path file = folder / (summaryId(summary) + ".json");
     RunSummary labelled = summary;
-    if (labelled.label.empty())
-        if (const std::optional<RunSummary> saved = savedAs(file)) labelled.label = saved->label;
+    if (labelled.label.empty()) labelled.label = savedLabel(file);
     text::writeOutputFile(renderSummary(labelled), file);
     return file;
 }

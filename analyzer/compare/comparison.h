@@ -16,8 +16,10 @@
 
 namespace rankscope::compare {
 
-inline constexpr double kConfidence = 0.95;   // of every interval and every claim
-inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
+inline constexpr double kConfidence = 0.95;  // of every interval and every claim
+// A smallest visible change is found in nine of ten comparisons: what a standard normal variable stays below in as
+// many.
+inline constexpr double kPowerQuantile = 1.2815515655446004;
 
 /// One run as it went into the comparison.
 struct ComparedRun {
@@ -66,11 +68,10 @@ struct StepTimeChange {
     std::optional<double> ratio;          // new / base
     // Of the ratio, of confidence kConfidence; empty: noise between runs is not known.
     std::optional<facts::Estimate> interval;
-    std::optional<double>
-        smallestVisible;               // share: a slow-down of this size is found in kFindingPower of such comparisons
-    std::optional<double> pValue;      // two-sided t test on the runs
-    std::optional<double> rankPValue;  // exact Mann-Whitney test on the runs, where there are enough for it
-    double threshold = 0;              // share: a smaller change is none
+    std::optional<double> smallestVisible;  // share: a slow-down of this size is found in nine of ten such comparisons
+    std::optional<double> pValue;           // two-sided t test on the runs
+    std::optional<double> rankPValue;       // exact Mann-Whitney test on the runs, where there are enough for it
+    double threshold = 0;                   // share: a smaller change is none
     int moreRuns = 0;               // on each side, when samples are not enough; 0: more would not help, or not known
     std::string lacking;            // why nothing can be claimed, for a reader; empty: noise alone decides
     bool fewForExceptions = false;  // the runs are so few that one of another kind (another node, another clock) on one

@@ -42,46 +42,35 @@ size_t trimmedCount(size_t steps) {
     return std::max<size_t>(1, static_cast<size_t>(kTrimmed * static_cast<double>(steps)));
 }
 
-/// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one.
-class StepVariance {
-  public:
-    void add(const ComparedRun& run, const RunLocation& location) {
-        const double degrees = static_cast<double>(run.stepsNs.size()) - 1;
-        m_sum += degrees * location.variance / (location.value * location.value) * run.stepsPerSample;
-        m_degrees += degrees;
-    }
-    /// Squared error of a run's typical step.
-    double error2(const ComparedRun& run, const RunLocation& location) const {
-        if (m_degrees <= 0) return 0;
-        return m_sum / m_degrees /
-               (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
-    }
-
-  private:
-    double m_sum = 0, m_degrees = 0;
-};
-
-std::vector<RunLocation> locateAll(const std::vector<ComparedRun>& runs, StepEstimator estimator, StepVariance& steps) {
-    std::vector<RunLocation> locations;
-    for (const ComparedRun& run : runs) {
-        locations.push_back(locate(run.stepsNs, estimator));
-        steps.add(run, locations.back());
-    }
-    return locations;
+/// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one; 0 where
+/// none has.
+double stepVariance(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now,
+                    StepEstimator estimator) {
+    double sum = 0, degrees = 0;
+    for (const auto* side : {&base, &now})
+        for (const ComparedRun& run : *side) {
+            const RunLocation location = locate(run.stepsNs, estimator);
+            const double ofRun = static_cast<double>(run.stepsNs.size()) - 1;
+            sum += ofRun * location.variance / (location.value * location.value) * run.stepsPerSample;
+            degrees += ofRun;
+        }
+    return degrees > 0 ? sum / degrees : 0;
 }
 
-Side sideOfRuns(const std::vector<ComparedRun>& runs, const std::vector<RunLocation>& locations,
-                const StepVariance& steps) {
+Side sideOfRuns(const std::vector<ComparedRun>& runs, StepEstimator estimator, double ofAStep) {
     std::vector<double> logs;
-    for (const RunLocation& location : locations) logs.push_back(std::log(location.value));
-    Side side = sideOf(std::move(logs));
-    double own = 0, usual = 0;
-    for (size_t i = 0; i < runs.size(); ++i) {
-        const RunLocation& location = locations[i];
-        side.steps += runs[i].stepsNs.size();
+    double own = 0, usual = 0;  // squared errors of typical steps: from the run's steps, from those of all runs
+    size_t steps = 0;
+    for (const ComparedRun& run : runs) {
+        const RunLocation location = locate(run.stepsNs, estimator);
+        logs.push_back(std::log(location.value));
+        steps += run.stepsNs.size();
         own += location.error * location.error / (location.value * location.value);
-        usual += steps.error2(runs[i], location);
+        usual +=
+            ofAStep / (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
     }
+    Side side = sideOf(std::move(logs));
+    side.steps = steps;
     side.error2 = std::max(own, usual) / side.runs;
     return side;
 }
@@ -162,9 +151,8 @@ Side sideOf(std::vector<double> numbers) {
 }
 
 TwoSides sidesOf(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now, StepEstimator estimator) {
-    StepVariance steps;
-    const std::vector<RunLocation> first = locateAll(base, estimator, steps), second = locateAll(now, estimator, steps);
-    return {sideOfRuns(base, first, steps), sideOfRuns(now, second, steps)};
+    const double ofAStep = stepVariance(base, now, estimator);
+    return {sideOfRuns(base, estimator, ofAStep), sideOfRuns(now, estimator, ofAStep)};
 }
 
 DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {

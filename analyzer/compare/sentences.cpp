@@ -33,35 +33,28 @@ std::string smallChange(const StepTimeChange& step) {
                : "no change";
 }
 
-/// Beyond twice the step a number only says that nothing is known.
-bool isBeyondWords(double share) {
-    return share > 1;
-}
-
 /// Is as precise as the interval beside it, which is printed in tenths of a percent.
 std::string changeBeside(double change) {
     const std::string size = fmt::format("{:.1f} %", 100 * std::abs(change));
     return size == "0.0 %" ? "the same" : size + (change >= 0 ? " slower" : " faster");
 }
 
+/// Beyond twice the step a number only says that nothing is known.
 std::string slowDown(double share) {
-    return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share);
+    return share > 1 ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share);
 }
 
-/// The mean of all steps changed by more than would have been seen of the typical one.
-bool isMeanElsewhere(const StepTimeChange& step) {
-    return step.meanRatio && std::abs(std::log(*step.meanRatio)) > std::log1p(*step.smallestVisible);
-}
-
+/// Says how the mean of all steps changed; empty: not by more than would have been seen of the typical one.
 std::string meanText(const StepTimeChange& step) {
-    return fmt::format("the mean of all steps, also those far from the typical one, is {} {}",
+    if (!step.meanRatio || std::abs(std::log(*step.meanRatio)) <= std::log1p(*step.smallestVisible)) return {};
+    return fmt::format(" of the typical step; the mean of all steps, also those far from the typical one, is {} {}",
                        percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
 }
 
 }  // namespace
 
 std::string smallestVisibleText(double share) {
-    return isBeyondWords(share) ? "more than twice" : percent(share);
+    return share > 1 ? "more than twice" : percent(share);
 }
 
 std::string changeText(const StepTimeChange& step) {
@@ -96,8 +89,7 @@ std::string verdictSentence(const StepTimeChange& step) {
                 step.byRareSteps ? "; by rare slow steps, in the mean of all steps: not in the typical step" : "");
         case StepVerdict::noChange:
             return fmt::format("{}: {}; {} would have been seen{}", smallChange(step), times,
-                               slowDown(*step.smallestVisible),
-                               isMeanElsewhere(step) ? " of the typical step; " + meanText(step) : "");
+                               slowDown(*step.smallestVisible), meanText(step));
         case StepVerdict::notEnoughSamples:
             if (!step.lacking.empty())
                 return fmt::format("not enough samples: {}; {}{}", times, step.lacking,
@@ -213,15 +205,15 @@ std::string jobText(const Comparison& comparison) {
         const bool isCommon = comparison.base.runs.empty() || text::valueAt(comparison.base.environment, key) == value;
         return isCommon ? value : "";
     };
-    std::vector<std::string> parts;
-    const auto add = [&](const std::string& part) { parts.push_back(part); };
-    if (const std::string ranks = common("world_size"); !ranks.empty())
-        add(ranks + (ranks == "1" ? " rank" : " ranks"));
-    if (const std::string layout = common("layout"); !layout.empty()) add(layout);
-    if (const std::string gpu = common("gpu"); !gpu.empty()) add(gpu);
-    if (common("virtual") == "yes") add("virtual GPUs");
-    if (const std::string nccl = common("nccl"); !nccl.empty()) add("NCCL " + nccl);
-    if (const std::string cuda = common("cuda"); !cuda.empty()) add("CUDA " + cuda);
+    const auto after = [](const char* word, const std::string& value) { return value.empty() ? value : word + value; };
+    const std::string ranks = common("world_size");
+    std::vector<std::string> parts{ranks.empty() ? "" : ranks + (ranks == "1" ? " rank" : " ranks"),
+                                   common("layout"),
+                                   common("gpu"),
+                                   common("virtual") == "yes" ? "virtual GPUs" : "",
+                                   after("NCCL ", common("nccl")),
+                                   after("CUDA ", common("cuda"))};
+    std::erase(parts, "");
     return text::joined(parts);
 }
 

@@ -25,7 +25,7 @@ double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, doub
     const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)),
                                   kUsualNoise * std::sqrt(4 / degrees) * scale);
     const double claimed = std::max(facts::studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
-    return std::expm1(claimed + normalQuantile(kFindingPower) * bound);
+    return std::expm1(claimed + kPowerQuantile * bound);
 }
 
 /// Counts the runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the
