@@ -133,15 +133,12 @@ std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const s
 
 }  // namespace
 
-const std::vector<std::string>& acrossNames() {
-    static const std::vector<std::string> kNames = [] {
-        std::vector<std::string> names;
-        for (const Rule& rule : kRules)
-            if (*rule.across) names.push_back(rule.across);
-        names.push_back("unfinished");
-        return names;
-    }();
-    return kNames;
+std::vector<std::string> acrossNames() {
+    std::vector<std::string> names;
+    for (const Rule& rule : kRules)
+        if (*rule.across) names.push_back(rule.across);
+    names.push_back("unfinished");
+    return names;
 }
 
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,

@@ -29,7 +29,7 @@ struct Comparability {
 };
 
 /// Lists the names that `--across` takes: differences that are the question, not a mistake.
-const std::vector<std::string>& acrossNames();
+std::vector<std::string> acrossNames();
 
 /// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one
 /// kind. Neither side is empty.

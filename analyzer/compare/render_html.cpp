@@ -127,6 +127,12 @@ std::string attribution(const Comparison& c) {
     return section("attribution", "Where the change is", hint, table.markup());
 }
 
+std::string list(const std::vector<std::string>& lines) {
+    std::string out = "<ul>";
+    for (const std::string& line : lines) out += "<li>" + text::markupText(line) + "</li>";
+    return out + "</ul>";
+}
+
 std::string causes(const Comparison& c) {
     if (c.causes.empty()) return {};
     std::string out;
@@ -138,26 +144,21 @@ std::string causes(const Comparison& c) {
             cause.where.empty() || cause.text.find(cause.where) != std::string::npos
                 ? ""
                 : ", " + text::markupText(cause.where));
-        if (!cause.evidence.empty()) out += "<h4>Evidence</h4><ul>";
-        for (const std::string& line : cause.evidence) out += "<li>" + text::markupText(line) + "</li>";
-        out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
+        out += (cause.evidence.empty() ? "" : "<h4>Evidence</h4>" + list(cause.evidence)) + "</article>\n";
     }
     return section("causes", causesHeading(c), "What made the difference, largest first.", out);
 }
 
 Cell statusCell(const Comparison& c, const FindingChange& finding) {
-    const char* mood = failsGate(c, finding) ? "bad" : isTrouble(finding) ? "warn" : "good";
-    std::string word = std::string(toText(finding.status)) + inRunsText(finding);
-    if (failsGate(c, finding))
-        word += ", fails the gate";
-    else if (finding.allowed)
-        word += ", allowed";
+    const bool fails = failsGate(c, finding);
+    const std::string word = std::string(toText(finding.status)) + inRunsText(finding) +
+                             (fails             ? ", fails the gate"
+                              : finding.allowed ? ", allowed"
+                                                : "");
     const bool isPlain = finding.status == FindingStatus::same || finding.status == FindingStatus::present;
-    Cell cell = isPlain && !failsGate(c, finding)
-                    ? textCell(word)
-                    : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
-    cell.value = word;
-    return cell;
+    if (isPlain && !fails) return textCell(word);
+    const char* mood = fails ? "bad" : isTrouble(finding) ? "warn" : "good";
+    return {fmt::format("<span class=\"badge {}\">{}</span>", mood, word), word};
 }
 
 std::string findings(const Comparison& c) {
@@ -170,9 +171,8 @@ std::string findings(const Comparison& c) {
             const std::string words = worthText(*finding, side);
             return side.isThere && ns ? numberCell(words, *ns) : Cell{words, std::nullopt};
         };
-        std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
-        for (const std::string& line : finding->fix) fix += "<li>" + text::markupText(line) + "</li>";
-        if (!finding->fix.empty()) fix += "</ul></details>";
+        const std::string fix =
+            finding->fix.empty() ? "" : "<details><summary>show</summary>" + list(finding->fix) + "</details>";
         table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where),
                    textCell(finding->cause), worth(finding->base), worth(finding->now), markupCell(fix)});
     }
@@ -186,11 +186,11 @@ std::string findings(const Comparison& c) {
 /// Says why some numbers are not compared, each reason once.
 std::vector<std::string> refusals(const Comparison& c) {
     std::vector<std::string> reasons;
-    for (const MetricChange& metric : c.metrics)
-        if (!metric.refused.empty() && !text::contains(reasons, metric.refused)) reasons.push_back(metric.refused);
-    constexpr std::string_view kVerdict = "incomparable: ";
-    for (std::string& reason : reasons)
-        if (reason.starts_with(kVerdict)) reason.erase(0, kVerdict.size());
+    for (const MetricChange& metric : c.metrics) {
+        constexpr std::string_view kVerdict = "incomparable: ";
+        const std::string reason = metric.refused.substr(metric.refused.starts_with(kVerdict) ? kVerdict.size() : 0);
+        if (!reason.empty() && !text::contains(reasons, reason)) reasons.push_back(reason);
+    }
     return reasons;
 }
 
