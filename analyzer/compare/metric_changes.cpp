@@ -15,6 +15,8 @@
 namespace rankscope::compare {
 namespace {
 
+using facts::mean;
+
 /// A metric's values over the runs that have it.
 struct Samples {
     MetricValue first;
@@ -31,10 +33,6 @@ void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*s
             (all[at->second].*side).push_back(metric.value);
         }
     }
-}
-
-double mean(const std::vector<double>& values) {
-    return values.empty() ? 0 : sideOf(values).mean;
 }
 
 /// Returns what a change is measured by: the step for times, the whole for shares, itself for others.

@@ -103,17 +103,13 @@ size_t commonPrefix(const std::string& a, const std::string& b) {
     return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// Calls of a kernel a step, mean over ranks; 0: it is one of those that the list does not tell apart.
-double callsOf(const SideMeans& side, const std::string& name) {
-    const auto kernel = side.kernels.find(name);
-    return kernel == side.kernels.end() ? 0 : kernel->second.count;
-}
-
 void addWork(const RoleSummary& before, const RoleSummary& after, const SideMeans& now, ComputeGrowth& growth) {
     for (const auto& [name, work] : after.work) {
         if (before.work.count(name) != 0) continue;
         growth.addedNs += work.ns;
-        if (after.kernels - before.kernels >= kCalled * callsOf(now, name)) growth.onTopNs += work.ns;
+        // 0: it is one of those that the list does not tell apart.
+        const double calls = text::valueAt(now.kernels, name).count;
+        if (after.kernels - before.kernels >= kCalled * calls) growth.onTopNs += work.ns;
         if (work.ns > growth.longestAddedNs) growth.added = name;
         growth.longestAddedNs = std::max(growth.longestAddedNs, work.ns);
     }
