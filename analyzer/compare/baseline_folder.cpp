@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <optional>
 
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/output_file.h"
@@ -14,28 +11,13 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Empty: it was not saved, or the file is damaged and about to be replaced.
-std::optional<RunSummary> savedAs(const fs::path& file) {
+std::string savedLabel(const fs::path& file) {
     std::error_code ignored;
-    if (!fs::is_regular_file(file, ignored)) return {};
     try {
-        return readSummary(file);
+        return fs::is_regular_file(file, ignored) ? readSummary(file).label : "";
     } catch (const SummaryError&) {
         return {};
     }
-}
-
-/// Runs may repeat each other to the nanosecond: those that began at other times are other runs. Earlier versions named
-/// files by their contents alone: what they saved stays where it is.
-fs::path fileOf(const RunSummary& summary, const fs::path& folder) {
-    const std::string contents = summaryId(summary);
-    const fs::path earlier = folder / (contents + ".json");
-    if (summary.startUnixNs == 0) return earlier;
-    const fs::path file =
-        folder / fmt::format("{:016x}.json", contentHash(fmt::format("{} {}", contents, summary.startUnixNs)));
-    std::error_code ignored;
-    if (fs::exists(file, ignored) || !fs::is_regular_file(earlier, ignored)) return file;
-    const std::optional<RunSummary> saved = savedAs(earlier);
-    return !saved || saved->startUnixNs == summary.startUnixNs ? earlier : file;
 }
 
 }  // namespace
@@ -72,10 +54,9 @@ std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
 
 fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     fs::create_directories(folder);
-    const fs::path file = fileOf(summary, folder);
+    const fs::path file = folder / (summaryId(summary) + ".json");
     RunSummary labelled = summary;
-    if (labelled.label.empty())
-        if (const std::optional<RunSummary> saved = savedAs(file)) labelled.label = saved->label;
+    if (labelled.label.empty()) labelled.label = savedLabel(file);
     text::writeOutputFile(renderSummary(labelled), file);
     return file;
 }

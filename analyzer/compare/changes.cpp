@@ -3,27 +3,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::compare {
 namespace {
 
-CollectiveSide sideOf(const TrafficSummary& row) {
-    CollectiveSide side;
-    side.count = row.count;
-    if (row.bytes > 0) side.bytes = row.bytes;
-    side.transferNs = row.transferNs;
-    side.waitNs = row.waitNs;
-    if (row.busbw > 0) side.busbw = row.busbw;
-    side.algorithm = row.algorithm;
-    side.protocol = row.protocol;
-    return side;
-}
-
-double timeOf(const std::optional<CollectiveSide>& side) {
-    return side ? side->transferNs.value_or(0) + side->waitNs : 0;
+/// Matches what the sides have by key: a row for each key of either side, which `fill` describes by an entry, of the
+/// new side where it has one. Largest `size` first.
+template <typename Row, typename Entries, typename Fill, typename Size>
+std::vector<Row> matched(const Entries& base, const Entries& now, Fill&& fill, Size&& size) {
+    std::map<typename Entries::key_type, Row> rows;
+    for (const auto& [key, entry] : base) fill(entry, rows[key]).base = entry;
+    for (const auto& [key, entry] : now) fill(entry, rows[key]).now = entry;
+    std::vector<Row> sorted;
+    for (auto& [key, row] : rows) sorted.push_back(std::move(row));
+    std::ranges::stable_sort(sorted, std::greater{}, size);
+    return sorted;
 }
 
 bool isOn(int runs, const SideMeans& side) {
@@ -49,67 +48,41 @@ FindingStatus statusOf(const FindingMeans& before, const FindingMeans& after, co
     return *is > *was ? FindingStatus::worse : FindingStatus::better;
 }
 
-int order(FindingStatus status) {
-    constexpr FindingStatus kOrder[] = {FindingStatus::isNew,  FindingStatus::worse,   FindingStatus::gone,
-                                        FindingStatus::better, FindingStatus::present, FindingStatus::same};
-    return static_cast<int>(std::ranges::find(kOrder, status) - std::begin(kOrder));
-}
-
 }  // namespace
 
 std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const SideMeans& now) {
-    std::map<TrafficKey, CollectiveChange> rows;
-    const auto gather = [&](const SideMeans& side, std::optional<CollectiveSide> CollectiveChange::*part) {
-        for (const auto& [key, traffic] : side.traffic) {
-            CollectiveChange& row = rows[key];
-            row.role = traffic.use;
-            row.op = traffic.op;
-            row.ranks = traffic.ranks;
-            row.sizeClass = text::sizeClassText(traffic.sizeClass);
-            row.*part = sideOf(traffic);
-        }
+    const auto fill = [](const TrafficSummary& traffic, CollectiveChange& row) -> CollectiveChange& {
+        row.role = traffic.use;
+        row.op = traffic.op;
+        row.ranks = traffic.ranks;
+        row.sizeClass = text::sizeClassText(traffic.sizeClass);
+        return row;
     };
-    gather(base, &CollectiveChange::base);
-    gather(now, &CollectiveChange::now);
-    std::vector<CollectiveChange> sorted;
-    for (auto& [key, row] : rows) sorted.push_back(std::move(row));
-    std::ranges::stable_sort(sorted, [](const CollectiveChange& a, const CollectiveChange& b) {
-        return std::max(timeOf(a.base), timeOf(a.now)) > std::max(timeOf(b.base), timeOf(b.now));
+    const auto timeOf = [](const std::optional<TrafficSummary>& side) {
+        return side ? side->transferNs + side->waitNs : 0;
+    };
+    return matched<CollectiveChange>(base.traffic, now.traffic, fill, [&](const CollectiveChange& row) {
+        return std::max(timeOf(row.base), timeOf(row.now));
     });
-    return sorted;
 }
 
 std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans& now) {
-    std::map<std::string, KernelChange> rows;
-    for (const auto& [name, kernel] : base.kernels) rows[name].base = KernelSide{kernel.count, kernel.ns};
-    for (const auto& [name, kernel] : now.kernels) rows[name].now = KernelSide{kernel.count, kernel.ns};
-    std::vector<KernelChange> sorted;
-    for (auto& [name, row] : rows) {
-        row.name = name;
-        row.deltaNs = (row.now ? row.now->ns : 0) - (row.base ? row.base->ns : 0);
-        sorted.push_back(std::move(row));
-    }
-    std::ranges::stable_sort(
-        sorted, [](const KernelChange& a, const KernelChange& b) { return std::abs(a.deltaNs) > std::abs(b.deltaNs); });
-    return sorted;
+    const auto fill = [&](const KernelSummary& kernel, KernelChange& row) -> KernelChange& {
+        row.name = kernel.name;
+        row.deltaNs = text::valueAt(now.kernels, row.name).ns - text::valueAt(base.kernels, row.name).ns;
+        return row;
+    };
+    return matched<KernelChange>(base.kernels, now.kernels, fill,
+                                 [](const KernelChange& row) { return std::abs(row.deltaNs); });
 }
 
 std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now) {
-    std::map<std::string, BreakdownChange> byRole;
-    const auto take = [&](const SideMeans& side, std::optional<BreakdownSide> BreakdownChange::*part) {
-        for (const auto& [name, role] : side.roles) {
-            BreakdownChange& row = byRole[name];
-            row.role = name;
-            row.rank = role.rank;
-            row.*part = role;
-        }
+    const auto fill = [](const RoleSummary& role, BreakdownChange& row) -> BreakdownChange& {
+        row.role = role.role;
+        row.rank = role.rank;
+        return row;
     };
-    take(base, &BreakdownChange::base);
-    take(now, &BreakdownChange::now);
-    std::vector<BreakdownChange> rows;
-    for (auto& [name, row] : byRole) rows.push_back(std::move(row));
-    std::ranges::stable_sort(rows, {}, &BreakdownChange::rank);
-    return rows;
+    return matched<BreakdownChange>(base.roles, now.roles, fill, [](const BreakdownChange& row) { return -row.rank; });
 }
 
 std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMeans& now) {
@@ -135,11 +108,9 @@ std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMean
         row.now.ofRuns = static_cast<int>(now.runs);
         rows.push_back(std::move(row));
     }
-    const auto worth = [](const FindingChange& row) {
-        return std::max(row.worthNs(row.now).value_or(0), row.worthNs(row.base).value_or(0));
-    };
-    std::ranges::stable_sort(rows, [&](const FindingChange& a, const FindingChange& b) {
-        return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : worth(a) > worth(b);
+    std::ranges::stable_sort(rows, {}, [](const FindingChange& row) {
+        const double worthNs = std::max(row.worthNs(row.now).value_or(0), row.worthNs(row.base).value_or(0));
+        return std::pair(row.status, -worthNs);
     });
     return rows;
 }

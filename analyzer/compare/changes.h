@@ -61,9 +61,6 @@ struct MetricValue {
 /// Lists the numbers of a run by unique name, always in the same order. Times are per step, means over ranks.
 std::vector<MetricValue> metricsOf(const RunSummary& run);
 
-/// Is what placeText() says of no role in particular.
-inline constexpr std::string_view kAllRanks = "all ranks";
-
 /// "on the critical path", or where a side has none "of the rank that waits least": what the rows are differences of.
 std::string_view attributionScope(const std::vector<AttributionRow>& rows);
 

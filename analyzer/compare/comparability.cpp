@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
@@ -97,23 +96,14 @@ void addLosses(const std::vector<RunSummary>& base, const std::vector<RunSummary
 }
 
 /// Kinds of loss that capture_decoder.cpp and trace_builder.cpp give to a recording without its end.
-constexpr std::array<std::string_view, 5> kUnfinished = {"died", "missing_rank", "running", "unknown_end",
-                                                         "unreadable_file"};
+constexpr std::string_view kUnfinished[] = {"died", "missing_rank", "running", "unknown_end", "unreadable_file"};
 
 bool isUnfinished(const report::LossRow& loss) {
-    return std::ranges::count(kUnfinished, loss.kind) != 0;
+    return text::contains(kUnfinished, loss.kind);
 }
 
 bool isWhole(const RunSummary& run) {
     return std::ranges::none_of(run.losses, isUnfinished);
-}
-
-std::optional<int> fewestStepsOfWholeRuns(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now) {
-    std::optional<int> fewest;
-    for (const auto* side : {&base, &now})
-        for (const RunSummary& run : *side)
-            if (isWhole(run)) fewest = std::min(fewest.value_or(run.steps), run.steps);
-    return fewest;
 }
 
 /// "B: 5 of 12 steps"
@@ -125,17 +115,30 @@ std::string shortRuns(const std::vector<RunSummary>& runs, int whole) {
     return text::joined(texts);
 }
 
+/// A row when a run that did not finish has fewer steps than every run that did: its steps are the first ones, and
+/// those that went wrong are lost. Nothing where no run is whole. `across`: compared all the same.
+std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                    bool across) {
+    std::optional<int> whole;  // the fewest steps of one that is
+    for (const auto* side : {&base, &now})
+        for (const RunSummary& run : *side)
+            if (isWhole(run)) whole = std::min(whole.value_or(run.steps), run.steps);
+    if (!whole) return {};
+    const std::string a = shortRuns(base, *whole), b = shortRuns(now, *whole);
+    if (a.empty() && b.empty()) return {};
+    return {{"steps lost by runs that did not finish", orNone(a), orNone(b), !across,
+             across ? "compared all the same, as asked"
+                    : "the step time is not compared (--across unfinished compares it all the same)"}};
+}
+
 }  // namespace
 
-const std::vector<std::string>& acrossNames() {
-    static const std::vector<std::string> kNames = [] {
-        std::vector<std::string> names;
-        for (const Rule& rule : kRules)
-            if (*rule.across) names.push_back(rule.across);
-        names.push_back("unfinished");
-        return names;
-    }();
-    return kNames;
+std::vector<std::string> acrossNames() {
+    std::vector<std::string> names;
+    for (const Rule& rule : kRules)
+        if (*rule.across) names.push_back(rule.across);
+    names.push_back("unfinished");
+    return names;
 }
 
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
@@ -177,17 +180,6 @@ std::vector<std::string> unfinishedNotices(const std::vector<RunSummary>& runs, 
         if (!isWhole(run))
             notices.push_back(fmt::format("{} run {} did not finish: {}", side, run.name, unfinishedText(run)));
     return notices;
-}
-
-std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
-                                    bool across) {
-    const std::optional<int> whole = fewestStepsOfWholeRuns(base, now);
-    if (!whole) return {};
-    const std::string a = shortRuns(base, *whole), b = shortRuns(now, *whole);
-    if (a.empty() && b.empty()) return {};
-    return {{"steps lost by runs that did not finish", orNone(a), orNone(b), !across,
-             across ? "compared all the same, as asked"
-                    : "the step time is not compared (--across unfinished compares it all the same)"}};
 }
 
 }  // namespace rankscope::compare

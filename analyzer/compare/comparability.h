@@ -29,7 +29,7 @@ struct Comparability {
 };
 
 /// Lists the names that `--across` takes: differences that are the question, not a mistake.
-const std::vector<std::string>& acrossNames();
+std::vector<std::string> acrossNames();
 
 /// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one
 /// kind. Neither side is empty.
@@ -45,10 +45,5 @@ std::string unfinishedText(const RunSummary& run);
 
 /// "new run B did not finish: ...", for every run of that side that did not.
 std::vector<std::string> unfinishedNotices(const std::vector<RunSummary>& runs, const char* side);
-
-/// A row when a run that did not finish has fewer steps than every run that did: its steps are the first ones, and
-/// those that went wrong are lost. Nothing where no run is whole. `across`: compared all the same.
-std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
-                                    bool across);
 
 }  // namespace rankscope::compare

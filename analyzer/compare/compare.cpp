@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -12,20 +11,15 @@
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::compare {
 namespace {
 
-/// Is the same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
-/// nanosecond: they began at other times.
-std::string identityOf(const RunSummary& run) {
-    return fmt::format("{} {}", summaryId(run), run.startUnixNs);
-}
-
-/// Drops runs without steps and runs that are there already. Returns the names of the others by their identity.
+/// Drops runs without steps and runs that are there already. Returns the names of the others by summaryId().
 std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const std::string& side,
                                          std::vector<std::string>& notes) {
-    std::map<std::string, std::string> seen;  // name by identity
+    std::map<std::string, std::string> seen;  // name by summaryId()
     std::vector<RunSummary> kept;
     std::string without;
     for (RunSummary& run : runs) {
@@ -34,7 +28,7 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
             without = run.name;
             continue;
         }
-        const auto [at, isNew] = seen.try_emplace(identityOf(run), run.name);
+        const auto [at, isNew] = seen.try_emplace(summaryId(run), run.name);
         if (!isNew) {
             notes.push_back(
                 at->second == run.name
@@ -57,33 +51,14 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
 ComparedSide sideOf(const std::vector<RunSummary>& runs) {
     ComparedSide side;
     for (const RunSummary& run : runs) {
-        ComparedRun row;
-        row.name = run.name;
-        row.label = run.label;
-        row.file = run.file;
-        row.fromBaseline = run.fromBaseline;
-        row.steps = run.steps;
-        row.stepsNs = run.stepsNs;
-        row.stepsPerSample = run.stepsPerSample;
-        side.runs.push_back(std::move(row));
+        side.runs.push_back(run);
         for (const std::string& host : run.hosts)
-            if (std::ranges::find(side.hosts, host) == side.hosts.end()) side.hosts.push_back(host);
+            if (!text::contains(side.hosts, host)) side.hosts.push_back(host);
     }
     if (runs.empty()) return side;
     side.environment = runs.front().environment;
     side.layout = side.environment["layout"];
     return side;
-}
-
-std::vector<StepSample> samplesOf(const std::vector<RunSummary>& runs) {
-    std::vector<StepSample> samples;
-    for (const RunSummary& run : runs) samples.push_back({run.name, run.stepsNs, run.stepsPerSample});
-    return samples;
-}
-
-void setTypicalSteps(const std::vector<RunSummary>& runs, const std::string& estimator, ComparedSide& side) {
-    const std::vector<double> typical = typicalSteps(samplesOf(runs), estimator);
-    for (size_t i = 0; i < side.runs.size(); ++i) side.runs[i].stepNs = typical[i];
 }
 
 /// Lets one run stand for the side: of those with their trace at hand the one whose step is the most typical.
@@ -114,23 +89,22 @@ bool worthExplaining(const StepTimeChange& step) {
            std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
 }
 
-void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
-                  const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
+void compareSteps(const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
     if (comparability.stepTimeRefused) {
         std::string why;
         for (const Incomparable& row : result.incomparable)
             if (row.refused)
                 why += fmt::format("{}{} ({} and {})", why.empty() ? "" : ", ", row.what, row.base, row.now);
-        result.step.threshold = options.threshold;
         result.step.reason = "incomparable: the two sides differ in " + why;
-        result.step.estimator = "trimmed mean";
     } else {
-        result.step = compareStepTimes(samplesOf(base), samplesOf(now), options);
+        result.step = compareStepTimes(result.base.runs, result.now.runs, options);
         result.step.reason = verdictSentence(result.step);
-        for (std::string& note : stepNotes(result.step)) result.notes.push_back(std::move(note));
+        if (result.step.fewForExceptions && result.step.isClaim())
+            result.notes.push_back(
+                "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
+                "three on each side would");
     }
-    setTypicalSteps(base, result.step.estimator, result.base);
-    setTypicalSteps(now, result.step.estimator, result.now);
+    for (ComparedSide* side : {&result.base, &result.now}) setTypicalSteps(result.step.estimator, side->runs);
 }
 
 void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const GateOptions& options,
@@ -142,11 +116,9 @@ void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& n
 
 Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions& options, Comparison result) {
     result.step.verdict = StepVerdict::notEnoughSamples;
-    result.step.threshold = options.step.threshold;
     result.step.reason = "there is no baseline: nothing to compare with";
-    result.step.estimator = "trimmed mean";
     result.step.noiseSource = "none";
-    setTypicalSteps(now, result.step.estimator, result.now);
+    setTypicalSteps(result.step.estimator, result.now.runs);
     const SideMeans means = meansOf(now);
     result.findings = compareFindings({}, means);
     result.breakdown = compareBreakdowns({}, means);
@@ -161,13 +133,14 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
 
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options) {
     Comparison result;
+    result.step.threshold = options.step.threshold;
     const auto baseIds = clean(base, "base", result.notes), newIds = clean(now, "new", result.notes);
     for (const auto& [id, name] : newIds)
         if (baseIds.count(id))
             result.notes.push_back(fmt::format("{} is on both sides: it is compared with itself", name));
     std::vector<std::string> once;
     for (std::string& note : result.notes)
-        if (std::ranges::find(once, note) == once.end()) once.push_back(std::move(note));
+        if (!text::contains(once, note)) once.push_back(std::move(note));
     result.notes = std::move(once);
     result.base = sideOf(base);
     result.now = sideOf(now);
@@ -185,20 +158,20 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     useNamesThatAllRunsHave(base, now);
     Comparability comparability = checkComparability(base, now, options.across);
     result.incomparable = std::move(comparability.rows);
-    compareSteps(base, now, comparability, options.step, result);
+    compareSteps(comparability, options.step, result);
     const SideMeans before = meansOf(base), after = meansOf(now);
     result.findings = compareFindings(before, after);
     result.metrics = compareMetrics(base, now, comparability.categoriesRefused,
                                     comparability.stepTimeRefused ? result.step.reason : "");
     result.collectives = compareCollectives(before, after);
     result.kernels = compareKernels(before, after);
-    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty() && result.step.changeNs() != 0) {
-        result.attribution = attributeChange(before, after, result.step.changeNs());
-        if (worthExplaining(result.step))
-            result.causes = whyChanged(before, after, result.findings, result.step.changeNs());
-    }
-    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty())
+    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty()) {
+        const double changeNs = result.step.changeNs();
         result.breakdown = compareBreakdowns(before, after);
+        if (changeNs != 0) result.attribution = attributeChange(before, after, changeNs);
+        if (changeNs != 0 && worthExplaining(result.step))
+            result.causes = whyChanged(before, after, result.findings, changeNs);
+    }
     setOverview(base, result.base);
     setOverview(now, result.now);
     judge(base, now, options.gate, result);

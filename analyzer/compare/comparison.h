@@ -16,18 +16,22 @@
 
 namespace rankscope::compare {
 
-inline constexpr double kConfidence = 0.95;   // of every interval and every claim
-inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
+inline constexpr double kConfidence = 0.95;  // of every interval and every claim
+// A smallest visible change is found in nine of ten comparisons: what a standard normal variable stays below in as
+// many.
+inline constexpr double kPowerQuantile = 1.2815515655446004;
 
 /// One run as it went into the comparison.
 struct ComparedRun {
     std::string name;
-    std::string label;            // what it was saved under in a baseline: a commit, say; empty: none
-    std::string file;             // where it was read from
-    bool fromBaseline = false;    // a summary, no trace
-    int steps = 0;                // analysed
-    double stepNs = 0;            // typical step, by StepTimeChange::estimator
-    std::vector<double> stepsNs;  // the analysed steps in their order; of long runs means over `stepsPerSample` of them
+    std::string label;          // what it was saved under in a baseline: a commit, say; empty: none
+    std::string file;           // where it was read from
+    bool fromBaseline = false;  // a summary, no trace
+    int steps = 0;              // analysed
+    double stepNs = 0;          // typical step, by StepTimeChange::estimator
+    // The analysed steps in their order, means over ranks; of long runs means over `stepsPerSample` of them, which have
+    // no outliers left to trim: they compare with the mean of others.
+    std::vector<double> stepsNs;
     int stepsPerSample = 1;
 };
 
@@ -64,16 +68,15 @@ struct StepTimeChange {
     std::optional<double> ratio;          // new / base
     // Of the ratio, of confidence kConfidence; empty: noise between runs is not known.
     std::optional<facts::Estimate> interval;
-    std::optional<double>
-        smallestVisible;               // share: a slow-down of this size is found in kFindingPower of such comparisons
-    std::optional<double> pValue;      // two-sided t test on the runs
-    std::optional<double> rankPValue;  // exact Mann-Whitney test on the runs, where there are enough for it
-    double threshold = 0;              // share: a smaller change is none
+    std::optional<double> smallestVisible;  // share: a slow-down of this size is found in nine of ten such comparisons
+    std::optional<double> pValue;           // two-sided t test on the runs
+    std::optional<double> rankPValue;       // exact Mann-Whitney test on the runs, where there are enough for it
+    double threshold = 0;                   // share: a smaller change is none
     int moreRuns = 0;               // on each side, when samples are not enough; 0: more would not help, or not known
     std::string lacking;            // why nothing can be claimed, for a reader; empty: noise alone decides
     bool fewForExceptions = false;  // the runs are so few that one of another kind (another node, another clock) on one
                                     // side by chance alone is not ruled out
-    std::string estimator;          // "trimmed mean" | "mean": of a run's steps
+    std::string estimator = "trimmed mean";  // or "mean": of a run's steps
     // Typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared.
     bool byRareSteps = false;
     std::optional<double> meanRatio;    // where typical steps are compared: the same of the means of all steps
@@ -119,13 +122,21 @@ struct BreakdownChange {
     std::optional<BreakdownSide> base, now;
 };
 
-struct CollectiveSide {
-    double count = 0;                  // per step and rank, mean over the ranks that take part
-    std::optional<double> bytes;       // the same
-    std::optional<double> transferNs;  // the same: what they take beyond waiting
-    double waitNs = 0;                 // the same
-    std::optional<double> busbw;       // bytes per second
-    std::string algorithm, protocol;   // most common; empty: unknown
+/// Communication of one use, operation and size class.
+struct TrafficSummary {
+    std::string use;  // role of the communicator: gradients, ...
+    std::string op;
+    std::string dataType;   // most common; empty: unknown
+    int ranks = 0;          // members of its communicators
+    int nodes = 1;          // that one of them spans, at most
+    int sizeClass = -1;     // bytes of a message are in [4^class, 4^(class + 1)); -1 unknown
+    double count = 0;       // kernels per step, mean over the ranks that take part
+    double bytes = 0;       // the same; 0 unknown
+    double transferNs = 0;  // the same: what they take beyond waiting
+    double waitNs = 0;
+    double exposedTransferNs = 0, exposedWaitNs = 0;
+    double busbw = 0;                 // bytes per second of a typical message; 0 unknown
+    std::string algorithm, protocol;  // most common; empty: unknown
 };
 
 /// Collectives of one use, operation and size: matched by what they are for, not by communicator.
@@ -135,25 +146,26 @@ struct CollectiveChange {
     std::string op;
     int ranks = 0;  // members of a communicator
     std::string sizeClass;
-    std::optional<CollectiveSide> base, now;  // one may lack it
+    std::optional<TrafficSummary> base, now;  // one may lack it
 };
 
-struct KernelSide {
-    double count = 0;  // per step and rank
-    double ns = 0;     // per step and rank, mean over ranks
+struct KernelSummary {
+    std::string name;  // readable
+    double count = 0;  // per step, mean over ranks
+    double ns = 0;
 };
 
 struct KernelChange {
-    std::string name;  // readable
-    std::optional<KernelSide> base, now;
+    std::string name;
+    std::optional<KernelSummary> base, now;
     double deltaNs = 0;  // per step and rank
 };
 
 /// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there
 /// is no base.
-enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
+enum class FindingStatus : uint8_t { isNew, worse, gone, better, present, same };  // what matters most first
 constexpr std::string_view toText(FindingStatus status) {
-    constexpr std::string_view kNames[] = {"new", "gone", "worse", "better", "same", "present"};
+    constexpr std::string_view kNames[] = {"new", "worse", "gone", "better", "present", "same"};
     return kNames[static_cast<size_t>(status)];
 }
 
@@ -205,39 +217,9 @@ struct AttributionRow {
     std::string traffic = {};               // of a transfer on critical paths: trafficName()
 };
 
-/// Names what can have made the difference. why.cpp has their names in rankscope.compare/1, their texts and diagnoses.
-enum class CauseKind : uint8_t {
-    unknown,
-    straggler,
-    slowNode,
-    unevenWork,
-    stageImbalance,
-    contention,
-    slowerCompute,
-    moreWork,
-    otherKernels,
-    smallerBuckets,
-    fullPrecision,
-    redundantCommunication,
-    moreBytes,
-    slowerLink,
-    slowerP2p,
-    algorithm,
-    groupSpansNodes,
-    lostOverlap,
-    slowInput,
-    synchronisation,
-    allocator,
-    launchBound,
-    pageableCopies,
-    stalls,
-    pipelineSchedule,
-};
-std::string_view toText(CauseKind kind);  // "slow_node"
-
 /// Tells what made the difference, in one line.
 struct ChangeCause {
-    CauseKind kind = CauseKind::unknown;
+    std::string kind;       // "slow_node": why.cpp lists them
     std::string text;       // a sentence
     std::string diagnosis;  // RS301: what `rankscope explain` tells more about; empty: none fits
     std::string where;
@@ -280,7 +262,7 @@ struct Comparison {
     std::vector<MetricChange> metrics;
     std::vector<CollectiveChange> collectives;
     std::vector<KernelChange> kernels;    // largest change first
-    std::vector<FindingChange> findings;  // new, worse, better, gone, same
+    std::vector<FindingChange> findings;  // by status
     std::vector<Incomparable> incomparable;
     GateResult gate;
     std::vector<ComparedLoss> losses;

@@ -3,20 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
 namespace {
-
-template <typename Function>
-double bisected(double low, double high, double wanted, Function&& increasing) {
-    for (int i = 0; i < 80; ++i) {
-        const double middle = (low + high) / 2;
-        (increasing(middle) < wanted ? low : high) = middle;
-    }
-    return (low + high) / 2;
-}
 
 /// P(a, x). The series has positive terms only, so that nothing cancels; it needs about x + 10 sqrt(x) of them.
 double regularizedGamma(double a, double x) {
@@ -30,7 +22,7 @@ double regularizedGamma(double a, double x) {
     return sum;
 }
 
-/// Twice the rank of every value, `a` first: whole numbers, ties too.
+/// Twice the rank of every value, `a` first: whole numbers, ties too; of n values they sum to n (n + 1).
 std::vector<int> doubledRanks(const std::vector<double>& a, const std::vector<double>& b) {
     std::vector<double> all = a;
     all.insert(all.end(), b.begin(), b.end());
@@ -43,31 +35,31 @@ std::vector<int> doubledRanks(const std::vector<double>& a, const std::vector<do
     return ranks;
 }
 
+double sumOfFirst(const std::vector<int>& ranks, size_t chosen) {
+    return std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(chosen), 0.0);
+}
+
 /// Returns the p value of the sum of the first `chosen` of these ranks.
 double normalP(const std::vector<int>& ranks, size_t chosen) {
     const double n = static_cast<double>(ranks.size()), k = static_cast<double>(chosen);
-    double total = 0, observed = 0, squares = 0;
-    for (size_t i = 0; i < ranks.size(); ++i) {
-        total += ranks[i];
-        if (i < chosen) observed += ranks[i];
-    }
-    for (const int rank : ranks) squares += (rank - total / n) * (rank - total / n);
+    double squares = 0;
+    for (const int rank : ranks) squares += (rank - (n + 1)) * (rank - (n + 1));
     const double deviation = std::sqrt(k * (n - k) / n * squares / (n - 1));
     const double distance =
-        std::max(0.0, std::abs(observed - total * k / n) - 1);  // ranks are doubled: 1 is half a rank
+        std::max(0.0, std::abs(sumOfFirst(ranks, chosen) - (n + 1) * k) - 1);  // ranks are doubled: 1 is half a rank
     return deviation > 0 ? std::erfc(distance / deviation / std::sqrt(2.0)) : 1;
 }
 
 }  // namespace
 
-double normalQuantile(double p) {
-    return bisected(-40, 40, p, [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; });
-}
-
 double chiSquaredQuantile(double p, double degrees) {
-    double high = degrees + 10;
+    double low = 0, high = degrees + 10;
     while (regularizedGamma(degrees / 2, high / 2) < p && high < 1e9) high *= 2;
-    return bisected(0, high, p, [&](double x) { return regularizedGamma(degrees / 2, x / 2); });
+    for (int i = 0; i < 80; ++i) {
+        const double middle = (low + high) / 2;
+        (regularizedGamma(degrees / 2, middle / 2) < p ? low : high) = middle;
+    }
+    return (low + high) / 2;
 }
 
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow) {
@@ -80,21 +72,16 @@ double rankTestP(const std::vector<double>& a, const std::vector<double>& b) {
     if (a.size() > b.size()) return rankTestP(b, a);
     const std::vector<int> ranks = doubledRanks(a, b);
     if (ranks.size() > kMostExact) return normalP(ranks, a.size());
-    int total = 0, observed = 0;
-    for (size_t i = 0; i < ranks.size(); ++i) {
-        total += ranks[i];
-        if (i < a.size()) observed += ranks[i];
-    }
+    const size_t total = ranks.size() * (ranks.size() + 1);
     // ways[k][s]: to choose k values whose doubled ranks sum to s
-    std::vector<std::vector<double>> ways(a.size() + 1, std::vector<double>(static_cast<size_t>(total) + 1));
+    std::vector<std::vector<double>> ways(a.size() + 1, std::vector<double>(total + 1));
     ways[0][0] = 1;
     for (const int rank : ranks)
         for (size_t k = a.size(); k >= 1; --k)
-            for (size_t s = static_cast<size_t>(total); s >= static_cast<size_t>(rank); --s)
+            for (size_t s = total; s >= static_cast<size_t>(rank); --s)
                 ways[k][s] += ways[k - 1][s - static_cast<size_t>(rank)];
-    const double centre =
-        static_cast<double>(total) * static_cast<double>(a.size()) / static_cast<double>(ranks.size());
-    const double distance = std::abs(observed - centre) - 1e-9;
+    const auto centre = static_cast<double>((ranks.size() + 1) * a.size());
+    const double distance = std::abs(sumOfFirst(ranks, a.size()) - centre) - 1e-9;
     double all = 0, extreme = 0;
     for (size_t s = 0; s < ways[a.size()].size(); ++s) {
         all += ways[a.size()][s];

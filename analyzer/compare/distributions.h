@@ -7,11 +7,9 @@
 
 namespace rankscope::compare {
 
-/// The value that a standard normal variable stays below with probability `p` (0 < p < 1). By bisection of erfc.
-double normalQuantile(double p);
-
-/// The same for a chi-squared variable with `degrees` (> 0) degrees of freedom. By bisection of the regularized
-/// incomplete gamma function, as its power series (Abramowitz and Stegun 6.5.29).
+/// The value that a chi-squared variable with `degrees` (> 0) degrees of freedom stays below with probability `p`
+/// (0 < p < 1). By bisection of the regularized incomplete gamma function, as its power series (Abramowitz and Stegun
+/// 6.5.29).
 double chiSquaredQuantile(double p, double degrees);
 
 /// Probability that the ratio of two independent estimates of one variance, with these degrees of freedom, exceeds

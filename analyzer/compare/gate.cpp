@@ -8,6 +8,7 @@
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::compare {
 namespace {
@@ -20,10 +21,6 @@ bool anyMatches(const std::vector<std::string>& patterns, const std::string& id)
     return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches(pattern, id); });
 }
 
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-    return std::ranges::find(words, word) != words.end();
-}
-
 std::string describe(const FindingChange& finding) {
     return fmt::format("{} {} on {}{}: {}", finding.id, finding.title, finding.where, inRunsText(finding),
                        finding.cause);
@@ -31,7 +28,7 @@ std::string describe(const FindingChange& finding) {
 
 void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult& gate) {
     const bool present = finding.now.runs > 0;
-    const bool asNew = contains(options.failOn, "new-finding") && finding.status == FindingStatus::isNew;
+    const bool asNew = text::contains(options.failOn, "new-finding") && finding.status == FindingStatus::isNew;
     const bool asDiagnosis = present && anyMatches(options.failOn, finding.id);
     finding.allowed = anyMatches(options.allow, finding.id);
     if (!asNew && !asDiagnosis) return;
@@ -64,7 +61,7 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
     gate.failOn = options.failOn;
     for (FindingChange& finding : comparison.findings) judgeFinding(finding, options, gate);
     const bool isSlower = comparison.step.verdict == StepVerdict::regression;
-    if (contains(options.failOn, "regression")) {
+    if (text::contains(options.failOn, "regression")) {
         if (isSlower) gate.reasons.insert(gate.reasons.begin(), comparison.step.reason);
         if (comparison.step.verdict == StepVerdict::notEnoughSamples)
             gate.notices.push_back("the gate cannot tell a regression: " + comparison.step.reason);
@@ -72,7 +69,7 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
         gate.notices.push_back(fmt::format("not failed, as --fail-on {} does not name regression: {}",
                                            fmt::join(options.failOn, ","), comparison.step.reason));
     }
-    if (contains(options.failOn, "never")) {
+    if (text::contains(options.failOn, "never")) {
         for (std::string& reason : gate.reasons)
             gate.notices.push_back("not failed, as asked (--fail-on never): " + std::move(reason));
         gate.reasons.clear();

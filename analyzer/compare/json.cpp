@@ -84,10 +84,11 @@ Json breakdownSideJson(const std::optional<BreakdownSide>& side) {
             {"idle_ns", side->idleNs}};
 }
 
-Json collectiveSideJson(const std::optional<CollectiveSide>& side) {
+Json collectiveSideJson(const std::optional<TrafficSummary>& side) {
     if (!side) return nullptr;
-    return {{"count", side->count},           {"bytes", orNull(side->bytes)}, {"transfer_ns", orNull(side->transferNs)},
-            {"wait_ns", side->waitNs},        {"busbw", orNull(side->busbw)}, {"algo", orNull(side->algorithm)},
+    const auto ifKnown = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
+    return {{"count", side->count},           {"bytes", ifKnown(side->bytes)}, {"transfer_ns", side->transferNs},
+            {"wait_ns", side->waitNs},        {"busbw", ifKnown(side->busbw)}, {"algo", orNull(side->algorithm)},
             {"proto", orNull(side->protocol)}};
 }
 
@@ -100,7 +101,7 @@ Json collectiveJson(const CollectiveChange& row) {
             {"new", collectiveSideJson(row.now)}};
 }
 
-Json kernelSideJson(const std::optional<KernelSide>& side) {
+Json kernelSideJson(const std::optional<KernelSummary>& side) {
     return side ? Json{{"count", side->count}, {"ns", side->ns}} : Json(nullptr);
 }
 
@@ -127,7 +128,7 @@ Json findingJson(const FindingChange& finding) {
 }
 
 Json causeJson(const ChangeCause& cause) {
-    return {{"kind", toText(cause.kind)},
+    return {{"kind", cause.kind},
             {"text", cause.text},
             {"diagnosis", orNull(cause.diagnosis)},
             {"where", orNull(cause.where)},

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/distributions.h"
@@ -15,6 +14,8 @@
 
 namespace rankscope::compare {
 namespace {
+
+using facts::mean;
 
 /// A metric's values over the runs that have it.
 struct Samples {
@@ -32,10 +33,6 @@ void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*s
             (all[at->second].*side).push_back(metric.value);
         }
     }
-}
-
-double mean(const std::vector<double>& values) {
-    return values.empty() ? 0 : sideOf(values).mean;
 }
 
 /// Returns what a change is measured by: the step for times, the whole for shares, itself for others.
@@ -86,13 +83,10 @@ void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
         values.push_back({"overlap of communication", "share", true, true, overlapped / all});
     add("copies and sets", &RoleSummary::memoryNs);
     add("idle", &RoleSummary::idleNs);
-    std::set<std::string> causes;
+    std::map<std::string, double> byCause;  // over ranks
     for (const RoleSummary& role : run.roles)
-        for (const auto& [cause, ns] : role.idleByCauseNs) causes.insert(cause);
-    for (const std::string& cause : causes) {
-        double sum = 0;
-        for (const RoleSummary& role : run.roles)
-            if (const auto ns = role.idleByCauseNs.find(cause); ns != role.idleByCauseNs.end()) sum += ns->second;
+        for (const auto& [cause, ns] : role.idleByCauseNs) byCause[cause] += ns;
+    for (const auto& [cause, sum] : byCause) {
         std::string name = "idle: " + cause;
         std::ranges::replace(name, '_', ' ');
         values.push_back({name, "ns", false, true, sum / static_cast<double>(run.roles.size())});

@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <vector>
 
 #include "analyzer/compare/run_summary.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::compare {
 namespace {
 
-const char* placeName(facts::CommRole role) {
-    switch (role) {
-        case facts::CommRole::gradients:
-            return "dp";
-        case facts::CommRole::shardedParameters:
-            return "shard";
-        case facts::CommRole::replicas:
-            return "replica";
-        case facts::CommRole::experts:
-            return "ep";
-        case facts::CommRole::activations:
-            return "tp";
-        default:
-            return nullptr;
-    }
-}
+/// What a place in a group of that use is called; groups of other uses tell no ranks apart.
+const std::map<facts::CommRole, const char*> kPlaceNames = {{facts::CommRole::gradients, "dp"},
+                                                            {facts::CommRole::shardedParameters, "shard"},
+                                                            {facts::CommRole::replicas, "replica"},
+                                                            {facts::CommRole::experts, "ep"},
+                                                            {facts::CommRole::activations, "tp"}};
 
 /// Place and size of a rank's largest group, by use.
 using Places = std::map<facts::CommRole, std::pair<int, size_t>>;
@@ -32,10 +24,9 @@ using Places = std::map<facts::CommRole, std::pair<int, size_t>>;
 std::map<int, Places> placesOf(const job::Analysis& analysis) {
     std::map<int, Places> places;
     for (const auto& [id, role] : analysis.layout.roles) {
-        const auto communicator = analysis.facts.communicators.find(id);
-        if (!placeName(role) || communicator == analysis.facts.communicators.end()) continue;
-        const std::vector<int>& ranks = communicator->second.ranks;
-        if (ranks.size() < 2) continue;
+        const facts::Communicator* communicator = analysis.facts.findCommunicator(id);
+        if (!kPlaceNames.contains(role) || !communicator || communicator->ranks.size() < 2) continue;
+        const std::vector<int>& ranks = communicator->ranks;
         for (size_t i = 0; i < ranks.size(); ++i) {
             auto& place = places[ranks[i]][role];
             if (ranks.size() > place.second) place = {static_cast<int>(i), ranks.size()};
@@ -47,7 +38,7 @@ std::map<int, Places> placesOf(const job::Analysis& analysis) {
 std::string roleText(int stage, const Places& places) {
     std::string text = stage < 0 ? "" : fmt::format("pp {}", stage);
     for (const auto& [role, place] : places)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", placeName(role), place.first);
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kPlaceNames.at(role), place.first);
     return text;
 }
 
@@ -59,14 +50,12 @@ std::map<int, std::string> rankRoles(const job::Analysis& analysis) {
     std::set<std::string> seen;
     bool unique = true;
     for (const facts::RankSummary& rank : analysis.ranks) {
-        const auto place = places.find(rank.rank);
-        const std::string text =
-            roleText(analysis.layout.stageOf(rank.rank), place == places.end() ? Places{} : place->second);
-        unique = unique && !text.empty() && seen.insert(text).second;
-        roles[rank.rank] = text;
+        const std::string name = roleText(analysis.layout.stageOf(rank.rank), text::valueAt(places, rank.rank));
+        unique = unique && !name.empty() && seen.insert(name).second;
+        roles[rank.rank] = name;
     }
     if (!unique)
-        for (auto& [rank, text] : roles) text = fmt::format("rank {}", rank);
+        for (auto& [rank, name] : roles) name = fmt::format("rank {}", rank);
     return roles;
 }
 

@@ -13,22 +13,22 @@ namespace {
 
 class Suite {
   public:
-    void pass(const std::string& group, const std::string& name, double seconds = 0) {
-        open(group, name, seconds, "/>\n");
+    void pass(const std::string& group, const std::string& name, double seconds = 0, const std::string& result = {}) {
+        ++m_tests;
+        m_cases += fmt::format("    <testcase classname=\"rankscope.{}\" name=\"{}\" time=\"{:.9f}\"{}>\n", group,
+                               text::markupText(text::oneLine(name)), seconds,
+                               result.empty() ? "/" : ">\n      " + result + "\n    </testcase");
     }
     void fail(const std::string& group, const std::string& name, const std::string& type, const std::string& message,
               const std::string& text, double seconds = 0) {
         ++m_failures;
-        open(group, name, seconds, ">\n");
-        m_cases +=
-            fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-                        text::markupText(type), text::markupText(text::oneLine(message)), text::markupText(text));
+        pass(group, name, seconds,
+             fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", text::markupText(type),
+                         text::markupText(text::oneLine(message)), text::markupText(text)));
     }
     void skip(const std::string& group, const std::string& name, const std::string& message) {
         ++m_skipped;
-        open(group, name, 0, ">\n");
-        m_cases +=
-            fmt::format("      <skipped message=\"{}\"/>\n    </testcase>\n", text::markupText(text::oneLine(message)));
+        pass(group, name, 0, fmt::format("<skipped message=\"{}\"/>", text::markupText(text::oneLine(message))));
     }
     std::string xml(const std::string& output) const {
         const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\"", m_tests, m_failures);
@@ -40,12 +40,6 @@ class Suite {
     }
 
   private:
-    void open(const std::string& group, const std::string& name, double seconds, const char* end) {
-        ++m_tests;
-        m_cases += fmt::format("    <testcase classname=\"rankscope.{}\" name=\"{}\" time=\"{:.9f}\"{}", group,
-                               text::markupText(text::oneLine(name)), seconds, end);
-    }
-
     std::string m_cases;
     size_t m_tests = 0, m_failures = 0, m_skipped = 0;
 };

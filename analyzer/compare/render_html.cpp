@@ -27,8 +27,9 @@ constexpr size_t kMostRows = 500;
 constexpr size_t kMostKernels = 200;
 constexpr size_t kMostLines = 30;
 
-Cell durationCell(const std::optional<double>& ns) {
-    return ns ? numberCell(text::durationText(*ns), *ns) : unknownCell();
+template <typename Side>
+Cell durationCell(const std::optional<Side>& side, double Side::*part) {
+    return side ? numberCell(text::durationText((*side).*part), (*side).*part) : unknownCell();
 }
 
 Mood moodOf(const Comparison& c) {
@@ -46,12 +47,12 @@ std::string gateLine(const Comparison& c) {
 std::string tiles(const Comparison& c) {
     const StepTimeChange& step = c.step;
     std::string out = "<dl class=\"tiles\">\n";
-    if (step.baseNs)
-        out += tile("Step, base", text::durationText(*step.baseNs),
-                    step.estimator + " of " + text::countedText(c.base.runs.size(), "run"));
-    if (step.newNs)
-        out += tile("Step, new", text::durationText(*step.newNs),
-                    step.estimator + " of " + text::countedText(c.now.runs.size(), "run"));
+    const auto add = [&](const char* name, const std::optional<double>& ns, const ComparedSide& side) {
+        const std::string of = step.estimator + " of " + text::countedText(side.runs.size(), "run");
+        if (ns) out += tile(name, text::durationText(*ns), of);
+    };
+    add("Step, base", step.baseNs, c.base);
+    add("Step, new", step.newNs, c.now);
     if (step.ratio)
         out += tile("Change", signedPercentText(*step.ratio - 1),
                     step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1),
@@ -126,6 +127,12 @@ std::string attribution(const Comparison& c) {
     return section("attribution", "Where the change is", hint, table.markup());
 }
 
+std::string list(const std::vector<std::string>& lines) {
+    std::string out = "<ul>";
+    for (const std::string& line : lines) out += "<li>" + text::markupText(line) + "</li>";
+    return out + "</ul>";
+}
+
 std::string causes(const Comparison& c) {
     if (c.causes.empty()) return {};
     std::string out;
@@ -137,26 +144,21 @@ std::string causes(const Comparison& c) {
             cause.where.empty() || cause.text.find(cause.where) != std::string::npos
                 ? ""
                 : ", " + text::markupText(cause.where));
-        if (!cause.evidence.empty()) out += "<h4>Evidence</h4><ul>";
-        for (const std::string& line : cause.evidence) out += "<li>" + text::markupText(line) + "</li>";
-        out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
+        out += (cause.evidence.empty() ? "" : "<h4>Evidence</h4>" + list(cause.evidence)) + "</article>\n";
     }
     return section("causes", causesHeading(c), "What made the difference, largest first.", out);
 }
 
 Cell statusCell(const Comparison& c, const FindingChange& finding) {
-    const char* mood = failsGate(c, finding) ? "bad" : isTrouble(finding) ? "warn" : "good";
-    std::string word = std::string(toText(finding.status)) + inRunsText(finding);
-    if (failsGate(c, finding))
-        word += ", fails the gate";
-    else if (finding.allowed)
-        word += ", allowed";
+    const bool fails = failsGate(c, finding);
+    const std::string word = std::string(toText(finding.status)) + inRunsText(finding) +
+                             (fails             ? ", fails the gate"
+                              : finding.allowed ? ", allowed"
+                                                : "");
     const bool isPlain = finding.status == FindingStatus::same || finding.status == FindingStatus::present;
-    Cell cell = isPlain && !failsGate(c, finding)
-                    ? textCell(word)
-                    : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
-    cell.value = word;
-    return cell;
+    if (isPlain && !fails) return textCell(word);
+    const char* mood = fails ? "bad" : isTrouble(finding) ? "warn" : "good";
+    return {fmt::format("<span class=\"badge {}\">{}</span>", mood, word), word};
 }
 
 std::string findings(const Comparison& c) {
@@ -169,9 +171,8 @@ std::string findings(const Comparison& c) {
             const std::string words = worthText(*finding, side);
             return side.isThere && ns ? numberCell(words, *ns) : Cell{words, std::nullopt};
         };
-        std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
-        for (const std::string& line : finding->fix) fix += "<li>" + text::markupText(line) + "</li>";
-        if (!finding->fix.empty()) fix += "</ul></details>";
+        const std::string fix =
+            finding->fix.empty() ? "" : "<details><summary>show</summary>" + list(finding->fix) + "</details>";
         table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where),
                    textCell(finding->cause), worth(finding->base), worth(finding->now), markupCell(fix)});
     }
@@ -185,12 +186,11 @@ std::string findings(const Comparison& c) {
 /// Says why some numbers are not compared, each reason once.
 std::vector<std::string> refusals(const Comparison& c) {
     std::vector<std::string> reasons;
-    for (const MetricChange& metric : c.metrics)
-        if (!metric.refused.empty() && std::ranges::find(reasons, metric.refused) == reasons.end())
-            reasons.push_back(metric.refused);
-    constexpr std::string_view kVerdict = "incomparable: ";
-    for (std::string& reason : reasons)
-        if (reason.starts_with(kVerdict)) reason.erase(0, kVerdict.size());
+    for (const MetricChange& metric : c.metrics) {
+        constexpr std::string_view kVerdict = "incomparable: ";
+        const std::string reason = metric.refused.substr(metric.refused.starts_with(kVerdict) ? kVerdict.size() : 0);
+        if (!reason.empty() && !text::contains(reasons, reason)) reasons.push_back(reason);
+    }
     return reasons;
 }
 
@@ -209,14 +209,11 @@ std::string metrics(const Comparison& c) {
         };
         Cell change = m.refused.empty() ? unknownCell() : markupCell("");
         if (m.base && m.now && m.refused.empty())
-            change = numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
-        Cell verdict = textCell(!m.refused.empty() ? "not compared" : m.test.empty() ? "not tested" : "no sure change");
-        if (m.significant && m.base && m.now) {
-            const bool isBetter = m.higherIsBetter == (*m.now > *m.base);
-            verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad",
-                                   isBetter ? "better" : "worse"),
-                       isBetter ? "better" : "worse"};
-        }
+            change = numberCell(metricChangeText(m), relativeChange(*m.base, *m.now));
+        const std::string told = metricVerdict(m);
+        Cell verdict = textCell(!told.empty() ? told : m.test.empty() ? "not tested" : "no sure change");
+        if (m.significant)
+            verdict.markup = fmt::format("<span class=\"badge {}\">{}</span>", told == "better" ? "good" : "bad", told);
         table.add({textCell(m.name), value(m.base), value(m.now), change, verdict});
     }
     std::string hint = "They do not decide the gate; what is called sure is corrected for how many of them there are.";
@@ -224,38 +221,32 @@ std::string metrics(const Comparison& c) {
     return section("metrics", "Other numbers", hint, table.markup());
 }
 
+/// Makes columns of numbers that both sides have.
+void addForBothSides(std::initializer_list<const char*> numbers, std::vector<Column>& columns) {
+    for (const char* number : numbers)
+        for (const char* side : {"base", "new"}) columns.push_back({fmt::format("{}, {}", number, side), true});
+}
+
 std::string collectives(const Comparison& c) {
     if (c.collectives.empty()) return {};
-    Table table("collectives-table", {{"use"},
-                                      {"operation"},
-                                      {"size"},
-                                      {"ranks", true},
-                                      {"busbw, base", true},
-                                      {"busbw, new", true},
-                                      {"transfer, base", true},
-                                      {"transfer, new", true},
-                                      {"waiting, base", true},
-                                      {"waiting, new", true},
-                                      {"algorithm"}});
+    std::vector<Column> columns{{"use"}, {"operation"}, {"size"}, {"ranks", true}};
+    addForBothSides({"busbw", "transfer", "waiting"}, columns);
+    columns.push_back({"algorithm"});
+    Table table("collectives-table", columns);
     for (const CollectiveChange& row : c.collectives) {
-        const auto busbw = [](const std::optional<CollectiveSide>& s) {
-            return s && s->busbw ? numberCell(text::bandwidthText(*s->busbw), *s->busbw) : unknownCell();
+        const auto busbw = [](const std::optional<TrafficSummary>& s) {
+            return s && s->busbw > 0 ? numberCell(text::bandwidthText(s->busbw), s->busbw) : unknownCell();
         };
-        const auto transfer = [](const std::optional<CollectiveSide>& s) {
-            return durationCell(s ? s->transferNs : std::nullopt);
-        };
-        const auto wait = [](const std::optional<CollectiveSide>& s) {
-            return durationCell(s ? std::optional(s->waitNs) : std::nullopt);
-        };
-        const auto choice = [](const std::optional<CollectiveSide>& s) {
-            return !s                     ? std::string("none")
-                   : s->algorithm.empty() ? std::string("unknown")
-                                          : s->algorithm + " " + s->protocol;
+        const auto choice = [](const std::optional<TrafficSummary>& s) -> std::string {
+            if (!s) return "none";
+            return s->algorithm.empty() ? "unknown" : s->algorithm + " " + s->protocol;
         };
         const std::string before = choice(row.base), after = choice(row.now);
         table.add({textCell(row.role), textCell(row.op), unbrokenCell(row.sizeClass),
                    numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now),
-                   transfer(row.base), transfer(row.now), wait(row.base), wait(row.now),
+                   durationCell(row.base, &TrafficSummary::transferNs),
+                   durationCell(row.now, &TrafficSummary::transferNs), durationCell(row.base, &TrafficSummary::waitNs),
+                   durationCell(row.now, &TrafficSummary::waitNs),
                    textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
     }
     return section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
@@ -263,21 +254,18 @@ std::string collectives(const Comparison& c) {
 
 std::string kernels(const Comparison& c) {
     if (c.kernels.empty()) return {};
-    Table table(
-        "kernels-table",
-        {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
+    std::vector<Column> columns{{"kernel"}, {"change", true}, {"base", true}, {"new", true}};
+    addForBothSides({"count"}, columns);
+    Table table("kernels-table", columns);
     for (const KernelChange& row : c.kernels) {
-        const auto time = [](const std::optional<KernelSide>& s) {
-            return durationCell(s ? std::optional(s->ns) : std::nullopt);
+        const auto count = [](const std::optional<KernelSummary>& s) {
+            if (!s) return unknownCell();
+            const bool isWhole = std::abs(s->count - std::round(s->count)) < 0.05;
+            return numberCell(fmt::format("{:.{}f}", s->count, isWhole ? 0 : 1), s->count);
         };
-        const auto count = [](const std::optional<KernelSide>& s) {
-            return s ? numberCell(std::abs(s->count - std::round(s->count)) < 0.05 ? fmt::format("{:.0f}", s->count)
-                                                                                   : fmt::format("{:.1f}", s->count),
-                                  s->count)
-                     : unknownCell();
-        };
-        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base),
-                   time(row.now), count(row.base), count(row.now)});
+        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs),
+                   durationCell(row.base, &KernelSummary::ns), durationCell(row.now, &KernelSummary::ns),
+                   count(row.base), count(row.now)});
     }
     return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.",
                    table.markup());
@@ -288,7 +276,8 @@ std::string runs(const Comparison& c) {
     const auto add = [&](const char* side, const ComparedSide& of) {
         for (const ComparedRun& run : of.runs)
             table.add({textCell(side), textCell(run.name), textCell(run.label),
-                       numberCell(std::to_string(run.steps), run.steps), durationCell(run.stepNs)});
+                       numberCell(std::to_string(run.steps), run.steps),
+                       numberCell(text::durationText(run.stepNs), run.stepNs)});
     };
     add("base", c.base);
     add("new", c.now);
@@ -310,12 +299,7 @@ Comparison forThePage(const Comparison& whole) {
         for (const FindingChange* finding : firstFindings(whole, kMostRows)) kept.push_back(*finding);
         c.findings = std::move(kept);
     }
-    if (c.attribution.size() > kMostRows) {
-        AttributionRow rest{StepPart::rest, fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1)};
-        for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
-        c.attribution.resize(kMostRows - 1);
-        c.attribution.push_back(rest);
-    }
+    if (c.attribution.size() > kMostRows) c.attribution = foldedParts(std::move(c.attribution), kMostRows - 1);
     const auto cut = [&c](auto& rows, size_t most, const char* what) {
         if (rows.size() <= most) return;
         c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all",

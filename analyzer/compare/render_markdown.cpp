@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
@@ -22,17 +20,11 @@ std::string cell(const std::string& text) {
     return text::markdownText(text, kLongestCell);
 }
 
+/// A circle: red, green, white, or yellow where nothing can be claimed.
 const char* sign(StepVerdict verdict) {
-    switch (verdict) {
-        case StepVerdict::regression:
-            return "\xF0\x9F\x94\xB4";  // red circle
-        case StepVerdict::improvement:
-            return "\xF0\x9F\x9F\xA2";  // green circle
-        case StepVerdict::noChange:
-            return "\xE2\x9A\xAA";  // white circle
-        default:
-            return "\xF0\x9F\x9F\xA1";  // yellow circle
-    }
+    if (verdict == StepVerdict::regression) return "\xF0\x9F\x94\xB4";
+    if (verdict == StepVerdict::improvement) return "\xF0\x9F\x9F\xA2";
+    return verdict == StepVerdict::noChange ? "\xE2\x9A\xAA" : "\xF0\x9F\x9F\xA1";
 }
 
 void addStepTime(const Comparison& c, std::string& out) {
@@ -64,15 +56,8 @@ void addAttribution(const Comparison& c, std::string& out) {
         "\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| "
         "change per step | what |\n| ---: | --- |\n",
         attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
-    double restNs = 0;
-    for (size_t i = 0; i < c.attribution.size(); ++i) {
-        if (i < kMostRows)
-            out += fmt::format("| {} | {} |\n", signedDurationText(c.attribution[i].ns), cell(c.attribution[i].what));
-        else
-            restNs += c.attribution[i].ns;
-    }
-    if (c.attribution.size() > kMostRows)
-        out += fmt::format("| {} | {} smaller parts |\n", signedDurationText(restNs), c.attribution.size() - kMostRows);
+    for (const AttributionRow& row : foldedParts(c.attribution, kMostRows))
+        out += fmt::format("| {} | {} |\n", signedDurationText(row.ns), cell(row.what));
 }
 
 void addFindings(const Comparison& c, std::string& out) {
@@ -88,24 +73,17 @@ void addFindings(const Comparison& c, std::string& out) {
 }
 
 void addMetrics(const Comparison& c, std::string& out) {
-    std::vector<const MetricChange*> rows;
-    for (const MetricChange& metric : c.metrics)
-        if (metric.base && metric.now) rows.push_back(&metric);
+    const std::vector<const MetricChange*> rows = comparedMetrics(c);
     if (rows.empty()) return;
-    std::ranges::stable_sort(rows, {}, [](const MetricChange* m) { return !m->significant; });
     out += fmt::format(
         "\n<details><summary>{} other numbers</summary>\n\n| number | base | new | change | |\n| --- | ---: | ---: | "
         "---: | --- |\n",
         rows.size());
-    for (const MetricChange* row : first(rows, 200)) {
-        const MetricChange& m = *row;
-        const char* verdict = !m.refused.empty()                       ? "not compared"
-                              : !m.significant                         ? ""
-                              : m.higherIsBetter == (*m.now > *m.base) ? "better"
-                                                                       : "**worse**";
-        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit),
-                           metricText(*m.now, m.unit),
-                           m.refused.empty() ? metricChangeText(*m.base, *m.now, m.unit) : "", verdict);
+    for (const MetricChange* m : first(rows, 200)) {
+        const std::string verdict = metricVerdict(*m);
+        out +=
+            fmt::format("| {} | {} | {} | {} | {} |\n", cell(m->name), metricText(*m->base, m->unit),
+                        metricText(*m->now, m->unit), metricChangeText(*m), verdict == "worse" ? "**worse**" : verdict);
     }
     out += "\n</details>\n";
 }
@@ -116,7 +94,7 @@ void addKernels(const Comparison& c, std::string& out) {
         "\n<details><summary>{} kernels, those that changed most first</summary>\n\nPer step, mean over ranks.\n\n| "
         "kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n",
         c.kernels.size());
-    const auto time = [](const std::optional<KernelSide>& side) {
+    const auto time = [](const std::optional<KernelSummary>& side) {
         return side ? text::durationText(side->ns) : std::string("none");
     };
     for (const KernelChange& kernel : first(c.kernels, kMostRows))

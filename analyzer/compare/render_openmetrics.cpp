@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
 
@@ -108,18 +109,12 @@ void addMetrics(const Comparison& c, const std::string& unit, const std::string&
 
 void addAttribution(const Comparison& c, Exposition& out) {
     out.family("rankscope_attribution_seconds", "seconds", "Parts of the step's change; they add up to it.");
-    double restNs = 0;
-    for (size_t i = 0; i < c.attribution.size(); ++i) {
-        const AttributionRow& row = c.attribution[i];
-        if (i < kMostParts)
-            out.sample({{"index", std::to_string(i)}, {"category", std::string(toText(row.part))}, {"what", row.what}},
-                       row.ns / 1e9);
-        else
-            restNs += row.ns;
-    }
-    if (c.attribution.size() > kMostParts)
-        out.sample({{"index", std::to_string(kMostParts)}, {"category", "others"}, {"what", "smaller parts"}},
-                   restNs / 1e9);
+    const std::vector<AttributionRow> rows = foldedParts(c.attribution, kMostParts);
+    for (size_t i = 0; i < rows.size(); ++i)
+        out.sample({{"index", std::to_string(i)},
+                    {"category", i < kMostParts ? std::string(toText(rows[i].part)) : "others"},
+                    {"what", i < kMostParts ? rows[i].what : "smaller parts"}},
+                   rows[i].ns / 1e9);
 }
 
 void addFindings(const Comparison& c, Exposition& out) {

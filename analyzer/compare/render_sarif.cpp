@@ -69,17 +69,9 @@ Json location(const std::string& where) {
 }
 
 const char* baselineState(FindingStatus status) {
-    switch (status) {
-        case FindingStatus::isNew:
-            return "new";
-        case FindingStatus::gone:
-            return "absent";
-        case FindingStatus::present:
-        case FindingStatus::same:
-            return "unchanged";
-        default:
-            return "updated";
-    }
+    if (status == FindingStatus::isNew) return "new";
+    if (status == FindingStatus::gone) return "absent";
+    return status == FindingStatus::present || status == FindingStatus::same ? "unchanged" : "updated";
 }
 
 Json stepResult(const Comparison& c, Rules& rules) {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
-#include "analyzer/compare/comparison.h"
 #include "analyzer/compare/distributions.h"
 
 namespace rankscope::compare {
@@ -13,11 +13,8 @@ namespace {
 
 constexpr size_t kFewestToSplit = 8;  // fewer fall apart by chance
 
-double mean(const double* begin, const double* end) {
-    return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
-}
-double mean(const std::vector<double>& values) {
-    return mean(values.data(), values.data() + values.size());
+double mean(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double variance(const std::vector<double>& values) {
@@ -36,7 +33,7 @@ double batchError2(const std::vector<double>& values) {
     const auto width = static_cast<size_t>(std::sqrt(static_cast<double>(values.size())));
     std::vector<double> means;
     for (size_t i = 0; i + width <= values.size(); i += width)
-        means.push_back(mean(values.data() + i, values.data() + i + width));
+        means.push_back(mean(std::span(values).subspan(i, width)));
     return variance(means) / static_cast<double>(means.size());
 }
 
@@ -45,46 +42,35 @@ size_t trimmedCount(size_t steps) {
     return std::max<size_t>(1, static_cast<size_t>(kTrimmed * static_cast<double>(steps)));
 }
 
-/// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one.
-class StepVariance {
-  public:
-    void add(const StepSample& run, const RunLocation& location) {
-        const double degrees = static_cast<double>(run.stepsNs.size()) - 1;
-        m_sum += degrees * location.variance / (location.value * location.value) * run.stepsPerSample;
-        m_degrees += degrees;
-    }
-    /// Squared error of a run's typical step.
-    double error2(const StepSample& run, const RunLocation& location) const {
-        if (m_degrees <= 0) return 0;
-        return m_sum / m_degrees /
-               (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
-    }
-
-  private:
-    double m_sum = 0, m_degrees = 0;
-};
-
-std::vector<RunLocation> locateAll(const std::vector<StepSample>& runs, StepEstimator estimator, StepVariance& steps) {
-    std::vector<RunLocation> locations;
-    for (const StepSample& run : runs) {
-        locations.push_back(locate(run.stepsNs, estimator));
-        steps.add(run, locations.back());
-    }
-    return locations;
+/// Estimates the variance of one step, as a share of the run's typical one, over runs that have more than one; 0 where
+/// none has.
+double stepVariance(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now,
+                    StepEstimator estimator) {
+    double sum = 0, degrees = 0;
+    for (const auto* side : {&base, &now})
+        for (const ComparedRun& run : *side) {
+            const RunLocation location = locate(run.stepsNs, estimator);
+            const double ofRun = static_cast<double>(run.stepsNs.size()) - 1;
+            sum += ofRun * location.variance / (location.value * location.value) * run.stepsPerSample;
+            degrees += ofRun;
+        }
+    return degrees > 0 ? sum / degrees : 0;
 }
 
-Side sideOfRuns(const std::vector<StepSample>& runs, const std::vector<RunLocation>& locations,
-                const StepVariance& steps) {
+Side sideOfRuns(const std::vector<ComparedRun>& runs, StepEstimator estimator, double ofAStep) {
     std::vector<double> logs;
-    for (const RunLocation& location : locations) logs.push_back(std::log(location.value));
-    Side side = sideOf(std::move(logs));
-    double own = 0, usual = 0;
-    for (size_t i = 0; i < runs.size(); ++i) {
-        const RunLocation& location = locations[i];
-        side.steps += runs[i].stepsNs.size();
+    double own = 0, usual = 0;  // squared errors of typical steps: from the run's steps, from those of all runs
+    size_t steps = 0;
+    for (const ComparedRun& run : runs) {
+        const RunLocation location = locate(run.stepsNs, estimator);
+        logs.push_back(std::log(location.value));
+        steps += run.stepsNs.size();
         own += location.error * location.error / (location.value * location.value);
-        usual += steps.error2(runs[i], location);
+        usual +=
+            ofAStep / (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
     }
+    Side side = sideOf(std::move(logs));
+    side.steps = steps;
     side.error2 = std::max(own, usual) / side.runs;
     return side;
 }
@@ -130,8 +116,7 @@ std::optional<StepModes> findModes(std::vector<double> steps) {
             least = inside;
         }
     }
-    const StepModes modes{mean(steps.data(), steps.data() + best),
-                          mean(steps.data() + best, steps.data() + steps.size()),
+    const StepModes modes{mean(std::span(steps).first(best)), mean(std::span(steps).subspan(best)),
                           static_cast<double>(steps.size() - best) / static_cast<double>(steps.size())};
     const double deviation = std::sqrt(least / static_cast<double>(steps.size() - 2));
     const double apart = modes.high - modes.low;
@@ -148,7 +133,7 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     std::vector<double> winsorised = steps;  // in their order, for the batches
     for (double& value : winsorised) value = std::clamp(value, low, high);
     RunLocation location;
-    location.value = mean(sorted.data() + trimmed, sorted.data() + sorted.size() - trimmed);
+    location.value = mean(std::span(sorted).subspan(trimmed, sorted.size() - 2 * trimmed));
     location.kept = static_cast<double>(sorted.size() - 2 * trimmed) / static_cast<double>(sorted.size());
     location.variance = variance(winsorised);
     const double error2 = std::max(location.variance / static_cast<double>(steps.size()), batchError2(winsorised));
@@ -165,10 +150,9 @@ Side sideOf(std::vector<double> numbers) {
     return side;
 }
 
-TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSample>& now, StepEstimator estimator) {
-    StepVariance steps;
-    const std::vector<RunLocation> first = locateAll(base, estimator, steps), second = locateAll(now, estimator, steps);
-    return {sideOfRuns(base, first, steps), sideOfRuns(now, second, steps)};
+TwoSides sidesOf(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now, StepEstimator estimator) {
+    const double ofAStep = stepVariance(base, now, estimator);
+    return {sideOfRuns(base, estimator, ofAStep), sideOfRuns(now, estimator, ofAStep)};
 }
 
 DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {

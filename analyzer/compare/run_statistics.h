@@ -7,8 +7,9 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
+
+#include "analyzer/compare/comparison.h"
 
 namespace rankscope::compare {
 
@@ -50,14 +51,6 @@ inline constexpr double kWorthIt = 0.02;  // kinds closer than that do not move 
 inline constexpr double kNoiseFloor = 0.001;  // of the step: no machine repeats a run better than that
 inline constexpr size_t kFewestForWelch = 5;  // runs on each side
 
-/// A run's steps.
-struct StepSample {
-    std::string run;
-    std::vector<double> stepsNs;
-    // A mean over so many has no outliers left to trim: it compares with the mean of the others.
-    int stepsPerSample = 1;
-};
-
 /// The runs of one side: a number each, the logarithm of its typical step or a metric.
 struct Side {
     std::vector<double> logs;
@@ -79,7 +72,7 @@ struct TwoSides {
 
 /// Every run has one step at least. Runs too short to tell what their steps differ by (one step tells nothing) have the
 /// error that the steps of all runs give them.
-TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSample>& now, StepEstimator estimator);
+TwoSides sidesOf(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now, StepEstimator estimator);
 
 /// In the unit of the sides' means: shares of the step for sidesOf().
 struct DifferenceNoise {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <set>
+#include <span>
 
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/diagnose/detect.h"
@@ -24,15 +26,12 @@ namespace {
 std::string layoutText(const facts::Layout& layout) {
     constexpr double kCertain = 0.7;
     std::string text;
-    const auto say = [&](const char* name, const std::optional<int>& degree) {
+    for (const auto& [name, degree] :
+         {std::pair{"dp", layout.dp}, {"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}}) {
         const auto confidence = layout.confidences.find(name);
         if (degree && *degree > 1 && (confidence == layout.confidences.end() || confidence->second >= kCertain))
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *degree);
-    };
-    say("dp", layout.dp);
-    say("tp", layout.tp);
-    say("pp", layout.pp);
-    say("ep", layout.ep);
+    }
     return text;
 }
 
@@ -158,16 +157,24 @@ void setPath(const job::Analysis& analysis, RunSummary& summary) {
                                         std::string(store::toText(transfer.op)))] += transfer.nsPerStep;
 }
 
-void setKernels(const job::Analysis& analysis, RunSummary& summary) {
-    std::map<std::string, KernelSummary> byName;
+/// Returns the readable names of kernels by the id of their name.
+std::map<int32_t, std::string> kernelNames(const job::Analysis& analysis) {
     std::map<int32_t, std::string> names;
-    const double share = static_cast<double>(analysis.ranks.size()) * std::max(1, summary.steps);
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::KernelStatistics& kernel : rank.kernels)
+            if (const auto [name, isNew] = names.try_emplace(kernel.key.nameId); isNew)
+                name->second = text::readableKernelName(analysis.facts.strings[static_cast<size_t>(name->first)]);
+    return names;
+}
+
+/// Sums the job's kernels up, and tells what each rank does of those that the job spends most time in.
+void setKernels(const job::Analysis& analysis, RunSummary& summary) {
+    const std::map<int32_t, std::string> names = kernelNames(analysis);
+    const double steps = std::max(1, summary.steps), share = static_cast<double>(analysis.ranks.size()) * steps;
+    std::map<std::string, KernelSummary> byName;
     for (const facts::RankSummary& rank : analysis.ranks) {
         for (const facts::KernelStatistics& kernel : rank.kernels) {
-            auto [name, isNew] = names.try_emplace(kernel.key.nameId);
-            if (isNew)
-                name->second = text::readableKernelName(analysis.facts.strings[static_cast<size_t>(kernel.key.nameId)]);
-            KernelSummary& sum = byName[name->second];
+            KernelSummary& sum = byName[names.at(kernel.key.nameId)];
             sum.count += kernel.count / share;
             sum.ns += static_cast<double>(kernel.totalNs) / share;
         }
@@ -177,32 +184,22 @@ void setKernels(const job::Analysis& analysis, RunSummary& summary) {
         summary.kernels.push_back(kernel);
     }
     std::ranges::stable_sort(summary.kernels, std::greater{}, &KernelSummary::ns);
-    if (summary.kernels.size() <= RunSummary::kMostKernels) return;
-    KernelSummary others{"all others", 0, 0};
-    for (size_t i = RunSummary::kMostKernels - 1; i < summary.kernels.size(); ++i) {
-        others.count += summary.kernels[i].count;
-        others.ns += summary.kernels[i].ns;
+    if (summary.kernels.size() > RunSummary::kMostKernels) {
+        KernelSummary others{"all others", 0, 0};
+        for (const KernelSummary& kernel : std::span(summary.kernels).subspan(RunSummary::kMostKernels - 1)) {
+            others.count += kernel.count;
+            others.ns += kernel.ns;
+        }
+        summary.kernels.resize(RunSummary::kMostKernels - 1);
+        summary.kernels.push_back(others);
     }
-    summary.kernels.resize(RunSummary::kMostKernels - 1);
-    summary.kernels.push_back(others);
-}
-
-/// Tells what each rank does of the kernels that the job spends most time in.
-void setWork(const job::Analysis& analysis, RunSummary& summary) {
-    std::map<int32_t, std::string> names;  // of those kernels
-    for (const facts::RankSummary& rank : analysis.ranks)
-        for (const facts::KernelStatistics& kernel : rank.kernels) names.try_emplace(kernel.key.nameId);
-    for (auto& [id, name] : names) {
-        const std::string readable = text::readableKernelName(analysis.facts.strings[static_cast<size_t>(id)]);
-        for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, summary.kernels.size()); ++i)
-            if (summary.kernels[i].name == readable) name = readable;
-    }
+    std::set<std::string> longest;
+    for (const KernelSummary& kernel : text::first(summary.kernels, RunSummary::kMostKernelsOfARank))
+        longest.insert(kernel.name);
     for (RoleSummary& role : summary.roles) {
-        const facts::RankSummary* rank = analysis.findRank(role.rank);
-        const double steps = std::max(1, summary.steps);
-        for (const facts::KernelStatistics& kernel : rank->kernels) {
+        for (const facts::KernelStatistics& kernel : analysis.findRank(role.rank)->kernels) {
             const std::string& name = names.at(kernel.key.nameId);
-            if (name.empty()) continue;
+            if (!longest.contains(name)) continue;
             KernelWork& work = role.work[name];
             work.ns += static_cast<double>(kernel.totalNs) / steps;
             if (kernel.key.gridBlocks > 0)
@@ -242,9 +239,8 @@ void setSteps(std::vector<double> times, RunSummary& summary) {
     const size_t width = (times.size() + RunSummary::kMostSamples - 1) / RunSummary::kMostSamples;
     summary.stepsPerSample = static_cast<int>(std::max<size_t>(1, width));
     for (size_t i = 0; i + width <= times.size() && width > 0; i += width) {
-        double sum = 0;
-        for (size_t k = i; k < i + width; ++k) sum += times[k];
-        summary.stepsNs.push_back(sum / static_cast<double>(width));
+        const auto samples = std::span(times).subspan(i, width);
+        summary.stepsNs.push_back(std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(width));
     }
     if (width > 1) summary.slowStepNs = slowStepOf(std::move(times));
 }
@@ -274,14 +270,11 @@ RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& rep
     summary.deviceLoss =
         std::ranges::any_of(analysis.ranks, [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
-    setWork(analysis, summary);
-    const auto efficiency = [&](const char* name, const std::optional<double>& value) {
+    for (const auto& [name, value] : {std::pair{"parallel", report.efficiency.parallel},
+                                      {"load_balance", report.efficiency.loadBalance},
+                                      {"serialisation", report.efficiency.serialisation},
+                                      {"transfer", report.efficiency.transfer}})
         if (value && std::isfinite(*value)) summary.efficiency[name] = *value;
-    };
-    efficiency("parallel", report.efficiency.parallel);
-    efficiency("load_balance", report.efficiency.loadBalance);
-    efficiency("serialisation", report.efficiency.serialisation);
-    efficiency("transfer", report.efficiency.transfer);
     addFindings(report.findings, summary);
     addFindings(report.notes, summary);
     summary.losses = report.losses;

@@ -39,23 +39,6 @@ struct RoleSummary : BreakdownSide {
     std::map<std::string, double> pathNs;          // critical path on this rank, by category
 };
 
-/// Communication of one use, operation and size class.
-struct TrafficSummary {
-    std::string use;  // role of the communicator: gradients, ...
-    std::string op;
-    std::string dataType;   // most common; empty: unknown
-    int ranks = 0;          // members of its communicators
-    int nodes = 1;          // that one of them spans, at most
-    int sizeClass = -1;     // bytes of a message are in [4^class, 4^(class + 1)); -1 unknown
-    double count = 0;       // kernels per step, mean over the ranks that take part
-    double bytes = 0;       // the same; 0 unknown
-    double transferNs = 0;  // the same: what they take beyond waiting
-    double waitNs = 0;
-    double exposedTransferNs = 0, exposedWaitNs = 0;
-    double busbw = 0;  // bytes per second of a typical message; 0 unknown
-    std::string algorithm, protocol;
-};
-
 /// A number of a row: its name in a summary file, in the order of the file.
 template <typename Row>
 struct NumberField {
@@ -84,12 +67,6 @@ inline constexpr NumberField<TrafficSummary> kTrafficNumbers[] = {
     {"exposed_wait_ns", &TrafficSummary::exposedWaitNs},
     {"busbw", &TrafficSummary::busbw}};
 
-struct KernelSummary {
-    std::string name;  // readable
-    double count = 0;  // per step, mean over ranks
-    double ns = 0;
-};
-
 struct FindingSummary {
     std::string id, title, verdict;  // verdict: found | inconclusive | note
     std::vector<int> ranks;
@@ -101,11 +78,8 @@ struct FindingSummary {
     double severity = 0;             // share of the step, of the saving or else of the cost
 };
 
-struct RunSummary {
-    std::string name;
-    std::string label;          // given when it was saved; a commit, say
-    std::string file;           // where it was read from; not part of the summary
-    bool fromBaseline = false;  // not part of the summary
+/// Its file, whether that is of a baseline, and its typical step are not part of the summary.
+struct RunSummary : ComparedRun {
     // A picture of one step, of runs read from their trace; not part of the summary.
     std::optional<report::StepOverview> overview;
     std::string toolVersion;
@@ -113,13 +87,9 @@ struct RunSummary {
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source,
                                                      // missing_sources, loss, layout, ranks_per_host
     std::vector<std::string> hosts;
-    // Analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them.
-    std::vector<double> stepsNs;
-    int stepsPerSample = 1;
     std::optional<double> slowStepNs;  // slowStepOf() all steps, where stepsNs are means over several of them; empty:
                                        // not known, or stepsNs has them all
-    int steps = 0;
-    std::vector<RoleSummary> roles;  // by rank
+    std::vector<RoleSummary> roles;    // by rank
     std::vector<TrafficSummary> traffic;
     std::map<std::string, double> pathTransferNs;  // critical path in transfers, by "op of use"
     bool hasPath = false;                          // the run could be replayed

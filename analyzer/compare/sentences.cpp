@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
@@ -32,44 +33,28 @@ std::string smallChange(const StepTimeChange& step) {
                : "no change";
 }
 
-/// Beyond twice the step a number only says that nothing is known.
-bool isBeyondWords(double share) {
-    return share > 1;
-}
-
 /// Is as precise as the interval beside it, which is printed in tenths of a percent.
 std::string changeBeside(double change) {
     const std::string size = fmt::format("{:.1f} %", 100 * std::abs(change));
     return size == "0.0 %" ? "the same" : size + (change >= 0 ? " slower" : " faster");
 }
 
+/// Beyond twice the step a number only says that nothing is known.
 std::string slowDown(double share) {
-    return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share);
+    return share > 1 ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share);
 }
 
-/// The mean of all steps changed by more than would have been seen of the typical one.
-bool isMeanElsewhere(const StepTimeChange& step) {
-    return step.meanRatio && std::abs(std::log(*step.meanRatio)) > std::log1p(*step.smallestVisible);
-}
-
+/// Says how the mean of all steps changed; empty: not by more than would have been seen of the typical one.
 std::string meanText(const StepTimeChange& step) {
-    return fmt::format("the mean of all steps, also those far from the typical one, is {} {}",
+    if (!step.meanRatio || std::abs(std::log(*step.meanRatio)) <= std::log1p(*step.smallestVisible)) return {};
+    return fmt::format(" of the typical step; the mean of all steps, also those far from the typical one, is {} {}",
                        percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
 }
 
 }  // namespace
 
-std::vector<std::string> stepNotes(const StepTimeChange& step) {
-    std::vector<std::string> notes;
-    if (step.fewForExceptions && step.isClaim())
-        notes.push_back(
-            "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
-            "three on each side would");
-    return notes;
-}
-
 std::string smallestVisibleText(double share) {
-    return isBeyondWords(share) ? "more than twice" : percent(share);
+    return share > 1 ? "more than twice" : percent(share);
 }
 
 std::string changeText(const StepTimeChange& step) {
@@ -104,8 +89,7 @@ std::string verdictSentence(const StepTimeChange& step) {
                 step.byRareSteps ? "; by rare slow steps, in the mean of all steps: not in the typical step" : "");
         case StepVerdict::noChange:
             return fmt::format("{}: {}; {} would have been seen{}", smallChange(step), times,
-                               slowDown(*step.smallestVisible),
-                               isMeanElsewhere(step) ? " of the typical step; " + meanText(step) : "");
+                               slowDown(*step.smallestVisible), meanText(step));
         case StepVerdict::notEnoughSamples:
             if (!step.lacking.empty())
                 return fmt::format("not enough samples: {}; {}{}", times, step.lacking,
@@ -135,6 +119,33 @@ std::string metricChangeText(double base, double now, const std::string& unit) {
     const double change = unit == "share" ? now - base : now / base - 1;
     const std::string number = fmt::format("{:+.{}f}", 100 * change, std::abs(change) < 1 ? 1 : 0);
     return (number == "+0.0" || number == "-0.0" ? "0.0" : number) + (unit == "share" ? " points" : " %");
+}
+
+std::vector<const MetricChange*> comparedMetrics(const Comparison& comparison) {
+    std::vector<const MetricChange*> rows;
+    for (const MetricChange& metric : comparison.metrics)
+        if (metric.base && metric.now) rows.push_back(&metric);
+    std::ranges::stable_sort(rows, {}, [](const MetricChange* metric) { return !metric->significant; });
+    return rows;
+}
+
+std::string metricChangeText(const MetricChange& metric) {
+    return metric.refused.empty() ? metricChangeText(*metric.base, *metric.now, metric.unit) : "";
+}
+
+std::string metricVerdict(const MetricChange& metric) {
+    if (!metric.refused.empty()) return "not compared";
+    if (!metric.significant) return "";
+    return metric.higherIsBetter == (*metric.now > *metric.base) ? "better" : "worse";
+}
+
+std::vector<AttributionRow> foldedParts(std::vector<AttributionRow> rows, size_t most) {
+    if (rows.size() <= most) return rows;
+    AttributionRow rest{StepPart::rest, fmt::format("{} smaller parts", rows.size() - most)};
+    for (const AttributionRow& row : std::span(rows).subspan(most)) rest.ns += row.ns;
+    rows.resize(most);
+    rows.push_back(std::move(rest));
+    return rows;
 }
 
 std::string signedDurationText(double ns) {
@@ -194,15 +205,15 @@ std::string jobText(const Comparison& comparison) {
         const bool isCommon = comparison.base.runs.empty() || text::valueAt(comparison.base.environment, key) == value;
         return isCommon ? value : "";
     };
-    std::vector<std::string> parts;
-    const auto add = [&](const std::string& part) { parts.push_back(part); };
-    if (const std::string ranks = common("world_size"); !ranks.empty())
-        add(ranks + (ranks == "1" ? " rank" : " ranks"));
-    if (const std::string layout = common("layout"); !layout.empty()) add(layout);
-    if (const std::string gpu = common("gpu"); !gpu.empty()) add(gpu);
-    if (common("virtual") == "yes") add("virtual GPUs");
-    if (const std::string nccl = common("nccl"); !nccl.empty()) add("NCCL " + nccl);
-    if (const std::string cuda = common("cuda"); !cuda.empty()) add("CUDA " + cuda);
+    const auto after = [](const char* word, const std::string& value) { return value.empty() ? value : word + value; };
+    const std::string ranks = common("world_size");
+    std::vector<std::string> parts{ranks.empty() ? "" : ranks + (ranks == "1" ? " rank" : " ranks"),
+                                   common("layout"),
+                                   common("gpu"),
+                                   common("virtual") == "yes" ? "virtual GPUs" : "",
+                                   after("NCCL ", common("nccl")),
+                                   after("CUDA ", common("cuda"))};
+    std::erase(parts, "");
     return text::joined(parts);
 }
 
@@ -241,7 +252,7 @@ bool failsGate(const Comparison& comparison, const FindingChange& finding) {
 
 bool stepFailsGate(const Comparison& comparison) {
     return comparison.gate.failed && comparison.step.verdict == StepVerdict::regression &&
-           std::ranges::count(comparison.gate.failOn, "regression") != 0;
+           text::contains(comparison.gate.failOn, "regression");
 }
 
 std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most) {

@@ -27,14 +27,23 @@ std::string verdictSentence(const StepTimeChange& step);
 /// The heading over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
 std::string causesHeading(const Comparison& comparison);
 
-/// Says what to know besides the verdict; a sentence each.
-std::vector<std::string> stepNotes(const StepTimeChange& step);
-
 /// A value of a metric with its unit: "12.3 ms", "45.6 %", "38.4 GB/s".
 std::string metricText(double value, const std::string& unit);
 
 /// Says how much it changed: "-12.6 points" of a share, "+5.2 %" of other numbers.
 std::string metricChangeText(double base, double now, const std::string& unit);
+
+/// The metrics that both sides have, those that changed significantly first.
+std::vector<const MetricChange*> comparedMetrics(const Comparison& comparison);
+
+/// The same of a metric that both sides have; empty: it is not compared.
+std::string metricChangeText(const MetricChange& metric);
+
+/// "better", "worse", "not compared"; empty: no sure change.
+std::string metricVerdict(const MetricChange& metric);
+
+/// The first parts of a change; those beyond `most` are one row more: "12 smaller parts".
+std::vector<AttributionRow> foldedParts(std::vector<AttributionRow> rows, size_t most);
 
 /// More findings than this are left out of a format, which says so, as a page of them would not open in a browser;
 /// rankscope.compare/1 has all.

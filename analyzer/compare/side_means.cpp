@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "analyzer/diagnose/price.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/text/lists.h"
 
 namespace rankscope::compare {
@@ -66,16 +66,12 @@ void add(const FindingSummary& from, double share, double stepNs, SideMeans& sid
     add(from.savingNs, share, to.side.savingNs);
 }
 
-std::set<std::string> roleNames(const RunSummary& run) {
-    std::set<std::string> names;
-    for (const RoleSummary& role : run.roles) names.insert(role.role);
-    return names;
-}
-
-std::set<int> rankNumbers(const RunSummary& run) {
-    std::set<int> ranks;
-    for (const RoleSummary& role : run.roles) ranks.insert(role.rank);
-    return ranks;
+/// Returns the roles of a run, or their ranks.
+template <typename Value>
+std::set<Value> valuesOf(const RunSummary& run, Value RoleSummary::*member) {
+    std::set<Value> values;
+    for (const RoleSummary& role : run.roles) values.insert(role.*member);
+    return values;
 }
 
 void nameRolesByRank(RunSummary& run) {
@@ -107,17 +103,13 @@ size_t commonPrefix(const std::string& a, const std::string& b) {
     return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// Calls of a kernel a step, mean over ranks; 0: it is one of those that the list does not tell apart.
-double callsOf(const SideMeans& side, const std::string& name) {
-    const auto kernel = side.kernels.find(name);
-    return kernel == side.kernels.end() ? 0 : kernel->second.count;
-}
-
 void addWork(const RoleSummary& before, const RoleSummary& after, const SideMeans& now, ComputeGrowth& growth) {
     for (const auto& [name, work] : after.work) {
         if (before.work.count(name) != 0) continue;
         growth.addedNs += work.ns;
-        if (after.kernels - before.kernels >= kCalled * callsOf(now, name)) growth.onTopNs += work.ns;
+        // 0: it is one of those that the list does not tell apart.
+        const double calls = text::valueAt(now.kernels, name).count;
+        if (after.kernels - before.kernels >= kCalled * calls) growth.onTopNs += work.ns;
         if (work.ns > growth.longestAddedNs) growth.added = name;
         growth.longestAddedNs = std::max(growth.longestAddedNs, work.ns);
     }
@@ -137,14 +129,7 @@ void addWork(const RoleSummary& before, const RoleSummary& after, const SideMean
 RoleSummary meanRole(const SideMeans& side) {
     RoleSummary mean;
     const double share = 1 / static_cast<double>(std::max<size_t>(1, side.roles.size()));
-    for (const auto& [name, role] : side.roles) {
-        mean.computeNs += share * role.computeNs;
-        mean.kernels += share * role.kernels;
-        for (const auto& [kernel, work] : role.work) {
-            mean.work[kernel].ns += share * work.ns;
-            mean.work[kernel].blocks += share * work.blocks;
-        }
-    }
+    for (const auto& [name, role] : side.roles) add(role, share, mean);
     return mean;
 }
 
@@ -159,15 +144,13 @@ void addRole(const RoleSummary& before, const RoleSummary& after, const SideMean
 
 void useNamesThatAllRunsHave(std::vector<RunSummary>& base, std::vector<RunSummary>& now) {
     if (base.empty() || now.empty()) return;
-    const std::set<std::string> names = roleNames(base.front());
-    const std::set<int> ranks = rankNumbers(base.front());
-    bool sameNames = true, sameRanks = true;
-    for (const auto* side : {&base, &now})
-        for (const RunSummary& run : *side) {
-            sameNames = sameNames && roleNames(run) == names;
-            sameRanks = sameRanks && rankNumbers(run) == ranks;
-        }
-    if (sameNames || !sameRanks) return;
+    const auto agreeOn = [&](auto member) {
+        const auto isLikeFirst = [values = valuesOf(base.front(), member), member](const RunSummary& run) {
+            return valuesOf(run, member) == values;
+        };
+        return std::ranges::all_of(base, isLikeFirst) && std::ranges::all_of(now, isLikeFirst);
+    };
+    if (agreeOn(&RoleSummary::role) || !agreeOn(&RoleSummary::rank)) return;
     for (auto* side : {&base, &now})
         for (RunSummary& run : *side) nameRolesByRank(run);
 }
@@ -195,9 +178,7 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
         for (const TrafficSummary& row : run.traffic)
             add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
-        const double stepNs = run.stepsNs.empty() ? 0
-                                                  : std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) /
-                                                        static_cast<double>(run.stepsNs.size());
+        const double stepNs = facts::mean(run.stepsNs);
         side.meanStepNs += share * stepNs;
         for (const FindingSummary& finding : run.findings) add(finding, share, stepNs, side);
         side.hasPath = side.hasPath && run.hasPath;

@@ -18,16 +18,14 @@ StepEstimator estimatorOf(const std::string& name) {
     return name == kMean ? StepEstimator::mean : StepEstimator::trimmedMean;
 }
 
-/// See the head of step_time.h. `error` is of the difference, `scale` sqrt(1/n + 1/m). As a share.
-double smallestVisible(double error, double scale, double degrees, double threshold) {
+/// See the head of step_time.h. As a share.
+double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, double threshold) {
+    const double error = noise.error, degrees = noise.degrees;
+    const double scale = std::sqrt(1 / sides.base.runs + 1 / sides.now.runs);
     const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)),
                                   kUsualNoise * std::sqrt(4 / degrees) * scale);
     const double claimed = std::max(facts::studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
-    return std::expm1(claimed + normalQuantile(kFindingPower) * bound);
-}
-
-double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, double threshold) {
-    return smallestVisible(noise.error, std::sqrt(1 / sides.base.runs + 1 / sides.now.runs), noise.degrees, threshold);
+    return std::expm1(claimed + kPowerQuantile * bound);
 }
 
 /// Counts the runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the
@@ -62,23 +60,23 @@ std::string noiseSource(const Side& base, const Side& now) {
 }
 
 /// Tells whether at least half of the runs have steps of two kinds.
-bool findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
+bool findAllModes(const std::vector<ComparedRun>& runs, StepTimeChange& change) {
     const size_t before = change.modes.size();
-    for (const StepSample& run : runs)
+    for (const ComparedRun& run : runs)
         if (const auto modes = findModes(run.stepsNs))
-            change.modes.push_back({run.run, modes->low, modes->high, modes->highShare});
+            change.modes.push_back({run.name, modes->low, modes->high, modes->highShare});
     return 2 * (change.modes.size() - before) >= runs.size();
 }
 
 /// Tells whether samples of all runs stand for as many steps.
-bool allAlike(const std::vector<StepSample>& base, const std::vector<StepSample>& now) {
-    const auto isLikeFirst = [&](const StepSample& run) { return run.stepsPerSample == base.front().stepsPerSample; };
+bool allAlike(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now) {
+    const auto isLikeFirst = [&](const ComparedRun& run) { return run.stepsPerSample == base.front().stepsPerSample; };
     return std::ranges::all_of(base, isLikeFirst) && std::ranges::all_of(now, isLikeFirst);
 }
 
-bool haveOneStepEach(const std::vector<StepSample>& runs) {
+bool haveOneStepEach(const std::vector<ComparedRun>& runs) {
     return std::ranges::all_of(
-        runs, [](const StepSample& run) { return run.stepsNs.size() * static_cast<size_t>(run.stepsPerSample) <= 1; });
+        runs, [](const ComparedRun& run) { return run.stepsNs.size() * static_cast<size_t>(run.stepsPerSample) <= 1; });
 }
 
 void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange& change) {
@@ -114,8 +112,8 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
     }
 }
 
-StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& base, const std::vector<StepSample>& now,
-                         const StepTimeOptions& options) {
+StepTimeChange compareBy(const char* estimator, const std::vector<ComparedRun>& base,
+                         const std::vector<ComparedRun>& now, const StepTimeOptions& options) {
     StepTimeChange change;
     change.threshold = options.threshold;
     change.estimator = estimator;
@@ -136,7 +134,7 @@ StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& b
 }
 
 /// A trimmed mean leaves out slow steps; those that come in every run cost time all the same.
-StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
+StepTimeChange compareTypicalAndAll(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now,
                                     const StepTimeOptions& options) {
     StepTimeChange typical = compareBy(kTrimmedMean, base, now, options), all = compareBy(kMean, base, now, options);
     const bool tellOther = std::abs(std::log(*all.ratio / *typical.ratio)) >=
@@ -155,13 +153,11 @@ StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const s
 
 }  // namespace
 
-std::vector<double> typicalSteps(const std::vector<StepSample>& runs, const std::string& estimator) {
-    std::vector<double> typical;
-    for (const StepSample& run : runs) typical.push_back(locate(run.stepsNs, estimatorOf(estimator)).value);
-    return typical;
+void setTypicalSteps(const std::string& estimator, std::vector<ComparedRun>& runs) {
+    for (ComparedRun& run : runs) run.stepNs = locate(run.stepsNs, estimatorOf(estimator)).value;
 }
 
-StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
+StepTimeChange compareStepTimes(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now,
                                 const StepTimeOptions& options) {
     StepTimeChange kinds;
     const bool baseHasKinds = findAllModes(base, kinds), newHasKinds = findAllModes(now, kinds);

@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
-#include "analyzer/compare/run_statistics.h"
 
 namespace rankscope::compare {
 
@@ -45,10 +44,10 @@ inline constexpr int kMostMoreRuns = 50;   // more are not worth asking for
 
 /// Every run has one step at least. Steps of two kinds in half of the runs of a side, or more, are compared by means.
 /// Fills everything of StepTimeChange but `reason`.
-StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
+StepTimeChange compareStepTimes(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now,
                                 const StepTimeOptions& options);
 
-/// The typical step of each run, by the estimator that fits all of them.
-std::vector<double> typicalSteps(const std::vector<StepSample>& runs, const std::string& estimator);
+/// Sets the typical step of each run, by the estimator that fits all of them.
+void setTypicalSteps(const std::string& estimator, std::vector<ComparedRun>& runs);
 
 }  // namespace rankscope::compare

@@ -177,16 +177,14 @@ void head(auto& io, RunSummary& summary) {
 void checkSchema(const Parsed& json, const std::string& origin) {
     const auto schema = json.is_object() ? json.find("schema") : json.end();
     if (schema == json.end() || !schema->is_string())
-        throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin),
-                           "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+        throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin), kHowItIsMade);
     const std::string name = text::shortened(schema->get_ref<const std::string&>(), 100);
     if (name == kSummarySchema) return;
     if (name.starts_with("rankscope.run-summary/"))
         throw SummaryError(
             fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
             "save the baseline anew with this version: rankscope baseline save NAME --dir DIR");
-    throw SummaryError(fmt::format("{}: no summary of a run: its schema is {}", origin, name),
-                       "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+    throw SummaryError(fmt::format("{}: no summary of a run: its schema is {}", origin, name), kHowItIsMade);
 }
 
 void checkSteps(const RunSummary& summary, const std::string& origin) {
@@ -247,7 +245,8 @@ std::string summaryId(const RunSummary& summary) {
     RunSummary copy = summary;
     SummaryWriter writer;
     contents(writer, copy);
-    return fmt::format("{:016x}", contentHash(writer.text()));
+    return fmt::format("{:016x}",
+                       contentHash(fmt::format("{:016x} {}", contentHash(writer.text()), summary.startUnixNs)));
 }
 
 }  // namespace rankscope::compare

@@ -28,7 +28,8 @@ RunSummary parseSummary(const std::string& text, const std::string& origin);
 RunSummary readSummary(const std::filesystem::path& file);
 
 /// Sixteen hexadecimal digits that stand for the contents (64-bit FNV-1a of the text without name, label and tool
-/// version): two saved summaries of one run are one file.
+/// version) and the run's start, as runs of a virtual job may repeat each other to the nanosecond: two saved summaries
+/// of one run are one file.
 std::string summaryId(const RunSummary& summary);
 
 /// Is the same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
@@ -50,9 +51,8 @@ std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 /// one reads.
 std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
 
-/// Writes NAME.json with NAME = hash of summaryId() and start (or where an earlier version put this run), beside and
-/// renamed, and makes the folder where there is none. A run without a label keeps the one it was saved under. Throws
-/// std::filesystem::filesystem_error.
+/// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. A run
+/// without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
 std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
 
 /// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().

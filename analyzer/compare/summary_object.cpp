@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 constexpr double kLargestWhole = 1e9;  // of ranks, steps, size classes
 
-constexpr const char* kHowItIsMade = "a baseline file is made by: rankscope baseline save NAME --dir DIR";
 constexpr size_t kLongestReason = 300;  // characters of a file that an error repeats: some lines of a terminal
 constexpr size_t kLongestLast = 60;     // of what was read last: the library repeats it whatever its size
 
@@ -37,29 +36,6 @@ std::string reasonOf(const std::string& what) {
         text.resize(last);
     return text::shortened(text::oneLine(text), kLongestReason);
 }
-
-bool hasConflictMarker(std::string_view text) {
-    return text.starts_with("<<<<<<< ") || text.find("\n<<<<<<< ") != std::string_view::npos;
-}
-
-/// Follows the parser and keeps the keys of every object it is in.
-class KeysOnce {
-  public:
-    explicit KeysOnce(const std::string& origin) : m_origin(origin) {}
-    bool operator()(int, Json::parse_event_t event, Json& parsed) {
-        if (event == Json::parse_event_t::object_start) m_open.emplace_back();
-        if (event == Json::parse_event_t::object_end) m_open.pop_back();
-        if (event == Json::parse_event_t::key && !m_open.back().insert(parsed.get<std::string>()).second)
-            throw SummaryError(fmt::format("{}: the key {} is there twice in one object", m_origin,
-                                           text::shortened(text::oneLine(parsed.get<std::string>()), kLongestReason)),
-                               "take one of them, or save the run again");
-        return true;
-    }
-
-  private:
-    const std::string& m_origin;
-    std::vector<std::set<std::string>> m_open;
-};
 
 }  // namespace
 
@@ -126,13 +102,21 @@ void SummaryReader::fail(const std::string& what, const std::string& hint) const
 Json parseStrictJson(const std::string& text, const std::string& origin) {
     if (text.find_first_not_of(" \t\r\n") == std::string::npos)
         throw SummaryError(fmt::format("{}: the file is empty", origin), kHowItIsMade);
-    if (hasConflictMarker(text))
+    if (text.starts_with("<<<<<<< ") || text.find("\n<<<<<<< ") != std::string::npos)
         throw SummaryError(fmt::format("{}: a merge left both sides in it (<<<<<<<)", origin),
                            "take either side whole: git checkout --ours FILE, or --theirs");
-    KeysOnce once(origin);
+    std::vector<std::set<std::string>> open;  // the keys of every object that the parser is in
+    const auto checkKey = [&](int, Json::parse_event_t event, const Json& parsed) {
+        if (event == Json::parse_event_t::object_start) open.emplace_back();
+        if (event == Json::parse_event_t::object_end) open.pop_back();
+        if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
+            throw SummaryError(fmt::format("{}: the key {} is there twice in one object", origin,
+                                           text::shortened(text::oneLine(parsed.get<std::string>()), kLongestReason)),
+                               "take one of them, or save the run again");
+        return true;
+    };
     try {
-        return Json::parse(
-            text, [&once](int depth, Json::parse_event_t event, Json& parsed) { return once(depth, event, parsed); });
+        return Json::parse(text, checkKey);
     } catch (const Json::exception& error) {
         throw SummaryError(fmt::format("{}: no JSON: {}", origin, reasonOf(error.what())), kHowItIsMade);
     }

@@ -12,6 +12,7 @@
 
 namespace rankscope::compare {
 
+inline constexpr const char* kHowItIsMade = "a baseline file is made by: rankscope baseline save NAME --dir DIR";
 inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
 inline constexpr double kLargestNumber =

@@ -131,20 +131,13 @@ void writeFindings(const Comparison& c, Text& text) {
 bool isHeadline(const MetricChange& metric) {
     constexpr std::string_view kNames[] = {"throughput", "exposed communication", "overlap of communication", "bubble",
                                            "idle",       "parallel efficiency"};
-    return std::ranges::find(kNames, metric.name) != std::end(kNames);
-}
-
-std::string metricVerdict(const MetricChange& metric) {
-    if (metric.significant) return metric.higherIsBetter == (*metric.delta > 0) ? "better" : "worse";
-    return metric.refused.empty() ? "" : "not compared";
+    return text::contains(kNames, metric.name);
 }
 
 void writeMetrics(const Comparison& c, Text& text) {
-    std::vector<const MetricChange*> rows;
-    for (const MetricChange& metric : c.metrics)
-        if (metric.base && metric.now && (metric.significant || isHeadline(metric))) rows.push_back(&metric);
+    std::vector<const MetricChange*> rows = comparedMetrics(c);
+    std::erase_if(rows, [](const MetricChange* metric) { return !metric->significant && !isHeadline(*metric); });
     if (rows.empty()) return;
-    std::ranges::stable_sort(rows, {}, [](const MetricChange* metric) { return !metric->significant; });
     if (rows.size() > kMostRows) rows.resize(kMostRows);
     const auto changed = std::ranges::count(c.metrics, true, &MetricChange::significant);
     const auto tested =
@@ -157,11 +150,9 @@ void writeMetrics(const Comparison& c, Text& text) {
     size_t width = 0;
     for (const MetricChange* metric : rows) width = std::max(width, metric->name.size());
     for (const MetricChange* metric : rows) {
-        const std::string change =
-            metric->refused.empty() ? metricChangeText(*metric->base, *metric->now, metric->unit) : "";
         std::string line = fmt::format("  {:<{}} {:>12} -> {:>12}  {:>12}  {}", metric->name, width,
                                        metricText(*metric->base, metric->unit), metricText(*metric->now, metric->unit),
-                                       change, metricVerdict(*metric));
+                                       metricChangeText(*metric), metricVerdict(*metric));
         line.erase(line.find_last_not_of(' ') + 1);
         text.line(line);
     }
@@ -169,16 +160,15 @@ void writeMetrics(const Comparison& c, Text& text) {
 
 void writeKernels(const Comparison& c, Text& text) {
     const double worth = kWorthARow * c.step.newNs.value_or(0);
-    std::vector<const KernelChange*> rows;
-    for (const KernelChange& kernel : c.kernels)
-        if (worth > 0 && std::abs(kernel.deltaNs) >= worth) rows.push_back(&kernel);
-    if (rows.empty() || c.causes.empty()) return;
+    std::vector<KernelChange> rows = c.kernels;
+    std::erase_if(rows, [&](const KernelChange& kernel) { return std::abs(kernel.deltaNs) < worth; });
+    if (rows.empty() || c.causes.empty() || worth <= 0) return;
     text.line();
     text.line(text.paint.bold("Kernels that changed") + " (a step, mean over ranks)");
-    for (const KernelChange* kernel : first(rows, kMostRows))
-        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel->deltaNs), kernel->name,
-                              kernel->base ? text::durationText(kernel->base->ns) : "none",
-                              kernel->now ? text::durationText(kernel->now->ns) : "none"));
+    for (const KernelChange& kernel : first(rows, kMostRows))
+        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name,
+                              kernel.base ? text::durationText(kernel.base->ns) : "none",
+                              kernel.now ? text::durationText(kernel.now->ns) : "none"));
 }
 
 void writeGate(const Comparison& c, Text& text) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -50,12 +51,11 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
     for (const facts::RankSummary& rank : analysis.ranks) {
         for (const facts::CommTask& task : rank.communication) {
             if (task.step < 0) continue;
-            const auto communicator = analysis.facts.communicators.find(task.communicatorId);
-            const int members = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
+            const facts::Communicator* communicator = analysis.facts.findCommunicator(task.communicatorId);
+            const int members = communicator ? communicator->size : 0;
             Sums& sums = groups[{analysis.layout.role(task), task.op, members, text::sizeClassOf(task.bytes)}];
             add(task, rank.rank, members, sums);
-            if (communicator != analysis.facts.communicators.end())
-                sums.row.nodes = std::max(sums.row.nodes, communicator->second.nodes);
+            if (communicator) sums.row.nodes = std::max(sums.row.nodes, communicator->nodes);
         }
     }
     std::vector<TrafficSummary> traffic;
@@ -75,9 +75,8 @@ std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
         row.protocol = text::mostCommon(sums.protocols);
         traffic.push_back(std::move(row));
     }
-    std::ranges::stable_sort(traffic, [](const TrafficSummary& a, const TrafficSummary& b) {
-        return a.transferNs + a.waitNs > b.transferNs + b.waitNs;
-    });
+    std::ranges::stable_sort(traffic, std::greater{},
+                             [](const TrafficSummary& row) { return row.transferNs + row.waitNs; });
     return traffic;
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "analyzer/compare/changes.h"
@@ -27,8 +29,7 @@ constexpr double kSlower = 0.02;  // share: how much slower messages of one size
 constexpr double kLinkIsWhy = 0.3;
 
 struct KindRow {
-    CauseKind kind;
-    const char* name;                      // in rankscope.compare/1
+    std::string_view name;                 // in rankscope.compare/1
     StepPart part;                         // what it makes longer
     const diagnose::Diagnosis* diagnosis;  // its findings are of this kind; null: none are
     const char* text;                      // of {where} and {change}, where no finding tells
@@ -36,42 +37,40 @@ struct KindRow {
 
 /// There is one row for each kind, and one more for each other diagnosis whose findings are of that kind.
 constexpr KindRow kKinds[] = {
-    {CauseKind::unknown, "unknown", StepPart::rest, nullptr, "what changed is not told by the differences"},
-    {CauseKind::pipelineSchedule, "pipeline_schedule", StepPart::compute, &diagnose::kBubble,
+    {"unknown", StepPart::rest, nullptr, "what changed is not told by the differences"},
+    {"pipeline_schedule", StepPart::compute, &diagnose::kBubble,
      "the pipeline runs {change}, which leaves stages idle for longer"},
-    {CauseKind::stageImbalance, "stage_imbalance", StepPart::compute, &diagnose::kStageImbalance, ""},
-    {CauseKind::unevenWork, "uneven_work", StepPart::compute, &diagnose::kUnevenWork, "more work on {where}: {change}"},
-    {CauseKind::moreWork, "more_work", StepPart::compute, nullptr, "more work on {where}: {change}"},
-    {CauseKind::otherKernels, "other_kernels", StepPart::compute, nullptr, "other kernels run on {where}, {change}"},
-    {CauseKind::contention, "contention", StepPart::compute, &diagnose::kContention, ""},
-    {CauseKind::straggler, "straggler", StepPart::compute, &diagnose::kStraggler,
-     "the same kernels are slower on {where}: {change}"},
-    {CauseKind::slowNode, "slow_node", StepPart::compute, &diagnose::kStragglerNode, ""},
-    {CauseKind::slowerCompute, "slower_compute", StepPart::compute, nullptr,
-     "the same kernels are slower on {where}: {change}"},
-    {CauseKind::fullPrecision, "full_precision", StepPart::transfer, &diagnose::kFullPrecision, "{where} in {change}"},
-    {CauseKind::redundantCommunication, "redundant_communication", StepPart::transfer, &diagnose::kRedundant, ""},
-    {CauseKind::moreBytes, "more_bytes", StepPart::transfer, nullptr, "{where}: {change} a step"},
-    {CauseKind::groupSpansNodes, "group_spans_nodes", StepPart::transfer, &diagnose::kTensorParallelSpan, ""},
-    {CauseKind::algorithm, "algorithm", StepPart::transfer, &diagnose::kAlgorithm, ""},
-    {CauseKind::slowerLink, "slower_link", StepPart::transfer, &diagnose::kSlowLink,
+    {"stage_imbalance", StepPart::compute, &diagnose::kStageImbalance, ""},
+    {"uneven_work", StepPart::compute, &diagnose::kUnevenWork, "more work on {where}: {change}"},
+    {"more_work", StepPart::compute, nullptr, "more work on {where}: {change}"},
+    {"other_kernels", StepPart::compute, nullptr, "other kernels run on {where}, {change}"},
+    {"contention", StepPart::compute, &diagnose::kContention, ""},
+    {"straggler", StepPart::compute, &diagnose::kStraggler, "the same kernels are slower on {where}: {change}"},
+    {"slow_node", StepPart::compute, &diagnose::kStragglerNode, ""},
+    {"slower_compute", StepPart::compute, nullptr, "the same kernels are slower on {where}: {change}"},
+    {"full_precision", StepPart::transfer, &diagnose::kFullPrecision, "{where} in {change}"},
+    {"redundant_communication", StepPart::transfer, &diagnose::kRedundant, ""},
+    {"more_bytes", StepPart::transfer, nullptr, "{where}: {change} a step"},
+    {"group_spans_nodes", StepPart::transfer, &diagnose::kTensorParallelSpan, ""},
+    {"algorithm", StepPart::transfer, &diagnose::kAlgorithm, ""},
+    {"slower_link", StepPart::transfer, &diagnose::kSlowLink,
      "the link is slower: {where} of the same size takes {change}"},
-    {CauseKind::slowerLink, "slower_link", StepPart::transfer, &diagnose::kUnderUsedLink, ""},
-    {CauseKind::slowerP2p, "slower_p2p", StepPart::transfer, &diagnose::kExposedP2p,
+    {"slower_link", StepPart::transfer, &diagnose::kUnderUsedLink, ""},
+    {"slower_p2p", StepPart::transfer, &diagnose::kExposedP2p,
      "the link is slower: {where} of the same size takes {change}"},
-    {CauseKind::smallerBuckets, "smaller_buckets", StepPart::transfer, &diagnose::kSmallMessages, ""},
-    {CauseKind::lostOverlap, "lost_overlap", StepPart::transfer, &diagnose::kOverlap,
-     "{where} hides less behind compute: {change}"},
-    {CauseKind::slowInput, "slow_input", StepPart::host, &diagnose::kInput, ""},
-    {CauseKind::synchronisation, "synchronisation", StepPart::host, &diagnose::kSynchronisation, ""},
-    {CauseKind::allocator, "allocator", StepPart::host, &diagnose::kAllocator, ""},
-    {CauseKind::launchBound, "launch_bound", StepPart::host, &diagnose::kLaunchBound, ""},
-    {CauseKind::stalls, "stalls", StepPart::host, &diagnose::kTransient, ""},
-    {CauseKind::pageableCopies, "pageable_copies", StepPart::memory, &diagnose::kPageable, ""},
+    {"smaller_buckets", StepPart::transfer, &diagnose::kSmallMessages, ""},
+    {"lost_overlap", StepPart::transfer, &diagnose::kOverlap, "{where} hides less behind compute: {change}"},
+    {"slow_input", StepPart::host, &diagnose::kInput, ""},
+    {"synchronisation", StepPart::host, &diagnose::kSynchronisation, ""},
+    {"allocator", StepPart::host, &diagnose::kAllocator, ""},
+    {"launch_bound", StepPart::host, &diagnose::kLaunchBound, ""},
+    {"stalls", StepPart::host, &diagnose::kTransient, ""},
+    {"pageable_copies", StepPart::memory, &diagnose::kPageable, ""},
 };
 
-const KindRow& rowOf(CauseKind kind) {
-    return *std::ranges::find(kKinds, kind, &KindRow::kind);
+/// The first row of a name; one that no row has does not compile.
+consteval const KindRow& kind(std::string_view name) {
+    return *std::ranges::find(kKinds, name, &KindRow::name);
 }
 
 /// Holds both sides, the fast one as base, and the findings that cost more on the slow one.
@@ -113,11 +112,14 @@ struct Case {
     std::optional<Compute> compute;
     std::optional<Messages> messages;
 
-    ChangeCause is(CauseKind kind, std::string where = {}, const std::string& change = {}) const {
-        const KindRow& told = rowOf(kind);
-        ChangeCause cause{kind, "",      told.diagnosis ? told.diagnosis->id : "", std::move(where), {}, row.ns,
-                          {},   row.what};
-        cause.text = fmt::format(fmt::runtime(told.text), fmt::arg("where", cause.where), fmt::arg("change", change));
+    ChangeCause is(const KindRow& known, std::string where = {}, const std::string& change = {}) const {
+        ChangeCause cause;
+        cause.kind = known.name;
+        cause.text = fmt::format(fmt::runtime(known.text), fmt::arg("where", where), fmt::arg("change", change));
+        cause.diagnosis = known.diagnosis ? known.diagnosis->id : "";
+        cause.where = std::move(where);
+        cause.ns = row.ns;
+        cause.covers = row.what;
         return cause;
     }
 };
@@ -240,9 +242,9 @@ std::vector<std::string> factsOf(const Case& c) {
 
 using Answer = std::optional<ChangeCause>;
 
-ChangeCause ofCompute(const Case& c, CauseKind kind, const std::string& change) {
+ChangeCause ofCompute(const Case& c, const KindRow& known, const std::string& change) {
     std::vector<int> ranks;
-    ChangeCause cause = c.is(kind, placeText(c.sides.now, c.compute->roles, ranks), change);
+    ChangeCause cause = c.is(known, placeText(c.sides.now, c.compute->roles, ranks), change);
     cause.ranks = ranks;
     return cause;
 }
@@ -254,7 +256,7 @@ Answer otherSchedule(const Case& c) {
     const bool isOfStages =
         c.messages && c.messages->after.use == "pipeline" && std::abs(c.messages->countGrowth()) >= kOther;
     if (!isOfStages && (c.compute || c.row.part != StepPart::compute)) return {};
-    return c.is(CauseKind::pipelineSchedule, "", fmt::format("{} instead of {}", told(after), told(before)));
+    return c.is(kind("pipeline_schedule"), "", fmt::format("{} instead of {}", told(after), told(before)));
 }
 
 /// Asks whether kernels gave way to others that take longer.
@@ -262,20 +264,20 @@ Answer otherKernels(const Case& c) {
     if (!c.compute || !c.compute->growth.replaced()) return {};
     const ComputeGrowth& growth = c.compute->growth;
     if (growth.addedNs - growth.goneNs <= kIsWhy * growth.ns()) return {};
-    return ofCompute(c, CauseKind::otherKernels, fmt::format("{} in place of {}", growth.added, growth.gone));
+    return ofCompute(c, kind("other_kernels"), fmt::format("{} in place of {}", growth.added, growth.gone));
 }
 
 /// Larger grids, or kernels on top of those that were there.
 Answer moreWork(const Case& c) {
     if (!c.compute || c.compute->growth.work() <= kIsWhy * c.compute->growth.time()) return {};
-    return ofCompute(c, c.compute->roles.empty() ? CauseKind::moreWork : CauseKind::unevenWork,
+    return ofCompute(c, c.compute->roles.empty() ? kind("more_work") : kind("uneven_work"),
                      signedPercentText(c.compute->growth.work()));
 }
 
 /// Asks whether the same kernels take longer.
 Answer slowerKernels(const Case& c) {
     if (!c.compute) return {};
-    return ofCompute(c, c.compute->roles.empty() ? CauseKind::slowerCompute : CauseKind::straggler,
+    return ofCompute(c, c.compute->roles.empty() ? kind("slower_compute") : kind("straggler"),
                      longerText(c.compute->growth.time()));
 }
 
@@ -283,14 +285,14 @@ Answer slowerKernels(const Case& c) {
 Answer moreBytes(const Case& c) {
     if (!c.messages) return {};
     if (c.messages->before.count <= 0)
-        return c.is(CauseKind::moreBytes, c.row.traffic,
+        return c.is(kind("more_bytes"), c.row.traffic,
                     text::bytesText(c.messages->after.bytes) + " that the other side does not send,");
     if (c.messages->bytesGrowth() < kOther || !c.messages->isAmount()) return {};
     const std::string bytes = signedPercentText(c.messages->bytesGrowth()) + " of bytes";
     const std::string &before = c.messages->before.dataType, &after = c.messages->after.dataType;
     if (before != after && !before.empty() && !after.empty())
-        return c.is(CauseKind::fullPrecision, c.row.traffic, fmt::format("{} instead of {}: {}", after, before, bytes));
-    return c.is(CauseKind::moreBytes, c.row.traffic, bytes);
+        return c.is(kind("full_precision"), c.row.traffic, fmt::format("{} instead of {}: {}", after, before, bytes));
+    return c.is(kind("more_bytes"), c.row.traffic, bytes);
 }
 
 /// Messages take longer, whatever their number and their size.
@@ -301,7 +303,7 @@ Answer slowerLink(const Case& c) {
     const bool isOfPairs = c.messages->after.op == "send" || c.messages->after.op == "recv";
     const double mostNs = c.messages->slowerNs * (isOfPairs ? static_cast<double>(c.sides.now.roles.size()) : 1);
     if (mostNs < kLinkIsWhy * c.row.ns) return {};
-    return c.is(c.messages->after.use == "pipeline" ? CauseKind::slowerP2p : CauseKind::slowerLink, c.row.traffic,
+    return c.is(c.messages->after.use == "pipeline" ? kind("slower_p2p") : kind("slower_link"), c.row.traffic,
                 longerText(c.messages->slowerBy()));
 }
 
@@ -309,7 +311,7 @@ Answer slowerLink(const Case& c) {
 Answer lessHidden(const Case& c) {
     if (!c.messages) return {};
     return c.is(
-        CauseKind::lostOverlap, c.row.traffic,
+        kind("lost_overlap"), c.row.traffic,
         fmt::format("{} of it exposed instead of {} a step", text::durationText(c.messages->after.exposedTransferNs),
                     text::durationText(c.messages->before.exposedTransferNs)));
 }
@@ -321,7 +323,7 @@ ChangeCause why(const Case& c) {
     Answer answer;
     for (const auto rule : kRules)
         if (!answer) answer = rule(c);
-    ChangeCause cause = answer ? *std::move(answer) : c.is(CauseKind::unknown);
+    ChangeCause cause = answer ? *std::move(answer) : c.is(kind("unknown"));
     cause.evidence = factsOf(c);
     return cause;
 }
@@ -373,22 +375,22 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
 /// first.
 std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<AttributionRow>& parts, double ns) {
     std::vector<ChangeCause> causes;
-    for (const KindRow& kind : kKinds) {
-        if (!kind.diagnosis) continue;
-        const char* id = kind.diagnosis->id;
+    for (const KindRow& priced : kKinds) {
+        if (!priced.diagnosis) continue;
+        const char* id = priced.diagnosis->id;
         const FindingSide was = findingsOf(sides.base, id), is = findingsOf(sides.now, id);
         const bool bySaving = FindingChange::bySaving(was, is);
         const auto &before = bySaving ? was.savingNs : was.costNs, &after = bySaving ? is.savingNs : is.costNs;
         if (!before || !after || *after - *before < kWorthACause * ns) continue;
-        auto row = std::ranges::find(parts, kind.part, &AttributionRow::part);
+        auto row = std::ranges::find(parts, priced.part, &AttributionRow::part);
         if (row == parts.end()) row = parts.begin();
         Case one = caseOf(sides, row == parts.end() ? AttributionRow{} : *row, false);
         one.row.ns = *after - *before;
         const bool isPipeline = one.messages && one.messages->after.use == "pipeline";
-        ChangeCause cause = one.is(kind.kind == CauseKind::slowerLink && isPipeline ? CauseKind::slowerP2p : kind.kind);
+        ChangeCause cause = one.is(priced.name == "slower_link" && isPipeline ? kind("slower_p2p") : priced);
         cause.diagnosis = id;
         cause.where = "another place in each run";
-        cause.text = kind.diagnosis->title;
+        cause.text = priced.diagnosis->title;
         const auto finding = std::ranges::find_if(sides.grown, [&](const FindingChange* grown) {
             const FindingSide& slow = sides.reversed ? grown->base : grown->now;
             return grown->id == id && 2 * slow.runs > slow.ofRuns;
@@ -408,10 +410,6 @@ std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<
 }
 
 }  // namespace
-
-std::string_view toText(CauseKind kind) {
-    return rowOf(kind).name;
-}
 
 std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
                                     const std::vector<FindingChange>& findings, double changeNs) {
@@ -447,7 +445,7 @@ std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
         merge(why(caseOf(sides, row, isKnown)), causes);
     }
     std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
-    if (causes.empty()) causes.push_back({CauseKind::unknown, rowOf(CauseKind::unknown).text, "", "", {}, ns, {}});
+    if (causes.empty()) causes.push_back({"unknown", kind("unknown").text, "", "", {}, ns, {}});
     std::ranges::stable_sort(causes, std::greater{}, &ChangeCause::ns);
     for (ChangeCause& cause : causes) {
         if (!reversed) continue;

@@ -209,8 +209,8 @@ void DifferencesPanel::addCollectives() {
     const auto& collectives = m_difference.comparison.collectives;
     if (collectives.empty()) return;
     auto* head = addWords(m_tree, "Communication, a rank's mean");
-    const auto timeOf = [](const std::optional<compare::CollectiveSide>& side) {
-        return side ? std::optional(side->transferNs.value_or(0) + side->waitNs) : std::nullopt;
+    const auto timeOf = [](const std::optional<compare::TrafficSummary>& side) {
+        return side ? std::optional(side->transferNs + side->waitNs) : std::nullopt;
     };
     for (const compare::CollectiveChange& row : collectives) {
         const QString name = safe(row.op + " of " + row.role + ", " + row.sizeClass);
@@ -227,11 +227,11 @@ void DifferencesPanel::addKernels() {
     names = shortNames(names);
     for (size_t i = 0; i < kernels.size(); ++i) {
         const compare::KernelChange& kernel = kernels[i];
-        auto* line = addTimes(head, shown(names[i]), partOf(kernel.base, &compare::KernelSide::ns),
-                              partOf(kernel.now, &compare::KernelSide::ns));
+        auto* line = addTimes(head, shown(names[i]), partOf(kernel.base, &compare::KernelSummary::ns),
+                              partOf(kernel.now, &compare::KernelSummary::ns));
         line->setData(0, kKindRole, int{kernelLine});
         line->setData(0, kEntryRole, static_cast<qulonglong>(i));
-        const auto count = [](const std::optional<compare::KernelSide>& side) { return side ? side->count : 0; };
+        const auto count = [](const std::optional<compare::KernelSummary>& side) { return side ? side->count : 0; };
         setTip(line, safe(kernel.name),
                QString("%1 times a step in A, %2 in B")
                    .arg(count(kernel.base), 0, 'g', 4)

@@ -30,6 +30,19 @@ compare::ComparedRun run(const std::string& name, double stepNs) {
     return run;
 }
 
+compare::TrafficSummary traffic(double count, double bytes, double transferNs, double waitNs,
+                                const std::string& algorithm, const std::string& protocol) {
+    compare::TrafficSummary side;
+    side.count = count;
+    side.bytes = bytes;
+    side.transferNs = transferNs;
+    side.waitNs = waitNs;
+    side.busbw = bytes > 0 ? 1e11 : 0;
+    side.algorithm = algorithm;
+    side.protocol = protocol;
+    return side;
+}
+
 compare::FindingChange finding(compare::FindingStatus status, const std::string& id, const std::string& words) {
     compare::FindingChange change;
     change.status = status;
@@ -70,7 +83,7 @@ compare::Comparison sample(const std::string& words) {
     step.estimator = "trimmed mean";
     step.betweenRuns = 0.003;
     step.noiseSource = "runs of both sides";
-    c.causes = {{compare::CauseKind::straggler,
+    c.causes = {{"straggler",
                  "rank 3 computes longer" + words,
                  "RS301",
                  "rank 3" + words,
@@ -97,13 +110,11 @@ compare::Comparison sample(const std::string& words) {
         {"messages", "count", false, 40, 40, 0, {}, {}, "", false, ""},
         {"throughput", "steps/s", true, 3.3, 2.2, -1.1, {}, 0.001, "t", true, ""},
         {"unknown", "ns", false, {}, {}, {}, {}, {}, "", false, ""}};
-    c.collectives = {
-        {"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB",
-         compare::CollectiveSide{12, 3e8, 9e6, 1e6, 1e11, "ring", "simple"},
-         compare::CollectiveSide{12, 3e8, 9e6, 9e7, 1e11, "tree", "ll128"}},
-        {"control", "broadcast", 8, "unknown size", {}, compare::CollectiveSide{1, {}, {}, 0, {}, "", ""}}};
-    c.kernels = {{"gemm" + words, compare::KernelSide{100, 2e8}, compare::KernelSide{100, 3e8}, 1e8},
-                 {"new kernel", {}, compare::KernelSide{1, 1e6}, 1e6}};
+    c.collectives = {{"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB",
+                      traffic(12, 3e8, 9e6, 1e6, "ring", "simple"), traffic(12, 3e8, 9e6, 9e7, "tree", "ll128")},
+                     {"control", "broadcast", 8, "unknown size", {}, traffic(1, 0, 0, 0, "", "")}};
+    c.kernels = {{"gemm" + words, compare::KernelSummary{"", 100, 2e8}, compare::KernelSummary{"", 100, 3e8}, 1e8},
+                 {"new kernel", {}, compare::KernelSummary{"", 1, 1e6}, 1e6}};
     c.findings = {
         finding(compare::FindingStatus::isNew, "RS301", words), finding(compare::FindingStatus::worse, "RS203", words),
         finding(compare::FindingStatus::better, "RS202", words), finding(compare::FindingStatus::gone, "RS401", words),
@@ -133,8 +144,8 @@ compare::Comparison many() {
         c.findings.back().failed = c.findings.back().status == compare::FindingStatus::isNew;
     }
     for (int i = 0; i < 3000; ++i) {
-        c.kernels.push_back(
-            {fmt::format("kernel {} {}", i, longName), compare::KernelSide{1, 1e6}, compare::KernelSide{1, 2e6}, 1e6});
+        c.kernels.push_back({fmt::format("kernel {} {}", i, longName), compare::KernelSummary{"", 1, 1e6},
+                             compare::KernelSummary{"", 1, 2e6}, 1e6});
         c.gate.reasons.push_back(fmt::format("reason {} {}", i, longName));
         c.attribution.push_back({compare::StepPart::compute, fmt::format("part {} {}", i, longName), 1.0});
         c.attribution.front().ns -= 1.0;  // they still add up

@@ -32,11 +32,18 @@ class Dice {
     uint64_t m_state;
 };
 
+ComparedRun makeRun(const std::string& name, const std::vector<double>& stepsNs) {
+    ComparedRun run;
+    run.name = name;
+    run.stepsNs = stepsNs;
+    return run;
+}
+
 /// Runs of `steps` steps around 10 ms: they differ by `between`, their steps by `within`.
-std::vector<StepSample> drawRuns(Dice& dice, int runs, int steps, double between, double within, double factor = 1) {
-    std::vector<StepSample> samples;
+std::vector<ComparedRun> drawRuns(Dice& dice, int runs, int steps, double between, double within, double factor = 1) {
+    std::vector<ComparedRun> samples;
     for (int run = 0; run < runs; ++run) {
-        StepSample sample{std::to_string(run), {}};
+        ComparedRun sample = makeRun(std::to_string(run), {});
         const double typical = 10e6 * factor * (1 + between * dice.normal());
         for (int step = 0; step < steps; ++step) sample.stepsNs.push_back(typical * (1 + within * dice.normal()));
         samples.push_back(sample);
@@ -44,15 +51,14 @@ std::vector<StepSample> drawRuns(Dice& dice, int runs, int steps, double between
     return samples;
 }
 
-std::vector<StepSample> runsOf(std::initializer_list<std::vector<double>> runs) {
-    std::vector<StepSample> samples;
-    for (const std::vector<double>& steps : runs) samples.push_back({std::to_string(samples.size()), steps});
+std::vector<ComparedRun> runsOf(std::initializer_list<std::vector<double>> runs) {
+    std::vector<ComparedRun> samples;
+    for (const std::vector<double>& steps : runs) samples.push_back(makeRun(std::to_string(samples.size()), steps));
     return samples;
 }
 
 TEST(Distributions, QuantilesAreThoseOfTheTables) {
-    EXPECT_NEAR(normalQuantile(0.9), 1.281552, 1e-6);
-    EXPECT_NEAR(normalQuantile(0.975), 1.959964, 1e-6);
+    EXPECT_NEAR(kPowerQuantile, 1.281552, 1e-6);
     EXPECT_NEAR(chiSquaredQuantile(0.01, 4), 0.297109, 1e-6);
     EXPECT_NEAR(chiSquaredQuantile(0.01, 1), 0.000157088, 1e-9);
     EXPECT_NEAR(chiSquaredQuantile(0.95, 10), 18.30704, 1e-5);
@@ -95,8 +101,10 @@ TEST(RankTest, ManyValuesTakeTheNormalApproximation) {
 TEST(StepTimes, BlockMeansAreComparedWithMeans) {
     std::vector<double> steps(40, 10e6);
     steps[7] = 30e6;  // trimmed away, unless the other side holds means over two steps
-    EXPECT_EQ(compareStepTimes({{"a", steps}}, {{"b", steps}}, {}).estimator, "trimmed mean");
-    EXPECT_EQ(compareStepTimes({{"a", steps}}, {{"b", steps, 2}}, {}).estimator, "mean");
+    EXPECT_EQ(compareStepTimes({makeRun("a", steps)}, {makeRun("b", steps)}, {}).estimator, "trimmed mean");
+    ComparedRun ofMeans = makeRun("b", steps);
+    ofMeans.stepsPerSample = 2;
+    EXPECT_EQ(compareStepTimes({makeRun("a", steps)}, {ofMeans}, {}).estimator, "mean");
 }
 
 TEST(Holm, CorrectsForTheNumberOfTests) {
@@ -202,9 +210,9 @@ TEST(StepTime, AMixtureOfTwoKindsDoesNotFoolIt) {
     // Half of the steps take 7.7 ms, half 9.7 ms, by chance: medians jump by 26 %.
     Dice dice(17);
     const auto draw = [&](double share) {
-        std::vector<StepSample> runs;
+        std::vector<ComparedRun> runs;
         for (int run = 0; run < 3; ++run) {
-            runs.push_back({"run", {}});
+            runs.push_back(makeRun("run", {}));
             for (int step = 0; step < 20; ++step)
                 runs.back().stepsNs.push_back((dice.uniform() < share ? 9.7e6 : 7.7e6) * (1 + 0.005 * dice.normal()));
         }
@@ -243,7 +251,7 @@ TEST(StepTime, SaysHowManyRunsAreMissing) {
         if (change.verdict != StepVerdict::notEnoughSamples || change.moreRuns == 0) continue;
         ++asked;
         for (auto* side : {&base, &now})
-            for (StepSample& run : drawRuns(dice, change.moreRuns, 20, 0.015, 0.01)) side->push_back(std::move(run));
+            for (ComparedRun& run : drawRuns(dice, change.moreRuns, 20, 0.015, 0.01)) side->push_back(std::move(run));
         decided += compareStepTimes(base, now, {}).verdict != StepVerdict::notEnoughSamples;
     }
     EXPECT_GT(asked, 30);
@@ -285,7 +293,7 @@ TEST(StepTime, AFastFirstStepAmongFewIsNoSlowStepOfTheOthers) {
     Dice dice(67);
     auto base = drawRuns(dice, 12, 5, 0.001, 0.002), now = drawRuns(dice, 12, 20, 0.001, 0.002);
     for (auto* side : {&base, &now})
-        for (StepSample& run : *side) run.stepsNs[0] *= 0.9;
+        for (ComparedRun& run : *side) run.stepsNs[0] *= 0.9;
     EXPECT_EQ(compareStepTimes(base, now, {}).verdict, StepVerdict::noChange);
     EXPECT_EQ(compareStepTimes(now, base, {}).verdict, StepVerdict::noChange);
 }
@@ -330,7 +338,7 @@ TEST(StepTime, ThreeRunsOfOneKindByChanceAreNoImprovement) {
     int claimed = 0;
     for (int i = 0; i < 150; ++i) {
         const auto draw = [&](int runs) {
-            std::vector<StepSample> side;
+            std::vector<ComparedRun> side;
             for (int run = 0; run < runs; ++run)
                 side.push_back(drawRuns(dice, 1, 20, 0.003, 0.01, dice.uniform() < 0.25 ? 1.26 : 1)[0]);
             return side;
@@ -342,8 +350,8 @@ TEST(StepTime, ThreeRunsOfOneKindByChanceAreNoImprovement) {
 }
 
 /// Makes a share of the steps, by chance, ten times as long.
-std::vector<StepSample> stalled(std::vector<StepSample> runs, Dice& dice, double share) {
-    for (StepSample& run : runs)
+std::vector<ComparedRun> stalled(std::vector<ComparedRun> runs, Dice& dice, double share) {
+    for (ComparedRun& run : runs)
         for (double& step : run.stepsNs) step *= dice.uniform() < share ? 10 : 1;
     return runs;
 }

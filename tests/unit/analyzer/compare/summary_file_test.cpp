@@ -243,25 +243,6 @@ TEST(Baseline, KeepsRunsThatRepeatEachOtherButBeganAtOtherTimes) {
     std::filesystem::remove_all(folder);
 }
 
-TEST(Baseline, SavesARunAgainWhereAnEarlierVersionPutIt) {
-    const std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("rankscope-earlier-" + std::to_string(getpid()));
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-    RunSummary run = makeRun(1);
-    run.startUnixNs = 100;
-    run.label = "v1";
-    const std::filesystem::path earlier = folder / (summaryId(run) + ".json");
-    std::ofstream(earlier) << renderSummary(run);
-    run.label.clear();
-    EXPECT_EQ(saveToBaseline(run, folder), earlier);
-    EXPECT_EQ(readSummary(earlier).label, "v1");
-    run.startUnixNs = 200;
-    EXPECT_NE(saveToBaseline(run, folder), earlier);
-    EXPECT_EQ(readBaseline(folder).size(), 2u);
-    std::filesystem::remove_all(folder);
-}
-
 TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("rankscope-baseline-test-" + std::to_string(getpid()));
