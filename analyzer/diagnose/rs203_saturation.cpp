@@ -22,6 +22,14 @@ constexpr Threshold kCeilingShare{"ceiling share", 0.8, "of the time peak and st
 constexpr Threshold kNominalShare{
     "nominal ceiling share", 0.65, "of the time peak and start-up predict",
     "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"};
+constexpr Threshold kBusyShare{"busy share", 0.7, "of the compute that transfer may lie under",
+                               "from here on the ends count, too: the first gather and the last reduction"};
+constexpr Threshold kRestlessShare{
+    "restless share", 0.9, "of that compute",
+    "from here on they count in full: a network that hardly rests is short of bandwidth"};
+constexpr Threshold kFewestMessages{
+    "fewest messages", 4, "a step",
+    "with fewer the first and the last are no ends but most of the volume, and smaller ones would hide"};
 constexpr Threshold kActivationShare{
     "activation share", 0.5, "of compute",
     "from here on activations count as volume, in full where they take as long as all compute"};
@@ -43,27 +51,37 @@ double startUpNs(const job::Analysis& analysis, const facts::Communicator& commu
     return fit != nullptr ? fit->alphaNs : 0;
 }
 
+/// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.
+double rising(double part, double whole, double fromShare, double toShare) {
+    return whole > 0 ? std::clamp((part / whole - fromShare) / (toShare - fromShare), 0.0, 1.0) : 1;
+}
+
 /// Transfer of the step that no legal overlap can hide: all of it beyond the compute that it may lie under, and its
-/// ends. The first all-gather lies in front of all compute and the last message behind it, whatever the order.
-/// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: they are too much for the
-/// link the more they take, in full where they take as long as all compute.
+/// ends. The first all-gather lies in front of all compute and the last message behind it, whatever the order: with a
+/// network that rests they are what every job has, the busier it is the more they are a part of its volume like any
+/// other. Activations have nothing to hide behind, and every tensor-parallel job has them exposed: they are too much
+/// for the link the more they take, in full where they take as long as all compute.
 double unhideable(const CriticalStep& step, facts::CommRole role, double claimedNs) {
     const double exposed = std::max(0.0, step.exposedTransferNs() - claimedNs);
-    if (role == facts::CommRole::activations) {
-        const auto computeNs = static_cast<double>(step.attribution->computeNs);
-        const double share = computeNs > 0 ? exposed / computeNs : 1;
-        return exposed * std::clamp((share - kActivationShare) / (1 - kActivationShare), 0.0, 1.0);
-    }
+    if (role == facts::CommRole::activations)
+        return exposed * rising(exposed, static_cast<double>(step.attribution->computeNs), kActivationShare, 1);
     const GradientPlan plan = planOf(step);
     const facts::CommTask& last = step.tasks[step.own.back()];
-    double room = plan.backwardEnd - plan.firstStart, ends = static_cast<double>(last.exposedTransferNs);
+    // What leaves late may begin with backward.
+    double room = plan.lateness() > kLate ? plan.backwardNs() : plan.backwardEnd - plan.firstStart;
+    double ends = static_cast<double>(last.exposedTransferNs);
     if (role == facts::CommRole::shardedParameters) {
         // Behind the last reduce-scatter only the optimizer runs, and it needs the gradients.
         room = plan.backwardEnd;
         ends += static_cast<double>(step.tasks[step.own.front()].exposedTransferNs);
     }
-    const double beyond = std::max(0.0, step.transferNs() - claimedNs - room);
-    return std::min(exposed, std::min(beyond, std::max(0.0, exposed - static_cast<double>(last.transferNs()))) + ends);
+    const double wanted = step.transferNs() - claimedNs;
+    // One of a few messages is no end: smaller ones would hide (RS201, RS202).
+    const bool several = static_cast<int>(step.own.size()) >= kFewestMessages;
+    const double busy = several ? rising(wanted, room, kBusyShare, kRestlessShare) : 0;
+    const auto tail = static_cast<double>(last.transferNs());
+    const double between = std::min(std::max(0.0, wanted - room), std::max(0.0, exposed - tail));
+    return std::min(between + ends * busy, std::max(0.0, exposed - tail * (1 - busy)));
 }
 
 /// What is exposed because messages of gradients stand in line: the reductions that follow each other at once up to the
@@ -306,8 +324,9 @@ const Diagnosis kSaturation{
     .title = "bandwidth saturation",
     .definition =
         "Large messages run at the ceiling of their link, and there are more of them than the compute they may overlap "
-        "can hide: nothing is wrong but the volume. The cost is the transfer time beyond that compute and its ends, "
-        "which nothing can hide: the first gather and the last reduction; or what messages of gradients stand in line "
+        "can hide: nothing is wrong but the volume. The cost is the transfer time beyond that compute and, where the "
+        "network hardly rests, its ends, which nothing can hide: the first gather and the last reduction; or what "
+        "messages of gradients stand in line "
         "for when backward is over, and parameters that come back when forward begins: whichever is more. What overlap "
         "or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: "
         "theirs "
@@ -316,6 +335,9 @@ const Diagnosis kSaturation{
         "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.",
     .thresholds = {kCeilingShare,
                    kNominalShare,
+                   kBusyShare,
+                   kRestlessShare,
+                   kFewestMessages,
                    kActivationShare,
                    {"late start", GradientPlan::kLateStart, "of backward",
                     "gradients that first leave behind it do not stand in line: RS201 measures them so"},
