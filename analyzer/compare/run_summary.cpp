@@ -225,7 +225,8 @@ void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary)
         if (finding.ranks.size() == summary.roles.size()) row.roles.clear();
         row.cause = finding.cause;
         row.fix = finding.fix;
-        row.costNs = finding.costNs;
+        if (finding.costNs > 0) row.costNs = finding.costNs;
+        if (finding.leastShare > 0) row.leastShare = finding.leastShare;
         if (finding.savingNs) row.savingNs = finding.savingNs->expected;
         row.severity = finding.severity;
         summary.findings.push_back(std::move(row));

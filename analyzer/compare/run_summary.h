@@ -73,9 +73,11 @@ struct FindingSummary {
     std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> costNs;    // what its cause was seen to take; empty: an older version's file does not tell
-    std::optional<double> savingNs;  // what its repair saves, replayed; empty: it could not be played
-    double severity = 0;             // share of the step, of the saving or else of the cost
+    std::optional<double>
+        costNs;  // what its cause was seen to take; empty: nothing was seen, or an older version's file mixes both
+    std::optional<double> savingNs;    // what its repair saves, replayed; empty: it could not be played
+    double severity = 0;               // share of the step, of the saving or else of the cost
+    std::optional<double> leastShare;  // of the step, from which it is found, where that is more than for others
 };
 
 /// Its file, whether that is of a baseline, and its typical step are not part of the summary.

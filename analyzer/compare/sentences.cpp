@@ -184,7 +184,7 @@ std::string worthText(const FindingChange& finding) {
     if (base.isThere && now.isThere) {
         if (!before && !after) return {};
         text += fmt::format("{} -> {} a step", time(before), time(after));
-        if (base.savingNs.has_value() != now.savingNs.has_value())
+        if (before && after && base.savingNs.has_value() != now.savingNs.has_value())
             text +=
                 fmt::format("; what its repair saves was not played on the {} side", base.savingNs ? "new" : "base");
         return text;

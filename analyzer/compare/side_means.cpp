@@ -56,8 +56,8 @@ void add(const FindingSummary& from, double share, double stepNs, SideMeans& sid
     FindingMeans& to = side.findings[{from.id, std::move(roles)}];
     const bool isFound = from.verdict == "found";
     // Nothing else than a small saving makes a note of what was played.
-    const bool isFoundByCost =
-        from.savingNs && from.costNs && *from.costNs >= diagnose::PriceThresholds::kFloorShare * stepNs;
+    const double floorShare = std::max(from.leastShare.value_or(0), diagnose::PriceThresholds::kFloorShare);
+    const bool isFoundByCost = from.savingNs && from.costNs && *from.costNs >= floorShare * stepNs;
     if (!to.side.isThere || (isFound && to.example.verdict != "found")) to.example = from;
     to.side.isThere = true;
     to.side.runs += isFound;

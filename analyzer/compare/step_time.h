@@ -7,7 +7,7 @@
 //
 //   ratio      exp(mean of the new runs - mean of the base runs)
 //   noise s    standard deviation of runs of a side, pooled over both sides or of each its own, and never less than
-//              what their steps make it (side_noise.h)
+//              what their steps make it (run_statistics.h)
 //   interval   difference +- t(0.975, degrees) s sqrt(1/n + 1/m), degrees n + m - 2
 //   smallest visible change: max(half interval, log(1 + threshold)) + z(0.9) s' sqrt(1/n + 1/m), where
 //              s' = s sqrt(degrees / chi2(0.01, degrees)) is the upper bound of the noise. With s itself it would be

@@ -136,6 +136,9 @@ void members(auto& io, FindingSummary& row) {
     io.orNull("cost_ns", row.costNs);
     io.orNull("saving_ns", row.savingNs);
     io("severity", row.severity, -kLargestNumber);
+    io.ifKnown("least_share", row.leastShare);
+    if constexpr (std::remove_cvref_t<decltype(io)>::kReads)
+        if (!io.has("saving_ns")) row.costNs.reset();  // an older version's: it may be either of the two
 }
 
 void members(auto& io, report::LossRow& row) {
@@ -243,6 +246,8 @@ RunSummary readSummary(const std::filesystem::path& file) {
 
 std::string summaryId(const RunSummary& summary) {
     RunSummary copy = summary;
+    copy.findings.clear();  // another version of the tool may find something else in the same run
+    copy.losses.clear();
     SummaryWriter writer;
     contents(writer, copy);
     return fmt::format("{:016x}",

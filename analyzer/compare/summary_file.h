@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's summary as a file, and a baseline: a folder of them that CI keeps or that is committed (docs/baselines.md).
+// A run's summary as a file, and a baseline: a folder of them that CI keeps or that is committed (docs/compare.md).
 #pragma once
 
 #include <cstdint>

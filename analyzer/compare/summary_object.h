@@ -30,6 +30,7 @@ class SummaryReader {
     void operator()(const char* key, T& to, double least = 0) const {
         take(at(key), key, to, least);
     }
+    bool has(const char* key) const { return m_json.contains(key); }
     /// Missing or null: empty.
     void ifKnown(const char* key, std::optional<double>& to, double least = 0) const;
     void orNull(const char* key, std::optional<double>& to) const { ifKnown(key, to, -kLargestNumber); }

@@ -171,12 +171,13 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
     if (repairs.empty()) return std::nullopt;
     if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
-    const std::vector<double> repaired = demoted ? stepsWith(analysis, repairs).value_or(all) : all;
+    const std::optional<std::vector<double>> repaired = demoted ? stepsWith(analysis, repairs) : all;
+    if (!repaired) return std::nullopt;  // one needs a repair that gains too little to be told
     Ceiling ceiling;
     ceiling.findings = repairs.size();
-    ceiling.savingNs = edits::typicalSaving(unchanged, repaired);
+    ceiling.savingNs = edits::typicalSaving(unchanged, *repaired);
     ceiling.share =
-        ceiling.savingNs.expected / (edits::gainedByRareSteps(unchanged, repaired) ? meanOf(unchanged) : stepNs);
+        ceiling.savingNs.expected / (edits::gainedByRareSteps(unchanged, *repaired) ? meanOf(unchanged) : stepNs);
     return ceiling;
 }
 
@@ -218,7 +219,8 @@ std::string whyNotPlayed(const job::Analysis& analysis, const job::Finding& find
     if (!analysis.replay.available()) return "the job cannot be replayed";
     if (!canPlay(analysis.replay))
         return fmt::format("the unchanged replay is off by {}", text::percentText(analysis.replay.error()));
-    if (!finding.changes.empty() || finding.verdict == job::Verdict::inconclusive || !finding.whyNote.empty())
+    if (!finding.changes.empty() || !finding.whyInconclusive.empty() || !finding.whyNote.empty() ||
+        static_cast<int>(analysis.steps.size()) < PriceThresholds::kFewestSteps)
         return "only what is certain is played";
     return "no change that can be played repairs it";
 }

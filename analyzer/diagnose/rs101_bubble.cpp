@@ -80,10 +80,9 @@ void addEvidence(const job::Analysis& analysis, const PipelineTimes& times, cons
     finding.evidence.facts = {
         fmt::format("idle or waiting to receive: {} of the step on average, per stage {}", text::percentText(share),
                     perStage),
-        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {} of the time from the first pass to the last; "
-                    "measured {:.1f} times that",
+        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {} of the time from the first pass to the last",
                     shape.schedule, shape.stages.size(), shape.microBatches, shape.virtualStages,
-                    text::percentText(shape.theoreticalBubble()), share / shape.theoreticalBubble()),
+                    text::percentText(shape.theoreticalBubble())),
     };
     const double claimed = share - facts::median(bubble.remaining);
     if (claimed > 0.005)
@@ -150,9 +149,8 @@ const Diagnosis kBubble{
     .definition =
         "Idle or receive-wait time of the pipeline's stages inside a step, as a share of the step, averaged over the "
         "stages, where the inferred schedule by itself leaves too much idle, (P-1)/(M V + P-1) for P stages, M "
-        "micro-batches and V virtual stages: too few micro-batches. What stands still beyond that is waiting that a "
-        "deeper finding explains (a slow rank, a heavy stage, a stalled host, a slow link), or is told as unexplained; "
-        "it is not counted.",
+        "micro-batches and V virtual stages: too few micro-batches. Waiting that a deeper finding explains (a slow "
+        "rank, a heavy stage, a stalled host) is not counted; transfers are no waiting.",
     .thresholds = {kShare},
     .falsePositives =
         "A stage that is heavier than the others makes them wait: that is stage imbalance (RS102) and is not counted "

@@ -82,7 +82,8 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
     }
     job::Finding finding;
     finding.id = "RS103";
-    if (facts::median(most) - explained < PriceThresholds::kFloorShare * analysis.stepNs) return;
+    if (facts::median(most) - explained < PriceThresholds::kFloorShare * analysis.stepNs || facts::median(costs) <= 0)
+        return;
     finding.ranks = times.allRanks();
     finding.affectedRanks = finding.ranks;
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
@@ -114,7 +115,6 @@ void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector
         finding.evidence.rows.push_back({"kernel", task.kernelId, rank,
                                          fmt::format("{} exposed for {}", store::toText(task.op),
                                                      text::durationText(static_cast<double>(task.exposedTransferNs)))});
-    // Also what is no finding of its own is no bubble of the schedule.
     if (finding.verdict != job::Verdict::inconclusive)
         for (int64_t communicator : messages.communicators) claims.takeTransfer("RS103", communicator, finding.costNs);
     findings.push_back(std::move(finding));
@@ -126,9 +126,9 @@ const Diagnosis kExposedP2p{
     .id = "RS103",
     .title = "pipeline p2p exposed",
     .definition =
-        "Sends and receives between stages take time in which compute stands still, on the critical path: what the job "
-        "gains when they take none, by a replay; where it cannot be replayed, by the schedule played with the measured "
-        "message time and with none. Waiting for a neighbour that is not ready is no transfer and does not count.",
+        "Sends and receives between stages take time in which compute stands still: the exposed transfer of the mean "
+        "stage, without what a slow link explains. The saving is what the job gains when they take no time, by a "
+        "replay. Waiting for a neighbour that is not ready is no transfer and does not count.",
     .thresholds = {kShare, kBoundaryShare},
     .falsePositives =
         "A link that is slower than its siblings (RS208) or than it should be (RS204) makes messages long: those "

@@ -47,7 +47,7 @@ constexpr double kLate = GradientPlan::kLateStart;
 double startUpNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
     const double hop = analysis.peaks.alphaPerHop(communicator);
     if (hop > 0) return hop * facts::latencyHops(op, communicator.size);
-    const costs::CostFit* fit = analysis.findFit(communicator.id, op);
+    const costs::CostFit* fit = analysis.cost.line(communicator.id, op);
     return fit != nullptr ? fit->alphaNs : 0;
 }
 
@@ -202,6 +202,7 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                           *ceiling, costs::kTellLinks)
                     : std::string("no link peak is known: ") + costs::kTellLinks;
         setCost(analysis, costs, finding);
+        if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
         if (!judged && finding.verdict == job::Verdict::note) continue;
         if (ceiling && sized &&
             (facts::median(shares) <

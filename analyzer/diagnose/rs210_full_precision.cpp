@@ -74,7 +74,7 @@ bool isGradient(const job::Analysis& analysis, const facts::CommTask& task) {
 /// Time of the message with half its bytes: start-up stays.
 double halvedNs(const job::Analysis& analysis, const facts::CommTask& task) {
     const auto now = static_cast<double>(task.transferNs());
-    const costs::CostFit* fit = analysis.findFit(task.communicatorId, task.op);
+    const costs::CostFit* fit = analysis.cost.line(task.communicatorId, task.op);
     if (fit == nullptr || fit->timeNs(static_cast<double>(task.bytes)) <= 0) return now / 2;
     const double startup = std::min(1.0, fit->alphaNs / fit->timeNs(static_cast<double>(task.bytes)));
     return now * (startup + (1 - startup) / 2);

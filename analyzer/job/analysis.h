@@ -30,7 +30,6 @@ struct RecordedJob {
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
 
-    const costs::CostFit* findFit(int64_t communicator, store::Op op) const { return cost.line(communicator, op); }
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;
     /// A rank's window of a step, nullptr when it has none.

@@ -48,7 +48,7 @@ std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, doub
 
 /// For runs that cannot be replayed (calls or ranks that were not recorded, lost events), whose transfers alone can be
 /// judged, and only to be tried: the exposed part of each busy period of the network on the rank that waits least
-/// (diagnose/faster_network.h). What gets slower counts in full beyond the pause behind it.
+/// (savedAtMost() of diagnose/critical_step.h). What gets slower counts in full beyond the pause behind it.
 StepPredictor busyPeriodPredictor(const job::Analysis& analysis);
 
 }  // namespace rankscope::recommend

@@ -84,7 +84,7 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
         }
         row.algorithm = text::mostCommon(sum.algorithms);
         row.protocol = text::mostCommon(sum.protocols);
-        if (const costs::CostFit* fit = analysis.findFit(communicatorId, op)) {
+        if (const costs::CostFit* fit = analysis.cost.line(communicatorId, op)) {
             row.alphaNs = fit->alphaNs;
             row.crossoverBytes = fit->crossoverBytes();
             row.fitSource = fit->source;

@@ -8,11 +8,16 @@
 namespace rankscope::gui {
 namespace {
 
-std::vector<std::thread> leftRunning;  // GUI thread only
+/// Of objects that are gone; the GUI thread's only. Never destroyed: a process that ends without its application leaves
+/// them running.
+std::vector<std::thread>& leftRunning() {
+    static auto* threads = new std::vector<std::thread>;
+    return *threads;
+}
 
 void joinThem() {
-    for (std::thread& thread : leftRunning) thread.join();
-    leftRunning.clear();
+    for (std::thread& thread : leftRunning()) thread.join();
+    leftRunning().clear();
 }
 
 }  // namespace
@@ -35,8 +40,8 @@ LatestTask::~LatestTask() {
         m_thread.join();
         return;
     }
-    if (leftRunning.empty()) qAddPostRoutine(joinThem);  // before anything static goes that the work may use
-    leftRunning.push_back(std::move(m_thread));
+    if (leftRunning().empty()) qAddPostRoutine(joinThem);  // before anything static goes that the work may use
+    leftRunning().push_back(std::move(m_thread));
 }
 
 void LatestTask::cancel() {

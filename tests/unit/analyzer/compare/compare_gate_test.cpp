@@ -56,6 +56,13 @@ TEST(CompareFindings, WhatOneSideSavesIsNotHeldAgainstWhatTheOtherCosts) {
     EXPECT_EQ(statusAfter(std::nullopt, played(9 * kMs, 9 * kMs)), FindingStatus::isNew);
 }
 
+TEST(CompareFindings, ADiagnosisThatAsksForMoreIsHeldAgainstThat) {
+    FindingSummary note = played(6 * kMs, 1 * kMs), found = finding("RS301", 12 * kMs);
+    EXPECT_EQ(statusAfter(note, found), FindingStatus::worse);
+    note.leastShare = found.leastShare = 0.1;
+    EXPECT_EQ(statusAfter(note, found), FindingStatus::isNew);
+}
+
 TEST(CompareFindings, WhatIsNotKnownIsNeitherWorseNorBetter) {
     FindingSummary unknown = finding("RS301", 0);
     unknown.costNs.reset();
