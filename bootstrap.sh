@@ -8,7 +8,7 @@ usage() {
     cat <<'TEXT'
 Usage: ./bootstrap.sh demo | test | build | bench
 
-  demo    build, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
+  demo    build all but the timeline, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
   build   leave the tools in build/bin/
   bench   build and run the benchmarks: what recording, collecting, importing, analysing and advising cost, each beside its yardstick
@@ -161,26 +161,39 @@ find_cuda() {
 
 # build_preset PRESET [cmake options]: configures and builds; the output of a build that works stays out of sight.
 build_preset() {
-    local preset="$1" log
+    local preset="$1"
     shift
+    build_target "$preset" "" "$@"
+}
+
+# build_target PRESET TARGET [cmake options]: the same for what one target needs; an empty TARGET stands for the preset's own.
+build_target() {
+    local preset="$1" target="$2" log
+    shift 2
     mkdir -p build
     log="build/bootstrap-$preset.log"
     say "building ($preset, $jobs at a time; log: $log)"
-    if ! { cmake --preset "$preset" "-DRANKSCOPE_CUDA_ROOT=$cuda_root" "$@" && cmake --build --preset "$preset" -j "$jobs"; } >"$log" 2>&1; then
+    if ! { cmake --preset "$preset" "-DRANKSCOPE_CUDA_ROOT=$cuda_root" "$@" && cmake --build --preset "$preset" -j "$jobs" ${target:+--target "$target"}; } >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         fail "the build failed; the whole log is in $log"
     fi
 }
 
+# Without tests at first; a tree that was built with them keeps them.
+tests_option() { [ -e build/CMakeCache.txt ] || echo -DRANKSCOPE_TESTS=OFF; }
+
 build_tools() {
     install_packages build gui
     find_cuda
-    # Without tests at first; a tree that was built with them keeps them.
-    if [ -e build/CMakeCache.txt ]; then build_preset dev; else build_preset dev -DRANKSCOPE_TESTS=OFF; fi
+    # shellcheck disable=SC2046  # nothing or one word
+    build_preset dev $(tests_option)
 }
 
 demo() {
-    build_tools
+    install_packages build
+    find_cuda
+    # shellcheck disable=SC2046
+    build_target dev rankscope_demo $(tests_option)
     say "build/bin/rankscope reference run fsdp-slow-rank -o demo-run --force"
     build/bin/rankscope -q reference run fsdp-slow-rank -o demo-run --force
     say "build/bin/rankscope analyze demo-run"

@@ -26,6 +26,11 @@ add_library(rankscope_options INTERFACE)
 target_include_directories(rankscope_options INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_options(rankscope_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
 
+# What puts words together rather than computes: in builds for development -O1 takes a fifth less to compile than -O2.
+function(rankscope_words target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+endfunction()
+
 # Targets of the offline rooms (collector, analyzer, gui) and their tests link this: it carries the sanitizers.
 add_library(rankscope_offline INTERFACE)
 target_link_libraries(rankscope_offline INTERFACE rankscope_options)

@@ -23,7 +23,7 @@ using namespace report::html;
 
 using text::first;
 
-constexpr size_t kMostRows = 500;
+constexpr size_t kRowsInPage = 500;
 constexpr size_t kMostKernels = 200;
 constexpr size_t kMostLines = 30;
 
@@ -165,7 +165,7 @@ std::string findings(const Comparison& c) {
     if (c.findings.empty()) return section("findings", "Findings", "", "<p>None on either side.</p>\n");
     Table table("findings-table",
                 {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
-    for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+    for (const FindingChange* finding : firstFindings(c, kRowsInPage)) {
         const auto worth = [&](const FindingSide& side) {
             const auto& ns = finding->worthNs(side);
             const std::string words = worthText(*finding, side);
@@ -177,7 +177,7 @@ std::string findings(const Comparison& c) {
                    textCell(finding->cause), worth(finding->base), worth(finding->now), markupCell(fix)});
     }
     std::string out = table.markup();
-    if (const std::string rest = leftOutText(c, kMostRows); !rest.empty())
+    if (const std::string rest = leftOutText(c, kRowsInPage); !rest.empty())
         out += "<p id=\"findings-left-out\"><b>" + text::markupText(rest) + ".</b></p>\n";
     return section("findings", "Findings",
                    "What their repairs save per step, where both sides could play them; else what they cost.", out);
@@ -294,23 +294,23 @@ std::string sideName(const ComparedSide& side) {
 /// to open.
 Comparison forThePage(const Comparison& whole) {
     Comparison c = whole;
-    if (c.findings.size() > kMostRows) {
+    if (c.findings.size() > kRowsInPage) {
         std::vector<FindingChange> kept;
-        for (const FindingChange* finding : firstFindings(whole, kMostRows)) kept.push_back(*finding);
+        for (const FindingChange* finding : firstFindings(whole, kRowsInPage)) kept.push_back(*finding);
         c.findings = std::move(kept);
     }
-    if (c.attribution.size() > kMostRows) c.attribution = foldedParts(std::move(c.attribution), kMostRows - 1);
+    if (c.attribution.size() > kRowsInPage) c.attribution = foldedParts(std::move(c.attribution), kRowsInPage - 1);
     const auto cut = [&c](auto& rows, size_t most, const char* what) {
         if (rows.size() <= most) return;
         c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all",
                                       rows.size() - most, rows.size(), what));
         rows.resize(most);
     };
-    cut(c.base.runs, kMostRows, "runs of the base");
-    cut(c.now.runs, kMostRows, "runs of the new side");
+    cut(c.base.runs, kRowsInPage, "runs of the base");
+    cut(c.now.runs, kRowsInPage, "runs of the new side");
     cut(c.kernels, kMostKernels, "kernels");
-    cut(c.collectives, kMostRows, "kinds of collectives");
-    cut(c.metrics, kMostRows, "numbers");
+    cut(c.collectives, kRowsInPage, "kinds of collectives");
+    cut(c.metrics, kRowsInPage, "numbers");
     cut(c.gate.reasons, kMostLines, "reasons of the gate");
     cut(c.gate.allowed, kMostLines, "allowed findings");
     cut(c.gate.notices, kMostLines, "notices of the gate");

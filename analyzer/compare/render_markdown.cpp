@@ -13,7 +13,7 @@ namespace {
 
 using text::first;
 
-constexpr size_t kMostRows = 40;
+constexpr size_t kRowsInMarkdown = 40;
 constexpr size_t kLongestCell = 300;
 
 std::string cell(const std::string& text) {
@@ -43,7 +43,7 @@ void addStepTime(const Comparison& c, std::string& out) {
 void addCauses(const Comparison& c, std::string& out) {
     if (c.causes.empty()) return;
     out += "\n### " + causesHeading(c) + "\n\n";
-    for (const ChangeCause& cause : first(c.causes, kMostRows)) {
+    for (const ChangeCause& cause : first(c.causes, kRowsInMarkdown)) {
         out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text),
                            cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");
         for (const std::string& line : first(cause.evidence, 5)) out += "  - " + cell(line) + "\n";
@@ -56,20 +56,20 @@ void addAttribution(const Comparison& c, std::string& out) {
         "\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| "
         "change per step | what |\n| ---: | --- |\n",
         attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
-    for (const AttributionRow& row : foldedParts(c.attribution, kMostRows))
+    for (const AttributionRow& row : foldedParts(c.attribution, kRowsInMarkdown))
         out += fmt::format("| {} | {} |\n", signedDurationText(row.ns), cell(row.what));
 }
 
 void addFindings(const Comparison& c, std::string& out) {
     if (c.findings.empty()) return;
     out += "\n### Findings\n\n| | finding | cause | base | new |\n| --- | --- | --- | ---: | ---: |\n";
-    for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+    for (const FindingChange* finding : firstFindings(c, kRowsInMarkdown)) {
         out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "",
                            toText(finding->status),
                            cell(findingName(*finding)) + inRunsText(*finding) + (finding->allowed ? " (allowed)" : ""),
                            cell(finding->cause), worthText(*finding, finding->base), worthText(*finding, finding->now));
     }
-    if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "\n" + rest + ".\n";
+    if (const std::string rest = leftOutText(c, kRowsInMarkdown); !rest.empty()) out += "\n" + rest + ".\n";
 }
 
 void addMetrics(const Comparison& c, std::string& out) {
@@ -97,18 +97,18 @@ void addKernels(const Comparison& c, std::string& out) {
     const auto time = [](const std::optional<KernelSummary>& side) {
         return side ? text::durationText(side->ns) : std::string("none");
     };
-    for (const KernelChange& kernel : first(c.kernels, kMostRows))
+    for (const KernelChange& kernel : first(c.kernels, kRowsInMarkdown))
         out += fmt::format("| {} | {} | {} | {} |\n", cell(kernel.name), time(kernel.base), time(kernel.now),
                            signedDurationText(kernel.deltaNs));
-    if (c.kernels.size() > kMostRows)
-        out += fmt::format("\n{} more are in --format json.\n", c.kernels.size() - kMostRows);
+    if (c.kernels.size() > kRowsInMarkdown)
+        out += fmt::format("\n{} more are in --format json.\n", c.kernels.size() - kRowsInMarkdown);
     out += "\n</details>\n";
 }
 
 void addWarnings(const Comparison& c, std::string& out) {
     size_t told = 0;
     const auto quote = [&](const std::string& text) {
-        if (++told <= kMostRows) out += "\n> " + cell(text) + "\n";
+        if (++told <= kRowsInMarkdown) out += "\n> " + cell(text) + "\n";
     };
     for (const Incomparable& row : c.incomparable)
         quote(fmt::format("{} differs: {} and {}; {}", row.what, row.base.empty() ? "unknown" : row.base,
@@ -117,7 +117,7 @@ void addWarnings(const Comparison& c, std::string& out) {
         if (loss.severity != "info")
             quote(fmt::format("{} ({}, {}): {}", loss.severity, loss.side, loss.run, loss.meaning));
     for (const std::string& note : c.notes) quote(note);
-    if (told > kMostRows) out += fmt::format("\n> and {} more\n", told - kMostRows);
+    if (told > kRowsInMarkdown) out += fmt::format("\n> and {} more\n", told - kRowsInMarkdown);
 }
 
 void addGate(const Comparison& c, std::string& out) {
@@ -127,9 +127,9 @@ void addGate(const Comparison& c, std::string& out) {
     out += fmt::format("\n**Gate {}**{}\n", gateWord(c.gate), on.empty() ? "" : " (fails on " + on + ")");
     if (!c.gate.reasons.empty() || !c.gate.allowed.empty() || !c.gate.notices.empty()) out += "\n";
     const auto list = [&](const char* what, const std::vector<std::string>& lines) {
-        for (const std::string& line : first(lines, kMostRows))
+        for (const std::string& line : first(lines, kRowsInMarkdown))
             out += fmt::format("- {}: {}\n", what, cell(gateLineText(c, line)));
-        if (lines.size() > kMostRows) out += fmt::format("- {}: {} more\n", what, lines.size() - kMostRows);
+        if (lines.size() > kRowsInMarkdown) out += fmt::format("- {}: {} more\n", what, lines.size() - kRowsInMarkdown);
     };
     list("failed", c.gate.reasons);
     list("allowed", c.gate.allowed);

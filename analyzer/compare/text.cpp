@@ -18,9 +18,9 @@ namespace {
 using text::first;
 using text::Shade;
 
-constexpr size_t kLongestLine = 4000;  // bytes: a name may be anything
-constexpr size_t kMostRows = 12;       // of each table; the JSON has all
-constexpr double kWorthARow = 0.01;    // of the step: smaller changes of kernels and metrics are no news
+constexpr size_t kLongestLine = 4000;   // bytes: a name may be anything
+constexpr size_t kRowsInText = 12;      // of each table; the JSON has all
+constexpr double kWorthTelling = 0.01;  // of the step: smaller changes of kernels and metrics are no news
 
 class Text {
   public:
@@ -84,9 +84,9 @@ void writeIncomparable(const Comparison& c, Text& text) {
                               row.base, row.now, row.consequence));
     size_t losses = 0;
     for (const ComparedLoss& loss : c.losses)
-        if (loss.severity != "info" && ++losses <= kMostRows)
+        if (loss.severity != "info" && ++losses <= kRowsInText)
             text.line(fmt::format("  loss  {}, {}: {}", loss.side, loss.run, loss.meaning));
-    if (losses > kMostRows) text.line(fmt::format("  loss  and {} more", losses - kMostRows));
+    if (losses > kRowsInText) text.line(fmt::format("  loss  and {} more", losses - kRowsInText));
     for (const std::string& note : c.notes) text.line("  note  " + note);
 }
 
@@ -118,13 +118,13 @@ void writeFindings(const Comparison& c, Text& text) {
     text.line(text.paint.bold("Findings") + (c.base.runs.empty()         ? " of the new side"
                                              : same == c.findings.size() ? ": the same on both sides"
                                                                          : ""));
-    for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+    for (const FindingChange* finding : firstFindings(c, kRowsInText)) {
         std::string worth = worthText(*finding);
         if (!worth.empty()) worth = ", " + worth;
         text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding->status), finding->id, finding->title,
                               finding->where, inRunsText(*finding), worth, finding->allowed ? " (allowed)" : ""));
     }
-    if (c.findings.size() > kMostRows) text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
+    if (c.findings.size() > kRowsInText) text.line(fmt::format("  and {} more", c.findings.size() - kRowsInText));
 }
 
 /// Tells what is shown whether it changed or not.
@@ -138,7 +138,7 @@ void writeMetrics(const Comparison& c, Text& text) {
     std::vector<const MetricChange*> rows = comparedMetrics(c);
     std::erase_if(rows, [](const MetricChange* metric) { return !metric->significant && !isHeadline(*metric); });
     if (rows.empty()) return;
-    if (rows.size() > kMostRows) rows.resize(kMostRows);
+    if (rows.size() > kRowsInText) rows.resize(kRowsInText);
     const auto changed = std::ranges::count(c.metrics, true, &MetricChange::significant);
     const auto tested =
         std::ranges::count_if(c.metrics, [](const MetricChange& metric) { return !metric.test.empty(); });
@@ -159,13 +159,13 @@ void writeMetrics(const Comparison& c, Text& text) {
 }
 
 void writeKernels(const Comparison& c, Text& text) {
-    const double worth = kWorthARow * c.step.newNs.value_or(0);
+    const double worth = kWorthTelling * c.step.newNs.value_or(0);
     std::vector<KernelChange> rows = c.kernels;
     std::erase_if(rows, [&](const KernelChange& kernel) { return std::abs(kernel.deltaNs) < worth; });
     if (rows.empty() || c.causes.empty() || worth <= 0) return;
     text.line();
     text.line(text.paint.bold("Kernels that changed") + " (a step, mean over ranks)");
-    for (const KernelChange& kernel : first(rows, kMostRows))
+    for (const KernelChange& kernel : first(rows, kRowsInText))
         text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name,
                               kernel.base ? text::durationText(kernel.base->ns) : "none",
                               kernel.now ? text::durationText(kernel.now->ns) : "none"));
@@ -177,9 +177,9 @@ void writeGate(const Comparison& c, Text& text) {
     text.line(c.gate.failed ? text.paint(Shade::boldRed, "Gate failed") + fmt::format(" (on {})", on)
                             : fmt::format("Gate {} (fails on {})", gateWord(c.gate), on));
     const auto list = [&](const char* word, const std::vector<std::string>& lines) {
-        for (const std::string& line : first(lines, kMostRows))
+        for (const std::string& line : first(lines, kRowsInText))
             text.line(fmt::format("  {:<8} {}", word, gateLineText(c, line)));
-        if (lines.size() > kMostRows) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kMostRows));
+        if (lines.size() > kRowsInText) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kRowsInText));
     };
     list("failed", c.gate.reasons);
     list("allowed", c.gate.allowed);

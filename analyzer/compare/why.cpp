@@ -316,12 +316,12 @@ Answer lessHidden(const Case& c) {
                     text::durationText(c.messages->before.exposedTransferNs)));
 }
 
-constexpr Answer (*kRules[])(const Case&) = {otherSchedule, otherKernels, moreWork,  slowerKernels,
-                                             moreBytes,     slowerLink,   lessHidden};
+constexpr Answer (*kExplanations[])(const Case&) = {otherSchedule, otherKernels, moreWork,  slowerKernels,
+                                                    moreBytes,     slowerLink,   lessHidden};
 
 ChangeCause why(const Case& c) {
     Answer answer;
-    for (const auto rule : kRules)
+    for (const auto rule : kExplanations)
         if (!answer) answer = rule(c);
     ChangeCause cause = answer ? *std::move(answer) : c.is(kind("unknown"));
     cause.evidence = factsOf(c);

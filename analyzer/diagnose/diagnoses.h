@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every diagnosis by name, for those who mean one of them.
+// Every diagnosis by name, for those who mean one of them. Each has a namespace of its own for its thresholds and
+// helpers, so that several can be compiled as one.
 #pragma once
 
 #include "analyzer/diagnose/diagnosis.h"
 
 namespace rankscope::diagnose {
 
-extern const Diagnosis kBubble;                // RS101
-extern const Diagnosis kStageImbalance;        // RS102
-extern const Diagnosis kExposedP2p;            // RS103
-extern const Diagnosis kOverlap;               // RS201
-extern const Diagnosis kSmallMessages;         // RS202
-extern const Diagnosis kSaturation;            // RS203
-extern const Diagnosis kUnderUsedLink;         // RS204
-extern const Diagnosis kAlgorithm;             // RS205
-extern const Diagnosis kRedundant;             // RS206
-extern const Diagnosis kTensorParallelSpan;    // RS207
-extern const Diagnosis kSlowLink;              // RS208
-extern const Diagnosis kContention;            // RS209
-extern const Diagnosis kFullPrecision;         // RS210
-extern const Diagnosis kStraggler;             // RS301
-extern const Diagnosis kStragglerNode;         // RS302
-extern const Diagnosis kTransient;             // RS303
-extern const Diagnosis kUnevenWork;            // RS304
-extern const Diagnosis kLaunchBound;           // RS401
-extern const Diagnosis kSynchronisation;       // RS402
-extern const Diagnosis kInput;                 // RS403
-extern const Diagnosis kAllocator;             // RS404
-extern const Diagnosis kPageable;              // RS405
-extern const Diagnosis kStarved;               // RS406
-extern const Diagnosis kMissingRank;           // RS501
-extern const Diagnosis kMismatchedCollective;  // RS502
-extern const Diagnosis kTimeoutRoot;           // RS503
+// clang-format off
+inline namespace rs101 { extern const Diagnosis kBubble; }
+inline namespace rs102 { extern const Diagnosis kStageImbalance; }
+inline namespace rs103 { extern const Diagnosis kExposedP2p; }
+inline namespace rs201 { extern const Diagnosis kOverlap; }
+inline namespace rs202 { extern const Diagnosis kSmallMessages; }
+inline namespace rs203 { extern const Diagnosis kSaturation; }
+inline namespace rs204 { extern const Diagnosis kUnderUsedLink; }
+inline namespace rs205 { extern const Diagnosis kAlgorithm; }
+inline namespace rs206 { extern const Diagnosis kRedundant; }
+inline namespace rs207 { extern const Diagnosis kTensorParallelSpan; }
+inline namespace rs208 { extern const Diagnosis kSlowLink; }
+inline namespace rs209 { extern const Diagnosis kContention; }
+inline namespace rs210 { extern const Diagnosis kFullPrecision; }
+inline namespace rs301 { extern const Diagnosis kStraggler; }
+inline namespace rs302 { extern const Diagnosis kStragglerNode; }
+inline namespace rs303 { extern const Diagnosis kTransient; }
+inline namespace rs304 { extern const Diagnosis kUnevenWork; }
+inline namespace rs401 { extern const Diagnosis kLaunchBound; }
+inline namespace rs402 { extern const Diagnosis kSynchronisation; }
+inline namespace rs403 { extern const Diagnosis kInput; }
+inline namespace rs404 { extern const Diagnosis kAllocator; }
+inline namespace rs405 { extern const Diagnosis kPageable; }
+inline namespace rs406 { extern const Diagnosis kStarved; }
+inline namespace rs501 { extern const Diagnosis kMissingRank; }
+inline namespace rs502 { extern const Diagnosis kMismatchedCollective; }
+inline namespace rs503 { extern const Diagnosis kTimeoutRoot; }
+// clang-format on
 
 }  // namespace rankscope::diagnose

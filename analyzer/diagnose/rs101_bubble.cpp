@@ -11,7 +11,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs101 {
 namespace {
 
 constexpr Threshold kShare{"share", 0.10, "of the step", "the field's target for a pipeline bubble"};
@@ -167,4 +167,4 @@ const Diagnosis kBubble{
     .repair = enoughMicroBatches,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs101

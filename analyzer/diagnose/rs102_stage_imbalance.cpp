@@ -17,7 +17,7 @@
 #include "analyzer/replay/simulate.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs102 {
 namespace {
 
 constexpr Threshold kExcess{"excess", 0.04, "of the mean stage",
@@ -196,4 +196,4 @@ const Diagnosis kStageImbalance{
     .repair = movedLayers,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs102

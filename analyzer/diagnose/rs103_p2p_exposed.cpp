@@ -12,7 +12,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs103 {
 namespace {
 
 constexpr Threshold kShare{"share", 0.05, "of the step",
@@ -141,4 +141,4 @@ const Diagnosis kExposedP2p{
     .repair = instantMessages,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs103

@@ -14,7 +14,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs203 {
 namespace {
 
 constexpr Threshold kCeilingShare{"ceiling share", 0.8, "of the time peak and start-up predict",
@@ -359,4 +359,4 @@ const Diagnosis kSaturation{
     .repair = fewerBytes,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs203

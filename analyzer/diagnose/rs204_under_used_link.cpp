@@ -15,7 +15,7 @@
 #include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs204 {
 namespace {
 
 struct Cause {
@@ -228,4 +228,4 @@ const Diagnosis kUnderUsedLink{
     .repair = healthyLinks,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs204

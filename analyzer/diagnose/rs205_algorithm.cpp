@@ -17,7 +17,7 @@
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs205 {
 namespace {
 
 constexpr Threshold kForcedRatio{"forced", 1.1, "x the better choice",
@@ -341,4 +341,4 @@ const Diagnosis kAlgorithm{
     .repair = chosenAlgorithm,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs205

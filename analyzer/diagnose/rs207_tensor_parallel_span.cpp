@@ -14,7 +14,7 @@
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs207 {
 namespace {
 
 /// Ranks on the smallest node of the job: the largest tensor-parallel group that fits everywhere.
@@ -189,4 +189,4 @@ const Diagnosis kTensorParallelSpan{
     .repair = placedInside,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs207

@@ -15,7 +15,7 @@
 #include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs208 {
 namespace {
 
 std::string hostOf(const job::Analysis& analysis, int rank) {
@@ -210,4 +210,4 @@ const Diagnosis kSlowLink{
     .repair = healthyLinks,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs208

@@ -13,7 +13,7 @@
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs209 {
 namespace {
 
 constexpr Threshold kSlowdown{"slowdown", 1.05, "x the time alone",
@@ -138,4 +138,4 @@ const Diagnosis kContention{
     .repair = noContention,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs209

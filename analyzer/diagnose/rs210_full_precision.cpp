@@ -14,7 +14,7 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs210 {
 namespace {
 
 constexpr Threshold kComputeShare{"compute share", 0.3, "of compute in 16-bit kernels",
@@ -182,4 +182,4 @@ const Diagnosis kFullPrecision{
     .repair = sixteenBit,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs210

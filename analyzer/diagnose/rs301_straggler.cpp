@@ -6,7 +6,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs301 {
 namespace {
 
 /// A host with one rank of several hosts': a slow device and a slow host look alike.
@@ -95,4 +95,4 @@ const Diagnosis kStraggler{
     .repair = balanced,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs301

@@ -15,7 +15,7 @@
 #include "analyzer/job/kernel_ratios.h"
 #include "analyzer/text/plain_text.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs304 {
 namespace {
 
 constexpr Threshold kRatio{"ratio", 1.03, "x the mean of the peers' compute",
@@ -294,4 +294,4 @@ const Diagnosis kUnevenWork{
     .repair = evenWork,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs304

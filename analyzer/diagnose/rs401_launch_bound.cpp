@@ -12,7 +12,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs401 {
 namespace {
 
 constexpr Threshold kFewestGaps{"fewest gaps", 20, "per step",
@@ -168,4 +168,4 @@ const Diagnosis kLaunchBound{
     .repair = graphs,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs401

@@ -10,7 +10,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs402 {
 namespace {
 
 bool isBlocking(const facts::HostStall& stall) {
@@ -117,4 +117,4 @@ const Diagnosis kSynchronisation{
     .repair = noSynchronisation,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs402

@@ -10,7 +10,7 @@
 #include "analyzer/facts/rank_events.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs403 {
 namespace {
 
 bool isInput(const facts::HostStall& stall) {
@@ -113,4 +113,4 @@ const Diagnosis kInput{
     .repair = noInputStall,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs403

@@ -11,7 +11,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs404 {
 namespace {
 
 /// First uses allocate: whether they go on needs steps to tell, and whole steps.
@@ -96,4 +96,4 @@ const Diagnosis kAllocator{
     .repair = noAllocator,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs404

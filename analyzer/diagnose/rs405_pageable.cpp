@@ -10,7 +10,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs405 {
 namespace {
 
 bool isPageable(const facts::HostStall& stall) {
@@ -128,4 +128,4 @@ const Diagnosis kPageable{
     .repair = noPageable,
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs405

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/diagnoses.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs502 {
 
 const Diagnosis kMismatchedCollective{
     .id = "RS502",
@@ -12,4 +12,4 @@ const Diagnosis kMismatchedCollective{
     .hint = "The framed calls should be the same one: two ranks disagree on what to communicate.",
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs502

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/diagnoses.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::diagnose::inline rs503 {
 
 const Diagnosis kTimeoutRoot{
     .id = "RS503",
@@ -12,4 +12,4 @@ const Diagnosis kTimeoutRoot{
     .hint = "The rank to fix ends first; the others wait in the framed calls until they time out.",
 };
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::diagnose::inline rs503

@@ -9,7 +9,7 @@
 namespace rankscope::score {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string countsText(const std::map<std::string, int>& counts) {
     std::string text;
@@ -17,7 +17,7 @@ std::string countsText(const std::map<std::string, int>& counts) {
     return text;
 }
 
-Json tallyJson(const PairTally& tally) {
+OrderedJson tallyJson(const PairTally& tally) {
     return {{"pairs", tally.pairs},         {"verdicts", tally.verdicts}, {"covered", tally.covered},
             {"above_visible", tally.above}, {"found", tally.foundAbove},  {"median_visible", tally.medianVisible}};
 }
@@ -58,19 +58,19 @@ std::string renderText(const CompareScoreboard& board) {
 }
 
 std::string renderJson(const CompareScoreboard& board) {
-    Json json;
+    OrderedJson json;
     json["suite"] = "compare";
     json["pool"] = board.options.pool;
     json["runs_a_side"] = board.options.runsASide;
     json["same"] = tallyJson(board.same);
     json["bimodal"] = tallyJson(board.bimodal);
-    json["slowdowns"] = Json::array();
+    json["slowdowns"] = OrderedJson::array();
     for (const SlowdownScore& score : board.slowdowns) {
-        Json row{{"planted", score.planted}, {"true_ratio", score.trueRatio}};
+        OrderedJson row{{"planted", score.planted}, {"true_ratio", score.trueRatio}};
         row.update(tallyJson(score.tally));
         json["slowdowns"].push_back(row);
     }
-    json["causes"] = Json::array();
+    json["causes"] = OrderedJson::array();
     for (const CauseScore& score : board.causes)
         json["causes"].push_back({{"scenario", score.scenario},
                                   {"kinds", score.kinds},

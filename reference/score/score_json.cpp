@@ -7,29 +7,29 @@
 namespace rankscope::score {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 template <typename T>
-Json orNull(const std::optional<T>& value) {
-    return value ? Json(*value) : Json(nullptr);
+OrderedJson orNull(const std::optional<T>& value) {
+    return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-Json nanoseconds(const std::optional<double>& value) {
-    return value ? Json(std::llround(*value)) : Json(nullptr);
+OrderedJson nanoseconds(const std::optional<double>& value) {
+    return value ? OrderedJson(std::llround(*value)) : OrderedJson(nullptr);
 }
 
-Json claimsJson(const std::vector<Claim>& claims) {
-    Json list = Json::array();
+OrderedJson claimsJson(const std::vector<Claim>& claims) {
+    OrderedJson list = OrderedJson::array();
     for (const Claim& claim : claims) {
-        Json entry = {{"id", claim.id}};
+        OrderedJson entry = {{"id", claim.id}};
         if (!claim.ranks.empty()) entry["ranks"] = claim.ranks;
         list.push_back(entry);
     }
     return list;
 }
 
-Json scenarioJson(const ScenarioScore& score) {
-    Json json;
+OrderedJson scenarioJson(const ScenarioScore& score) {
+    OrderedJson json;
     json["name"] = score.name;
     json["expected"] = claimsJson(score.expected);
     json["found"] = claimsJson(score.found);
@@ -39,14 +39,14 @@ Json scenarioJson(const ScenarioScore& score) {
     json["predicted_saving_ns"] = nanoseconds(score.predictedSavingNs);
     json["measured_saving_ns"] = nanoseconds(score.measuredSavingNs);
     json["saving_error"] = orNull(score.savingError());
-    json["step_ns"] = score.faultyStepNs > 0 ? Json(std::llround(score.faultyStepNs)) : Json(nullptr);
+    json["step_ns"] = score.faultyStepNs > 0 ? OrderedJson(std::llround(score.faultyStepNs)) : OrderedJson(nullptr);
     json["replay_error"] = orNull(score.replayError);
     json["wall_s"] = std::round(score.wallS * 100) / 100;
-    json["error"] = score.error.empty() ? Json(nullptr) : Json(score.error);
+    json["error"] = score.error.empty() ? OrderedJson(nullptr) : OrderedJson(score.error);
     return json;
 }
 
-void addCounts(Json& json, const Counts& counts) {
+void addCounts(OrderedJson& json, const Counts& counts) {
     json["true"] = counts.truePositives;
     json["false"] = counts.falseAlarms;
     json["missed"] = counts.missed;
@@ -56,7 +56,7 @@ void addCounts(Json& json, const Counts& counts) {
     json["f1"] = counts.f1();
 }
 
-Json levelJson(const StrengthLevel& level) {
+OrderedJson levelJson(const StrengthLevel& level) {
     return {{"fault", level.strength.fault},
             {"strength", level.strength.text},
             {"seeds", level.seeds},
@@ -64,8 +64,8 @@ Json levelJson(const StrengthLevel& level) {
             {"median_cost", level.medianCost}};
 }
 
-Json levelsJson(const std::vector<StrengthLevel>& levels) {
-    Json list = Json::array();
+OrderedJson levelsJson(const std::vector<StrengthLevel>& levels) {
+    OrderedJson list = OrderedJson::array();
     for (const StrengthLevel& level : levels) list.push_back(levelJson(level));
     return list;
 }
@@ -74,13 +74,13 @@ Json levelsJson(const std::vector<StrengthLevel>& levels) {
 
 std::string renderJson(const Scoreboard& board) {
     const Tally& tally = board.tally;
-    Json json;
+    OrderedJson json;
     json["schema"] = "rankscope.score/1";
     json["suite"] = board.suite;
     json["links"] = board.links;
-    json["scenarios"] = Json::array();
+    json["scenarios"] = OrderedJson::array();
     for (const ScenarioScore& score : board.scenarios) json["scenarios"].push_back(scenarioJson(score));
-    Json totals = {{"scenarios", board.scenarios.size()}, {"healthy", tally.healthy}, {"errors", tally.errors}};
+    OrderedJson totals = {{"scenarios", board.scenarios.size()}, {"healthy", tally.healthy}, {"errors", tally.errors}};
     addCounts(totals, tally.total);
     totals["saving_error_median"] = orNull(tally.savingErrorMedian);
     totals["saving_error_worst"] = orNull(tally.savingErrorWorst);
@@ -88,15 +88,15 @@ std::string renderJson(const Scoreboard& board) {
     totals["replay_error_worst"] = orNull(tally.replayErrorWorst);
     totals["wall_s"] = std::round(board.wallS * 100) / 100;
     json["totals"] = totals;
-    json["by_diagnosis"] = Json::object();
+    json["by_diagnosis"] = OrderedJson::object();
     for (const auto& [id, diagnosis] : tally.byDiagnosis) {
-        Json entry;
+        OrderedJson entry;
         addCounts(entry, diagnosis.counts);
         entry["detection_limits"] = levelsJson(diagnosis.detectionLimits);
         entry["strengths"] = levelsJson(diagnosis.levels);
         json["by_diagnosis"][id] = entry;
     }
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace rankscope::score

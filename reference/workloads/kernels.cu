@@ -24,7 +24,7 @@ __host__ __device__ KernelTask join(const TaskTarget& target, const TaskRange& r
     return task;
 }
 
-__device__ void runKernel(const KernelTask& task) {
+__device__ __noinline__ void runKernel(const KernelTask& task) {
     const unsigned long long start = globalTimeNs();
     if (blockIdx.x == 0) runTask(task, threadIdx.x, blockDim.x);
     if (threadIdx.x != 0) return;  // one thread keeps the block resident

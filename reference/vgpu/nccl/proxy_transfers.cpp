@@ -21,7 +21,7 @@ constexpr double kStepBytes = 1 << 19;
 constexpr int kMostSteps = 4;
 
 /// Guarded by LocalProcess::mutex().
-std::vector<std::shared_ptr<ProxyTransfers>>& kept() {
+std::vector<std::shared_ptr<ProxyTransfers>>& keptTransfers() {
     static auto* transfers = new std::vector<std::shared_ptr<ProxyTransfers>>;
     return *transfers;
 }
@@ -149,7 +149,7 @@ void ProxyTransfers::keep(const Op& op, const Part* parts, int64_t, int64_t) {
         transfer.flowBeginNs = part.flowBeginNs;
         transfer.flowEndNs = part.flowEndNs;
     }
-    kept().push_back(std::static_pointer_cast<ProxyTransfers>(shared_from_this()));
+    keptTransfers().push_back(std::static_pointer_cast<ProxyTransfers>(shared_from_this()));
 }
 
 void sendTransfers(LocalProcess& process) {
@@ -157,7 +157,7 @@ void sendTransfers(LocalProcess& process) {
     std::vector<std::shared_ptr<ProxyTransfers>> ended;
     {
         std::lock_guard guard(process.mutex());
-        auto& all = kept();
+        auto& all = keptTransfers();
         // The simulation may be ahead of this thread, by how much depends on the machine.
         const auto later = std::stable_partition(all.begin(), all.end(),
                                                  [&](const auto& transfers) { return transfers->endNs > nowNs; });
