@@ -10,6 +10,11 @@ if(RANKSCOPE_DEBUG_LINES)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-g1>)
 endif()
 
+# A compiler that collects its garbage later is a tenth quicker and takes up to half a GiB more at its peak.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:--param=ggc-min-heapsize=524288>)
+endif()
+
 # One layout for the build tree and the installed tree: bin/, lib/rankscope/, libexec/rankscope/, share/rankscope/.
 set(RANKSCOPE_BIN_DIR "${CMAKE_BINARY_DIR}/bin")
 set(RANKSCOPE_LIB_DIR "${CMAKE_BINARY_DIR}/lib/rankscope")
@@ -26,8 +31,8 @@ add_library(rankscope_options INTERFACE)
 target_include_directories(rankscope_options INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_options(rankscope_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
 
-# What puts words together rather than computes: in builds for development -O1 takes a fifth less to compile than -O2.
-function(rankscope_words target)
+# What takes no time worth telling when it runs: in builds for development -O1 takes a fifth less to compile than -O2.
+function(rankscope_optimise_lightly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
 endfunction()
 

@@ -88,9 +88,9 @@ int view(const ViewOptions& options, const Console& console) {
     std::error_code ignored;
     if (!std::filesystem::exists(program, ignored))
         throw VerbError(kExitInput,
-                        "this build has no timeline: Qt 6 (Widgets and Svg) was not there when it was built",
-                        "install qt6-base-dev and qt6-svg-dev (libqt6svg6-dev on Ubuntu 22.04) and build again, or "
-                        "read the report: rankscope analyze NAME");
+                        "this build has no timeline: only the demo was built, or Qt 6 (Widgets and Svg) was not there",
+                        "run ./bootstrap.sh build, which installs qt6-base-dev and qt6-svg-dev (libqt6svg6-dev on "
+                        "Ubuntu 22.04), or read the report: rankscope analyze NAME");
     const costs::LinkSources links = linkSources(options.links);
     std::vector<std::string> databases;
     for (const std::string& run : options.runs) {
