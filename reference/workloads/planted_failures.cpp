@@ -21,7 +21,7 @@ constexpr int64_t kLookNs = 100000000;  // how often a watchdog looks
 constexpr size_t kBeyondMemory = size_t{1} << 30;
 constexpr unsigned kLauncherSeconds = 1;  // what a launcher needs to notice that the others ended
 
-int64_t nanoseconds(double seconds) {
+int64_t secondsToNs(double seconds) {
     return std::llround(seconds * 1e9);
 }
 
@@ -48,7 +48,7 @@ void PlantedFailures::strike(int step) const {
 
 void PlantedFailures::hang() const {
     // The others see it missing and end; then the launcher ends this one.
-    m_virtualGpu.hostWork(nanoseconds(m_faults.watchdogSeconds) + 2 * kLookNs);
+    m_virtualGpu.hostWork(secondsToNs(m_faults.watchdogSeconds) + 2 * kLookNs);
     sleep(kLauncherSeconds);
     m_virtualGpu.die(SIGTERM);
 }
@@ -112,7 +112,7 @@ void PlantedFailures::waitFor(cudaStream_t stream, int step) {
                                  "buckets (parallel.bucket_mb) or more layers make some");
     }
     if (step < m_faults.watchedFromStep) return require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    for (int64_t waitedNs = 0; waitedNs < nanoseconds(m_faults.watchdogSeconds); waitedNs += kLookNs) {
+    for (int64_t waitedNs = 0; waitedNs < secondsToNs(m_faults.watchdogSeconds); waitedNs += kLookNs) {
         const cudaError_t status = cudaStreamQuery(stream);
         if (status == cudaSuccess) return;
         if (status != cudaErrorNotReady) require(status, "cudaStreamQuery");

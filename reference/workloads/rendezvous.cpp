@@ -21,7 +21,7 @@ constexpr char kMagic[8] = {'R', 'S', 'N', 'C', 'C', 'L', 'I', 'D'};
 
 /// What the file holds. The writer is named so that a file left over from a dead job of the same key is not taken for
 /// ours.
-struct Message {
+struct Greeting {
     char magic[8];
     char bootId[40];
     int64_t writerPid;
@@ -82,7 +82,7 @@ ncclUniqueId Rendezvous::exchange(const ncclUniqueId* own, std::chrono::seconds 
 }
 
 void Rendezvous::publish(const ncclUniqueId& id) const {
-    Message message{};
+    Greeting message{};
     memcpy(message.magic, kMagic, sizeof kMagic);
     readBootId(message.bootId);
     message.writerPid = getpid();
@@ -102,7 +102,7 @@ void Rendezvous::publish(const ncclUniqueId& id) const {
 bool Rendezvous::tryRead(ncclUniqueId& id) const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;
-    Message message{};
+    Greeting message{};
     const bool complete = read(file, &message, sizeof message) == static_cast<ssize_t>(sizeof message);
     struct stat status {};
     const bool ours = fstat(file, &status) == 0 && status.st_uid == getuid();
