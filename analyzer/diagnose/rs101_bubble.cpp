@@ -11,7 +11,8 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs101 {
+namespace rankscope::diagnose {
+inline namespace rs101 {
 namespace {
 
 constexpr Threshold kShare{"share", 0.10, "of the step", "the field's target for a pipeline bubble"};
@@ -167,4 +168,5 @@ const Diagnosis kBubble{
     .repair = enoughMicroBatches,
 };
 
-}  // namespace rankscope::diagnose::inline rs101
+}  // namespace rs101
+}  // namespace rankscope::diagnose

@@ -17,7 +17,8 @@
 #include "analyzer/replay/simulate.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs102 {
+namespace rankscope::diagnose {
+inline namespace rs102 {
 namespace {
 
 constexpr Threshold kExcess{"excess", 0.04, "of the mean stage",
@@ -196,4 +197,5 @@ const Diagnosis kStageImbalance{
     .repair = movedLayers,
 };
 
-}  // namespace rankscope::diagnose::inline rs102
+}  // namespace rs102
+}  // namespace rankscope::diagnose

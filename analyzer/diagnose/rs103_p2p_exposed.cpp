@@ -12,7 +12,8 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs103 {
+namespace rankscope::diagnose {
+inline namespace rs103 {
 namespace {
 
 constexpr Threshold kShare{"share", 0.05, "of the step",
@@ -141,4 +142,5 @@ const Diagnosis kExposedP2p{
     .repair = instantMessages,
 };
 
-}  // namespace rankscope::diagnose::inline rs103
+}  // namespace rs103
+}  // namespace rankscope::diagnose

@@ -16,7 +16,8 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs201 {
+namespace rankscope::diagnose {
+inline namespace rs201 {
 namespace {
 
 constexpr Threshold kBucketMebi{"bucket", 25, "MiB", "bucket the saving is predicted with: DDP's default"};
@@ -381,4 +382,5 @@ const Diagnosis kOverlap{
     .repair = overlapped,
 };
 
-}  // namespace rankscope::diagnose::inline rs201
+}  // namespace rs201
+}  // namespace rankscope::diagnose

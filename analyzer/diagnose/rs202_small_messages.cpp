@@ -20,7 +20,8 @@
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs202 {
+namespace rankscope::diagnose {
+inline namespace rs202 {
 namespace {
 
 constexpr Threshold kFewestMessages{"fewest messages", 8, "per step", "a handful of small messages is no storm"};
@@ -250,4 +251,5 @@ const Diagnosis kSmallMessages{
     .repair = merged,
 };
 
-}  // namespace rankscope::diagnose::inline rs202
+}  // namespace rs202
+}  // namespace rankscope::diagnose

@@ -14,7 +14,8 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs203 {
+namespace rankscope::diagnose {
+inline namespace rs203 {
 namespace {
 
 constexpr Threshold kCeilingShare{"ceiling share", 0.8, "of the time peak and start-up predict",
@@ -359,4 +360,5 @@ const Diagnosis kSaturation{
     .repair = fewerBytes,
 };
 
-}  // namespace rankscope::diagnose::inline rs203
+}  // namespace rs203
+}  // namespace rankscope::diagnose

@@ -15,7 +15,8 @@
 #include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs204 {
+namespace rankscope::diagnose {
+inline namespace rs204 {
 namespace {
 
 struct Cause {
@@ -228,4 +229,5 @@ const Diagnosis kUnderUsedLink{
     .repair = healthyLinks,
 };
 
-}  // namespace rankscope::diagnose::inline rs204
+}  // namespace rs204
+}  // namespace rankscope::diagnose

@@ -17,7 +17,8 @@
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs205 {
+namespace rankscope::diagnose {
+inline namespace rs205 {
 namespace {
 
 constexpr Threshold kForcedRatio{"forced", 1.1, "x the better choice",
@@ -341,4 +342,5 @@ const Diagnosis kAlgorithm{
     .repair = chosenAlgorithm,
 };
 
-}  // namespace rankscope::diagnose::inline rs205
+}  // namespace rs205
+}  // namespace rankscope::diagnose

@@ -13,7 +13,8 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs206 {
+namespace rankscope::diagnose {
+inline namespace rs206 {
 namespace {
 
 /// Gradients are worth one reduction per optimizer step: what the step gains without those of all micro-steps but the
@@ -131,4 +132,5 @@ const Diagnosis kRedundant{
     .repair = reducedOnce,
 };
 
-}  // namespace rankscope::diagnose::inline rs206
+}  // namespace rs206
+}  // namespace rankscope::diagnose

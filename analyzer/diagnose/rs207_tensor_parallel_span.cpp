@@ -14,7 +14,8 @@
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs207 {
+namespace rankscope::diagnose {
+inline namespace rs207 {
 namespace {
 
 /// Ranks on the smallest node of the job: the largest tensor-parallel group that fits everywhere.
@@ -189,4 +190,5 @@ const Diagnosis kTensorParallelSpan{
     .repair = placedInside,
 };
 
-}  // namespace rankscope::diagnose::inline rs207
+}  // namespace rs207
+}  // namespace rankscope::diagnose

@@ -15,7 +15,8 @@
 #include "analyzer/job/link_suspects.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs208 {
+namespace rankscope::diagnose {
+inline namespace rs208 {
 namespace {
 
 std::string hostOf(const job::Analysis& analysis, int rank) {
@@ -210,4 +211,5 @@ const Diagnosis kSlowLink{
     .repair = healthyLinks,
 };
 
-}  // namespace rankscope::diagnose::inline rs208
+}  // namespace rs208
+}  // namespace rankscope::diagnose

@@ -13,7 +13,8 @@
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs209 {
+namespace rankscope::diagnose {
+inline namespace rs209 {
 namespace {
 
 constexpr Threshold kSlowdown{"slowdown", 1.05, "x the time alone",
@@ -138,4 +139,5 @@ const Diagnosis kContention{
     .repair = noContention,
 };
 
-}  // namespace rankscope::diagnose::inline rs209
+}  // namespace rs209
+}  // namespace rankscope::diagnose

@@ -14,7 +14,8 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
-namespace rankscope::diagnose::inline rs210 {
+namespace rankscope::diagnose {
+inline namespace rs210 {
 namespace {
 
 constexpr Threshold kComputeShare{"compute share", 0.3, "of compute in 16-bit kernels",
@@ -182,4 +183,5 @@ const Diagnosis kFullPrecision{
     .repair = sixteenBit,
 };
 
-}  // namespace rankscope::diagnose::inline rs210
+}  // namespace rs210
+}  // namespace rankscope::diagnose

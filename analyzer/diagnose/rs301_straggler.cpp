@@ -6,7 +6,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 
-namespace rankscope::diagnose::inline rs301 {
+namespace rankscope::diagnose {
+inline namespace rs301 {
 namespace {
 
 /// A host with one rank of several hosts': a slow device and a slow host look alike.
@@ -95,4 +96,5 @@ const Diagnosis kStraggler{
     .repair = balanced,
 };
 
-}  // namespace rankscope::diagnose::inline rs301
+}  // namespace rs301
+}  // namespace rankscope::diagnose

@@ -9,7 +9,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 
-namespace rankscope::diagnose::inline rs302 {
+namespace rankscope::diagnose {
+inline namespace rs302 {
 namespace {
 
 constexpr Threshold kAlike{"alike", 0.5, "of the host's median slowness, on each of its ranks",
@@ -97,4 +98,5 @@ const Diagnosis kStragglerNode{
     .repair = balanced,
 };
 
-}  // namespace rankscope::diagnose::inline rs302
+}  // namespace rs302
+}  // namespace rankscope::diagnose

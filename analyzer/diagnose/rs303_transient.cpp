@@ -14,7 +14,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs303 {
+namespace rankscope::diagnose {
+inline namespace rs303 {
 namespace {
 
 constexpr Threshold kSigmas{"sigmas", 6, "robust standard deviations (1.4826 MAD) of the rank's own steps",
@@ -294,4 +295,5 @@ const Diagnosis kTransient{
     .repair = steady,
 };
 
-}  // namespace rankscope::diagnose::inline rs303
+}  // namespace rs303
+}  // namespace rankscope::diagnose

@@ -15,7 +15,8 @@
 #include "analyzer/job/kernel_ratios.h"
 #include "analyzer/text/plain_text.h"
 
-namespace rankscope::diagnose::inline rs304 {
+namespace rankscope::diagnose {
+inline namespace rs304 {
 namespace {
 
 constexpr Threshold kRatio{"ratio", 1.03, "x the mean of the peers' compute",
@@ -294,4 +295,5 @@ const Diagnosis kUnevenWork{
     .repair = evenWork,
 };
 
-}  // namespace rankscope::diagnose::inline rs304
+}  // namespace rs304
+}  // namespace rankscope::diagnose

@@ -12,7 +12,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs401 {
+namespace rankscope::diagnose {
+inline namespace rs401 {
 namespace {
 
 constexpr Threshold kFewestGaps{"fewest gaps", 20, "per step",
@@ -168,4 +169,5 @@ const Diagnosis kLaunchBound{
     .repair = graphs,
 };
 
-}  // namespace rankscope::diagnose::inline rs401
+}  // namespace rs401
+}  // namespace rankscope::diagnose

@@ -10,7 +10,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs402 {
+namespace rankscope::diagnose {
+inline namespace rs402 {
 namespace {
 
 bool isBlocking(const facts::HostStall& stall) {
@@ -117,4 +118,5 @@ const Diagnosis kSynchronisation{
     .repair = noSynchronisation,
 };
 
-}  // namespace rankscope::diagnose::inline rs402
+}  // namespace rs402
+}  // namespace rankscope::diagnose

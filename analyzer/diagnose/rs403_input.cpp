@@ -10,7 +10,8 @@
 #include "analyzer/facts/rank_events.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs403 {
+namespace rankscope::diagnose {
+inline namespace rs403 {
 namespace {
 
 bool isInput(const facts::HostStall& stall) {
@@ -113,4 +114,5 @@ const Diagnosis kInput{
     .repair = noInputStall,
 };
 
-}  // namespace rankscope::diagnose::inline rs403
+}  // namespace rs403
+}  // namespace rankscope::diagnose

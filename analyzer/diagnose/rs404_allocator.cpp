@@ -11,7 +11,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs404 {
+namespace rankscope::diagnose {
+inline namespace rs404 {
 namespace {
 
 /// First uses allocate: whether they go on needs steps to tell, and whole steps.
@@ -96,4 +97,5 @@ const Diagnosis kAllocator{
     .repair = noAllocator,
 };
 
-}  // namespace rankscope::diagnose::inline rs404
+}  // namespace rs404
+}  // namespace rankscope::diagnose

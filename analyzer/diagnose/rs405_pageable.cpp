@@ -10,7 +10,8 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs405 {
+namespace rankscope::diagnose {
+inline namespace rs405 {
 namespace {
 
 bool isPageable(const facts::HostStall& stall) {
@@ -128,4 +129,5 @@ const Diagnosis kPageable{
     .repair = noPageable,
 };
 
-}  // namespace rankscope::diagnose::inline rs405
+}  // namespace rs405
+}  // namespace rankscope::diagnose

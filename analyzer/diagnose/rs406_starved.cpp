@@ -12,7 +12,8 @@
 #include "analyzer/facts/host_activity.h"
 #include "analyzer/facts/statistics.h"
 
-namespace rankscope::diagnose::inline rs406 {
+namespace rankscope::diagnose {
+inline namespace rs406 {
 namespace {
 
 constexpr Threshold kFewestPauses{"fewest pauses", 5, "of a rank", "fewer are accidents"};
@@ -235,4 +236,5 @@ const Diagnosis kStarved{
     .repair = noPauses,
 };
 
-}  // namespace rankscope::diagnose::inline rs406
+}  // namespace rs406
+}  // namespace rankscope::diagnose

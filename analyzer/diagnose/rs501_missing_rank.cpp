@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/diagnoses.h"
 
-namespace rankscope::diagnose::inline rs501 {
+namespace rankscope::diagnose {
+inline namespace rs501 {
 
 const Diagnosis kMissingRank{
     .id = "RS501",
@@ -12,4 +13,5 @@ const Diagnosis kMissingRank{
     .hint = "One rank's line ends or never enters where all others wait in the framed collective.",
 };
 
-}  // namespace rankscope::diagnose::inline rs501
+}  // namespace rs501
+}  // namespace rankscope::diagnose

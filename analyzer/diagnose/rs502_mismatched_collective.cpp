@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/diagnoses.h"
 
-namespace rankscope::diagnose::inline rs502 {
+namespace rankscope::diagnose {
+inline namespace rs502 {
 
 const Diagnosis kMismatchedCollective{
     .id = "RS502",
@@ -12,4 +13,5 @@ const Diagnosis kMismatchedCollective{
     .hint = "The framed calls should be the same one: two ranks disagree on what to communicate.",
 };
 
-}  // namespace rankscope::diagnose::inline rs502
+}  // namespace rs502
+}  // namespace rankscope::diagnose

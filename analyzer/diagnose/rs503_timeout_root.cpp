@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/diagnoses.h"
 
-namespace rankscope::diagnose::inline rs503 {
+namespace rankscope::diagnose {
+inline namespace rs503 {
 
 const Diagnosis kTimeoutRoot{
     .id = "RS503",
@@ -12,4 +13,5 @@ const Diagnosis kTimeoutRoot{
     .hint = "The rank to fix ends first; the others wait in the framed calls until they time out.",
 };
 
-}  // namespace rankscope::diagnose::inline rs503
+}  // namespace rs503
+}  // namespace rankscope::diagnose
