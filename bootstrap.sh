@@ -6,11 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'TEXT'
-Usage: ./bootstrap.sh demo | test | build | bench
+Usage: ./bootstrap.sh demo | test | lint | build | bench
 
   demo    build all but the timeline, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
-  build   leave the tools in build/bin/
+  lint    compile every file by itself; a warning is an error
+  build   leave all tools, the timeline with them, in build/bin/
   bench   build and run the benchmarks: what recording, collecting, importing, analysing and advising cost, each beside its yardstick
 
 Installs missing packages of packages.txt with apt-get (as root or through sudo). Where CUDA 13 with CUPTI, NVTX and NCCL is not installed,
@@ -227,6 +228,14 @@ test_all() {
     say "all tests passed"
 }
 
+# What is compiled in units elsewhere: each file includes what it uses, and the compiler has nothing to say about it.
+lint() {
+    install_packages build gui test
+    find_cuda
+    build_preset lint
+    say "each file compiles by itself, without a warning"
+}
+
 # run_benchmark NAME [ARGUMENT…]
 run_benchmark() {
     local program="rankscope_bench_$1"
@@ -252,6 +261,7 @@ case "${1:-}" in
     demo) demo ;;
     bench) bench ;;
     test) test_all ;;
+    lint) lint ;;
     build)
         build_tools
         say "the tools are in build/bin; next: build/bin/rankscope doctor"

@@ -23,7 +23,7 @@ using namespace report::html;
 
 using text::first;
 
-constexpr size_t kRowsInPage = 500;
+constexpr size_t kRowsInPage = 500;  // a browser lays out in a blink what nobody reads to its end
 constexpr size_t kMostKernels = 200;
 constexpr size_t kMostLines = 30;
 

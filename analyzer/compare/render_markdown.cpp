@@ -13,7 +13,7 @@ namespace {
 
 using text::first;
 
-constexpr size_t kRowsInMarkdown = 40;
+constexpr size_t kRowsInMarkdown = 40;  // a comment of a pull request is read on one or two screens
 constexpr size_t kLongestCell = 300;
 
 std::string cell(const std::string& text) {

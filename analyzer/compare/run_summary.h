@@ -73,8 +73,8 @@ struct FindingSummary {
     std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double>
-        costNs;  // what its cause was seen to take; empty: nothing was seen, or an older version's file mixes both
+    /// What its cause was seen to take; empty: nothing was seen, or an older version's file mixes cost and saving.
+    std::optional<double> costNs;
     std::optional<double> savingNs;    // what its repair saves, replayed; empty: it could not be played
     double severity = 0;               // share of the step, of the saving or else of the cost
     std::optional<double> leastShare;  // of the step, from which it is found, where that is more than for others

@@ -50,10 +50,11 @@ class Readme(JobTest):
             tried += 1
         self.assertGreater(tried, 5)
 
-    def test_bootstrap_commands_are_those_of_continuous_integration(self):
+    def test_bootstrap_commands_are_run_by_continuous_integration(self):
         told = {command for command in commands() if command.startswith("./bootstrap.sh")}
         run = {line for line in (SOURCE / ".ci/run").read_text().splitlines() if line.startswith("./bootstrap.sh")}
-        self.assertEqual(told, run)
+        self.assertTrue(told)
+        self.assertLessEqual(told, run)
 
     def test_linked_files_exist(self):
         for document in ("README.md", "CONTRIBUTING.md"):

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "analyzer/replay/graph_draft.h"
+#include "tests/unit/analyzer/units.h"
 
 namespace rankscope::test {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kMebi = 1024 * 1024;
 constexpr int64_t kGroup = 7;  // a communicator
 

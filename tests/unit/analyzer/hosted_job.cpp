@@ -10,9 +10,9 @@ namespace {
 constexpr int64_t kLatency = 6 * kUs;  // from a launch to the kernel's start on an idle device
 
 /// One rank: its host thread and its compute stream.
-class Player {
+class HostedPlayer {
   public:
-    Player(const HostedJob& job, TraceFixture& trace, int rank)
+    HostedPlayer(const HostedJob& job, TraceFixture& trace, int rank)
         : m_job(job), m_trace(trace), m_rank(rank), m_random(job.seed * 100 + static_cast<unsigned>(rank)) {}
 
     bool troubled() const { return m_job.troubled.empty() || m_job.troubled.count(m_rank) != 0; }
@@ -73,7 +73,7 @@ class Player {
 };
 
 /// Host trouble spread over the launches of a step.
-void trouble(const HostedJob& job, Player& player, int launch, int launches) {
+void trouble(const HostedJob& job, HostedPlayer& player, int launch, int launches) {
     if (!player.troubled()) return;
     const auto due = [&](int perStep) {
         return perStep > 0 && (launch + 1) * perStep / launches > launch * perStep / launches;
@@ -90,7 +90,7 @@ void trouble(const HostedJob& job, Player& player, int launch, int launches) {
 }
 
 /// The small calls around a launch, in one of which a starved host stands still.
-void smallCalls(const HostedJob& job, Player& player, int rank, int step, int launch, int launches) {
+void smallCalls(const HostedJob& job, HostedPlayer& player, int rank, int step, int launch, int launches) {
     constexpr const char* kNames[] = {"cudaEventRecord",       "cudaEventQuery",      "cudaFuncSetAttribute",
                                       "cudaStreamGetPriority", "cudaPeekAtLastError", "cudaGetDevice"};
     bool pauses = false;
@@ -107,7 +107,7 @@ void smallCalls(const HostedJob& job, Player& player, int rank, int step, int la
 TraceFixture playHosted(const HostedJob& job) {
     TraceFixture trace(job.ranks, job.ranksPerHost);
     std::vector<int> ranks;
-    std::vector<Player> players;
+    std::vector<HostedPlayer> players;
     for (int rank = 0; rank < job.ranks; ++rank) {
         ranks.push_back(rank);
         players.emplace_back(job, trace, rank);
@@ -116,7 +116,7 @@ TraceFixture playHosted(const HostedJob& job) {
     for (int step = 0; step < job.steps; ++step) {
         std::vector<int64_t> starts, arrivals;
         for (int rank = 0; rank < job.ranks; ++rank) {
-            Player& player = players[static_cast<size_t>(rank)];
+            HostedPlayer& player = players[static_cast<size_t>(rank)];
             starts.push_back(player.hostNs());
             const auto late = job.lateInputs.find(step);
             const double input = !player.troubled() ? 20e3 : late != job.lateInputs.end() ? late->second : job.inputNs;
@@ -147,7 +147,7 @@ TraceFixture playHosted(const HostedJob& job) {
         const int64_t end =
             trace.collective(world, store::Op::allReduce, static_cast<int64_t>(job.layerBytes), arrivals, transfer);
         for (int rank = 0; rank < job.ranks; ++rank) {
-            Player& player = players[static_cast<size_t>(rank)];
+            HostedPlayer& player = players[static_cast<size_t>(rank)];
             player.deviceBusyUntil(end);
             player.launch("adam", 32, job.forwardNs / 4);
             player.wait("cudaStreamSynchronize", store::ApiKind::synchronize, 2e3);  // the loss

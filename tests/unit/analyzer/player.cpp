@@ -8,7 +8,7 @@
 
 namespace rankscope::test {
 namespace {
-constexpr int64_t kGap = 2 * kUs;  // launch gap
+constexpr int64_t kLaunchGap = 2 * kUs;  // launch gap
 }
 
 Player::Player(int ranks, int ranksPerHost, const std::string& links)
@@ -30,8 +30,8 @@ void Player::compute(double ns, const std::string& name, int64_t grid) {
 
 void Player::compute(const std::vector<double>& ns, const std::string& name, int64_t grid) {
     for (size_t r = 0; r < m_compute.size(); ++r) {
-        trace.kernel(static_cast<int>(r), m_compute[r] + kGap, static_cast<int64_t>(ns[r]), name, grid);
-        m_compute[r] += kGap + static_cast<int64_t>(ns[r]);
+        trace.kernel(static_cast<int>(r), m_compute[r] + kLaunchGap, static_cast<int64_t>(ns[r]), name, grid);
+        m_compute[r] += kLaunchGap + static_cast<int64_t>(ns[r]);
     }
 }
 
@@ -39,7 +39,7 @@ int64_t Player::arrivalsEnd(int communicator, store::Op op, double bytes, double
     std::vector<int64_t> arrivals;
     for (int rank : m_members[static_cast<size_t>(communicator)]) {
         const auto r = static_cast<size_t>(rank);
-        arrivals.push_back(std::max(m_compute[r], m_communication[r]) + kGap);
+        arrivals.push_back(std::max(m_compute[r], m_communication[r]) + kLaunchGap);
     }
     const int64_t end =
         trace.collective(communicator, op, static_cast<int64_t>(bytes), arrivals, static_cast<int64_t>(transferNs));

@@ -11,15 +11,13 @@
 
 #include "analyzer/report/report_model.h"
 #include "collector/store/event_model.h"
+#include "tests/unit/analyzer/units.h"
 
 namespace rankscope::store {
 class TraceWriter;
 }
 
 namespace rankscope::test {
-
-constexpr int64_t kUs = 1'000;
-constexpr int64_t kMs = 1'000'000;
 
 /// Removes itself.
 class TemporaryFolder {

@@ -17,6 +17,10 @@
 
 namespace rankscope::gui::test {
 
+constexpr int64_t kUs = 1000;
+/// What a task looks at to see whether it shall stop.
+inline const std::atomic<bool> kGoOn{false};
+
 class TemporaryFolder {
   public:
     TemporaryFolder() {
@@ -41,7 +45,6 @@ enum SmallName : int32_t { gemm = 1, reduceKernel, launch, memcpyCall, forward, 
 
 struct SmallRun {
     TemporaryFolder folder;
-    static constexpr int64_t kUs = 1000;
 
     /// Times of rank 1 are 50 us later from the second GEMM on: it arrives last. `damage` runs SQL on the finished
     /// file.

@@ -6,20 +6,15 @@
 #include <map>
 #include <string>
 
+#include "tests/unit/injector/table_environment.h"
+
 using namespace rankscope::injector;
 
 namespace {
 
-std::map<std::string, std::string> g_environment;
-
-const char* fromTable(const char* name) {
-    const auto found = g_environment.find(name);
-    return found == g_environment.end() ? nullptr : found->second.c_str();
-}
-
 Config configOf(std::map<std::string, std::string> environment) {
-    g_environment = std::move(environment);
-    return readConfig(fromTable);
+    test::g_environment = std::move(environment);
+    return readConfig(test::fromTable);
 }
 
 }  // namespace

@@ -6,21 +6,15 @@
 #include <string>
 
 #include "injector/process_identity.h"
+#include "tests/unit/injector/table_environment.h"
 
 using namespace rankscope::injector;
 
 namespace {
 
-std::map<std::string, std::string> g_environment;
-
-const char* fromTable(const char* name) {
-    const auto found = g_environment.find(name);
-    return found == g_environment.end() ? nullptr : found->second.c_str();
-}
-
 ProcessIdentity identityOf(std::map<std::string, std::string> environment) {
-    g_environment = std::move(environment);
-    return readIdentity(fromTable);
+    test::g_environment = std::move(environment);
+    return readIdentity(test::fromTable);
 }
 
 bool recordable(const char* name) {

@@ -7,11 +7,10 @@
 
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/side_means.h"
+#include "tests/unit/analyzer/compare/compared_sides.h"
 
 namespace rankscope::compare {
 namespace {
-
-constexpr double kMs = 1e6;
 
 /// Two ranks: 80 ms of one kernel, then transfers of two kinds that nothing hides.
 SideMeans makeMeans(double gradientsMs, double weightsMs) {

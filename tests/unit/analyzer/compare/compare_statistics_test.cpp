@@ -32,7 +32,7 @@ class Dice {
     uint64_t m_state;
 };
 
-ComparedRun makeRun(const std::string& name, const std::vector<double>& stepsNs) {
+ComparedRun makeSample(const std::string& name, const std::vector<double>& stepsNs) {
     ComparedRun run;
     run.name = name;
     run.stepsNs = stepsNs;
@@ -43,7 +43,7 @@ ComparedRun makeRun(const std::string& name, const std::vector<double>& stepsNs)
 std::vector<ComparedRun> drawRuns(Dice& dice, int runs, int steps, double between, double within, double factor = 1) {
     std::vector<ComparedRun> samples;
     for (int run = 0; run < runs; ++run) {
-        ComparedRun sample = makeRun(std::to_string(run), {});
+        ComparedRun sample = makeSample(std::to_string(run), {});
         const double typical = 10e6 * factor * (1 + between * dice.normal());
         for (int step = 0; step < steps; ++step) sample.stepsNs.push_back(typical * (1 + within * dice.normal()));
         samples.push_back(sample);
@@ -53,7 +53,7 @@ std::vector<ComparedRun> drawRuns(Dice& dice, int runs, int steps, double betwee
 
 std::vector<ComparedRun> runsOf(std::initializer_list<std::vector<double>> runs) {
     std::vector<ComparedRun> samples;
-    for (const std::vector<double>& steps : runs) samples.push_back(makeRun(std::to_string(samples.size()), steps));
+    for (const std::vector<double>& steps : runs) samples.push_back(makeSample(std::to_string(samples.size()), steps));
     return samples;
 }
 
@@ -101,10 +101,10 @@ TEST(RankTest, ManyValuesTakeTheNormalApproximation) {
 TEST(StepTimes, BlockMeansAreComparedWithMeans) {
     std::vector<double> steps(40, 10e6);
     steps[7] = 30e6;  // trimmed away, unless the other side holds means over two steps
-    EXPECT_EQ(compareStepTimes({makeRun("a", steps)}, {makeRun("b", steps)}, {}).estimator, "trimmed mean");
-    ComparedRun ofMeans = makeRun("b", steps);
+    EXPECT_EQ(compareStepTimes({makeSample("a", steps)}, {makeSample("b", steps)}, {}).estimator, "trimmed mean");
+    ComparedRun ofMeans = makeSample("b", steps);
     ofMeans.stepsPerSample = 2;
-    EXPECT_EQ(compareStepTimes({makeRun("a", steps)}, {ofMeans}, {}).estimator, "mean");
+    EXPECT_EQ(compareStepTimes({makeSample("a", steps)}, {ofMeans}, {}).estimator, "mean");
 }
 
 TEST(Holm, CorrectsForTheNumberOfTests) {
@@ -212,7 +212,7 @@ TEST(StepTime, AMixtureOfTwoKindsDoesNotFoolIt) {
     const auto draw = [&](double share) {
         std::vector<ComparedRun> runs;
         for (int run = 0; run < 3; ++run) {
-            runs.push_back(makeRun("run", {}));
+            runs.push_back(makeSample("run", {}));
             for (int step = 0; step < 20; ++step)
                 runs.back().stepsNs.push_back((dice.uniform() < share ? 9.7e6 : 7.7e6) * (1 + 0.005 * dice.normal()));
         }

@@ -20,7 +20,7 @@ struct Grid {
     std::string links = kLinks;
 };
 
-report::Report play(const Grid& job) {
+report::Report playGrid(const Grid& job) {
     test::Player player(8, 4, job.links);
     if (!job.environment.empty()) player.trace.environment(job.environment, "1");
     const std::vector<int> tensor{player.communicator({0, 1, 2, 3}), player.communicator({4, 5, 6, 7})};
@@ -59,9 +59,9 @@ std::string linksFound(const report::Report& report) {
 TEST(SlowLink, OneRankIsNamedFromTheGroupsItIsIn) {
     Grid job;
     job.tensorFactor[0] = job.dataFactor[2] = 3;  // rank 2 is in both
-    const report::Report report = play(job);
+    const report::Report report = playGrid(job);
     ASSERT_EQ(linksFound(report), "RS208[2]");
-    const double measured = report.run.stepNs - play({}).run.stepNs;
+    const double measured = report.run.stepNs - playGrid({}).run.stepNs;
     for (const job::Finding& f : report.findings) {
         if (f.id != "RS208") continue;
         EXPECT_NEAR(f.worthNs(), measured, 0.03 * report.run.stepNs);
@@ -71,11 +71,11 @@ TEST(SlowLink, OneRankIsNamedFromTheGroupsItIsIn) {
 TEST(SlowLink, WithoutPeaksTheFastestGroupsAreTheMeasure) {
     Grid job;
     job.links = "";
-    EXPECT_EQ(linksFound(play(job)), "");
+    EXPECT_EQ(linksFound(playGrid(job)), "");
     job.tensorFactor[0] = job.dataFactor[2] = 3;
-    const report::Report report = play(job);
+    const report::Report report = playGrid(job);
     ASSERT_EQ(linksFound(report), "RS208[2]");
-    const double measured = report.run.stepNs - play({}).run.stepNs;
+    const double measured = report.run.stepNs - playGrid({}).run.stepNs;
     for (const job::Finding& f : report.findings) {
         if (f.id != "RS208") continue;
         EXPECT_NEAR(f.worthNs(), measured, 0.03 * report.run.stepNs);
@@ -87,16 +87,16 @@ TEST(SlowLink, WithoutPeaksJustUnderTheThresholdIsSilent) {
     Grid job;
     job.links = "";
     job.tensorFactor[0] = job.dataFactor[2] = 1.4;
-    EXPECT_EQ(linksFound(play(job)), "");
+    EXPECT_EQ(linksFound(playGrid(job)), "");
 }
 
 TEST(SlowLink, WithoutPeaksAWholeClassIsUnderUsedWhereASettingSaysSo) {
     Grid job;
     job.links = "";
     for (double& factor : job.dataFactor) factor = 3;
-    EXPECT_EQ(linksFound(play(job)), "");  // as fast as each other: nothing tells
+    EXPECT_EQ(linksFound(playGrid(job)), "");  // as fast as each other: nothing tells
     job.environment = "NCCL_IB_DISABLE";
-    const report::Report report = play(job);
+    const report::Report report = playGrid(job);
     ASSERT_EQ(linksFound(report), "RS204[0..]");
     for (const job::Finding& f : report.findings) {
         if (f.id != "RS204") continue;
@@ -105,31 +105,31 @@ TEST(SlowLink, WithoutPeaksAWholeClassIsUnderUsedWhereASettingSaysSo) {
         EXPECT_NE(f.cause.find("8.3 GB/s"), std::string::npos) << f.cause;
     }
     job.environment = "NCCL_P2P_DISABLE";  // of the other class: its messages are exposed, too
-    EXPECT_EQ(linksFound(play(job)), "RS204[0..]");
+    EXPECT_EQ(linksFound(playGrid(job)), "RS204[0..]");
     job.environment = "NCCL_IB_HCA";  // may name the best there is
-    EXPECT_EQ(linksFound(play(job)), "");
+    EXPECT_EQ(linksFound(playGrid(job)), "");
 }
 
 TEST(SlowLink, AllLinksOfAClassAreUnderUsedInstead) {
     Grid job;
     for (double& factor : job.dataFactor) factor = 3;
     job.environment = "NCCL_IB_DISABLE";
-    const report::Report report = play(job);
+    const report::Report report = playGrid(job);
     ASSERT_EQ(linksFound(report), "RS204[0..]");
     for (const job::Finding& f : report.findings)
         if (f.id == "RS204") {
             EXPECT_NE(f.cause.find("NCCL_IB_DISABLE=1"), std::string::npos) << f.cause;
             EXPECT_EQ(f.fix.at(0), "unset NCCL_IB_DISABLE");
-            EXPECT_NEAR(f.worthNs(), report.run.stepNs - play({}).run.stepNs, 0.03 * report.run.stepNs);
+            EXPECT_NEAR(f.worthNs(), report.run.stepNs - playGrid({}).run.stepNs, 0.03 * report.run.stepNs);
         }
 }
 
 TEST(SlowLink, SilentAtThePeakAndJustAboveTheThreshold) {
-    EXPECT_EQ(linksFound(play({})), "");
+    EXPECT_EQ(linksFound(playGrid({})), "");
     Grid job;
     for (double& factor : job.tensorFactor) factor = 1.4;
     for (double& factor : job.dataFactor) factor = 1.4;
-    EXPECT_EQ(linksFound(play(job)), "");
+    EXPECT_EQ(linksFound(playGrid(job)), "");
 }
 
 /// One group of all ranks: only who leaves last can tell.

@@ -6,11 +6,12 @@
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/replay/replay.h"
 #include "analyzer/replay/simulate.h"
+#include "tests/unit/analyzer/units.h"
 
 namespace rankscope::replay {
 namespace {
 
-constexpr int64_t kUs = 1'000;
+using test::kUs;
 
 TEST(MessageTimes, AKernelWithOnePeerEndsWithItsMessage) {
     const MessageEnds early{0, 1, 0, 1, 64, 100 * kUs, 130 * kUs, 130 * kUs},

@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/replay/replay.h"
+#include "tests/unit/analyzer/units.h"
 
 namespace rankscope::replay {
 namespace {
 
-constexpr int64_t kUs = 1000;
+using test::kUs;
 constexpr int32_t kCompute = 1, kNetwork = 2;  // streams
 
 /// One rank's events as it would have recorded them; times in us.

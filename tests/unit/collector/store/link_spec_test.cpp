@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rankscope::store::test {
+namespace rankscope::store {
 namespace {
 
 TEST(LinkSpec, EachClassHasASpeedAndPerhapsAStartup) {
@@ -47,4 +47,4 @@ TEST(LinkSpec, WhatCannotBeASpeedIsNamedAndNothingIsTaken) {
 }
 
 }  // namespace
-}  // namespace rankscope::store::test
+}  // namespace rankscope::store

@@ -10,9 +10,8 @@
 namespace rankscope::gui {
 namespace {
 
+using test::kUs;
 using test::SmallRun;
-constexpr int64_t kUs = SmallRun::kUs;
-
 std::string csvOf(const SmallRun& file, const CsvScope& scope, size_t* written = nullptr) {
     const auto run = file.info();
     std::ostringstream out;

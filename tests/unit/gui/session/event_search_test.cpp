@@ -11,9 +11,8 @@
 namespace rankscope::gui {
 namespace {
 
+using test::kGoOn;
 using test::SmallRun;
-
-const std::atomic<bool> kGoOn{false};
 
 struct Loaded {
     SmallRun file;

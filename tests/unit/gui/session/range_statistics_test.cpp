@@ -8,10 +8,9 @@
 namespace rankscope::gui {
 namespace {
 
+using test::kGoOn;
+using test::kUs;
 using test::SmallRun;
-
-const std::atomic<bool> kGoOn{false};
-constexpr int64_t kUs = SmallRun::kUs;
 
 RangeActivity activityOf(const SmallRun& file, TimeRange range) {
     const auto run = file.info();

@@ -11,13 +11,13 @@
 namespace rankscope::gui {
 namespace {
 
-struct Loaded {
+struct LoadedRun {
     std::vector<int32_t> ranks;
     std::vector<std::string> messages;
 };
 
-Loaded loadAll(const test::SmallRun& run, int64_t memoryBytes) {
-    Loaded loaded;
+LoadedRun loadAll(const test::SmallRun& run, int64_t memoryBytes) {
+    LoadedRun loaded;
     std::promise<void> finished;
     RunLoader loader(run.info(),
                      {[&](RankTracksPtr tracks) { loaded.ranks.push_back(tracks->rank); },
@@ -33,7 +33,7 @@ Loaded loadAll(const test::SmallRun& run, int64_t memoryBytes) {
 
 TEST(RunLoader, LoadsAllRanks) {
     const test::SmallRun run;
-    const Loaded loaded = loadAll(run, RunLoader::memoryToSpare());
+    const LoadedRun loaded = loadAll(run, RunLoader::memoryToSpare());
     EXPECT_EQ(loaded.ranks, (std::vector<int32_t>{0, 1}));
     EXPECT_TRUE(loaded.messages.empty());
 }
@@ -41,7 +41,7 @@ TEST(RunLoader, LoadsAllRanks) {
 TEST(RunLoader, ARankForWhichThereIsNoMemoryIsSaidNotToBeShown) {
     const test::SmallRun run(
         "UPDATE extent SET last_id = first_id + 999999999 WHERE table_name = 'kernel' AND rank = 1");
-    const Loaded loaded = loadAll(run, int64_t{1} << 30);
+    const LoadedRun loaded = loadAll(run, int64_t{1} << 30);
     EXPECT_EQ(loaded.ranks, std::vector<int32_t>{0});
     ASSERT_EQ(loaded.messages.size(), 1u);
     EXPECT_EQ(loaded.messages[0],
@@ -66,7 +66,7 @@ TEST(RunLoader, WhatIsMissingOfARankIsSaid) {
           std::pair{"UPDATE kernel SET rank = 0 WHERE rank = 1",
                     "3 of the 3 events in table kernel have a rank, time or name that cannot be"}}) {
         const test::SmallRun run(std::string("PRAGMA foreign_keys = OFF; ") + damage);
-        const Loaded loaded = loadAll(run, RunLoader::memoryToSpare());
+        const LoadedRun loaded = loadAll(run, RunLoader::memoryToSpare());
         EXPECT_EQ(loaded.ranks, (std::vector<int32_t>{0, 1}));  // what can be read is shown
         ASSERT_EQ(loaded.messages.size(), 1u) << damage;
         EXPECT_EQ(loaded.messages[0], std::string("rank 1: not all of it can be read: ") + reason);
