@@ -124,8 +124,8 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
     }
     // The time grows in proportion from the nearest size beyond its latency, which leaves the stated link the time for
     // its bytes.
-    const double busNs =
-        measuredBytes * facts::busFactor(m_op, m_ranks) / (bandwidthShare(choice).high * m_state->link.bytesPerNs);
+    const double busNs = measuredBytes * facts::busFactor(m_op, m_ranks) /
+                         (bandwidthShare(m_state->link, m_op, choice, measuredBytes).high * m_state->link.bytesPerNs);
     const auto timeNs = [&, size = measuredBytes, &price = sample](double startNs, double errors) {
         const double ns = price.ns + errors * price.errorNs;
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
@@ -140,7 +140,7 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
 }
 
 facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
-    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice);
+    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice, bytes);
     const double busBytes = bytes * facts::busFactor(m_op, m_ranks);
     const facts::Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const auto time = [&](double alphaNs, double bytesPerNs) {
@@ -162,10 +162,12 @@ facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) cons
 /// True when NCCL may have taken the choice for this size: its choices go from short latency to high bandwidth as
 /// messages grow, so that larger messages than a seen one get no choice of less bandwidth than its.
 bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
-    const double share = bandwidthShare(choice).middle();
+    const auto shareOf = [&](AlgorithmChoice one) {
+        return bandwidthShare(m_state->link, m_op, one, kAnySize).middle();
+    };
     const auto above = m_sizes.lower_bound(bytes);
-    if (above != m_sizes.end() && share > bandwidthShare(above->second.choice).middle()) return false;
-    return above == m_sizes.begin() || share >= bandwidthShare(std::prev(above)->second.choice).middle();
+    if (above != m_sizes.end() && shareOf(choice) > shareOf(above->second.choice)) return false;
+    return above == m_sizes.begin() || shareOf(choice) >= shareOf(std::prev(above)->second.choice);
 }
 
 std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const {
