@@ -55,14 +55,18 @@ double startUpNs(const job::Analysis& analysis, const facts::Communicator& commu
     return fit != nullptr ? fit->alphaNs : 0;
 }
 
-/// How many times the ceiling, which is that of rings, its algorithm can have: trees between two nodes cross the
-/// network half as often.
-double ceilingGain(const job::Analysis& analysis, const facts::Communicator& communicator,
-                   const facts::CommTask& task) {
+/// The share of the ceiling, which is that of the largest messages on a ring, that NCCL's best choice has of a message
+/// of this size: less where it is small, more where a tree between two nodes crosses the network half as often. What a
+/// worse choice lacks is no volume (RS205).
+double bestShare(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
     const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
-    if (!link || link->nodes != 2) return 1;
-    return std::max(
-        1.0, costs::bandwidthShare(*link, task.op, {task.algorithm, store::Protocol::simple}, costs::kAnySize).high);
+    if (!link || task.algorithm == store::Algorithm::unknown) return 1;
+    double best = 0;
+    for (costs::AlgorithmChoice choice : costs::algorithmChoices(task.op))
+        if (choice.protocol != store::Protocol::ll)
+            best =
+                std::max(best, costs::bandwidthShare(*link, task.op, choice, static_cast<double>(task.bytes)).middle());
+    return best > 0 ? best : 1;
 }
 
 /// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.
@@ -131,8 +135,8 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
 }
 
 struct LinkUse {
-    double idealNs = 0;  // bytes at the ceiling, as far as their algorithms can
-    double busNs = 0;    // bytes at the ceiling of rings
+    double idealNs = 0;  // bytes at the share of the ceiling that they can have
+    double busNs = 0;    // bytes at the ceiling
     double startupNs = 0;
     double actualNs = 0;
     bool sized = true;
@@ -149,7 +153,7 @@ LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const f
         }
         const double startup = startUpNs(analysis, communicator, task);
         const double busNs = static_cast<double>(task.bytes) * facts::busFactor(task.op, communicator.size) / ceiling;
-        use.idealNs += busNs / ceilingGain(analysis, communicator, task);
+        use.idealNs += busNs / bestShare(analysis, communicator, task);
         use.busNs += busNs;
         use.startupNs += std::min(startup, static_cast<double>(task.transferNs()));
         use.actualNs += static_cast<double>(task.transferNs());

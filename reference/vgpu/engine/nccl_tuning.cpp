@@ -113,6 +113,7 @@ double nvlsGain(const Cluster& cluster) {
 }
 
 double llShare(const Cluster& cluster, const CommShape& shape, double share, double linkRate) {
+    if (shape.nodes == 1 && cluster.intra.pcie) return share;  // slower than any GPU polls
     const double most = shape.nodes == 1   ? kLlOfNvlink * cluster.intra.gbps
                         : shape.nodes == 2 ? kLlTwoNodesGbps
                                            : kLlNodesGbps;
