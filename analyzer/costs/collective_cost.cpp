@@ -44,15 +44,14 @@ ProtocolLatency::ProtocolLatency(const LinkPeaks& peaks, const facts::TraceFacts
         if (key.from != EvidenceFrom::trace || !flags || !isModelled(key.op, key.choice)) continue;
         const auto link = linkModel(peaks, groupOf(facts, key.shape), key.op);
         if (!link || link->alphaNs <= 0) continue;
-        const Range latency = latencyShare(key.choice.protocol), bandwidth = bandwidthShare(key.choice);
-        const double hopsNs = hopsOf(key.op, key.shape.ranks, key.choice.algorithm).high * link->alphaNs;
+        const Range hops = latencyHops(*link, key.op, key.shape.ranks, key.choice);
         for (const auto& [bytes, unused] : curve.timesBySize) {
             const auto time = curve.at(bytes);
             if (!time) continue;
+            const Range bandwidth = bandwidthShare(*link, key.op, key.choice, bytes);
             const double busNs = bytes * facts::busFactor(key.op, key.shape.ranks) / link->bytesPerNs;
             const auto place = [&](double share) {
-                return clamped(((time->expected - busNs / share) / hopsNs - latency.low) /
-                               (latency.high - latency.low));
+                return clamped(((time->expected - busNs / share) / link->alphaNs - hops.low) / (hops.high - hops.low));
             };
             const double least = place(bandwidth.low), most = place(bandwidth.high);
             Known& best = m_known[{key.shape, key.choice.protocol}];
@@ -129,38 +128,39 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
     if (curve == nullptr || !curve->line || !(curve->line->betaNsPerByte > 0) ||
         !isModelled(message.op, message.present))
         return given;
-    // These are the times of a byte and of a latency on a link of 1 byte/ns and 1 ns: what the choice itself costs.
+    // These are the bus bytes of a byte and the hops of a latency: what the choice itself costs.
     const int ranks = message.shape.ranks;
-    const double perByte = collectiveNs({0, 1}, message.op, ranks, 1, message.present).low;
-    const double perStart = collectiveNs({1, 1}, message.op, ranks, 0, message.present).high;
-    return LinkModel{curve->line->alphaNs / perStart, perByte / curve->line->betaNsPerByte};
+    const double rate = facts::busFactor(message.op, ranks) / curve->line->betaNsPerByte;
+    LinkModel link = given.value_or(LinkModel{unknownAlphaNs(group.nodes > 1), rate, group.nodes});
+    link.alphaNs = curve->line->alphaNs / latencyHops(link, message.op, ranks, message.present).high;
+    link.bytesPerNs = rate / bandwidthShare(link, message.op, message.present, kAnySize).high;
+    return link;
 }
 
 facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message& message, double explainedNs,
                                            AlgorithmChoice choice) const {
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
-    const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm),
-                latency = latencyShare(choice.protocol), bandwidth = bandwidthShare(choice);
+    const Range hops = latencyHops(link, message.op, message.shape.ranks, choice),
+                bandwidth = bandwidthShare(link, message.op, choice, message.bytes);
     const facts::Estimate start = m_latency.of(message.shape, choice.protocol);
     facts::Estimate rate{0, 0.5, 1};
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
-        const Range reached = bandwidthShare(present);
-        const double startNs = hopsOf(message.op, message.shape.ranks, present.algorithm).middle() * link.alphaNs *
-                               latency.at(start.expected);
+        const Range reached = bandwidthShare(link, message.op, present, message.bytes);
+        const double startNs =
+            latencyHops(link, message.op, message.shape.ranks, present).at(start.expected) * link.alphaNs;
         const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;
         const double place = reached.high > reached.low
                                  ? std::clamp((share - reached.low) / (reached.high - reached.low), 0.0, 1.0)
                                  : 0.5;
         rate = {std::max(0.0, place - kSameProtocol), place, std::min(1.0, place + kSameProtocol)};
     }
-    const auto timeNs = [&](double hopCount, double startPlace, double ratePlace) {
-        return hopCount * link.alphaNs * latency.at(startPlace) + busNs / bandwidth.at(ratePlace);
+    const auto timeNs = [&](double startPlace, double ratePlace) {
+        return hops.at(startPlace) * link.alphaNs + busNs / bandwidth.at(ratePlace);
     };
-    return {timeNs(hops.low, start.low, rate.high) / (1 + CostLine::kError),
-            timeNs(hops.middle(), start.expected, rate.expected),
-            timeNs(hops.high, start.high, rate.low) * (1 + CostLine::kError)};
+    return {timeNs(start.low, rate.high) / (1 + CostLine::kError), timeNs(start.expected, rate.expected),
+            timeNs(start.high, rate.low) * (1 + CostLine::kError)};
 }
 
 std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, AlgorithmChoice choice) const {

@@ -122,25 +122,31 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
         };
         return concave(widened({between(-kErrors), between(0), between(kErrors)}, bytes, measuredBytes), sizes, bytes);
     }
-    // The time grows in proportion from the nearest size beyond its latency, which leaves the stated link the time for
-    // its bytes.
-    const double busNs =
-        measuredBytes * facts::busFactor(m_op, m_ranks) / (bandwidthShare(choice).high * m_state->link.bytesPerNs);
-    const auto timeNs = [&, size = measuredBytes, &price = sample](double startNs, double errors) {
+    // Beyond its latency the time grows from the nearest size as the formulas have it: in proportion to the bytes but
+    // for the rate, which grows with them. The stated link is left the time for its bytes.
+    const Range here = bandwidthShare(m_state->link, m_op, choice, measuredBytes),
+                there = bandwidthShare(m_state->link, m_op, choice, bytes);
+    const double more = bytes / measuredBytes;
+    const double busNs = measuredBytes * facts::busFactor(m_op, m_ranks) / (here.high * m_state->link.bytesPerNs);
+    const auto timeNs = [&, &price = sample](double startNs, double errors, double growth) {
         const double ns = price.ns + errors * price.errorNs;
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
-        return start + (ns - start) * bytes / size;
+        return start + (ns - start) * growth;
     };
     const facts::Estimate start = latency(choice, true);
-    const double ends[] = {timeNs(start.low, -kErrors), timeNs(start.high, -kErrors), timeNs(start.low, kErrors),
-                           timeNs(start.high, kErrors)};
-    const facts::Estimate price{*std::min_element(std::begin(ends), std::end(ends)), timeNs(start.expected, 0),
-                                *std::max_element(std::begin(ends), std::end(ends))};
+    facts::Estimate price{0, timeNs(start.expected, 0, more * here.middle() / there.middle()), 0};
+    price.low = price.high = price.expected;
+    for (const double growth : {more * here.low / there.low, more * here.high / there.high})
+        for (const double startNs : {start.low, start.high})
+            for (const double errors : {-kErrors, kErrors}) {
+                const double ns = timeNs(startNs, errors, growth);
+                price = {std::min(price.low, ns), price.expected, std::max(price.high, ns)};
+            }
     return concave(widened(price, bytes, measuredBytes), sizes, bytes);
 }
 
 facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
-    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice);
+    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice, bytes);
     const double busBytes = bytes * facts::busFactor(m_op, m_ranks);
     const facts::Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const auto time = [&](double alphaNs, double bytesPerNs) {
@@ -162,10 +168,12 @@ facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) cons
 /// True when NCCL may have taken the choice for this size: its choices go from short latency to high bandwidth as
 /// messages grow, so that larger messages than a seen one get no choice of less bandwidth than its.
 bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
-    const double share = bandwidthShare(choice).middle();
+    const auto shareOf = [&](AlgorithmChoice one) {
+        return bandwidthShare(m_state->link, m_op, one, kAnySize).middle();
+    };
     const auto above = m_sizes.lower_bound(bytes);
-    if (above != m_sizes.end() && share > bandwidthShare(above->second.choice).middle()) return false;
-    return above == m_sizes.begin() || share >= bandwidthShare(std::prev(above)->second.choice).middle();
+    if (above != m_sizes.end() && shareOf(choice) > shareOf(above->second.choice)) return false;
+    return above == m_sizes.begin() || shareOf(choice) >= shareOf(std::prev(above)->second.choice);
 }
 
 std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const {

@@ -58,7 +58,7 @@ class CollectivePrice {
     void readState();
     void readLatency();
     void readShares();
-    Range bandwidthOf(AlgorithmChoice choice) const;
+    Range bandwidthOf(AlgorithmChoice choice, double bytes) const;
     Range knownLatencyHops(AlgorithmChoice choice) const;
     bool explained() const;
     Range healthyNs(AlgorithmChoice choice, double bytes) const;
@@ -82,7 +82,7 @@ class CollectivePrice {
     std::vector<std::pair<AlgorithmChoice, Sizes>> m_lines;  // by choice
     struct Shares {
         AlgorithmChoice choice;
-        Range bandwidth, latency;  // of the rate; of alpha, all hops
+        Range bandwidth, latency;  // places in what the formulas allow of the rate and of the hops
     };
     std::vector<Shares> m_shares;  // of what was seen
     bool m_free = false;           // NCCL's choices are its own

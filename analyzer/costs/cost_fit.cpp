@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 
@@ -102,7 +103,11 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
         const facts::Communicator* communicator = facts.findCommunicator(id);
         if (communicator == nullptr) continue;
         const auto most = std::ranges::max_element(byChoice, {}, [](const auto& one) { return totalNs(one.second); });
-        const std::optional<double> ceiling = peaks.busCeiling(*communicator, op);
+        std::optional<double> ceiling = peaks.busCeiling(*communicator, op);
+        // That of rings; trees between two nodes and the NVSwitch's sums exceed it.
+        const AlgorithmChoice choice{most->first.first, most->first.second};
+        if (const auto link = linkModel(peaks, *communicator, op))
+            *ceiling *= std::max(1.0, bandwidthShare(*link, op, choice, kAnySize).high);
         if (const auto line =
                 lineThrough(most->second, op, communicator->size, ceiling, peaks.atLeast(*communicator, op)))
             fits.push_back({*line, id, op, ceiling});

@@ -32,8 +32,8 @@ Range within(const Range& value, const Range& range) {
 /// Returns the latency hops of a choice as the formulas know it: what they do not know counts as a ring, of which
 /// everything may be latency or nothing.
 Range CollectivePrice::latencyHops(AlgorithmChoice choice) const {
-    const Range hops = hopsOf(m_op, m_ranks, choice.algorithm), share = latencyShare(choice.protocol);
-    return {isModelled(m_op, choice) ? hops.low * share.low : 0, hops.high * share.high};
+    const Range hops = costs::latencyHops(m_state->link, m_op, m_ranks, choice);
+    return {isModelled(m_op, choice) ? hops.low : 0, hops.high};
 }
 
 /// Stated values hold as far as they and the formulas explain the times. What they leave lies in the rate or in the
@@ -46,7 +46,7 @@ void CollectivePrice::readState() {
         const facts::Estimate start = latency(choice, false);
         if (!isModelled(m_op, choice) || start.high > kMostlyLatency * largest.ns)
             continue;  // tells nothing of the rate
-        const Range share = bandwidthShare(choice);
+        const Range share = bandwidthShare(m_state->link, m_op, choice, bytes);
         const auto rateBehind = [&, busBytes = bytes * facts::busFactor(m_op, m_ranks),
                                  ns = largest.ns](double startNs) { return busBytes / (ns - startNs); };
         const double least = rateBehind(start.low) / share.high, most = rateBehind(start.high) / share.low;
@@ -69,30 +69,33 @@ void CollectivePrice::readShares() {
     const double least = rate.expected >= rate.high ? rate.expected : rate.low;
     for (const auto& [choice, sizes] : m_lines) {
         if (!isModelled(m_op, choice)) continue;
-        const Range bandwidth = bandwidthShare(choice), hops = latencyHops(choice);
         const auto& [largeBytes, large] = *sizes.rbegin();
         const auto& [smallBytes, small] = *sizes.begin();
+        const Range bandwidth = bandwidthShare(m_state->link, m_op, choice, largeBytes), hops = latencyHops(choice);
+        const Range ofSmall = bandwidthShare(m_state->link, m_op, choice, smallBytes);
         const facts::Estimate start = latency(choice, false);
         const auto share = [&, busBytes = largeBytes * facts::busFactor(m_op, m_ranks), ns = large.ns](
                                double startNs, double bytesPerNs) {
             return busBytes / std::max(ns - startNs, (1 - kMostlyLatency) * ns) / bytesPerNs;
         };
         const Range reached = within({share(start.low, rate.high), share(start.high, least)}, bandwidth);
+        const Range places = placesOf(reached, bandwidth), smallReached = atPlaces(ofSmall, places);
         const auto startNs = [&, busBytes = smallBytes * facts::busFactor(m_op, m_ranks), ns = small.ns](
                                  double part, double bytesPerNs) { return ns - busBytes / (part * bytesPerNs); };
         const Range begun = within(
-            {startNs(reached.low, least) / alpha.expected, startNs(reached.high, rate.high) / alpha.expected}, hops);
-        m_shares.push_back({choice, reached, begun});
+            {startNs(smallReached.low, least) / alpha.expected, startNs(smallReached.high, rate.high) / alpha.expected},
+            hops);
+        m_shares.push_back({choice, places, placesOf(begun, hops)});
     }
 }
 
-Range CollectivePrice::bandwidthOf(AlgorithmChoice choice) const {
-    const Range range = bandwidthShare(choice);
+Range CollectivePrice::bandwidthOf(AlgorithmChoice choice, double bytes) const {
+    const Range range = bandwidthShare(m_state->link, m_op, choice, bytes);
     std::optional<Range> known;
     for (const Shares& seen : m_shares) {
-        if (seen.choice == choice) return seen.bandwidth;
+        const Range& places = seen.bandwidth;
+        if (seen.choice == choice) return atPlaces(range, places);
         if (seen.choice.protocol != choice.protocol) continue;
-        const Range places = placesOf(seen.bandwidth, bandwidthShare(seen.choice));
         known = atPlaces(range, {places.low - kSameProtocol, places.high + kSameProtocol});
     }
     return known.value_or(range);
@@ -102,10 +105,10 @@ Range CollectivePrice::knownLatencyHops(AlgorithmChoice choice) const {
     const Range range = latencyHops(choice);
     std::optional<Range> known;
     for (const Shares& seen : m_shares) {
-        if (seen.choice == choice) return seen.latency;
+        const Range& places = seen.latency;
+        if (seen.choice == choice) return atPlaces(range, places);
         // Hops of trees and rings with one protocol differ by as much of the range in NCCL's table (tuning.cc).
         if (seen.choice.protocol != choice.protocol) continue;
-        const Range places = placesOf(seen.latency, latencyHops(seen.choice));
         known = atPlaces(range, {places.low - 2 * kSameProtocol, places.high + 2 * kSameProtocol});
     }
     return known.value_or(range);
@@ -113,7 +116,7 @@ Range CollectivePrice::knownLatencyHops(AlgorithmChoice choice) const {
 
 /// Prices a choice as NCCL does, which knows nothing of what ails the links.
 Range CollectivePrice::healthyNs(AlgorithmChoice choice, double bytes) const {
-    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice);
+    const Range hops = knownLatencyHops(choice), share = bandwidthOf(choice, bytes);
     const double busNs = bytes * facts::busFactor(m_op, m_ranks) / m_state->link.bytesPerNs;
     return {hops.low * m_state->link.alphaNs + busNs / share.high,
             hops.high * m_state->link.alphaNs + busNs / share.low};
@@ -124,13 +127,14 @@ void CollectivePrice::readLatency() {
     double slowest = peak;
     std::optional<double> highest;
     for (const auto& [bytes, sample] : m_sizes)
-        slowest =
-            std::min(slowest, bytes * facts::busFactor(m_op, m_ranks) / sample.ns / bandwidthShare(sample.choice).high);
+        slowest = std::min(slowest, bytes * facts::busFactor(m_op, m_ranks) / sample.ns /
+                                        bandwidthShare(m_state->link, m_op, sample.choice, bytes).high);
     facts::Estimate& alpha = m_state->alphaNs;
     for (const auto& [bytes, sample] : m_sizes) {
         if (!isModelled(m_op, sample.choice)) continue;
         const double busNs = bytes * facts::busFactor(m_op, m_ranks), ns = sample.ns + kErrors * sample.errorNs;
-        const Range hops = latencyHops(sample.choice), share = bandwidthShare(sample.choice);
+        const Range hops = latencyHops(sample.choice),
+                    share = bandwidthShare(m_state->link, m_op, sample.choice, bytes);
         const double unexplained = std::max(0.0, ns - busNs / (share.high * peak)) / hops.high;
         highest = std::min(highest.value_or(unexplained), unexplained);
         // A small message, whose bytes do not account for its time, tells how long the latency is if not as stated.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices a collective by algorithm and protocol: hops x alpha + bus bytes over the share of the link that the protocol
-// reaches. Hops are 2(P-1) in a ring all-reduce, P-1 in a ring all-gather and reduce-scatter, 2 ceil(log2 P) in a tree,
-// ceil(log2 P) in PAT (NCCL src/graph/tuning.cc; Hockney's alpha-beta model). Shares: an LL line is half flags, an
-// LL128 line 8 of 128 bytes; a tree's inner ranks send twice. NCCL's own table (tuning.cc, 2.28) varies with the
-// hardware around these, so that each value is a range: what is claimed must hold at its pessimistic end.
+// Prices a collective as NCCL's public tuning model does (2.28, src/graph/tuning.cc): a base latency per algorithm and
+// protocol and a latency per hop by link class, so that a ring pays the network only between nodes; and bus bytes over
+// the share of the link that the protocol reaches, which grows with the message. NCCL's figures are of NVIDIA's own
+// machines: they give the proportions, the link says what a hop takes, and each value is a range: what is claimed must
+// hold at its pessimistic end.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,11 @@ struct Range {
 
 /// Holds a communicator's link as the formulas need it.
 struct LinkModel {
-    double alphaNs = 0;     // per hop, of Simple
-    double bytesPerNs = 0;  // highest bus bandwidth
+    double alphaNs = 0;     // a ring's hop by Simple, on the slowest links that there are
+    double bytesPerNs = 0;  // highest bus bandwidth of a ring
+    int nodes = 1;
+    double nearAlphaShare = 1;  // what a hop inside a node takes of alphaNs
+    double nearBytesPerNs = 0;  // of a rank's port where there are several nodes; 0: not known
 };
 
 /// Makes one from link peaks; nothing without a bandwidth.
@@ -41,15 +44,17 @@ std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communic
 /// (all-gather and reduce-scatter only).
 bool isModelled(store::Op op, AlgorithmChoice choice);
 
-/// Return what the formulas are made of: the share of the link's bandwidth that a choice reaches, the latency per hop
-/// against that of Simple, and the hops of the latency.
-Range bandwidthShare(AlgorithmChoice choice);
-Range latencyShare(store::Protocol protocol);
-Range hopsOf(store::Op op, int ranks, store::Algorithm algorithm);
+/// Returns the latency in hops of alphaNs, NCCL's base latency among them.
+Range latencyHops(const LinkModel& link, store::Op op, int ranks, AlgorithmChoice choice);
+
+/// Returns the share of the link's bytesPerNs that a message reaches with a choice: over 1 where trees between two
+/// nodes send each sum once, or the NVSwitch adds up. kAnySize stands for the largest messages.
+inline constexpr double kAnySize = 0;
+Range bandwidthShare(const LinkModel& link, store::Op op, AlgorithmChoice choice, double bytes);
 
 /// The place of a protocol in its range of bandwidths is known this far from the same protocol with another algorithm:
-/// a tree's 0.8 to 0.92 of a ring's rate moves LL's by 0.23 at most. Latencies differ by twice as much of theirs in
-/// NCCL's table (tuning.cc).
+/// of a tree's 0.8 to 0.92 of a ring's rate LL keeps a place within 0.23. Latencies differ by twice as much of theirs
+/// in NCCL's table (tuning.cc).
 inline constexpr double kSameProtocol = 0.25;
 
 /// Returns the shortest and the longest time the formulas allow. An unknown algorithm or protocol counts as ring or

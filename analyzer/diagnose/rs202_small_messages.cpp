@@ -81,10 +81,9 @@ std::vector<size_t> mergeable(const job::Analysis& analysis, const CriticalStep&
 /// link. Of a link that tells no start-up the usual one counts; unlimited without a link.
 double longestStartupNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
     constexpr double kSpread = 1.5;
-    double hop = analysis.peaks.alphaPerHop(communicator);
-    if (hop <= 0 && analysis.peaks.busCeiling(communicator)) hop = costs::unknownAlphaNs(communicator.nodes > 1);
-    return hop > 0 ? kSpread * hop * facts::latencyHops(op, communicator.size)
-                   : std::numeric_limits<double>::infinity();
+    const std::optional<costs::LinkModel> link = costs::linkWithLatency(analysis.peaks, communicator, op);
+    if (!link) return std::numeric_limits<double>::infinity();
+    return kSpread * costs::latencyHops(*link, op, communicator.size, {}).high * link->alphaNs;
 }
 
 /// A bucket size, and what the steps save with it.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
@@ -45,11 +46,27 @@ constexpr Threshold kLargeShare{"large share", 0.5, "start-up share",
 constexpr double kLate = GradientPlan::kLateStart;
 
 /// Start-up of a collective, ns: by the configured link, else by the fit; 0 where neither is known.
-double startUpNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
-    const double hop = analysis.peaks.alphaPerHop(communicator);
-    if (hop > 0) return hop * facts::latencyHops(op, communicator.size);
-    const costs::CostFit* fit = analysis.cost.line(communicator.id, op);
+double startUpNs(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
+    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
+    if (link && link->alphaNs > 0)
+        return costs::latencyHops(*link, task.op, communicator.size, {task.algorithm, task.protocol}).middle() *
+               link->alphaNs;
+    const costs::CostFit* fit = analysis.cost.line(communicator.id, task.op);
     return fit != nullptr ? fit->alphaNs : 0;
+}
+
+/// The share of the ceiling, which is that of the largest messages on a ring, that NCCL's best choice has of a message
+/// of this size: less where it is small, more where a tree between two nodes crosses the network half as often. What a
+/// worse choice lacks is no volume (RS205).
+double bestShare(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
+    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
+    if (!link || task.algorithm == store::Algorithm::unknown) return 1;
+    double best = 0;
+    for (costs::AlgorithmChoice choice : costs::algorithmChoices(task.op))
+        if (choice.protocol != store::Protocol::ll)
+            best =
+                std::max(best, costs::bandwidthShare(*link, task.op, choice, static_cast<double>(task.bytes)).middle());
+    return best > 0 ? best : 1;
 }
 
 /// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.
@@ -118,7 +135,8 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
 }
 
 struct LinkUse {
-    double idealNs = 0;  // bytes at the ceiling
+    double idealNs = 0;  // bytes at the share of the ceiling that they can have
+    double busNs = 0;    // bytes at the ceiling
     double startupNs = 0;
     double actualNs = 0;
     bool sized = true;
@@ -133,8 +151,10 @@ LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const f
             use.sized = false;
             continue;
         }
-        const double startup = startUpNs(analysis, communicator, task.op);
-        use.idealNs += static_cast<double>(task.bytes) * facts::busFactor(task.op, communicator.size) / ceiling;
+        const double startup = startUpNs(analysis, communicator, task);
+        const double busNs = static_cast<double>(task.bytes) * facts::busFactor(task.op, communicator.size) / ceiling;
+        use.idealNs += busNs / bestShare(analysis, communicator, task);
+        use.busNs += busNs;
         use.startupNs += std::min(startup, static_cast<double>(task.transferNs()));
         use.actualNs += static_cast<double>(task.transferNs());
     }
@@ -170,7 +190,7 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
             if (use.actualNs <= 0) continue;
             shares.push_back((use.idealNs + use.startupNs) / use.actualNs);
             startups.push_back(use.startupNs / use.actualNs);
-            bandwidths.push_back(use.idealNs * ceiling.value_or(1) / use.actualNs);
+            bandwidths.push_back(use.busNs * ceiling.value_or(1) / use.actualNs);
             bytes.push_back(planOf(step).bytes);
         }
         const bool tooMuch = facts::median(costs) >= facts::median(inLine);
@@ -334,7 +354,10 @@ const Diagnosis kSaturation{
         "theirs "
         "is too "
         "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
-        "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.",
+        "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node. A message "
+        "is "
+        "held against what NCCL's best choice has of it: less than all for small ones, more where a tree between two "
+        "nodes crosses the network half as often.",
     .thresholds = {kCeilingShare,
                    kNominalShare,
                    kBusyShare,

@@ -60,10 +60,12 @@ double priceNs(const job::Analysis& analysis, const CriticalStep& step, int plac
             task.bytes <= 0)
             continue;
         if (at->second.size <= placesPerNode) continue;
-        costs::LinkModel between{analysis.peaks.inter->alphaNs,
-                                 analysis.peaks.inter->bytesPerNs * std::max(1, placesPerNode)};
-        if (analysis.peaks.intra) between.bytesPerNs = std::min(between.bytesPerNs, analysis.peaks.intra->bytesPerNs);
-        const double then = collectiveNs(between, task.op, at->second.size, static_cast<double>(task.bytes),
+        facts::Communicator spread = at->second;
+        spread.smallestNode = std::max(1, placesPerNode);
+        spread.nodes = (spread.size + spread.smallestNode - 1) / spread.smallestNode;
+        const std::optional<costs::LinkModel> between = costs::linkModel(analysis.peaks, spread, task.op);
+        if (!between) continue;
+        const double then = collectiveNs(*between, task.op, spread.size, static_cast<double>(task.bytes),
                                          {store::Algorithm::ring, store::Protocol::simple})
                                 .high;
         // What is exposed today grows; what hides may go on hiding.

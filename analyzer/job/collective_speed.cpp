@@ -51,8 +51,7 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
         const costs::AlgorithmChoice choice{collective.algorithm, collective.protocol};
         double expected = costs::collectiveNs(*link, collective.op, communicator.size, bytes, choice).high;
         const double alpha = link->alphaNs > 0 ? link->alphaNs : costs::unknownAlphaNs(communicator.nodes > 1);
-        const double startup =
-            costs::collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0, choice).high;
+        const double startup = costs::latencyHops(*link, collective.op, communicator.size, choice).high * alpha;
         if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // A link this slow leaves the protocol what its format does.
         if (static_cast<double>(*collective.transferNs) >= costs::kSlowLink * expected)

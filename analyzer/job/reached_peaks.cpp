@@ -51,16 +51,16 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
             samples.size() < CollectiveSpeedThresholds::kFewest)
             continue;
         const facts::Communicator& communicator = at->second;
+        const costs::AlgorithmChoice choice{algorithm, protocol};
         const double timeNs = facts::median(samples);
         if (static_cast<double>(analysis.clockBoundNs(communicator.ranks)) >
             ReachedPeakThresholds::kClockShare * timeNs)
             continue;
-        const costs::AlgorithmChoice choice{algorithm, protocol};
-        const double startNs = costs::hopsOf(op, communicator.size, algorithm).low * costs::latencyShare(protocol).low *
-                               ReachedPeakThresholds::kLeastAlphaNs;
+        const costs::LinkModel link{ReachedPeakThresholds::kLeastAlphaNs, 1, communicator.nodes};
+        const double startNs = costs::latencyHops(link, op, communicator.size, choice).low * link.alphaNs;
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
         const double rate = portBytes(op, algorithm, communicator.size, static_cast<double>(size)) /
-                            (timeNs - startNs) / costs::bandwidthShare(choice).high;
+                            (timeNs - startNs) / costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
         if (communicator.nodes <= 1 || communicator.smallestNode > 1) reached.port = std::max(reached.port, rate);
         if (communicator.nodes <= 1) continue;
         double& card = reached.cardOf[id];

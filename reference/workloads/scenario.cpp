@@ -84,6 +84,9 @@ Link readLink(ObjectReader reader, const Link& fallback) {
     Link link;
     link.alphaUs = reader.notNegative("alpha_us", fallback.alphaUs);
     link.gbps = reader.positive("gbps", fallback.gbps);
+    // Read by the virtual GPUs alone.
+    reader.positive("reached", 1);
+    reader.boolean("pcie", false);
     reader.rejectUnknownKeys();
     return link;
 }

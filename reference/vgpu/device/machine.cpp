@@ -15,9 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Between PCIe 4.0, which reaches 31.5 GB/s, and the NVLinks of GeForce boards, 50 GB/s and more: what a scenario
-/// calls slower is PCIe.
-constexpr double kSlowestNvlinkGbps = 40;
 constexpr uint32_t kMostNvlinks = 18;
 constexpr double kSlowestSingleLinkGbps = 20;
 
@@ -52,7 +49,7 @@ bool linksAreHidden() {
 }
 
 Nvlinks nvlinksOf(const Cluster& cluster) {
-    if (cluster.intra.gbps < kSlowestNvlinkGbps) return {};
+    if (cluster.intra.pcie) return {};
     // As many links as give each a whole number of MB/s, so that together they carry what the cluster says.
     const auto total = static_cast<uint32_t>(std::llround(cluster.intra.gbps * 1000));
     for (uint32_t count = kMostNvlinks; count > 1; count--)

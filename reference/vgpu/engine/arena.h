@@ -82,6 +82,7 @@ struct Part {
     int64_t latencyNs;               ///< alpha part
     double busBytes;                 ///< bytes at the rate of the bus bandwidth
     double efficiency;               ///< share of the link rate the protocol and algorithm reach
+    double networkShare;             ///< of the bus bytes, over the NICs of a node
     double chunkBytes;               ///< what a ring passes on per hop, in all channels together; 0: no ring
     int64_t flowBeginNs, flowEndNs;  ///< the bytes flow; 0: there were none
     double leadBytes;                ///< the member leaves when the flow has this much left (a ring with a slow edge)
@@ -96,7 +97,7 @@ struct Transfer {
     uint32_t expected, arrived, firstPart, lowestMember;
     uint64_t fingerprint;
     int64_t latencyNs;
-    double busBytes, efficiency, chunkBytes;
+    double busBytes, efficiency, networkShare, chunkBytes;
     double nextLeadBytes;  ///< with this much left the next members leave; 0: all the others, at the end
     double remaining, rate;
     int64_t updatedNs;

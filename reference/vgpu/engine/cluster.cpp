@@ -32,7 +32,10 @@ Json child(const Json& object, const char* key) {
 
 LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
     Json link = child(cluster, key);
-    return {number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
+    LinkClass result{number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
+    result.reached = std::clamp(number(link, "reached", 1), 0.01, 1.0);
+    result.pcie = link.value("pcie", result.gbps < kSlowestNvlinkGbps);
+    return result;
 }
 
 /// The job's environment keeps NCCL on the fast way: what the fault's own variable (see rankscope-workload) does is
@@ -138,18 +141,20 @@ double Cluster::computeFactor(int rank, int node) const {
 }
 
 double Cluster::portGbps(int rank) const {
-    double gbps = intra.gbps;
+    const double healthy = intra.reachedGbps();
+    double gbps = healthy;
     for (const PlantedRate& slow : slowLinks)
-        if (slow.peer < 0 && (slow.rank < 0 || slow.rank == rank)) gbps = std::min(gbps, slowed(intra.gbps, slow));
+        if (slow.peer < 0 && (slow.rank < 0 || slow.rank == rank)) gbps = std::min(gbps, slowed(healthy, slow));
     return gbps;
 }
 
 double Cluster::nicGbps(int rank, int node) const {
-    double gbps = inter.gbps;
+    const double healthy = inter.reachedGbps();
+    double gbps = healthy;
     for (const PlantedRate& slow : slowLinks)
-        if (slow.peer < 0 && slow.rank == rank) gbps = std::min(gbps, slowed(inter.gbps, slow));
+        if (slow.peer < 0 && slow.rank == rank) gbps = std::min(gbps, slowed(healthy, slow));
     for (const PlantedRate& slow : slowNics)
-        if (slow.node < 0 || slow.node == node) gbps = std::min(gbps, slowed(inter.gbps, slow));
+        if (slow.node < 0 || slow.node == node) gbps = std::min(gbps, slowed(healthy, slow));
     return gbps;
 }
 

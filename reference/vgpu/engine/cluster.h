@@ -11,9 +11,16 @@ namespace rankscope::vgpu {
 /// Channels (thread blocks) of a collective at most, and how many it takes to fill a link.
 inline constexpr int kMaxChannels = 16, kChannelsToFillALink = 8;
 
+/// Between PCIe 4.0, which reaches 31.5 GB/s, and the NVLinks of GeForce boards, 50 GB/s and more: what a scenario
+/// calls slower is PCIe.
+inline constexpr double kSlowestNvlinkGbps = 40;
+
 struct LinkClass {
-    double alphaUs;
-    double gbps;  ///< 1e9 bytes/s, one direction, per rank
+    double alphaUs;      ///< a ring's hop by Simple
+    double gbps;         ///< 1e9 bytes/s, one direction, per rank
+    double reached = 1;  ///< the share of it that NCCL gets
+    bool pcie = false;   ///< inside a node: no NVLink; unless a scenario says otherwise below kSlowestNvlinkGbps
+    double reachedGbps() const { return reached * gbps; }
 };
 
 /// A factor that applies to one rank or one node; -1 = not limited to one.

@@ -107,6 +107,7 @@ void Engine::arrive(Stream& stream, Op& op, int64_t nowNs) {
             transfer.latencyNs = part.latencyNs;
             transfer.busBytes = part.busBytes;
             transfer.efficiency = part.efficiency;
+            transfer.networkShare = part.networkShare;
             transfer.chunkBytes = part.chunkBytes;
         }
         if (transfer.arrived == transfer.expected && !transfer.mismatched)

@@ -48,15 +48,20 @@ void forEachBit(uint32_t bits, Visit visit) {
     for (; bits; bits &= bits - 1) visit(static_cast<uint32_t>(std::countr_zero(bits)));
 }
 
+/// How many bytes of the bus bandwidth go by while a byte crosses each NIC of the smallest node.
+double railsOf(const Comm& comm, double networkShare) {
+    return comm.smallestNode / networkShare;
+}
+
 /// What the slow pair links of a ring let through; `alone`: as if no other flow used them.
-double ringPairLimit(const Arena& arena, const Comm& comm, bool alone) {
+double ringPairLimit(const Arena& arena, const Comm& comm, double networkShare, bool alone) {
     double limit = 1e30;
     const Device& any = deviceOf(arena, comm, 0);
     auto consider = [&](uint32_t i, uint32_t flows) {
         const PairLink& link = arena.pairLinks[i];
         bool rail = comm.railPairs >> i & 1;  // each rail carries its part of what goes from node to node
         double ends = rail ? any.nicOut.rate : any.out.rate;
-        limit = std::min(limit, share(link, ends, alone ? 1 : flows) * (rail ? comm.smallestNode : 1));
+        limit = std::min(limit, share(link, ends, alone ? 1 : flows) * (rail ? railsOf(comm, networkShare) : 1));
     };
     forEachBit(comm.pairsForward, [&](uint32_t i) { consider(i, arena.pairLinks[i].forward); });
     forEachBit(comm.pairsBackward, [&](uint32_t i) { consider(i, arena.pairLinks[i].backward); });
@@ -138,22 +143,24 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
         });
         return transfer.efficiency * rate;
     }
-    double rate = ringPairLimit(arena, comm, false);
+    double rate = ringPairLimit(arena, comm, transfer.networkShare, false);
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         const Device& device = deviceOf(arena, comm, rank);
         rate = std::min({rate, share(device.out), share(device.in)});
         if (comm.nodes > 1)
-            rate = std::min(rate, comm.smallestNode * std::min(share(device.nicOut), share(device.nicIn)));
+            rate = std::min(rate,
+                            railsOf(comm, transfer.networkShare) * std::min(share(device.nicOut), share(device.nicIn)));
     }
     return rate * transfer.efficiency;
 }
 
-double rateAlone(const Arena& arena, const Comm& comm) {
-    double rate = ringPairLimit(arena, comm, true);
+double rateAlone(const Arena& arena, const Comm& comm, double networkShare) {
+    double rate = ringPairLimit(arena, comm, networkShare, true);
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         const Device& device = deviceOf(arena, comm, rank);
         rate = std::min({rate, device.out.rate, device.in.rate});
-        if (comm.nodes > 1) rate = std::min(rate, comm.smallestNode * std::min(device.nicOut.rate, device.nicIn.rate));
+        if (comm.nodes > 1)
+            rate = std::min(rate, railsOf(comm, networkShare) * std::min(device.nicOut.rate, device.nicIn.rate));
     }
     return rate;
 }

@@ -30,8 +30,9 @@ struct NetworkEdges {
 /// Nothing inside one node, and for members of a node that has more than the smallest one, which are on no rail.
 std::optional<NetworkEdges> networkEdges(const Arena& arena, const Comm& comm, uint32_t member);
 
-/// Bytes per ns of a collective's bus bandwidth while nothing else uses its links.
-double rateAlone(const Arena& arena, const Comm& comm);
+/// Bytes per ns of a collective's bus bandwidth while nothing else uses its links; `networkShare` of its bytes cross a
+/// node's NICs.
+double rateAlone(const Arena& arena, const Comm& comm, double networkShare);
 
 /// A number that changes whenever the rate of a message's flow may have.
 uint32_t portChanges(const Arena& arena, const Transfer& transfer);

@@ -2,63 +2,9 @@
 #include "reference/vgpu/engine/nccl_cost_model.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace rankscope::vgpu {
 namespace {
-
-// Shares of the link a protocol reaches: LL sends a flag with every 4 bytes, LL128 8 bytes of flags in every 128,
-// Simple none.
-constexpr double kBandwidth[kProtocols] = {0.5, 0.9375, 1.0};
-// Shares of alpha a hop costs; the stated alpha is that of Simple, which needs memory fences. Between what NCCL's own
-// model says of NVLink (LL 0.6 us of 3.4) and of the overhead that all protocols have in common.
-constexpr double kLatency[kProtocols] = {0.4, 0.6, 1.0};
-// A tree's inner ranks send and receive twice over the same port in part of the pipeline.
-constexpr double kTreeBandwidth = 0.85;
-// NCCL's model of NVLink SHARP on Hopper, and of PAT.
-constexpr double kNvlsBandwidth = 0.85, kPatBandwidth = 0.75;
-// NVLS synchronises all ranks through the switch: an all-reduce is a reduce-scatter and an all-gather of two hops each.
-constexpr uint32_t kNvlsHops = 2;
-
-uint32_t log2Ceil(uint32_t value) {
-    return value > 1 ? static_cast<uint32_t>(std::bit_width(value - 1)) : 0;
-}
-
-double alphaNs(const Cluster& cluster, bool acrossNodes) {
-    return 1000 * (acrossNodes ? std::max(cluster.intra.alphaUs, cluster.inter.alphaUs) : cluster.intra.alphaUs);
-}
-
-/// Hops times alpha of the slowest link class they take.
-double latencyNs(const Cluster& cluster, const CommShape& shape, TransferKind function, Algorithm algorithm) {
-    const uint32_t halves = function == TransferKind::allReduce ? 2 : 1;
-    const double hop = alphaNs(cluster, shape.nodes > 1);
-    switch (algorithm) {
-        case Algorithm::tree:
-            return 2 * log2Ceil(shape.size) * hop;
-        case Algorithm::nvls:
-            return halves * kNvlsHops * alphaNs(cluster, false);
-        case Algorithm::nvlsTree:
-            return halves * kNvlsHops * alphaNs(cluster, false) + 2 * log2Ceil(shape.nodes) * hop;
-        case Algorithm::pat:
-            return log2Ceil(shape.size) * hop;
-        default:
-            return halves * (shape.size - 1) * hop;
-    }
-}
-
-double bandwidthShare(Algorithm algorithm) {
-    switch (algorithm) {
-        case Algorithm::tree:
-        case Algorithm::nvlsTree:
-            return kTreeBandwidth;
-        case Algorithm::nvls:
-            return kNvlsBandwidth;
-        case Algorithm::pat:
-            return kPatBandwidth;
-        default:
-            return 1;
-    }
-}
 
 int channelsFor(double bytes, Protocol protocol) {
     double perChannel = protocol == Protocol::ll ? 8192 : 65536;
@@ -77,10 +23,9 @@ double chunkBytesOf(const CollectiveCost& cost, uint32_t ranks, TransferKind fun
     return std::min(bytes / ranks, kLargest[static_cast<int>(cost.protocol)] * cost.channels);
 }
 
-double predictedNs(const Cluster& cluster, const CommShape& shape, const CollectiveCost& cost) {
-    double ceiling = cluster.intra.gbps;
-    if (shape.nodes > 1) ceiling = std::min(ceiling, shape.smallestNode * cluster.inter.gbps);
-    return static_cast<double>(cost.latencyNs) + cost.busBytes / (ceiling * cost.efficiency);
+double predictedNs(const Cluster& cluster, const CommShape& shape, TransferKind function, const CollectiveCost& cost) {
+    const double rate = linkGbps(cluster, shape, function, cost.algorithm) * cost.efficiency;
+    return static_cast<double>(cost.latencyNs) + cost.busBytes / rate;
 }
 
 }  // namespace
@@ -108,6 +53,7 @@ bool isAvailable(const Cluster& cluster, const CommShape& shape, TransferKind fu
                  Protocol protocol) {
     const bool allReduce = function == TransferKind::allReduce;
     const bool chunked = function == TransferKind::allGather || function == TransferKind::reduceScatter;
+    if (isMessages(function)) return algorithm == Algorithm::ring && protocol == Protocol::simple;
     if (protocol != Protocol::simple && algorithm != Algorithm::ring && algorithm != Algorithm::tree) return false;
     switch (algorithm) {
         case Algorithm::ring:
@@ -128,15 +74,14 @@ bool isAvailable(const Cluster& cluster, const CommShape& shape, TransferKind fu
 CollectiveCost costOf(const Cluster& cluster, const CommShape& shape, TransferKind function, double bytes,
                       Algorithm algorithm, Protocol protocol) {
     CollectiveCost cost;
-    int p = static_cast<int>(protocol);
     cost.algorithm = algorithm;
     cost.protocol = protocol;
     cost.channels = std::min(channelsFor(bytes, protocol), cluster.maxChannels);
-    cost.latencyNs = static_cast<int64_t>(latencyNs(cluster, shape, function, algorithm) * kLatency[p]);
-    // The switch reduces: a rank sends its buffer once and gets it back once.
-    bool inSwitch = algorithm == Algorithm::nvls && function == TransferKind::allReduce;
-    cost.busBytes = inSwitch ? bytes : busBytesOf(function, shape.size, bytes);
-    cost.efficiency = kBandwidth[p] * bandwidthShare(algorithm) * cluster.channelBandwidthShare();
+    cost.latencyNs = static_cast<int64_t>(1000 * latencyUs(cluster, shape, function, algorithm, protocol, bytes));
+    cost.busBytes = busBytesOf(function, shape.size, bytes);
+    cost.efficiency =
+        bandwidthShare(cluster, shape, function, algorithm, protocol, bytes) * cluster.channelBandwidthShare();
+    cost.networkShare = networkShare(cluster, shape, function, algorithm);
     cost.chunkBytes = chunkBytesOf(cost, shape.size, function, bytes);
     return cost;
 }
@@ -149,9 +94,10 @@ CostTable costTable(const Cluster& cluster, const CommShape& shape, const Algori
             auto algorithm = static_cast<Algorithm>(a);
             auto protocol = static_cast<Protocol>(p);
             bool allowed = isAvailable(cluster, shape, function, algorithm, protocol) &&
-                           rules.allows(function, algorithm, protocol);
+                           rules.allows(function, algorithm, protocol) &&
+                           (protocol != Protocol::ll128 || !cluster.intra.pcie || rules.namesProtocols(function));
             table[a][p] =
-                allowed ? static_cast<float>(predictedNs(cluster, shape,
+                allowed ? static_cast<float>(predictedNs(cluster, shape, function,
                                                          costOf(cluster, shape, function, bytes, algorithm, protocol)) /
                                              1000)
                         : kUnavailable;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm and protocol a collective takes, and what it then costs: alpha per hop plus bus bytes over the link
-// rate.
+// Which algorithm and protocol a collective takes, and what it then costs: latency, and bus bytes over the share of the
+// links' rate that it reaches.
 #pragma once
 
 #include <array>
@@ -9,13 +9,9 @@
 
 #include "reference/vgpu/engine/cluster.h"
 #include "reference/vgpu/engine/nccl_rules.h"
+#include "reference/vgpu/engine/nccl_tuning.h"
 
 namespace rankscope::vgpu {
-
-/// The ranks of a communicator as the cost model sees them.
-struct CommShape {
-    uint32_t size = 1, nodes = 1, smallestNode = 1;
-};
 
 struct CollectiveCost {
     Algorithm algorithm = Algorithm::ring;
@@ -23,8 +19,9 @@ struct CollectiveCost {
     int channels = 1;
     int64_t latencyNs = 0;
     double busBytes = 0;
-    double efficiency = 1;
-    double chunkBytes = 0;  ///< what a ring passes on per hop, in all channels together; 0: no ring of chunks
+    double efficiency = 1;    ///< share of what the links allow
+    double networkShare = 1;  ///< of the bus bytes, over the NICs of a node
+    double chunkBytes = 0;    ///< what a ring passes on per hop, in all channels together; 0: no ring of chunks
 };
 
 /// What NCCL hands to a tuner plugin: predicted microseconds, kUnavailable where a choice does not exist or is

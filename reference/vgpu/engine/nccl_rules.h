@@ -34,10 +34,13 @@ class AlgorithmRules {
     /// unknown.
     bool parse(const char* algorithms, const char* protocols);
     bool allows(TransferKind function, Algorithm algorithm, Protocol protocol) const;
+    /// True where the user said which protocols there are for it: what NCCL leaves out by itself, it then has.
+    bool namesProtocols(TransferKind function) const;
 
   private:
     uint32_t m_algorithms[kTunedFunctions] = {~0u, ~0u, ~0u, ~0u, ~0u};
     uint32_t m_protocols[kTunedFunctions] = {~0u, ~0u, ~0u, ~0u, ~0u};
+    uint32_t m_namedAlgorithms = 0, m_namedProtocols = 0;  // bits of the functions
 };
 
 }  // namespace rankscope::vgpu

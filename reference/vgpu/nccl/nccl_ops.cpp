@@ -89,6 +89,7 @@ OpSpec specOf(const LocalProcess& process, const NcclCall& call, const Collectiv
     part.latencyNs = cost.latencyNs;
     part.busBytes = cost.busBytes * transferNoise(process, *call.comm, call.data.key);
     part.efficiency = cost.efficiency;
+    part.networkShare = cost.networkShare;
     part.chunkBytes = cost.chunkBytes;
     spec.parts.push_back(part);
     return spec;
@@ -151,9 +152,7 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     const Reported reported = announce(comm, *stream, {pluginEvent(call, *cost, stream->capture != nullptr)}, work);
     work.issue = [&process, call, cost = *cost, reported](LocalStream& on, OpReport report) mutable {
         call.data.key = call.comm->collectives++;
-        if (!reported->empty())
-            report.transfers =
-                transfersOf(process.arena(), *call.comm, reported->front(), cost.busBytes, cost.channels);
+        if (!reported->empty()) report.transfers = transfersOf(process.arena(), *call.comm, reported->front(), cost);
         StreamPoint point = process.submit(on, specOf(process, call, cost), report);
         rememberPending(*call.comm, point);
         enqueueExchange(process.arena(), point, *call.comm, call.data);
@@ -163,7 +162,14 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     return ncclSuccess;
 }
 
-PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode) {
+/// How many messages leave, or reach, a rank in one group, whichever are more.
+size_t messagesOneWay(const std::vector<NcclCall>& calls) {
+    const auto sends = static_cast<size_t>(
+        std::count_if(calls.begin(), calls.end(), [](const NcclCall& call) { return call.data.isSend; }));
+    return std::max(sends, calls.size() - sends);
+}
+
+PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode, size_t messages) {
     PartSpec part{};
     part.comm = call.data.comm;
     part.member = call.data.rank;
@@ -172,8 +178,7 @@ PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode
     part.peer = call.data.peer;
     part.key = call.data.key;
     part.fingerprint = call.data.fingerprint;
-    part.latencyNs =
-        static_cast<int64_t>(1000 * (sameNode ? process.cluster().intra : process.cluster().inter).alphaUs);
+    part.latencyNs = static_cast<int64_t>(1000 * messageUs(process.cluster(), sameNode, messages));
     part.busBytes = call.bytes;
     part.efficiency = 1;
     if (part.peer == part.member) part.latencyNs = 1000;
@@ -190,7 +195,8 @@ StreamPoint issueMessages(LocalProcess& process, std::vector<NcclCall>& calls, c
     spec.kind = OpKind::transfer;
     for (NcclCall& call : calls) {
         call.data.key = (call.data.isSend ? comm.sends : comm.receives)[call.data.peer]++;
-        spec.parts.push_back(partOf(process, call, hostOf(call.data.rank) == hostOf(call.data.peer)));
+        spec.parts.push_back(
+            partOf(process, call, hostOf(call.data.rank) == hostOf(call.data.peer), messagesOneWay(calls)));
     }
     report.transfers = transfersOf(arena, comm, events, spec.parts);
     StreamPoint point = process.submit(stream, std::move(spec), report);

@@ -90,18 +90,19 @@ void tellAll(const Interface& interface, const ProxyTransfers& of) {
 
 }  // namespace
 
-std::shared_ptr<ProxyTransfers> transfersOf(const Arena& arena, const ncclComm& comm, void* parent, double busBytes,
-                                            int channels) {
-    if (!parent || busBytes <= 0 || !isWanted(comm)) return nullptr;
+std::shared_ptr<ProxyTransfers> transfersOf(const Arena& arena, const ncclComm& comm, void* parent,
+                                            const CollectiveCost& cost) {
+    if (!parent || cost.busBytes <= 0 || !isWanted(comm)) return nullptr;
     const Comm& shared = arena.comms[comm.shared];
     const std::optional<NetworkEdges> edges = networkEdges(arena, shared, static_cast<uint32_t>(comm.rank));
     if (!edges) return nullptr;
     auto transfers = emptyOf(comm);
     NetworkTransfer transfer;
     transfer.parent = parent;
-    transfer.bytes = busBytes / shared.smallestNode;  // a rail's part of what goes from node to node
-    transfer.channels = std::max(1, channels / static_cast<int>(shared.smallestNode));
-    const double alone = rateAlone(arena, shared);
+    // A rail's part of what goes from node to node.
+    transfer.bytes = cost.busBytes * cost.networkShare / shared.smallestNode;
+    transfer.channels = std::max(1, cost.channels / static_cast<int>(shared.smallestNode));
+    const double alone = rateAlone(arena, shared, cost.networkShare) * cost.networkShare;
     // What others take of the links while it flows slows all its edges alike.
     const auto shareOf = [&](double rate) { return std::min(1.0, alone / (rate * shared.smallestNode)); };
     transfer.isSend = true;

@@ -40,8 +40,8 @@ struct ProxyTransfers final : OperationObserver {
 };
 
 /// The transfers of a collective; null when it stays inside a node or nobody wants to know.
-std::shared_ptr<ProxyTransfers> transfersOf(const Arena& arena, const ncclComm& comm, void* parent, double busBytes,
-                                            int channels);
+std::shared_ptr<ProxyTransfers> transfersOf(const Arena& arena, const ncclComm& comm, void* parent,
+                                            const CollectiveCost& cost);
 /// Those of a group of messages, `parents` and `parts` in the order of the operation's parts.
 std::shared_ptr<ProxyTransfers> transfersOf(const Arena& arena, const ncclComm& comm, const std::vector<void*>& parents,
                                             std::span<const Part> parts);

@@ -45,20 +45,20 @@ const Plugin& plugin() {
     return loaded;
 }
 
-/// NCCL's constants in the form of this model: what a hop costs. Changes to them are not taken up.
+/// NCCL's constants as this cluster has its latencies. Changes to them are not taken up.
 template <typename Constants>
 Constants constantsOf(const Cluster& cluster) {
-    constexpr int kNvlink = 0, kPci = 1, kNet = 2;
+    constexpr HopKind kHops[] = {HopKind::nvlink, HopKind::pcie, HopKind::network};
     Constants constants{};
     for (int a = 0; a < kAlgorithms; a++) {
         for (int p = 0; p < kProtocols; p++) {
-            CommShape pair{2, 1, 2};
-            double hops = static_cast<double>(costOf(cluster, pair, TransferKind::broadcast, 0, Algorithm::ring,
-                                                     static_cast<Protocol>(p))
-                                                  .latencyNs) /
-                          1000;
-            constants.hwLatencies[kNvlink][a][p] = constants.hwLatencies[kPci][a][p] = hops;
-            constants.hwLatencies[kNet][a][p] = hops * cluster.inter.alphaUs / cluster.intra.alphaUs;
+            const auto algorithm = static_cast<Algorithm>(a);
+            const auto protocol = static_cast<Protocol>(p);
+            constants.baseLatencies[a][p] = baseLatencyUs(algorithm, protocol) * nearScale(cluster);
+            for (HopKind kind : kHops)
+                constants.hwLatencies[static_cast<int>(kind)][a][p] =
+                    hopLatencyUs(kind, algorithm, protocol) *
+                    (kind == HopKind::network ? networkScale(cluster) : nearScale(cluster));
         }
     }
     return constants;

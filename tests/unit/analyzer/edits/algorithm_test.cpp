@@ -2,6 +2,9 @@
 // RS205: the algorithm or protocol that NCCL used, as its profiler plugin tells, against the others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "analyzer/costs/nccl_formulas.h"
 #include "tests/unit/analyzer/player.h"
 
@@ -22,7 +25,7 @@ struct Reductions {
     double share = 1;      // of the link that the choice reaches
     double bytes = 200e6;  // 3.5 ms at 100 GB/s
     double backwardNs = 4e6;
-    double startupNs = 70e3;  // 14 hops
+    double startupNs = 82e3;  // 14 hops, and 2.5 that NCCL has beside them
     std::string environment;
     std::string links = kLinks;
 };
@@ -78,9 +81,9 @@ TEST(Algorithm, WithoutLinkPeaksTheProtocolsOwnShareTells) {
     EXPECT_EQ(test::Player::found(play(simple)).find("RS205"), std::string::npos);
 }
 
-TEST(Algorithm, AForcedRingLosesToATreeForSmallMessagesOfManyRanks) {
+TEST(Algorithm, AForcedRingLosesToATreeForSmallMessagesOfManyNodes) {
     for (bool tree : {false, true}) {
-        test::Player player(32, 32, kLinks);
+        test::Player player(32, 4, kLinks);
         player.trace.choice(tree ? Algorithm::tree : Algorithm::ring, Protocol::simple)
             .environment("NCCL_ALGO", tree ? "tree" : "ring");
         std::vector<int> all;
@@ -89,12 +92,34 @@ TEST(Algorithm, AForcedRingLosesToATreeForSmallMessagesOfManyRanks) {
         for (int step = 0; step < 6; ++step) {
             for (int layer = 0; layer < 8; ++layer) {
                 player.compute(1e6);
-                player.blocking(world, Op::allReduce, 100e3, (tree ? 10 : 62) * 5e3 + 100e3 * 1.9 / 100);
+                // 62 hops of a ring, or three from rank to rank and three levels of nodes, up and down.
+                player.blocking(world, Op::allReduce, 100e3, (tree ? 15.5 : 78) * 5e3 + 12e3);
             }
             player.endStep();
         }
         const std::string found = test::Player::found(player.trace.analyze());
         EXPECT_EQ(found.find("RS205") != std::string::npos, !tree) << found;
+    }
+}
+
+TEST(Algorithm, AForcedRingInsideOneNodeLosesNothingToATree) {
+    // Messages of 1 MiB, mostly latency: 14 hops of LL128 take 59 us and NCCL's base 21 us with 5 us a hop of Simple.
+    for (const Protocol protocol : {Protocol::ll128, Protocol::ll, Protocol::simple}) {
+        Reductions ring;
+        ring.protocol = protocol;
+        ring.environment = "NCCL_ALGO=ring";
+        ring.bytes = 1 << 20;
+        ring.backwardNs = 50e3;
+        const costs::LinkModel link{5000, 100};
+        ring.startupNs = costs::collectiveNs(link, Op::allReduce, 8, ring.bytes, {ring.algorithm, protocol}).middle() -
+                         ring.bytes * 1.75 / 100;
+        if (protocol == Protocol::ll128) {
+            EXPECT_NEAR(ring.startupNs, 80e3, 8e3);
+        }
+        const std::string found = test::Player::found(play(ring));
+        if (protocol != Protocol::simple) {
+            EXPECT_EQ(found.find("RS205"), std::string::npos) << found;
+        }
     }
 }
 
@@ -127,25 +152,83 @@ TEST(Algorithm, JustUnderTheThresholdIsSilent) {
 TEST(Formulas, OnASlowLinkAProtocolReachesWhatItsFormatLeaves) {
     const costs::LinkModel link{0, 100};
     const costs::AlgorithmChoice ll{Algorithm::ring, Protocol::ll}, simple{Algorithm::ring, Protocol::simple};
-    EXPECT_DOUBLE_EQ(costs::explainedNs(link, Op::allReduce, 8, 800, ll, 30), 30);   // within 28 to 56
-    EXPECT_DOUBLE_EQ(costs::explainedNs(link, Op::allReduce, 8, 800, ll, 70), 56);   // the device or the link
+    EXPECT_DOUBLE_EQ(costs::explainedNs(link, Op::allReduce, 8, 800, ll, 40), 40);   // within 35 to 70
+    EXPECT_DOUBLE_EQ(costs::explainedNs(link, Op::allReduce, 8, 800, ll, 90), 70);   // the device or the link
     EXPECT_DOUBLE_EQ(costs::explainedNs(link, Op::allReduce, 8, 800, ll, 280), 28);  // a tenth of the link
     EXPECT_DOUBLE_EQ(costs::explainedNs(link, Op::allReduce, 8, 800, simple, 140), 14);
     EXPECT_DOUBLE_EQ(costs::seenLink(link, Op::allReduce, 8, 800, ll, 280).bytesPerNs, 10);
-    EXPECT_DOUBLE_EQ(costs::seenLink(link, Op::allReduce, 8, 800, ll, 70).bytesPerNs, 100);
-    EXPECT_DOUBLE_EQ(costs::linkBoundNs(link, Op::allReduce, 8, 800, {Algorithm::tree, Protocol::ll}), 35);
+    EXPECT_DOUBLE_EQ(costs::seenLink(link, Op::allReduce, 8, 800, ll, 90).bytesPerNs, 100);
+    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree})
+        for (Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
+            for (const int nodes : {1, 2, 4}) {
+                const costs::LinkModel on{1000, 100, nodes, 0.3, nodes > 1 ? 200.0 : 0};
+                EXPECT_LE(costs::linkBoundNs(on, Op::allReduce, 8, 1e6, {algorithm, protocol}),
+                          1.000001 * costs::collectiveNs(on, Op::allReduce, 8, 1e6, {algorithm, protocol}).high);
+            }
 }
 
-TEST(Formulas, HopsAndSharesFollowNccl) {
-    const costs::LinkModel link{1000, 100};
-    EXPECT_DOUBLE_EQ(costs::collectiveNs(link, Op::allReduce, 8, 0, {Algorithm::ring, Protocol::simple}).high, 14e3);
-    EXPECT_DOUBLE_EQ(costs::collectiveNs(link, Op::allReduce, 8, 0, {Algorithm::tree, Protocol::simple}).high, 6e3);
-    EXPECT_DOUBLE_EQ(costs::collectiveNs(link, Op::allGather, 8, 0, {Algorithm::ring, Protocol::simple}).high, 7e3);
-    EXPECT_DOUBLE_EQ(costs::collectiveNs({0, 100}, Op::allReduce, 8, 800, {Algorithm::ring, Protocol::simple}).high,
-                     14);
-    EXPECT_DOUBLE_EQ(costs::collectiveNs({0, 100}, Op::allReduce, 8, 800, {Algorithm::ring, Protocol::ll}).low, 28);
+/// Hops of NCCL's table, whose ring hop by Simple takes 3.4 us over NVLink and 14 us over the network.
+double hops(double nvlinkUs, double networkUs = 0, double nearShare = 1) {
+    return nvlinkUs / 3.4 * nearShare + networkUs / 14;
+}
+
+TEST(Formulas, LatenciesFollowNcclsTable) {
+    const costs::LinkModel one{1000, 100};
+    const auto middle = [](const costs::LinkModel& link, Op op, int ranks, Algorithm algorithm, Protocol protocol) {
+        return costs::latencyHops(link, op, ranks, {algorithm, protocol}).middle();
+    };
+    EXPECT_DOUBLE_EQ(middle(one, Op::allReduce, 8, Algorithm::ring, Protocol::simple), 14 + hops(8.4));
+    EXPECT_DOUBLE_EQ(middle(one, Op::allGather, 8, Algorithm::ring, Protocol::simple), 7 + hops(8.4));
+    EXPECT_DOUBLE_EQ(middle(one, Op::allReduce, 8, Algorithm::ring, Protocol::ll), hops(6.6 + 14 * 0.6));
+    EXPECT_DOUBLE_EQ(middle(one, Op::allReduce, 8, Algorithm::tree, Protocol::ll), hops(6.8 + 14 * 0.6));
+    EXPECT_DOUBLE_EQ(middle(one, Op::send, 2, Algorithm::unknown, Protocol::unknown), 1);
+    // Two nodes of four: a ring pays the network where it crosses it, a tree once up and once down.
+    const costs::LinkModel two{1000, 100, 2, 0.25, 100};
+    EXPECT_DOUBLE_EQ(middle(two, Op::allGather, 8, Algorithm::ring, Protocol::ll), hops(6.6 + 6 * 0.6, 2.7, 0.25));
+    EXPECT_NEAR(middle(two, Op::allReduce, 8, Algorithm::tree, Protocol::simple), hops(8.4 + 6 * 4, 28, 0.25), 1e-9);
+    // PCIe's own hops, in those of its ring by Simple.
+    const costs::LinkModel pcie{1000, 20};
+    EXPECT_DOUBLE_EQ(middle(pcie, Op::allReduce, 8, Algorithm::ring, Protocol::ll), (6.6 + 14 * 1.0) / 5.7);
+}
+
+TEST(Formulas, SharesFollowNcclsTableAndGrowWithTheMessage) {
+    const costs::AlgorithmChoice ring{Algorithm::ring, Protocol::simple}, tree{Algorithm::tree, Protocol::simple},
+        ll{Algorithm::ring, Protocol::ll};
+    const costs::LinkModel one{5000, 100};
+    EXPECT_EQ(costs::bandwidthShare(one, Op::allReduce, ring, costs::kAnySize).low, 1);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(one, Op::allReduce, ll, costs::kAnySize).high, 0.4);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare({5000, 20}, Op::allReduce, ll, costs::kAnySize).high, 0.5);
+    double last = 0, lastNs = 0;
+    for (double bytes = 1024; bytes < 1e10; bytes *= 4) {
+        const double share = costs::bandwidthShare(one, Op::allReduce, ring, bytes).middle();
+        EXPECT_GT(share, last);
+        EXPECT_GT(bytes / share, lastNs);
+        last = share;
+        lastNs = bytes / share;
+    }
+    EXPECT_GT(last, 0.99);
+    // Between two nodes a tree's bytes cross once: twice a ring's rate, as far as the ports bear it.
+    const costs::LinkModel fastPorts{5000, 20, 2, 0.3, 200}, slowPorts{5000, 160, 2, 0.3, 200};
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, tree, costs::kAnySize).high, 2);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, tree, costs::kAnySize).low, 1.6);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(slowPorts, Op::allReduce, tree, costs::kAnySize).high, 0.92 * 1.25);
+    EXPECT_LE(costs::bandwidthShare({5000, 20, 4, 0.3, 200}, Op::allReduce, tree, costs::kAnySize).high, 0.92);
     EXPECT_FALSE(costs::isModelled(Op::allGather, {Algorithm::tree, Protocol::simple}));
     EXPECT_FALSE(costs::isModelled(Op::allReduce, {Algorithm::ring, Protocol::unknown}));
+}
+
+TEST(Formulas, InsideOneNodeNoTreeIsFasterThanTheBestRing) {
+    for (const double gbps : {20.0, 100.0, 300.0})
+        for (double bytes = 1024; bytes < 1e10; bytes *= 2) {
+            const costs::LinkModel link{6000, gbps};
+            std::map<Algorithm, double> best;
+            for (costs::AlgorithmChoice choice : costs::algorithmChoices(Op::allReduce)) {
+                const double ns = costs::collectiveNs(link, Op::allReduce, 8, bytes, choice).middle();
+                auto [at, first] = best.try_emplace(choice.algorithm, ns);
+                if (!first) at->second = std::min(at->second, ns);
+            }
+            EXPECT_LE(best[Algorithm::ring], best[Algorithm::tree]) << gbps << " GB/s, " << bytes << " B";
+        }
 }
 
 }  // namespace

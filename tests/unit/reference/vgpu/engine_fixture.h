@@ -112,6 +112,7 @@ class EngineTest : public testing::Test {
         part.latencyNs = 1000;
         part.busBytes = busBytes;
         part.efficiency = 1;
+        part.networkShare = 1;
         op.firstPart = index;
         op.pendingParts = 1;
         return op;

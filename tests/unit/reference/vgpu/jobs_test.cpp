@@ -355,10 +355,10 @@ TEST_F(VgpuJob, aCapturedStepRunsAsAGraphAndItsKernelsHaveNoLaunchOfTheirOwn) {
 }
 
 TEST_F(VgpuJob, environmentAndTunerPluginsChooseTheAlgorithm) {
-    // Four ranks of one node, 16 KiB: a tree with LL by default, six hops of 6 us and 24 KiB at 200 GB/s over a ring
-    // with Simple.
+    // Four ranks of one node, 16 KiB: LL by default; with Simple a ring takes its base, six hops of 6 us and 24 KiB at
+    // the little of 200 GB/s that so few bytes reach.
     std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 4}})");
-    constexpr long long kRingSimpleNs = 36'000 + 123;
+    constexpr long long kRingSimpleNs = 50'823 + 3'937;
     auto fastestNs = [&](const std::string& variables) {
         EXPECT_EQ(run("train 4 1", environment + " " + variables), 0) << variables;
         long long fastest = 1'000'000'000;  // the last to arrive does not wait
@@ -366,16 +366,16 @@ TEST_F(VgpuJob, environmentAndTunerPluginsChooseTheAlgorithm) {
             for (long long durationNs : kernels(rank, "AllReduce")) fastest = std::min(fastest, durationNs);
         return fastest;
     };
-    EXPECT_LT(fastestNs(""), 12'000);
+    EXPECT_LT(fastestNs(""), 24'000);
     EXPECT_EQ(fastestNs("NCCL_ALGO=Ring NCCL_PROTO=Simple"), kRingSimpleNs);
     EXPECT_EQ(fastestNs("NCCL_ALGO='allgather:ring;allreduce:ring' NCCL_PROTO='^LL,LL128'"), kRingSimpleNs);
-    EXPECT_LT(fastestNs("NCCL_ALGO=allgather:ring NCCL_PROTO=allgather:simple"), 12'000);
+    EXPECT_LT(fastestNs("NCCL_ALGO=allgather:ring NCCL_PROTO=allgather:simple"), 24'000);
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V5), kRingSimpleNs);
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V2), kRingSimpleNs);
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V6), kRingSimpleNs);
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V7), kRingSimpleNs);
     EXPECT_LT(fastestNs("NCCL_ALGO=^ring NCCL_TUNER_PLUGIN=" VGPU_TUNER_V5),
-              12'000);  // a plugin cannot bring back what is forbidden
+              24'000);  // a plugin cannot bring back what is forbidden
     EXPECT_NE(run("train 4 1", environment + " NCCL_ALGO=rings"), 0);
     EXPECT_NE(run("train 4 1", environment + " NCCL_ALGO=pat"), 0);  // nothing is left for an all-reduce
 }
