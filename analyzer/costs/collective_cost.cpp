@@ -161,9 +161,10 @@ const CostCurve* CollectiveCost::settingTable(GroupShape shape, store::Op op) co
 std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& message, const FunctionRule& rule) const {
     const auto setting = settingOf(rule);
     if (!setting || setting->known()) return std::nullopt;
-    const auto scale = ratio(presentTable(message), table(message.shape, message.op, *setting), message.bytes);
+    const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
+    const auto scale = ratio(now, then, message.bytes);
     if (!scale) return std::nullopt;
-    return Chosen{*setting, {*scale, Basis::sweep}};
+    return Chosen{now == then ? message.present : *setting, {*scale, Basis::sweep}};
 }
 
 /// NCCL takes for a message what is fastest of what a setting allows, or means to: a choice within it is no faster than

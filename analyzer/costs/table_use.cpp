@@ -8,6 +8,7 @@
 
 #include "analyzer/costs/collective_cost.h"
 #include "analyzer/costs/nccl_names.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::costs {
