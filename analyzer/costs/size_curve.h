@@ -57,10 +57,10 @@ class SizeCurve {
     static constexpr double kWorldError = 0.15;
     static constexpr double kWorldGap = 4;
     /// The sizes around that tell the error, which is kBeyond times what the worst of them is missed by. The largest of
-    /// four holds a fifth one in four of five cases; 1.4 times it holds 95 in 100 sizes of the world's tables of one
-    /// node, and 90 of those of several.
+    /// four holds a fifth one in four of five cases; 1.6 times it holds 95 in 100 sizes of the world's tables of one
+    /// node, and 91 of those of several.
     static constexpr size_t kNeighbours = 4;
-    static constexpr double kBeyond = 1.4;
+    static constexpr double kBeyond = 1.6;
     /// A size is a kink that takes this many times what a larger one takes, or kSharpKink times the curve through its
     /// neighbours. The curve misses one size in a hundred of smooth tables by a third, and a change of algorithm may
     /// put twice between two sizes, but no larger message takes less than a smaller one by choice.

@@ -27,20 +27,20 @@ constexpr double kMostMedian = 0.02, kMostTail = 0.25, kLeastInside = 0.9;
 
 /// Holds what was found of one kind of tables.
 struct Group {
-    size_t files = 0, tables = 0, kinked = 0, kinks = 0, inside = 0;
+    size_t tables = 0, kinked = 0, kinks = 0, inside = 0, hostBound = 0;
     std::vector<double> errors, widths;  // shares of the measured time
 
     void add(const Group& other) {
-        files += other.files, tables += other.tables, kinked += other.kinked, kinks += other.kinks;
-        inside += other.inside;
+        tables += other.tables, kinked += other.kinked, kinks += other.kinks;
+        inside += other.inside, hostBound += other.hostBound;
         errors.insert(errors.end(), other.errors.begin(), other.errors.end());
         widths.insert(widths.end(), other.widths.begin(), other.widths.end());
     }
     double insideShare() const { return errors.empty() ? 0 : static_cast<double>(inside) / errors.size(); }
     std::string line(const std::string& name) const {
-        return fmt::format("| {} | {} | {} | {:.1f} % | {:.1f} % | {:.0f} % | {:.1f} % | {} in {} |\n", name, tables,
-                           errors.size(), 100 * facts::median(errors), 100 * facts::quantile(errors, 0.9),
-                           100 * insideShare(), 100 * facts::median(widths), kinks, kinked);
+        return fmt::format("| {} | {} | {} | {:.1f} % | {:.1f} % | {:.0f} % | {:.1f} % | {} in {} | {} |\n", name,
+                           tables, errors.size(), 100 * facts::median(errors), 100 * facts::quantile(errors, 0.9),
+                           100 * insideShare(), 100 * facts::median(widths), kinks, kinked, hostBound);
     }
 };
 
@@ -51,6 +51,7 @@ Group leaveEachOut(const costs::NcclTestsTable& table) {
     const costs::SizeCurve whole(all);
     group.kinks = whole.kinks().size();
     group.kinked = group.kinks > 0 ? 1 : 0;
+    group.hostBound = costs::hostBoundBytes(table) > 0 ? 1 : 0;
     for (const costs::SizedTime& left : whole.points()) {
         std::vector<costs::SizedTime> others;
         for (const costs::SizedTime& one : all)
@@ -130,8 +131,8 @@ int run(bool eachTable) {
     }
     Group all;
     fmt::print(
-        "| tables | number | sizes | median error | p90 | in the quoted error | half of its width, median | kinks |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        "| tables of | number | sizes | median error | p90 | in the quoted error | half of its width, median | kinks | "
+        "host-bound |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (const auto& [nodes, group] : byNodes) {
         fmt::print("{}", group.line(nodes > 1 ? "several nodes" : "one node"));
         all.add(group);
