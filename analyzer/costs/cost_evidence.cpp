@@ -133,7 +133,7 @@ std::vector<TableNote> CostEvidence::notes(const std::optional<NcclVersion>& ver
         };
         if (const double bytes = hostBoundBytes(table); bytes > 0)
             add(Kind::hostBound,
-                fmt::format("one thread starts the kernels of {} GPUs, which takes longer than the messages up to {}: "
+                fmt::format("one thread starts the kernels of {} GPUs, which may be all that its times up to {} show: "
                             "these are not used; run the test with a process per GPU (-g 1)",
                             table.gpusPerThread, text::bytesText(bytes)));
         const auto measured = parseNcclVersion(table.ncclVersion);

@@ -7,15 +7,18 @@
 #include <cmath>
 
 #include "analyzer/costs/cost_fit.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::costs {
 namespace {
 
-/// A host's launches take at least this per GPU: half of what the slowest of three published runs takes, and more than
-/// a run with a process per GPU takes in all for each of eight (2.2 us).
-constexpr double kLaunchNs = 3'000;
+/// Where one thread starts the kernels of four and more GPUs the published floors are 3.3 to 8.2 us for each, 10.9 in
+/// an all-to-all, whatever the GPUs and their links; beyond it is the links'. Of two GPUs a process for each takes as
+/// long (V100 over PCIe: 11.1 against 10.6 us).
+constexpr Range kLaunchNs{3'000, 12'000};
+constexpr int kFewestGpus = 4;
 constexpr double kFlat = 1.1;      // twice the error of a row
 constexpr double kFlatRange = 8;   // a floor holds over three doublings, else it is a start-up like any other
 constexpr size_t kFloorRows = 3;   // whose median is the floor
@@ -65,11 +68,12 @@ std::vector<SizedTime> sizedTimes(const NcclTestsTable& table) {
 
 double hostBoundBytes(const NcclTestsTable& table) {
     const std::vector<SizedTime> times = sizedTimes(table);
-    if (table.gpusPerThread < 2 || times.size() <= kFloorRows) return 0;
+    if (table.gpusPerThread < kFewestGpus || times.size() <= kFloorRows) return 0;
     std::vector<double> first;
     for (size_t i = 0; i < kFloorRows; ++i) first.push_back(times[i].ns);
     const double floorNs = facts::median(first);
-    if (floorNs < kLaunchNs * table.gpusPerThread) return 0;
+    const double perGpuNs = floorNs / table.gpusPerThread;
+    if (perGpuNs < kLaunchNs.low || perGpuNs > kLaunchNs.high) return 0;
     double last = 0;
     size_t slower = 0;  // in a row
     for (const SizedTime& time : times) {

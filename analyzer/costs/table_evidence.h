@@ -33,9 +33,9 @@ const char* toText(TableNote::Kind kind);
 /// 95 % of out-of-place and in-place times of one size differ by less than CostLine::kError.
 std::vector<SizedTime> sizedTimes(const NcclTestsTable& table);
 
-/// Returns the largest size (bytes) whose time is that of the host, 0 where there is none. A thread that starts the
-/// kernels of several GPUs one after the other takes 4.3 to 5.7 us for each (three published runs of 4 and 8 GPUs): of
-/// eight A100 under one process all sizes to 256 KiB take 39 to 44 us, of which a process for each takes 18 to 30.
+/// Returns the largest size (bytes) whose time may be that of the host, 0 where there is none: a thread that starts the
+/// kernels of several GPUs starts them one after the other. Of eight A100 under one process all sizes to 256 KiB take
+/// 39 to 44 us, of which a process for each takes 18 to 30.
 double hostBoundBytes(const NcclTestsTable& table);
 
 /// Returns the sizes that tell of the links: those beyond the host's.

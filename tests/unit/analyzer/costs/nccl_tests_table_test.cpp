@@ -149,7 +149,7 @@ std::string factorOne(const std::string& root) {
     Sheet sheet;
     sheet.busbwScale = 1 / facts::busFactor(Op::allReduce, sheet.ranks);
     std::string text = sheet.text();
-    for (size_t at = text.find("sum      -1"); at != std::string::npos; at = text.find("sum      -1", at))
+    for (size_t at = text.find("sum      -1"); at != std::string::npos; at = text.find("sum      -1", at + 1))
         text.replace(at, 11, "sum " + std::string(7 - root.size(), ' ') + root);
     return text;
 }

@@ -97,8 +97,14 @@ TEST(TableEvidence, AFloorThatIsTooLowForEightLaunchesIsNotTheHosts) {
     EXPECT_GT(hostBoundBytes(one), 0);
     // Nor is what grows from the start.
     NcclTestsTable growing = table("growing.txt", 0, 0.1);
-    growing.gpusPerThread = 2;
+    growing.gpusPerThread = 4;
     EXPECT_EQ(hostBoundBytes(growing), 0);
+    // Nor the latency of a slow network, nor that of two GPUs.
+    NcclTestsTable slow = table("slow.txt", 200), pair = table("pair.txt", 10);
+    slow.gpusPerThread = 8;
+    pair.gpusPerThread = 2;
+    EXPECT_EQ(hostBoundBytes(slow), 0);
+    EXPECT_EQ(hostBoundBytes(pair), 0);
 }
 
 TEST(TableEvidence, HostBoundSizesAreNotUsedAndThatIsSaid) {
