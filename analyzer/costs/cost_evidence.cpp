@@ -27,7 +27,11 @@ SizeCurve curveOf(const TimesBySize& timesBySize) {
 }
 
 /// Takes kinks side by side as one.
-std::vector<std::string> kinkTexts(const SizeCurve& curve) {
+std::vector<std::string> kinkTexts(const SizeCurve& curve, const CurveKey& key) {
+    const std::string algorithm = ncclName(key.choice.algorithm), protocol = ncclName(key.choice.protocol);
+    const std::string setting = algorithm + (algorithm.empty() || protocol.empty() ? "" : "/") + protocol;
+    const std::string what = fmt::format("{} over {} ranks{}", store::toText(key.op), key.shape.ranks,
+                                         setting.empty() ? "" : " with " + setting);
     std::vector<std::string> texts;
     const std::vector<Kink>& kinks = curve.kinks();
     for (size_t first = 0; first < kinks.size();) {
@@ -38,8 +42,8 @@ std::vector<std::string> kinkTexts(const SizeCurve& curve) {
         const std::string sizes = text::bytesText(kinks[first].bytes) +
                                   (end - first > 1 ? " to " + text::bytesText(kinks[end - 1].bytes) : "");
         texts.push_back(fmt::format(
-            "avoid {}: {} takes {}, {:.1f} times what the sizes around let expect, where {} takes {}", sizes,
-            end - first > 1 ? text::bytesText(worst->bytes) : "it", text::durationText(worst->ns), worst->times(),
+            "avoid {} in {}: {} takes {}, {:.1f} times what the sizes around let expect, where {} takes {}", sizes,
+            what, end - first > 1 ? text::bytesText(worst->bytes) : "it", text::durationText(worst->ns), worst->times(),
             text::bytesText(kinks[first].insteadBytes), text::durationText(kinks[first].insteadNs)));
         first = end;
     }
@@ -144,15 +148,12 @@ std::vector<TableNote> CostEvidence::notes(const std::optional<NcclVersion>& ver
         if (!table.severalChoices.empty())
             add(Kind::notUsed, fmt::format("{} names several: which of them ran is not told", table.severalChoices));
         else
-            for (const std::string& text : kinkTexts(SizeCurve(linkTimes(table)))) add(Kind::kink, text);
+            for (const std::string& text : kinkTexts(SizeCurve(linkTimes(table)), keyOf(table))) add(Kind::kink, text);
     }
     for (const auto& [key, curve] : m_curves)
         if (key.from == EvidenceFrom::trace)
-            for (const std::string& text : kinkTexts(curve.sizes))
-                notes.push_back({Kind::kink, "", 0,
-                                 fmt::format("{} over {} ranks, this run's own messages with {}/{}: {}",
-                                             store::toText(key.op), key.shape.ranks, ncclName(key.choice.algorithm),
-                                             ncclName(key.choice.protocol), text)});
+            for (const std::string& text : kinkTexts(curve.sizes, key))
+                notes.push_back({Kind::kink, "", 0, "this run's own messages: " + text});
     return notes;
 }
 

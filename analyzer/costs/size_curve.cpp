@@ -15,6 +15,12 @@ double middleOf(double a, double b, double c) {
     return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
 
+/// Returns true for sizes that count as one, unless a step lies between them.
+bool alike(const SizedTime& a, const SizedTime& b) {
+    if (a.bytes == b.bytes) return true;
+    return b.bytes <= SizeCurve::kAlike * a.bytes && std::max(a.ns / b.ns, b.ns / a.ns) < SizeCurve::kKink;
+}
+
 /// Takes the median of sizes that count as one, with the error that is left of several.
 std::vector<SizedTime> merged(std::vector<SizedTime> points) {
     std::ranges::sort(points, {}, &SizedTime::bytes);
@@ -22,7 +28,7 @@ std::vector<SizedTime> merged(std::vector<SizedTime> points) {
     for (size_t first = 0; first < points.size();) {
         size_t end = first;
         std::vector<double> bytes, times, errors;
-        for (; end < points.size() && points[end].bytes <= SizeCurve::kAlike * points[first].bytes; ++end) {
+        for (; end < points.size() && alike(points[first], points[end]); ++end) {
             bytes.push_back(points[end].bytes);
             times.push_back(points[end].ns);
             errors.push_back(points[end].error);
@@ -88,9 +94,16 @@ void SizeCurve::findKinks() {
         if (!isKink[i]) continue;
         const double x = std::log(m_points[i].bytes);
         const Bracket around = bracket(x, kNone);
-        const Support& instead = *around.above[0];  // a larger size told it, or the sizes on both sides
-        m_kinks.push_back({m_points[i].bytes, m_points[i].ns, std::exp(smooth(around, x)),
-                           std::round(std::exp(instead.x)), std::exp(instead.y)});
+        // What sticks out between two sizes may be no slower than the larger one: it is the better neighbour all the
+        // same.
+        const auto larger = std::ranges::find(m_support, around.above[0]->x, &Support::x);
+        const auto faster = std::find_if(larger, m_support.end(), [&, ns = m_points[i].ns](const Support& other) {
+            return std::exp(other.y) * kKink < ns;
+        });
+        const Support& instead = faster != m_support.end() ? *faster : *larger;
+        const double insteadNs = std::exp(instead.y);
+        m_kinks.push_back({m_points[i].bytes, m_points[i].ns, std::min(insteadNs, std::exp(smooth(around, x))),
+                           std::round(std::exp(instead.x)), insteadNs});
     }
 }
 

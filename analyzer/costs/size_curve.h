@@ -21,8 +21,8 @@ struct SizedTime {
 struct Kink {
     double bytes = 0;
     double ns = 0;
-    double smoothNs = 0;      // what it would take on a smooth curve
-    double insteadBytes = 0;  // the nearest larger size that is no kink
+    double smoothNs = 0;      // what it would take on a smooth curve, and no more than that larger size
+    double insteadBytes = 0;  // the nearest larger size that is markedly faster, else that is no kink
     double insteadNs = 0;
 
     double times() const { return ns / smoothNs; }
@@ -48,8 +48,8 @@ class SizeCurve {
     double smallestBytes() const { return m_points.empty() ? 0 : m_points.front().bytes; }
     double largestBytes() const { return m_points.empty() ? 0 : m_points.back().bytes; }
 
-    /// Sizes closer than this count as one: a slope between them is their noise.
-    static constexpr double kAlike = 1.1;
+    /// Sizes closer than this count as one, unless their times differ as a kink's: a slope between them is their noise.
+    static constexpr double kAlike = 1.05;
     /// Sizes that differ by less than this factor do not tell latency from bandwidth.
     static constexpr double kSmallestRange = 4;
     /// Of the world's tables (reference/README.md) nine in ten sizes lie within this share of what the others say,

@@ -149,6 +149,16 @@ TEST(SizeCurve, SizesThatAreNearlyTheSameCountAsOne) {
     EXPECT_LT(curve.points()[0].error, 0.05);
 }
 
+TEST(SizeCurve, AStepBetweenSizesThatAreNearlyTheSameStays) {
+    // A published table of two nodes: NCCL changes its algorithm between 1.0 and 1.1 MB.
+    const SizeCurve curve({{7e5, 273e3}, {8e5, 299e3}, {9e5, 321e3}, {1e6, 330e3}, {1.1e6, 156e3}, {1.2e6, 168e3}});
+    EXPECT_DOUBLE_EQ(curve.ns(1.1e6)->expected, 156e3);
+    ASSERT_FALSE(curve.kinks().empty());
+    EXPECT_DOUBLE_EQ(curve.kinks().back().bytes, 1e6);
+    EXPECT_DOUBLE_EQ(curve.kinks().back().insteadBytes, 1.1e6);
+    EXPECT_NEAR(curve.kinks().back().times(), 330. / 156, 0.01);
+}
+
 TEST(SizeCurve, TimesOfOneSizeThatContradictLeaveBothOpen) {
     std::vector<SizedTime> points = doublings(kMebi, 64 * kMebi, lineNs, 0.05);
     for (const SizedTime& one : doublings(kMebi, 64 * kMebi, lineNs, 0.05))
