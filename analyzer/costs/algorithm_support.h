@@ -29,6 +29,9 @@ struct NcclVersion {
     std::string text() const;  // "2.28.9", "2.26 or newer"
 };
 
+/// Reads "2.28.9", "2.28.9+cuda13.0", "[2, 21, 5]" and ncclGetVersion()'s 22809 (2804 before 2.9); nothing else.
+std::optional<NcclVersion> parseNcclVersion(const std::string& text);
+
 /// Reads the version that was recorded (meta nccl_version); else a profiler plugin that was called tells 2.26 or newer,
 /// from where on this tool offers it. Nothing when neither tells.
 std::optional<NcclVersion> ncclVersionOf(const facts::TraceFacts& facts);

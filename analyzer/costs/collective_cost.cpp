@@ -32,6 +32,24 @@ double errorOf(const facts::Estimate& ns) {
     return std::max(ns.high / ns.expected, ns.expected / std::max(ns.low, 1.0)) - 1;
 }
 
+/// Returns how many times as long messages of the one curve take as those of the other.
+std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then, double bytes) {
+    if (now == nullptr || then == nullptr) return std::nullopt;
+    if (now == then) return facts::Estimate{1, 1, 1};
+    const auto nowNs = now->at(bytes), thenNs = then->at(bytes);
+    if (!nowNs || !thenNs) return std::nullopt;
+    const double scale = thenNs->expected / nowNs->expected;
+    const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
+    return facts::Estimate{scale / (1 + error), scale, scale * (1 + error)};
+}
+
+/// Returns a rule as tables name it, with what it leaves to NCCL unknown. Nothing where it names several.
+std::optional<AlgorithmChoice> settingOf(const FunctionRule& rule) {
+    if (rule.algorithms.size() > 1 || rule.protocols.size() > 1) return std::nullopt;
+    return AlgorithmChoice{rule.algorithms.empty() ? store::Algorithm::unknown : *rule.algorithms.begin(),
+                           rule.protocols.empty() ? store::Protocol::unknown : *rule.protocols.begin()};
+}
+
 /// A transfer counts as alone with less than this share of it beside another that shares its link: at half the rate
 /// meanwhile, half of this share at most is owed to it, which is under CostLine::kError.
 constexpr double kAlone = 0.05;
@@ -87,8 +105,9 @@ CollectivePrice CollectiveCost::price(const facts::Communicator& communicator, s
         std::erase_if(*choices, [&](AlgorithmChoice choice) {
             return !isModelled(op, choice) || !m_forced.ruleOf(op).allows(choice);
         });
+    const CostCurve* tables = settingTable(shapeOf(communicator), op);
     return CollectivePrice(op, communicator.size, std::move(sizes), linkModel(m_peaks, communicator, op),
-                           std::move(rules));
+                           std::move(rules), tables == nullptr ? SizeCurve() : tables->sizes);
 }
 
 const CostFit* CollectiveCost::line(int64_t communicator, store::Op op) const {
@@ -101,20 +120,64 @@ std::optional<CostEstimate> CollectiveCost::of(const Message& message, Algorithm
     if (choice == message.present) return CostEstimate{{1, 1, 1}, Basis::measuredHere};
     if (auto here = compared(message, choice, EvidenceFrom::trace)) return here;
     if (auto sweep = compared(message, choice, EvidenceFrom::ncclTests)) return sweep;
-    return modelled(message, choice);
+    const auto model = modelled(message, choice);
+    return model ? std::optional(heldToTables(message, choice, *model)) : std::nullopt;
 }
 
 std::optional<CostEstimate> CollectiveCost::compared(const Message& message, AlgorithmChoice choice,
                                                      EvidenceFrom from) const {
-    const CostCurve* now = m_evidence.find({from, message.shape, message.op, message.present});
-    const CostCurve* then = m_evidence.find({from, message.shape, message.op, choice});
-    if (now == nullptr || then == nullptr) return std::nullopt;
-    const auto nowNs = now->at(message.bytes), thenNs = then->at(message.bytes);
-    if (!nowNs || !thenNs) return std::nullopt;
-    const double scale = thenNs->expected / nowNs->expected;
-    const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
-    return CostEstimate{{scale / (1 + error), scale, scale * (1 + error)},
-                        from == EvidenceFrom::trace ? Basis::measuredHere : Basis::sweep};
+    const bool trace = from == EvidenceFrom::trace;
+    const CostCurve* now =
+        trace ? m_evidence.find({from, message.shape, message.op, message.present}) : presentTable(message);
+    const auto scale = ratio(now, m_evidence.find({from, message.shape, message.op, choice}), message.bytes);
+    if (!scale) return std::nullopt;
+    return CostEstimate{*scale, trace ? Basis::measuredHere : Basis::sweep};
+}
+
+const CostCurve* CollectiveCost::table(GroupShape shape, store::Op op, AlgorithmChoice setting) const {
+    return m_evidence.find({EvidenceFrom::ncclTests, shape, op, setting});
+}
+
+const CostCurve* CollectiveCost::presentTable(const Message& message) const {
+    const FunctionRule& rule = m_forced.ruleOf(message.op);
+    const auto [algorithm, protocol] = message.present;
+    std::vector<AlgorithmChoice> settings{message.present};
+    if (const auto own = settingOf(rule)) settings.push_back(*own);
+    if (rule.protocols.empty()) settings.push_back({algorithm, store::Protocol::unknown});
+    if (rule.algorithms.empty()) settings.push_back({store::Algorithm::unknown, protocol});
+    for (const AlgorithmChoice setting : settings)
+        if (const CostCurve* curve = table(message.shape, message.op, setting);
+            curve != nullptr && curve->at(message.bytes))
+            return curve;
+    return nullptr;
+}
+
+const CostCurve* CollectiveCost::settingTable(GroupShape shape, store::Op op) const {
+    const auto setting = settingOf(m_forced.ruleOf(op));
+    return setting ? table(shape, op, *setting) : nullptr;
+}
+
+std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& message, const FunctionRule& rule) const {
+    const auto setting = settingOf(rule);
+    if (!setting || setting->known()) return std::nullopt;
+    const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
+    const auto scale = ratio(now, then, message.bytes);
+    if (!scale) return std::nullopt;
+    return Chosen{now == then ? message.present : *setting, {*scale, Basis::sweep}};
+}
+
+/// NCCL takes for a message what is fastest of what a setting allows, or means to: a choice within it is no faster than
+/// what was measured under the setting.
+CostEstimate CollectiveCost::heldToTables(const Message& message, AlgorithmChoice choice, CostEstimate estimate) const {
+    for (const FunctionRule& rule : {FunctionRule{{choice.algorithm}, {}}, FunctionRule{{}, {choice.protocol}}}) {
+        const auto measured = under(message, rule);
+        if (!measured) continue;
+        facts::Estimate& scale = estimate.scale;
+        const facts::Estimate& least = measured->cost.scale;
+        scale = {std::max(scale.low, least.low), std::max(scale.expected, least.expected),
+                 std::max(scale.high, least.high)};
+    }
+    return estimate;
 }
 
 std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/costs/collective_price.h"
 #include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_setting.h"
 #include "analyzer/facts/statistics.h"
@@ -38,7 +39,7 @@ class ProtocolLatency {
 /// Says where an estimate comes from, best first.
 enum class Basis : uint8_t {
     measuredHere,  // both choices ran in this trace on groups of this shape, at this size or around it
-    sweep,         // both are in nccl-tests tables of this shape
+    sweep,         // both are in nccl-tests tables of this shape, as choices or as settings that leave them to NCCL
     model,  // hops x alpha + bytes / bandwidth by NCCL's own tuning constants (nccl_formulas.h): good enough to try,
             // not to claim
 };
@@ -62,6 +63,11 @@ struct Message {
 
 class CollectiveCost {
   public:
+    struct Chosen {
+        AlgorithmChoice choice;
+        CostEstimate cost;
+    };
+
     /// Knows nothing of any job.
     CollectiveCost() = default;
     /// Reads the collectives of a job, the peaks of its links and nccl-tests tables.
@@ -86,16 +92,30 @@ class CollectiveCost {
     /// Returns all that was measured, by algorithm and protocol.
     const CostEvidence& evidence() const { return m_evidence; }
 
-    /// Estimates the message with another algorithm or protocol. Nothing where neither measurements nor the model
-    /// speak.
+    /// Estimates the message with another algorithm or protocol, by the best evidence there is: what this job's own
+    /// messages took, then tables of nccl-tests, then the model, which is held to what tables say of settings that
+    /// leave a part of the choice to NCCL. Nothing where none of them speaks.
     std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
+
+    /// Returns what NCCL makes of the message under a setting that leaves algorithm, protocol or both to it: by a table
+    /// that was measured so, against one that stands for the message as it is. The choice is unknown where NCCL's is.
+    /// Nothing where there are no such tables, or where the setting names both or several.
+    std::optional<Chosen> under(const Message& message, const FunctionRule& rule) const;
+
+    /// Returns the table that stands for the message as it is: of the choice it runs with, else of a setting under
+    /// which NCCL comes to that choice. It came to it among all that the job's variables allow, and so it does among
+    /// fewer. nullptr where there is none.
+    const CostCurve* presentTable(const Message& message) const;
+
+    /// Returns the table of the job's own setting, which says what NCCL's choices take at any size; nullptr: none.
+    const CostCurve* settingTable(GroupShape shape, store::Op op) const;
+
+    /// Returns what is to be known of the tables: the sizes to avoid, what contradicts, what is not used and why.
+    /// `facts` are those of the job.
+    std::vector<TableNote> tableNotes(const facts::TraceFacts& facts) const;
 
     /// Returns what NCCL would choose by itself among `allowed` and what it `mayHave`, taken as the one with the
     /// shortest estimate. Whichever it takes, it takes no longer than the best of the pessimistic ends of what it has.
-    struct Chosen {
-        AlgorithmChoice choice;
-        CostEstimate cost;
-    };
     std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,
                                    const std::vector<AlgorithmChoice>& mayHave = {}) const;
 
@@ -108,6 +128,10 @@ class CollectiveCost {
 
   private:
     std::optional<CostEstimate> compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const;
+    const CostCurve* table(GroupShape shape, store::Op op, AlgorithmChoice setting) const;
+    /// Returns why nothing rests on a curve of tables; empty where something does.
+    std::string whyUnused(const CostCurve& curve, const facts::TraceFacts& facts) const;
+    CostEstimate heldToTables(const Message& message, AlgorithmChoice choice, CostEstimate estimate) const;
     facts::Estimate modelledNs(const LinkModel& link, const Message& message, double explainedNs,
                                AlgorithmChoice choice) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;

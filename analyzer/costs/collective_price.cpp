@@ -32,14 +32,22 @@ const std::pair<const double, SizedPrice>& nearestOf(const CollectivePrice::Size
 }  // namespace
 
 CollectivePrice::CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link,
-                                 ChoiceRules rules)
-    : m_op(op), m_ranks(ranks), m_sizes(std::move(sizes)), m_rules(std::move(rules)) {
+                                 ChoiceRules rules, SizeCurve table)
+    : m_op(op), m_ranks(ranks), m_sizes(std::move(sizes)), m_table(std::move(table)), m_rules(std::move(rules)) {
+    m_curve = curveOf(m_sizes);
     if (!link || link->alphaNs <= 0 || link->bytesPerNs <= 0) return;
     m_state = LinkState{
         *link, {link->alphaNs, link->alphaNs, link->alphaNs}, {link->bytesPerNs, link->bytesPerNs, link->bytesPerNs}};
     readChoices();
     readState();
     readShares();
+}
+
+SizeCurve CollectivePrice::curveOf(const Sizes& sizes) {
+    std::vector<SizedTime> points;
+    for (const auto& [bytes, sample] : sizes)
+        if (sample.ns > 0) points.push_back({bytes, sample.ns, kErrors * sample.errorNs / sample.ns});
+    return SizeCurve(std::move(points));
 }
 
 /// Puts sizes by what was seen to run them, and finds out whether NCCL was free to choose.
@@ -65,6 +73,7 @@ void CollectivePrice::readChoices() {
         else
             m_lines.push_back({sample.choice, {{bytes, sample}}});
     }
+    for (const auto& [choice, sizes] : m_lines) m_curves.emplace(choice, curveOf(sizes));
     m_free = !forced && !m_rules.allowed.empty();
     if (m_free) return;
     m_rules = {};
@@ -100,9 +109,10 @@ facts::Estimate CollectivePrice::latency(AlgorithmChoice choice, bool any) const
 }
 
 /// Holds a price to this: per byte a choice does not get slower with larger messages, and a larger message takes no
-/// less than a smaller one.
+/// less than a smaller one. What kinks take holds for no other size.
 facts::Estimate CollectivePrice::concave(facts::Estimate price, const Sizes& sizes, double bytes) const {
     for (const auto& [size, sample] : sizes) {
+        if (m_curve.isKink(size)) continue;
         const double least = sample.ns - kErrors * sample.errorNs, most = sample.ns + kErrors * sample.errorNs;
         price.low = std::max(price.low, std::min(price.expected, least * std::min(1.0, bytes / size)));
         price.high = std::min(price.high, std::max(price.expected, most * std::max(1.0, bytes / size)));
@@ -113,15 +123,8 @@ facts::Estimate CollectivePrice::concave(facts::Estimate price, const Sizes& siz
 facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const {
     const auto above = sizes.lower_bound(bytes);
     const auto& [measuredBytes, sample] = nearestOf(sizes, bytes);
-    if (above != sizes.end() && above != sizes.begin()) {
-        const auto below = std::prev(above);
-        const double part = (bytes - below->first) / (above->first - below->first);
-        const auto between = [&](double errors) {
-            return (below->second.ns + errors * below->second.errorNs) * (1 - part) +
-                   (above->second.ns + errors * above->second.errorNs) * part;
-        };
-        return concave(widened({between(-kErrors), between(0), between(kErrors)}, bytes, measuredBytes), sizes, bytes);
-    }
+    if (above != sizes.end() && above != sizes.begin())
+        if (const auto price = m_curves.at(choice).ns(bytes)) return concave(*price, sizes, bytes);
     // Beyond its latency the time grows from the nearest size as the formulas have it: in proportion to the bytes but
     // for the rate, which grows with them. The stated link is left the time for its bytes.
     const Range here = bandwidthShare(m_state->link, m_op, choice, measuredBytes),
@@ -182,29 +185,28 @@ std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<Algorith
     return result;
 }
 
-/// Without a stated link follows the line through the sizes around. NCCL takes the fastest of several lines, which is
-/// concave: between proportional to bytes and constant.
-std::optional<facts::Estimate> CollectivePrice::betweenSizes(double bytes) const {
-    const auto& [smallest, small] = *m_sizes.begin();
-    const auto& [largest, large] = *m_sizes.rbegin();
+/// Takes the nearest seen size by what the table has of both; between two seen ones each counts more the nearer it is.
+std::optional<facts::Estimate> CollectivePrice::byTable(double bytes) const {
+    const auto there = m_table.ns(bytes);
+    if (!there || bytes > m_table.largestBytes() || bytes < m_table.smallestBytes()) return std::nullopt;
+    const auto from = [&](const std::pair<const double, SizedPrice>& size) -> std::optional<facts::Estimate> {
+        const auto here = m_table.ns(size.first);
+        if (!here || size.first > m_table.largestBytes() || size.first < m_table.smallestBytes()) return std::nullopt;
+        const double error = kErrors * size.second.errorNs;
+        return facts::Estimate{(size.second.ns - error) * there->low / here->expected,
+                               size.second.ns * there->expected / here->expected,
+                               (size.second.ns + error) * there->high / here->expected};
+    };
     const auto above = m_sizes.lower_bound(bytes);
-    if (above != m_sizes.end() && above != m_sizes.begin()) {
-        const auto& [lowBytes, low] = *std::prev(above);
-        const auto& [highBytes, high] = *above;
-        const double line = low.ns + (high.ns - low.ns) * (bytes - lowBytes) / (highBytes - lowBytes);
-        return facts::Estimate{std::min(line, std::max(low.ns, high.ns * bytes / highBytes)), line,
-                               std::max(line, std::min(high.ns, low.ns * bytes / lowBytes))};
-    }
-    if (largest < CostLine::kSmallestRange * smallest) return std::nullopt;
-    const double slope = std::max(0.0, (large.ns - small.ns) / (largest - smallest));
-    const double startNs = std::clamp(small.ns - slope * smallest, 0.0, small.ns);
-    const double line = startNs + slope * bytes;
-    if (bytes < smallest)
-        return facts::Estimate{std::min(line, small.ns * bytes / smallest), line, std::max(line, small.ns)};
-    return concave(
-        widened({std::min(line, large.ns), std::max(line, large.ns), std::max(line, large.ns * bytes / largest)}, bytes,
-                largest),
-        m_sizes, bytes);
+    if (above == m_sizes.end()) return from(*std::prev(above));
+    if (above == m_sizes.begin()) return from(*above);
+    const auto below = std::prev(above);
+    const auto one = from(*below), other = from(*above);
+    if (!one || !other) return one ? one : other;
+    const double part = std::log(bytes / below->first) / std::log(above->first / below->first);
+    return facts::Estimate{std::min(one->low, other->low),
+                           std::pow(one->expected, 1 - part) * std::pow(other->expected, part),
+                           std::max(one->high, other->high)};
 }
 
 /// True when the link does as it was stated to, as nearly as lines tell.
@@ -220,7 +222,11 @@ std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
         return facts::Estimate{std::max(0.0, price.ns - kErrors * price.errorNs), price.ns,
                                price.ns + kErrors * price.errorNs};
     }
-    if (!m_state) return betweenSizes(bytes);
+    const auto above = m_sizes.lower_bound(bytes);
+    const bool between = above != m_sizes.begin() && above != m_sizes.end();
+    if (!between || above->first > SizeCurve::kSmallestRange * std::prev(above)->first)
+        if (const auto table = byTable(bytes)) return table;
+    if (!m_state) return m_curve.ns(bytes);
     std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);
     if (choices.empty()) choices = {nearestOf(m_sizes, bytes).second.choice};
     const auto chosenBy = [&](AlgorithmChoice choice) { return healthyNs(choice, bytes); };

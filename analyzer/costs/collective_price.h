@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/size_curve.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::costs {
@@ -38,10 +39,14 @@ class CollectivePrice {
   public:
     using Sizes = std::map<double, SizedPrice>;  // by bytes
 
-    /// `link` is nothing where no latency or no bandwidth is stated.
-    CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link, ChoiceRules rules);
+    /// `link` is nothing where no latency or no bandwidth is stated. `table` has times of the same on this hardware by
+    /// nccl-tests, under the job's own setting; without points: none.
+    CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link, ChoiceRules rules,
+                    SizeCurve table = {});
 
-    /// Returns the time, ns. A size that was seen takes what it took. Else it follows the line of the choice that NCCL
+    /// Returns the time, ns, by the best evidence there is. A size that was seen takes what it took, and one between
+    /// two seen ones that differ by less than SizeCurve::kSmallestRange lies on their curve. Else a table tells how
+    /// much longer or shorter than the nearest seen size it takes. Else it follows the line of the choice that NCCL
     /// takes for this size: through the sizes seen of it, where they differ enough, else from the nearest one with the
     /// latency of the formulas. NCCL chooses by the links as they were stated to be, within the rules, and consistently
     /// with what it was seen to choose; seen choices that this cannot explain were forced, and then there are no
@@ -54,6 +59,7 @@ class CollectivePrice {
   private:
     static constexpr double kErrors = 2;  // standard errors that an interval holds
 
+    static SizeCurve curveOf(const Sizes& sizes);
     void readChoices();
     void readState();
     void readLatency();
@@ -72,11 +78,14 @@ class CollectivePrice {
     facts::Estimate with(AlgorithmChoice choice, double bytes) const;
     bool fits(AlgorithmChoice choice, double bytes) const;
     std::vector<AlgorithmChoice> fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const;
-    std::optional<facts::Estimate> betweenSizes(double bytes) const;
+    std::optional<facts::Estimate> byTable(double bytes) const;
 
     store::Op m_op;
     int m_ranks;
     Sizes m_sizes;
+    SizeCurve m_curve;  // of these, whatever NCCL chose
+    std::map<AlgorithmChoice, SizeCurve> m_curves;
+    SizeCurve m_table;
     std::optional<LinkState> m_state;
     ChoiceRules m_rules;
     std::vector<std::pair<AlgorithmChoice, Sizes>> m_lines;  // by choice

@@ -1,26 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/costs/cost_evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/costs/nccl_names.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::costs {
 namespace {
 
-std::optional<CollectivePrice> priceOf(const CostCurve& curve) {
-    const bool rows = curve.key.from == EvidenceFrom::ncclTests;
-    CollectivePrice::Sizes sizes;
-    // One row of nccl-tests is the mean of many iterations that tells no error: it is off a line by as much as others.
-    for (const auto& [bytes, times] : curve.timesBySize) {
-        if (times.size() < (rows ? 1 : CostCurve::kFewestAtOneSize)) continue;
+constexpr double kErrors = 2;  // standard errors that an interval holds
+
+/// Takes the medians of the job's own sizes, each with what its samples leave open.
+SizeCurve curveOf(const TimesBySize& timesBySize) {
+    std::vector<SizedTime> points;
+    for (const auto& [bytes, times] : timesBySize) {
         const double typical = facts::median(times);
-        sizes[bytes] = {typical, times.size() > 1 ? facts::medianError(times) : CostLine::kError * typical / 2,
-                        curve.key.choice};
+        if (times.size() >= CostCurve::kFewestAtOneSize)
+            points.push_back({bytes, typical, kErrors * facts::medianError(times) / typical});
     }
-    if (sizes.empty()) return std::nullopt;
-    return CollectivePrice(curve.key.op, curve.key.shape.ranks, std::move(sizes), std::nullopt, {});
+    return SizeCurve(std::move(points));
+}
+
+/// Takes kinks side by side as one.
+std::vector<std::string> kinkTexts(const SizeCurve& curve, const CurveKey& key) {
+    const std::string algorithm = ncclName(key.choice.algorithm), protocol = ncclName(key.choice.protocol);
+    const std::string setting = algorithm + (algorithm.empty() || protocol.empty() ? "" : "/") + protocol;
+    const std::string what = fmt::format("{} over {} ranks{}", store::toText(key.op), key.shape.ranks,
+                                         setting.empty() ? "" : " with " + setting);
+    std::vector<std::string> texts;
+    const std::vector<Kink>& kinks = curve.kinks();
+    for (size_t first = 0; first < kinks.size();) {
+        size_t end = first;
+        const Kink* worst = &kinks[first];
+        for (; end < kinks.size() && kinks[end].insteadBytes == kinks[first].insteadBytes; ++end)
+            if (kinks[end].times() > worst->times()) worst = &kinks[end];
+        const std::string sizes = text::bytesText(kinks[first].bytes) +
+                                  (end - first > 1 ? " to " + text::bytesText(kinks[end - 1].bytes) : "");
+        texts.push_back(fmt::format(
+            "avoid {} in {}: {} takes {}, {:.1f} times what the sizes around let expect, where {} takes {}", sizes,
+            what, end - first > 1 ? text::bytesText(worst->bytes) : "it", text::durationText(worst->ns), worst->times(),
+            text::bytesText(kinks[first].insteadBytes), text::durationText(kinks[first].insteadNs)));
+        first = end;
+    }
+    return texts;
 }
 
 struct Transfer {
@@ -65,13 +92,17 @@ size_t CostCurve::samples() const {
 }
 
 std::optional<facts::Estimate> CostCurve::at(double bytes) const {
-    if (!price || bytes * kExtrapolation < timesBySize.begin()->first ||
-        bytes > timesBySize.rbegin()->first * kExtrapolation)
+    if (bytes * kExtrapolation < sizes.smallestBytes() || bytes > sizes.largestBytes() * kExtrapolation)
         return std::nullopt;
-    return price->ns(bytes);
+    return sizes.ns(bytes);
 }
 
-CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<NcclTestsTable>& tables) {
+CurveKey keyOf(const NcclTestsTable& table) {
+    return {EvidenceFrom::ncclTests, {table.nodes, table.ranks}, table.op, {table.algorithm, table.protocol}};
+}
+
+CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<NcclTestsTable>& tables)
+    : m_tables(tables) {
     for (const store::Collective& collective : facts.collectives) {
         const facts::Communicator* communicator = facts.findCommunicator(collective.communicatorId);
         const AlgorithmChoice choice{collective.algorithm, collective.protocol};
@@ -80,17 +111,50 @@ CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<Ncc
         const CurveKey key{EvidenceFrom::trace, shapeOf(*communicator), collective.op, choice};
         add(key, static_cast<double>(*collective.bytes), static_cast<double>(*collective.transferNs));
     }
+    for (auto& [key, curve] : m_curves) curve.sizes = curveOf(curve.timesBySize);
+    std::map<CurveKey, std::vector<SizedTime>> rows;
     for (const NcclTestsTable& table : tables) {
-        const CurveKey key{
-            EvidenceFrom::ncclTests, {table.nodes, table.ranks}, table.op, {table.algorithm, table.protocol}};
-        for (const NcclTestsRow& row : table.rows) add(key, static_cast<double>(row.bytes), table.timeUs(row) * 1000);
+        const CurveKey key = keyOf(table);
+        const std::vector<SizedTime> times = linkTimes(table);
+        if (!table.severalChoices.empty() || times.empty()) continue;
+        for (const SizedTime& time : times) add(key, time.bytes, time.ns);
+        rows[key].insert(rows[key].end(), times.begin(), times.end());
         m_curves[key].files.push_back(table.file);
     }
+    for (auto& [key, times] : rows) m_curves[key].sizes = SizeCurve(std::move(times));
     for (auto& [key, curve] : m_curves) {
         curve.key = key;
         curve.line = lineThrough(curve.timesBySize, key.op, key.shape.ranks);
-        curve.price = priceOf(curve);
     }
+}
+
+std::vector<TableNote> CostEvidence::notes(const std::optional<NcclVersion>& version) const {
+    using Kind = TableNote::Kind;
+    std::vector<TableNote> notes = contradictions(m_tables);
+    for (const NcclTestsTable& table : m_tables) {
+        const auto add = [&](Kind kind, const std::string& text) {
+            notes.push_back({kind, table.file, table.line, text});
+        };
+        if (const double bytes = hostBoundBytes(table); bytes > 0)
+            add(Kind::hostBound,
+                fmt::format("one thread starts the kernels of {} GPUs, which may be all that its times up to {} show: "
+                            "these are not used; run the test with a process per GPU (-g 1)",
+                            table.gpusPerThread, text::bytesText(bytes)));
+        const auto measured = parseNcclVersion(table.ncclVersion);
+        if (measured && version && (measured->major != version->major || measured->minor != version->minor))
+            add(Kind::otherVersion, fmt::format("measured with NCCL {}, the job ran with {}: what NCCL chooses by "
+                                                "itself and how fast it is may differ",
+                                                measured->text(), version->text()));
+        if (!table.severalChoices.empty())
+            add(Kind::notUsed, fmt::format("{} names several: which of them ran is not told", table.severalChoices));
+        else
+            for (const std::string& text : kinkTexts(SizeCurve(linkTimes(table)), keyOf(table))) add(Kind::kink, text);
+    }
+    for (const auto& [key, curve] : m_curves)
+        if (key.from == EvidenceFrom::trace)
+            for (const std::string& text : kinkTexts(curve.sizes, key))
+                notes.push_back({Kind::kink, "", 0, "this run's own messages: " + text});
+    return notes;
 }
 
 void CostEvidence::add(const CurveKey& key, double bytes, double ns) {

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "analyzer/costs/algorithm_support.h"
-#include "analyzer/costs/collective_price.h"
 #include "analyzer/costs/cost_fit.h"
 #include "analyzer/costs/nccl_tests_table.h"
+#include "analyzer/costs/size_curve.h"
+#include "analyzer/costs/table_evidence.h"
 #include "analyzer/facts/trace_facts.h"
 
 namespace rankscope::costs {
@@ -23,7 +24,7 @@ struct CurveKey {
     EvidenceFrom from = EvidenceFrom::trace;
     GroupShape shape;
     store::Op op = store::Op::unknown;
-    AlgorithmChoice choice;  // unknown algorithm and protocol: NCCL chose by itself, unknown which
+    AlgorithmChoice choice;  // of a table its setting: what is unknown NCCL chose by itself
 
     auto operator<=>(const CurveKey&) const = default;
 };
@@ -34,7 +35,7 @@ struct CostCurve {
     std::vector<std::string> files;  // of nccl-tests
     std::optional<CostLine> line;    // none: sizes hardly differ
     std::string group;               // whose line that is where findings and the chart rest on it: "data parallel 0-7"
-    std::optional<CollectivePrice> price;  // of the sizes that were measured often enough; none: of none
+    SizeCurve sizes;                 // that were measured often enough, of tables those that tell of the links
 
     size_t samples() const;
     double totalNs() const { return costs::totalNs(timesBySize); }
@@ -46,6 +47,9 @@ struct CostCurve {
     static constexpr double kExtrapolation = 2;  // NCCL changes chunks and channels with the size
 };
 
+/// The curve that a table is part of.
+CurveKey keyOf(const NcclTestsTable& table);
+
 class CostEvidence {
   public:
     CostEvidence() = default;
@@ -53,12 +57,16 @@ class CostEvidence {
 
     const CostCurve* find(const CurveKey& key) const;
     const std::map<CurveKey, CostCurve>& curves() const { return m_curves; }
+    /// Returns what is to be known of the tables by themselves, and the sizes to avoid.
+    std::vector<TableNote> notes(const std::optional<NcclVersion>& version) const;
+    const std::vector<NcclTestsTable>& tables() const { return m_tables; }
     /// Returns the algorithms and protocols that ran on this hardware.
     const SeenChoices& seen() const { return m_seen; }
 
   private:
     void add(const CurveKey& key, double bytes, double ns);
     std::map<CurveKey, CostCurve> m_curves;
+    std::vector<NcclTestsTable> m_tables;
     SeenChoices m_seen;
 };
 

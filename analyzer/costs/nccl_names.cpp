@@ -12,14 +12,15 @@ using store::Algorithm;
 using store::Op;
 using store::Protocol;
 
-constexpr std::array<std::pair<const char*, Op>, 8> kOps{{{"allreduce", Op::allReduce},
+constexpr std::array<std::pair<const char*, Op>, 9> kOps{{{"allreduce", Op::allReduce},
                                                           {"allgather", Op::allGather},
                                                           {"reducescatter", Op::reduceScatter},
                                                           {"broadcast", Op::broadcast},
                                                           {"reduce", Op::reduce},
                                                           {"alltoall", Op::allToAll},
                                                           {"gather", Op::gather},
-                                                          {"scatter", Op::scatter}}};
+                                                          {"scatter", Op::scatter},
+                                                          {"sendrecv", Op::send}}};
 // The names are spelled as in tuner tables.
 constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithmNames{
     {{"tree", Algorithm::tree},

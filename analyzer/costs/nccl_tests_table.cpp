@@ -11,7 +11,9 @@
 #include <set>
 #include <sstream>
 
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_names.h"
+#include "analyzer/costs/nccl_setting.h"
 #include "analyzer/facts/operation.h"
 #include "collector/store/error.h"
 
@@ -54,6 +56,12 @@ struct Columns {
     double time[2] = {0, 0}, algbw[2] = {0, 0}, busbw[2] = {0, 0};
     bool inPlace = true;
     double wrong = 0;  // elements; NaN and N/A count as none: not checked
+};
+
+/// Holds the value of a variable as the log shows it.
+struct Variable {
+    std::string now;     // for the next table
+    std::string always;  // for those behind it
 };
 
 class TableReader {
@@ -99,13 +107,32 @@ class TableReader {
     /// Notes names of programs and variables, in commands that the log shows and in what NCCL and nccl-tests say.
     void noteSettings(const std::string& line) {
         for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf",
-                                    "reduce_perf", "alltoall_perf", "gather_perf", "scatter_perf"}) {
+                                    "reduce_perf", "alltoall_perf", "gather_perf", "scatter_perf", "sendrecv_perf"}) {
             const size_t at = line.find(program);
             if (at != std::string::npos && (at == 0 || line[at - 1] == '/' || line[at - 1] == ' '))
                 m_program = opOfName(program);
         }
-        if (const std::string value = valueOf(line, "NCCL_ALGO"); !value.empty()) m_algorithm = algorithmOfName(value);
-        if (const std::string value = valueOf(line, "NCCL_PROTO"); !value.empty()) m_protocol = protocolOfName(value);
+        noteVariable(line, "NCCL_ALGO", m_algorithm);
+        noteVariable(line, "NCCL_PROTO", m_protocol);
+        noteVersion(line);
+    }
+
+    void noteVariable(const std::string& line, const std::string& name, Variable& variable) const {
+        const std::string value = valueOf(line, name);
+        if (value.empty()) return;
+        variable.now = value;
+        const bool alone = wordsOf(line) == std::vector<std::string>{name + "=" + value};
+        if (alone || line.find("export ") != std::string::npos) variable.always = value;
+    }
+
+    /// Reads "NCCL version 2.28.9+cuda13.0" of NCCL and "nccl-library=22809" of nccl-tests.
+    void noteVersion(const std::string& line) {
+        for (const std::string said : {"NCCL version ", "nccl-library="})
+            if (const size_t at = line.find(said); at != std::string::npos) {
+                const size_t from = at + said.size();
+                const std::string version = line.substr(from, line.find_first_of(" \t", from) - from);
+                if (parseNcclVersion(version)) m_version = version;
+            }
     }
 
     /// Reads "NAME=value" or NCCL's "NAME set by environment to value".
@@ -116,6 +143,7 @@ class TableReader {
             const size_t from = at + form.size();
             std::string value = line.substr(from, line.find_first_of(" \t;", from) - from);
             std::erase_if(value, [](char c) { return c == '"' || c == '\'' || c == '.'; });
+            while (value.ends_with(',')) value.pop_back();
             return value;
         }
         return {};
@@ -125,10 +153,13 @@ class TableReader {
         if (line.find("nThread") != std::string::npos && line.find("minBytes") != std::string::npos) {
             if (m_open) fail("a new test begins inside a table: the one before was cut off", kRunAgain);
             m_hosts.clear();
+            m_processes.clear();
             m_ranks = 0;
+            m_gpusPerThread = numberAfter(words, "nGpus");
         }
         if (words.size() > 3 && words[1] == "Rank" && line.find(" on ") != std::string::npos) device(line);
-        if (line.find("size") != std::string::npos && line.find("busbw") != std::string::npos) heads(words);
+        const auto names = [&](const char* word) { return std::ranges::count(words, word); };
+        if (names("size") > 0 && (names("busbw") > 0 || (names("count") > 0 && names("type") > 0))) heads(words);
         if (!m_open) return;
         if (line.find("Out of bounds values") != std::string::npos && line.find("FAILED") != std::string::npos)
             fail("the test reports wrong results", kFindTheCause);
@@ -138,7 +169,16 @@ class TableReader {
     void device(const std::string& line) {
         ++m_ranks;
         const size_t at = line.find(" on ") + 4;
-        m_hosts.insert(line.substr(at, line.find(' ', line.find_first_not_of(' ', at)) - at));
+        const std::string host = line.substr(at, line.find(' ', line.find_first_not_of(' ', at)) - at);
+        m_hosts.insert(host);
+        m_processes.insert({host, numberAfter(wordsOf(line), "Pid")});
+    }
+
+    /// Returns the whole number behind a word, 0 where there is none.
+    static int numberAfter(const std::vector<std::string>& words, const char* name) {
+        const auto at = std::ranges::find(words, name);
+        if (at == words.end() || at + 1 == words.end()) return 0;
+        return static_cast<int>(numberOf(*(at + 1)).value_or(0));
     }
 
     void heads(const std::vector<std::string>& words) {
@@ -149,12 +189,20 @@ class TableReader {
         m_table.line = m_line;
         m_table.ranks = m_ranks;
         m_table.nodes = static_cast<int>(m_hosts.size());
-        m_table.algorithm = m_hints.algorithm != store::Algorithm::unknown ? m_hints.algorithm : m_algorithm;
-        m_table.protocol = m_hints.protocol != store::Protocol::unknown ? m_hints.protocol : m_protocol;
+        m_table.ncclVersion = m_version;
+        m_table.gpusPerThread = m_gpusPerThread > 0
+                                    ? m_gpusPerThread
+                                    : m_ranks / std::max(1, static_cast<int>(m_processes.size()));  // as many threads
+        for (const char* column : {"time", "algbw", "busbw"})
+            if (const auto times = std::ranges::count(words, column); times != 2)
+                fail(fmt::format("the column heads name {} {} instead of twice, out of place and in place: columns are "
+                                 "missing",
+                                 column, times == 1 ? "once" : fmt::format("{} times", times)),
+                     "give the output unchanged");
         m_errorColumn =
             std::count(words.begin(), words.end(), "error") + std::count(words.begin(), words.end(), "#wrong") > 0;
-        m_reduces = false;
-        m_rooted = std::count(words.begin(), words.end(), "root") > 0;
+        m_reduces = m_rooted = false;
+        m_rootColumn = std::count(words.begin(), words.end(), "root") > 0;
         m_largestBusbw = 0;
         m_factors.clear();
         if (m_ranks == 0)
@@ -192,6 +240,8 @@ class TableReader {
         // The columns are size count type [redop] [root]: a word behind the type that is none of the digits is the
         // reduction.
         m_reduces = m_reduces || (words.size() > 3 + 2 * block && words[3] != "none" && !numberOf(words[3]));
+        // What has no root is printed with -1 there.
+        if (m_rootColumn) m_rooted = m_rooted || numberOf(words[words.size() - 2 * block - 1]).value_or(-1) >= 0;
         for (size_t place = 0; place < 2; ++place) {
             const size_t at = words.size() - (2 - place) * block;
             const auto time = numberOf(words[at]), algbw = numberOf(words[at + 1]), busbw = numberOf(words[at + 2]);
@@ -234,7 +284,25 @@ class TableReader {
                  "each process ran alone; start them under one launcher and build nccl-tests with MPI=1");
         m_table.op = operation();
         checkFactor();
+        readSetting();
         m_tables.push_back(std::move(m_table));
+        m_algorithm.now = m_algorithm.always;
+        m_protocol.now = m_protocol.always;
+    }
+
+    /// Reads the variables as the table's operation has them: one choice of each, NCCL's own, or a part of its choices.
+    void readSetting() {
+        const FunctionRule rule = NcclSetting::parse(m_algorithm.now, m_protocol.now).ruleOf(m_table.op);
+        const bool algorithmTold = m_hints.algorithm != store::Algorithm::unknown;
+        const bool protocolTold = m_hints.protocol != store::Protocol::unknown;
+        m_table.algorithm = m_hints.algorithm;
+        m_table.protocol = m_hints.protocol;
+        if (!algorithmTold && rule.algorithms.size() == 1) m_table.algorithm = *rule.algorithms.begin();
+        if (!protocolTold && rule.protocols.size() == 1) m_table.protocol = *rule.protocols.begin();
+        if (!algorithmTold && rule.algorithms.size() > 1) m_table.severalChoices = "NCCL_ALGO=" + m_algorithm.now;
+        if (!protocolTold && rule.protocols.size() > 1)
+            m_table.severalChoices +=
+                (m_table.severalChoices.empty() ? "NCCL_PROTO=" : " NCCL_PROTO=") + m_protocol.now;
     }
 
     Op operation() const {
@@ -255,7 +323,8 @@ class TableReader {
         std::string name;
         for (char c : std::filesystem::path(m_path).filename().string())
             if (c != '_' && c != '-') name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        for (const char* candidate : {"allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"})
+        for (const char* candidate :
+             {"allreduce", "reducescatter", "allgather", "alltoall", "sendrecv", "broadcast", "reduce"})
             if (name.find(candidate) != std::string::npos) return opOfName(candidate);
         return Op::unknown;
     }
@@ -278,11 +347,12 @@ class TableReader {
     NcclTestsTable m_table;
     std::vector<NcclTestsTable> m_tables;
     std::set<std::string> m_hosts;
-    int m_ranks = 0;
+    std::set<std::pair<std::string, int>> m_processes;  // by host
+    int m_ranks = 0, m_gpusPerThread = 0;
     Op m_program = Op::unknown;
-    store::Algorithm m_algorithm = store::Algorithm::unknown;
-    store::Protocol m_protocol = store::Protocol::unknown;
-    bool m_errorColumn = false, m_reduces = false, m_rooted = false;
+    Variable m_algorithm, m_protocol;
+    std::string m_version;
+    bool m_errorColumn = false, m_rootColumn = false, m_reduces = false, m_rooted = false;
     double m_largestBusbw = 0;
     std::vector<double> m_factors;  // busbw / algbw where both have digits enough
 };

@@ -26,6 +26,9 @@ struct NcclTestsTable {
     int nodes = 0;                                           // hosts in the device list
     store::Algorithm algorithm = store::Algorithm::unknown;  // unknown: NCCL chose
     store::Protocol protocol = store::Protocol::unknown;
+    std::string severalChoices;  // variables that leave NCCL a part of its choices, as they were set; else empty
+    int gpusPerThread = 1;       // that one thread of the host starts kernels on
+    std::string ncclVersion;     // as the log spells it (parseNcclVersion); empty: not told
     std::vector<NcclTestsRow> rows;
 
     /// Returns the time in place for all-reduce, broadcast and reduce, out of place for the others, as
@@ -41,9 +44,10 @@ struct NcclTestsHints {
 };
 
 /// Reads every table of the file, at least one. A table is refused as a whole, with file, line and hint, when it is cut
-/// off, of one rank, has wrong results or no bandwidth, when its columns contradict each other (busbw = bytes / time x
-/// factor of operation and ranks, doc/PERFORMANCE.md of nccl-tests), or when the operation is not named. Throws
-/// store::Error.
+/// off, of one rank, lacks columns, has wrong results or no bandwidth, when its columns contradict each other (busbw =
+/// bytes / time x factor of operation and ranks, doc/PERFORMANCE.md of nccl-tests), or when the operation is not named.
+/// sendrecv_perf's are tables of Op::send. A variable in front of a command, or that NCCL names, holds for the next
+/// table; one that is exported, or stands alone as `env` prints it, for all that follow. Throws store::Error.
 std::vector<NcclTestsTable> readNcclTestsTables(const std::filesystem::path& path, const NcclTestsHints& hints = {});
 
 /// Reads "FILE[:op][:algorithm][/protocol]" of the command line, "sweep.txt:allreduce:ring/ll". Throws store::Error for

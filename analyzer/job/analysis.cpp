@@ -97,7 +97,8 @@ void warnOfLinks(Analysis& analysis) {
 
 }  // namespace
 
-Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks, const costs::LinkSources& links) {
+Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks, const costs::LinkSources& links,
+                      const std::vector<costs::NcclTestsTable>& tables) {
     Analysis analysis;
     analysis.facts = std::move(facts);
     analysis.ranks = std::move(ranks);
@@ -125,7 +126,7 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     assumeStartups(analysis.peaks);
     warnOfLinks(analysis);
     addReachedPeaks(analysis);
-    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);
     analysis.linkProbes = probeLinks(analysis);
@@ -162,7 +163,7 @@ Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& 
     for (auto& [rank, ofRank] : tasksOf) tasks.push_back(std::move(ofRank));
 
     // Phase 2: what the ranks did to each other.
-    Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks), options.links);
+    Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks), options.links, options.tables);
     analysis.replay = replay::replay(analysis.facts, std::move(tasks), analysis.steps, window);
     analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;

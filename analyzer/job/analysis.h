@@ -23,7 +23,7 @@ struct RecordedJob {
     facts::TraceFacts facts;
     std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
     costs::LinkPeaks peaks;
-    costs::CollectiveCost cost;  // by `peaks` and the collectives
+    costs::CollectiveCost cost;  // by `peaks`, the collectives and tables
     facts::Layout layout;
     std::vector<int> steps;                 // analysed step numbers that every recorded rank has
     double stepNs = 0;                      // median over these steps of the longest rank's step
@@ -49,7 +49,7 @@ struct Analysis : RecordedJob {
 };
 
 Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks,
-                      const costs::LinkSources& links = {});
+                      const costs::LinkSources& links = {}, const std::vector<costs::NcclTestsTable>& tables = {});
 
 /// Sees the events of each rank while they are in memory; called by several threads at once.
 using RankObserver = std::function<void(const facts::RankEvents&)>;
@@ -60,6 +60,7 @@ struct LoadOptions {
     /// Makes the observer, once the facts of the trace are known; empty: nobody else wants to see the events. The facts
     /// live until the observer has seen the last rank.
     std::function<RankObserver(const facts::TraceFacts&)> observer;
+    std::vector<costs::NcclTestsTable> tables = {};  // what messages were measured to take on the same hardware
 };
 
 /// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file. Throws store::Error.

@@ -66,8 +66,13 @@ Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates
     return best;
 }
 
+/// Writes what a setting leaves to NCCL as such.
 std::string choiceText(costs::AlgorithmChoice choice) {
-    return costs::ncclName(choice.algorithm) + "/" + costs::ncclName(choice.protocol);
+    const std::string algorithm = costs::ncclName(choice.algorithm), protocol = costs::ncclName(choice.protocol);
+    if (choice.known()) return algorithm + "/" + protocol;
+    return algorithm.empty() && protocol.empty() ? "what NCCL chooses by itself"
+           : algorithm.empty()                   ? protocol + " with what algorithm NCCL chooses"
+                                                 : algorithm + " with what protocol NCCL chooses";
 }
 
 const char* basisText(costs::Basis basis) {

@@ -110,6 +110,13 @@ std::optional<Outcome> AlgorithmCandidates::with(const costs::NcclSetting& setti
         const costs::FunctionRule& rule = setting.ruleOf(group.key.op);
         // NCCL preferred its present choice to all that was allowed: it changes only to what was not, or where it must.
         const bool stays = rule.allows(group.message.present);
+        // What was measured under this very setting tells more than what each choice in it would take.
+        const bool free = m_present.rules.ruleOf(group.key.op).empty();
+        const auto measured = stays && free ? std::nullopt : m_context.cost.under(group.message, rule);
+        if (measured) {
+            put(outcome, group, *measured);
+            continue;
+        }
         std::vector<costs::AlgorithmChoice> allowed;
         for (costs::AlgorithmChoice choice : supported(group))
             if (rule.allows(choice) && !(stays && m_present.rules.ruleOf(group.key.op).allows(choice)))

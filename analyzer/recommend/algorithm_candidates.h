@@ -42,7 +42,8 @@ class AlgorithmCandidates {
     /// What NCCL might choose of its own accord although it was never seen here: not at all, as it is expected, or at
     /// the unfavourable end of its estimate.
     enum class Unseen { absent, expected, unfavourable };
-    /// With both variables as `setting` says instead of as they are. Nothing where NCCL would be left without a choice
+    /// With both variables as `setting` says instead of as they are: by tables that were measured so where there are
+    /// some, else by what NCCL would choose. Nothing where NCCL would be left without a choice
     /// for a collective of the job.
     std::optional<Outcome> with(const costs::NcclSetting& setting, Unseen unseen = Unseen::expected) const;
     /// Rules worth a look for one function: each algorithm, each protocol, each pair that some group of the job

@@ -126,6 +126,7 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
     const costs::CollectiveCost cost(analysis.facts, analysis.peaks, options.tables);
     for (const auto& [key, curve] : cost.evidence().curves()) advice.curves.push_back(curve);
     addLines(analysis, advice.curves);
+    advice.notes = cost.tableNotes(analysis.facts);
     if (advice.steps < diagnose::PriceThresholds::kFewestSteps) {
         advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed",
                                             advice.steps, advice.steps == 1 ? "" : "s",
@@ -151,8 +152,8 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
         if (options.progress) options.progress(now);
     };
     tell();
-    const job::Analysis analysis =
-        job::readAnalysis(store::TraceReader::databasePath(trace), {options.workers, options.links, {}});
+    const job::Analysis analysis = job::readAnalysis(store::TraceReader::databasePath(trace),
+                                                     {options.workers, options.links, {}, options.tables});
     const Playing playing{options.workers, [&] {
                               ++now.played;
                               tell();

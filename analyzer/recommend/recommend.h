@@ -15,6 +15,7 @@
 #include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/link_peaks.h"
 #include "analyzer/costs/nccl_tests_table.h"
+#include "analyzer/costs/table_evidence.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/step_predictor.h"
 
@@ -129,6 +130,7 @@ struct Advice {
     std::optional<Together> together;          // none: nothing was played
     std::vector<KeptDefault> kept;
     std::vector<costs::CostCurve> curves;  // the evidence on collectives
+    std::vector<costs::TableNote> notes;   // on these, and on tables that are no evidence
 
     /// Why no setting at all could be judged; empty: some was.
     std::vector<std::string> whyNothingJudged() const;

@@ -83,6 +83,14 @@ Json curveJson(const costs::CostCurve& curve) {
             {"sizes", curve.timesBySize.size()},
             {"smallest_bytes", whole(curve.timesBySize.begin()->first)},
             {"largest_bytes", whole(curve.timesBySize.rbegin()->first)},
+            {"kinks", arrayOf(curve.sizes.kinks(),
+                              [](const costs::Kink& kink) {
+                                  return Json{{"bytes", whole(kink.bytes)},
+                                              {"ns", whole(kink.ns)},
+                                              {"smooth_ns", whole(kink.smoothNs)},
+                                              {"instead_bytes", whole(kink.insteadBytes)},
+                                              {"instead_ns", whole(kink.insteadNs)}};
+                              })},
             {"line", curve.line ? Json{{"group", orNull(curve.group)},
                                        {"alpha_ns", curve.line->alphaNs},
                                        {"beta_ns_per_byte", curve.line->betaNsPerByte},
@@ -110,6 +118,12 @@ std::string renderAdviceJson(const Advice& advice) {
         return Json{{"area", kept.area}, {"why", kept.why}};
     });
     json["fits"] = arrayOf(advice.curves, curveJson);
+    json["table_notes"] = arrayOf(advice.notes, [](const costs::TableNote& note) {
+        return Json{{"kind", costs::toText(note.kind)},
+                    {"file", orNull(note.file)},
+                    {"line", note.file.empty() ? Json(nullptr) : Json(note.line)},
+                    {"text", note.text}};
+    });
     return text::jsonText(json);
 }
 

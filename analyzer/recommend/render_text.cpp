@@ -156,6 +156,22 @@ std::string keepText(const Advice& advice, const text::Painter& paint) {
     return heading(paint, fmt::format("Keep {} is predicted to gain more than chance.", what));
 }
 
+/// Tells the sizes to avoid first; what is said of a table is a warning.
+std::string notesText(const Advice& advice, const text::Painter& paint) {
+    using Kind = costs::TableNote::Kind;
+    std::string kinks, warnings;
+    for (const costs::TableNote& note : advice.notes) {
+        const std::string where = note.file.empty() ? "" : fmt::format("{} line {}: ", note.file, note.line);
+        if (note.kind == Kind::kink)
+            kinks += fmt::format("  {}{}\n", where, note.text);
+        else
+            warnings +=
+                fmt::format("warning: {}{}{}\n", where, note.kind == Kind::notUsed ? "not used: " : "", note.text);
+    }
+    if (!kinks.empty()) kinks = heading(paint, "Sizes to avoid") + kinks;
+    return kinks + (warnings.empty() ? "" : "\n" + warnings);
+}
+
 }  // namespace
 
 std::string renderAdviceText(const Advice& advice, bool colour) {
@@ -209,6 +225,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
                        "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "
                        "protocol)");
     for (const costs::CostCurve& curve : advice.curves) out += curveText(curve);
+    out += notesText(advice, paint);
     return out;
 }
 

@@ -134,7 +134,8 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
     addRunOption(*verb, options->run);
     addRepeatedOption(
         *verb, "--evidence", options->evidence, "FILE",
-        "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated");
+        "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol], either left out where NCCL "
+        "chose; may be repeated");
     addFormatOption(*verb, options->format, {"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"},
                     "text, json, env, tuner-csv, deepspeed or accelerate");
     addOutputOption(*verb, options->output, "File for the result");

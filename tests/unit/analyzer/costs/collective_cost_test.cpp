@@ -97,5 +97,142 @@ TEST(CollectiveCost, BetweenSizesThatRanATimeIsKnownAndFarBeyondThemNot) {
     EXPECT_FALSE(curve->at(300 * kMebi));
 }
 
+/// Of four ranks of a node, from 1 to 256 MiB.
+NcclTestsTable table(AlgorithmChoice setting, double nsPerByte) {
+    NcclTestsTable table;
+    table.file = "sweep.txt";
+    table.op = store::Op::allReduce;
+    table.ranks = 4;
+    table.nodes = 1;
+    table.algorithm = setting.algorithm;
+    table.protocol = setting.protocol;
+    for (int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2) {
+        const double us = 30 + nsPerByte * static_cast<double>(bytes) / 1000;
+        table.rows.push_back({bytes, us, us});
+    }
+    return table;
+}
+
+using store::Algorithm;
+using store::Protocol;
+constexpr AlgorithmChoice kOwn{Algorithm::unknown, Protocol::unknown}, kAnyRing{Algorithm::ring, Protocol::unknown},
+    kAnyTree{Algorithm::tree, Protocol::unknown}, kAnySimple{Algorithm::unknown, Protocol::simple},
+    kTreeSimple{Algorithm::tree, Protocol::simple};
+
+Message ringSimple(double bytes = 64 * kMebi) {
+    Message message = reduction(bytes);
+    message.present = kSimple;
+    message.presentNs = simpleNs(bytes);
+    return message;
+}
+
+facts::TraceFacts forced(const char* variable, const char* value) {
+    facts::TraceFacts facts;
+    facts.meta[std::string("env.") + variable] = value;
+    return facts;
+}
+
+TEST(CollectiveCost, ATableThatNamesOnlyTheAlgorithmTellsWhatTheSettingMakes) {
+    const CollectiveCost cost({}, {}, {table(kAnyRing, 0.02), table(kAnyTree, 0.01)});
+    const auto chosen = cost.under(ringSimple(), {{Algorithm::tree}, {}});
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->choice, kAnyTree);
+    EXPECT_EQ(chosen->cost.basis, Basis::sweep);
+    EXPECT_NEAR(chosen->cost.scale.expected, 0.5, 0.02);
+    EXPECT_LT(chosen->cost.scale.low, chosen->cost.scale.expected);
+    // Of what it does not name nothing is known, nor beyond its sizes.
+    EXPECT_FALSE(cost.under(ringSimple(), {{}, {Protocol::ll}}));
+    EXPECT_FALSE(cost.under(ringSimple(), {{Algorithm::tree, Algorithm::ring}, {}}));
+    EXPECT_FALSE(cost.under(ringSimple(4096 * kMebi), {{Algorithm::tree}, {}}));
+    EXPECT_EQ(cost.under(ringSimple(), {{Algorithm::ring}, {}})->choice, kSimple) << "that is what it runs with";
+}
+
+TEST(CollectiveCost, ATableThatNamesOnlyTheProtocolIsUsedAlike) {
+    const CollectiveCost cost({}, {}, {table(kAnySimple, 0.01), table({Algorithm::unknown, Protocol::ll}, 0.03)});
+    const auto chosen = cost.under(ringSimple(), {{}, {Protocol::ll}});
+    ASSERT_TRUE(chosen);
+    EXPECT_NEAR(chosen->cost.scale.expected, 3, 0.1);
+}
+
+TEST(CollectiveCost, NcclsOwnChoiceStandsForAJobThatForcesNothing) {
+    const std::vector<NcclTestsTable> tables{table(kOwn, 0.02), table(kAnyTree, 0.01)};
+    const CollectiveCost free({}, {}, tables);
+    ASSERT_TRUE(free.presentTable(ringSimple()));
+    EXPECT_EQ(free.presentTable(ringSimple())->key.choice, kOwn);
+    EXPECT_NEAR(free.under(ringSimple(), {{Algorithm::tree}, {}})->cost.scale.expected, 0.5, 0.02);
+    // Of a job that forces a ring it says what giving that back makes, once a table has the ring.
+    EXPECT_EQ(CollectiveCost(forced("NCCL_ALGO", "Ring"), {}, tables).presentTable(ringSimple()), nullptr);
+    const CollectiveCost ring(forced("NCCL_ALGO", "Ring"), {}, {table(kOwn, 0.01), table(kAnyRing, 0.02)});
+    const auto given = ring.under(ringSimple(), {});
+    ASSERT_TRUE(given);
+    EXPECT_EQ(given->choice, kOwn);
+    EXPECT_NEAR(given->cost.scale.expected, 0.5, 0.02);
+}
+
+TEST(CollectiveCost, WhatStandsForAMessageIsWhatNcclWouldComeToAsWell) {
+    // With LL forced, NCCL_ALGO=Ring may have run Simple.
+    EXPECT_EQ(CollectiveCost(forced("NCCL_PROTO", "LL"), {}, {table(kAnyRing, 0.02)}).presentTable(reduction(kMebi)),
+              nullptr);
+    // What names both comes first.
+    const CollectiveCost both({}, {}, {table(kOwn, 0.02), table(kAnyRing, 0.02), table(kSimple, 0.02)});
+    EXPECT_EQ(both.presentTable(ringSimple())->key.choice, kSimple);
+}
+
+TEST(CollectiveCost, TheModelIsHeldToWhatTablesSayOfASetting) {
+    const LinkPeaks peaks = parseLinkPeaks("intra:gbps=100,alpha_us=20");
+    const Message small = ringSimple(kMebi);
+    const auto model = CollectiveCost({}, peaks).of(small, kTreeSimple);
+    ASSERT_TRUE(model);
+    ASSERT_LT(model->scale.expected, 1) << "fewer hops";
+    // Measured, NCCL_ALGO=Tree takes longer.
+    const CollectiveCost cost({}, peaks, {table(kAnyRing, 0.02), table(kAnyTree, 0.06)});
+    const auto held = cost.of(small, kTreeSimple);
+    ASSERT_TRUE(held);
+    EXPECT_GT(held->scale.low, 1);
+    EXPECT_LE(held->scale.low, held->scale.expected);
+    EXPECT_LE(held->scale.expected, held->scale.high);
+}
+
+TEST(CollectiveCost, TheJobsOwnTimesComeBeforeTables) {
+    facts::TraceFacts facts = reductionsWithLl();
+    const size_t count = facts.collectives.size();
+    for (size_t i = 0; i < count; ++i) {
+        store::Collective row = facts.collectives[i];
+        row.id += 100;
+        row.protocol = Protocol::simple;
+        row.transferNs = static_cast<int64_t>(simpleNs(static_cast<double>(*row.bytes)));
+        facts.collectives.push_back(row);
+    }
+    const CollectiveCost cost(facts, {}, {table(kLl, 0.01), table(kSimple, 0.09)});
+    const auto simple = cost.of(reduction(16 * kMebi), kSimple);
+    ASSERT_TRUE(simple);
+    EXPECT_EQ(simple->basis, Basis::measuredHere);
+    EXPECT_NEAR(simple->scale.expected, simpleNs(16 * kMebi) / llNs(16 * kMebi), 0.01);
+}
+
+TEST(CollectiveCost, SizesThatNeverRanAreReadOffTheTableOfTheJobsSetting) {
+    // The table's times hold launches: 20 us more than the job's own 4 MiB. At 64 MiB it knows a knee that no model
+    // has.
+    NcclTestsTable knee = table(kOwn, 0.02);
+    for (NcclTestsRow& row : knee.rows)
+        if (row.bytes >= 32 << 20) row.inPlaceUs *= 1.8;
+    facts::Communicator group;
+    group.id = 1;
+    group.size = group.smallestNode = 4;
+    const CollectivePrice::Sizes sizes{{4 * kMebi, {0.9 * 1000 * (30 + 0.02 * 4 * kMebi / 1000), 0, kSimple}}};
+    const auto priced = [&](const std::vector<NcclTestsTable>& tables) {
+        return CollectiveCost({}, parseLinkPeaks("intra:gbps=100,alpha_us=5"), tables)
+            .price(group, store::Op::allReduce, sizes)
+            .ns(64 * kMebi);
+    };
+    const double truth = 0.9 * 1.8 * 1000 * (30 + 0.02 * 64 * kMebi / 1000);
+    ASSERT_TRUE(priced({knee}));
+    EXPECT_NEAR(priced({knee})->expected, truth, 0.01 * truth);
+    EXPECT_LT(priced({knee})->low, truth);
+    EXPECT_GT(priced({knee})->high, truth);
+    EXPECT_LT(priced({})->expected, 0.8 * truth);
+    EXPECT_NEAR(priced({table(kAnyTree, 1)})->expected, priced({})->expected, 1) << "another setting's says nothing";
+}
+
 }  // namespace
 }  // namespace rankscope::costs

@@ -91,6 +91,91 @@ TEST_F(NcclTests, ASweepIsSeveralTablesWithTheVariablesOfEach) {
     EXPECT_EQ(tables[1].protocol, store::Protocol::simple);
 }
 
+TEST_F(NcclTests, AVariableHoldsForTheCommandItStandsBefore) {
+    Sheet ring, after, exported, always;
+    ring.before = "+ NCCL_ALGO=Ring\n+ mpirun -n 4 ./build/all_reduce_perf -b 1K -e 64M -f 4\n";
+    after.before = "+ mpirun -n 4 ./build/all_reduce_perf -b 1K -e 64M -f 4\n";
+    exported.before = "+ export NCCL_PROTO=LL\n" + after.before;
+    const auto tables =
+        readNcclTestsTables(file(ring.text() + after.text() + exported.text() + ring.text() + after.text()));
+    ASSERT_EQ(tables.size(), 5u);
+    EXPECT_EQ(tables[0].algorithm, store::Algorithm::ring);
+    EXPECT_EQ(tables[1].algorithm, store::Algorithm::unknown);
+    EXPECT_EQ(tables[1].protocol, store::Protocol::unknown);
+    EXPECT_EQ(tables[2].protocol, store::Protocol::ll);
+    EXPECT_EQ(tables[3].algorithm, store::Algorithm::ring);
+    EXPECT_EQ(tables[4].algorithm, store::Algorithm::unknown);
+    EXPECT_EQ(tables[4].protocol, store::Protocol::ll);
+    // As `env` prints it.
+    always.before = "NCCL_ALGO=Tree\n";
+    const auto both = readNcclTestsTables(file(always.text() + after.text()));
+    EXPECT_EQ(both.at(0).algorithm, store::Algorithm::tree);
+    EXPECT_EQ(both.at(1).algorithm, store::Algorithm::tree);
+}
+
+TEST_F(NcclTests, AVariablePerFunctionIsReadForTheTablesOwn) {
+    Sheet sheet;
+    sheet.before = "+ NCCL_ALGO=allgather:ring;allreduce:tree NCCL_PROTO=^LL all_reduce_perf\n";
+    const NcclTestsTable table = readNcclTestsTables(file(sheet.text())).at(0);
+    EXPECT_EQ(table.protocol, store::Protocol::unknown);
+    EXPECT_EQ(table.severalChoices, "NCCL_PROTO=^LL") << "which of the two others ran is not told";
+    sheet.before = "+ NCCL_ALGO=allgather:tree,allreduce:ring all_reduce_perf\n";
+    EXPECT_TRUE(readNcclTestsTables(file(sheet.text())).at(0).severalChoices.empty());
+}
+
+TEST_F(NcclTests, TheVersionAndTheGpusOfAThreadAreRead) {
+    Sheet sheet;  // -g 4
+    sheet.before = "host:1:1 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n";
+    NcclTestsTable table = readNcclTestsTables(file(sheet.text())).at(0);
+    EXPECT_EQ(table.ncclVersion, "2.21.5+cuda12.4");
+    EXPECT_EQ(table.gpusPerThread, 4);
+    sheet.before = "# nccl-tests version 2.17.1 nccl-headers=22809 nccl-library=22809\n";
+    std::string text = sheet.text();
+    text.replace(text.find("nGpus 4"), 7, "nGpus 1");
+    table = readNcclTestsTables(file(text)).at(0);
+    EXPECT_EQ(table.ncclVersion, "22809");
+    EXPECT_EQ(table.gpusPerThread, 1);
+    // Without that line the processes of the device list tell: a process for each.
+    const size_t line = text.find("# nThread");
+    text.erase(line, text.find('\n', line) + 1 - line);
+    EXPECT_EQ(readNcclTestsTables(file(text)).at(0).gpusPerThread, 1);
+    for (size_t at = text.find(" Pid "); at != std::string::npos; at = text.find(" Pid ", at + 5))
+        text.replace(at + 5, 6, "   100");
+    EXPECT_EQ(readNcclTestsTables(file(text)).at(0).gpusPerThread, 4);
+}
+
+/// A table whose busbw is its algbw, with -1 or 0 as root.
+std::string factorOne(const std::string& root) {
+    Sheet sheet;
+    sheet.busbwScale = 1 / facts::busFactor(Op::allReduce, sheet.ranks);
+    std::string text = sheet.text();
+    for (size_t at = text.find("sum      -1"); at != std::string::npos; at = text.find("sum      -1", at + 1))
+        text.replace(at, 11, "sum " + std::string(7 - root.size(), ' ') + root);
+    return text;
+}
+
+TEST_F(NcclTests, SendrecvIsNoReduction) {
+    EXPECT_EQ(readNcclTestsTables(file(factorOne("0"))).at(0).op, Op::reduce);
+    EXPECT_NE(refusal(factorOne("-1")).find("operation is not told"), std::string::npos);
+    EXPECT_EQ(readNcclTestsTables(file(factorOne("-1"), "sendrecv.txt")).at(0).op, Op::send);
+    EXPECT_EQ(readNcclTestsTables(file("+ ./build/sendrecv_perf -g 4\n" + factorOne("-1"))).at(0).op, Op::send);
+    EXPECT_EQ(parseEvidenceSource("a.txt:sendrecv").hints.op, Op::send);
+}
+
+TEST_F(NcclTests, MissingColumnsAreNamed) {
+    std::string text = Sheet{}.text();
+    std::string noBusbw = text;
+    for (size_t at = noBusbw.find("busbw"); at != std::string::npos && at < noBusbw.find("# Avg");
+         at = noBusbw.find("busbw"))
+        noBusbw.erase(at, 5);
+    EXPECT_EQ(refusal(noBusbw),
+              "line 9: the column heads name busbw 0 times instead of twice, out of place and in place: columns are "
+              "missing");
+    std::string half = text;
+    half.erase(half.rfind("time   algbw"), 12);
+    EXPECT_NE(refusal(half).find("line 9: the column heads name time once"), std::string::npos) << refusal(half);
+}
+
 TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
     Sheet sheet;
     sheet.ranks = 1;

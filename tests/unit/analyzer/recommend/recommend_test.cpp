@@ -194,6 +194,80 @@ TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
     EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
 }
 
+TEST(Recommend, ASweepOverAlgorithmsAloneMakesAClaimOfIt) {
+    // What `for a in Ring Tree; do NCCL_ALGO=$a all_reduce_perf; done` prints: the protocols are NCCL's.
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::ring, Protocol::unknown}, 0.0175),
+                      sweep({Algorithm::tree, Protocol::unknown}, 0.009)};
+    const Advice advice = adviceOn({}, options);
+    ASSERT_FALSE(settingsOf(advice).empty());
+    const Recommendation first = settingsOf(advice)[0];
+    EXPECT_EQ(first.certainty, Certainty::recommended);
+    EXPECT_EQ(first.settings.environment,
+              (std::map<std::string, std::optional<std::string>>{{"NCCL_ALGO", "allreduce:tree"}}));
+    ASSERT_FALSE(first.evidence.empty());
+    EXPECT_NE(first.evidence[0].find("ring/simple to tree with what protocol NCCL chooses"), std::string::npos)
+        << first.evidence[0];
+    EXPECT_TRUE(advice.notes.empty()) << advice.notes[0].text;
+    // Where the tree is measured to be slower, nothing is advised, whatever the model thinks of it.
+    options.tables[1] = sweep({Algorithm::tree, Protocol::unknown}, 0.03);
+    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+}
+
+TEST(Recommend, NcclsOwnChoiceOfATableTellsWhatGivingItBackGains) {
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::unknown, Protocol::unknown}, 0.0175),
+                      sweep({Algorithm::unknown, Protocol::ll}, 0.035)};
+    const Advice advice = adviceOn(forcedLl(), options);
+    ASSERT_EQ(settingsOf(advice).size(), 1u);
+    const Recommendation first = settingsOf(advice)[0];
+    EXPECT_EQ(first.settings.environment,
+              (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", std::nullopt}}));
+    EXPECT_NE(first.basis.find("nccl-tests"), std::string::npos) << first.basis;
+    const double half = 0.5 * 8 * forcedLl().transferNs();
+    EXPECT_NEAR(first.savingNs.expected, half, 0.1 * half);
+}
+
+TEST(Recommend, WhatIsToBeKnownOfTablesIsSaidInTextAndJson) {
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.0175)};
+    for (size_t i = 0; i < options.tables.size(); ++i) {
+        options.tables[i].file = i == 0 ? "kinked.txt" : "larger.txt";
+        options.tables[i].line = 12;
+    }
+    for (costs::NcclTestsRow& row : options.tables[0].rows)
+        if (row.bytes == 1 << 23) row.inPlaceUs *= 5;
+    options.tables[1].ranks = 16;
+    const Advice advice = adviceOn({}, options);
+    const std::string text = renderAdviceText(advice, false);
+    EXPECT_NE(text.find("\nSizes to avoid\n  kinked.txt line 12: avoid 8 MiB in all_reduce over 8 ranks with "
+                        "ring/simple: it takes "),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("\nwarning: larger.txt line 12: not used: no group of the job is of 16 ranks on 1 node"),
+              std::string::npos)
+        << text;
+    const auto json = nlohmann::json::parse(renderAdviceJson(advice));
+    std::set<std::string> kinds;
+    for (const auto& note : json["table_notes"]) {
+        kinds.insert(note["kind"]);
+        EXPECT_EQ(note["line"], 12);
+        EXPECT_FALSE(note["text"].get<std::string>().empty());
+    }
+    EXPECT_EQ(kinds, (std::set<std::string>{"kink", "not_used"}));
+    size_t kinks = 0;
+    for (const auto& fit : json["fits"])
+        for (const auto& kink : fit["kinks"]) {
+            ++kinks;
+            EXPECT_EQ(kink["bytes"], 1 << 23);
+            EXPECT_EQ(kink["instead_bytes"], 1 << 24);
+            EXPECT_GT(kink["ns"], kink["instead_ns"]);
+        }
+    EXPECT_EQ(kinks, 1u);
+    EXPECT_EQ(nlohmann::json::parse(renderAdviceJson(adviceOn({})))["table_notes"], nlohmann::json::array());
+}
+
 TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
     Reductions job = forcedLl();
     job.replayed = false;
