@@ -193,9 +193,9 @@ std::optional<facts::Estimate> CollectivePrice::byTable(double bytes) const {
         const auto here = m_table.ns(size.first);
         if (!here || size.first > m_table.largestBytes() || size.first < m_table.smallestBytes()) return std::nullopt;
         const double error = kErrors * size.second.errorNs;
-        return facts::Estimate{(size.second.ns - error) * there->low / here->expected,
+        return facts::Estimate{(size.second.ns - error) * there->low / here->high,
                                size.second.ns * there->expected / here->expected,
-                               (size.second.ns + error) * there->high / here->expected};
+                               (size.second.ns + error) * there->high / here->low};
     };
     const auto above = m_sizes.lower_bound(bytes);
     if (above == m_sizes.end()) return from(*std::prev(above));

@@ -166,6 +166,8 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});
 
 std::string renderAdviceText(const Advice& advice, bool colour);
+/// Writes one line of it, "sweep.txt line 12: not used: …".
+std::string noteText(const costs::TableNote& note);
 /// Schema rankscope.recommend/1.
 std::string renderAdviceJson(const Advice& advice);
 /// Is for `.` in a shell: export and unset lines.

@@ -161,18 +161,19 @@ std::string notesText(const Advice& advice, const text::Painter& paint) {
     using Kind = costs::TableNote::Kind;
     std::string kinks, warnings;
     for (const costs::TableNote& note : advice.notes) {
-        const std::string where = note.file.empty() ? "" : fmt::format("{} line {}: ", note.file, note.line);
-        if (note.kind == Kind::kink)
-            kinks += fmt::format("  {}{}\n", where, note.text);
-        else
-            warnings +=
-                fmt::format("warning: {}{}{}\n", where, note.kind == Kind::notUsed ? "not used: " : "", note.text);
+        const bool kink = note.kind == Kind::kink;
+        (kink ? kinks : warnings) += (kink ? "  " : "warning: ") + noteText(note) + "\n";
     }
     if (!kinks.empty()) kinks = heading(paint, "Sizes to avoid") + kinks;
     return kinks + (warnings.empty() ? "" : "\n" + warnings);
 }
 
 }  // namespace
+
+std::string noteText(const costs::TableNote& note) {
+    return fmt::format("{}{}{}", note.file.empty() ? "" : fmt::format("{} line {}: ", note.file, note.line),
+                       note.kind == costs::TableNote::Kind::notUsed ? "not used: " : "", note.text);
+}
 
 std::string renderAdviceText(const Advice& advice, bool colour) {
     const text::Painter paint(colour);

@@ -115,6 +115,9 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
     giveResult(text, options.output, console);
     if (const std::string kept = nothingIn(advice, options.format); !kept.empty()) console.note(kept);
+    if (options.format != "text" && options.format != "json")  // these hold it themselves
+        for (const costs::TableNote& note : advice.notes)
+            if (note.kind != costs::TableNote::Kind::kink) console.note("warning: " + recommend::noteText(note));
     if (options.format != "text") return kExitOk;
     for (const char* format : {"env", "tuner-csv", "deepspeed"})
         if (nothingIn(advice, format).empty()) {
