@@ -30,6 +30,10 @@ endif()
 add_library(rankscope_options INTERFACE)
 target_include_directories(rankscope_options INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_options(rankscope_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+if(CMAKE_UNITY_BUILD)
+  # GCC takes the files of a unit for headers, in whose anonymous namespaces names should not be.
+  target_compile_options(rankscope_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 
 # What takes no time worth telling when it runs: in builds for development -O1 takes a fifth less to compile than -O2.
 function(rankscope_optimise_lightly target)

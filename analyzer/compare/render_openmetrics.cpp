@@ -23,11 +23,11 @@ using Labels = std::vector<std::pair<const char*, std::string>>;
 
 /// Names stay different from each other: what is cut off, or is no text, is told by its hash.
 std::string shortLabel(const std::string& bytes) {
-    constexpr size_t kLongest = 200, kHash = 17;
+    constexpr size_t kLongestLabel = 200, kHash = 17;
     const std::string text = text::plainText(bytes);
-    return text.size() <= kLongest && text == bytes
+    return text.size() <= kLongestLabel && text == bytes
                ? text
-               : fmt::format("{} {:016x}", text::shortened(text, kLongest - kHash), contentHash(bytes));
+               : fmt::format("{} {:016x}", text::shortened(text, kLongestLabel - kHash), contentHash(bytes));
 }
 
 std::string labelText(const std::string& bytes) {

@@ -9,7 +9,6 @@
 
 namespace rankscope::test {
 
-constexpr int64_t kMebi = 1024 * 1024;
 constexpr int64_t kGroup = 7;  // a communicator
 
 inline replay::TaskInfo on(uint32_t lane, replay::TaskKind kind, uint32_t detail = 0) {

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "tests/unit/analyzer/units.h"
 
 namespace rankscope::costs {
 namespace {
 
-constexpr double kAlphaNs = 5'000, kRate = 100, kMebi = 1 << 20;
+using test::kMebi;
+
+constexpr double kAlphaNs = 5'000, kRate = 100;
 constexpr AlgorithmChoice kLl{store::Algorithm::ring, store::Protocol::ll};
 constexpr AlgorithmChoice kSimple{store::Algorithm::ring, store::Protocol::simple};
 

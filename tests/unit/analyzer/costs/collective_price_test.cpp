@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/analyzer/units.h"
+
 namespace rankscope::costs {
 namespace {
+
+using test::kMebi;
 
 using store::Algorithm;
 using store::Op;
 using store::Protocol;
 
-constexpr double kMiB = 1024.0 * 1024.0;
 constexpr int kRanks = 4;
 constexpr AlgorithmChoice kRingSimple{Algorithm::ring, Protocol::simple}, kRingLl{Algorithm::ring, Protocol::ll},
     kTreeLl{Algorithm::tree, Protocol::ll};
@@ -24,13 +27,13 @@ double ringNs(double bytes, double alphaNs, double bytesPerNs) {
 
 CollectivePrice::Sizes ringSizes(std::initializer_list<double> mebibytes, double alphaNs, double bytesPerNs) {
     CollectivePrice::Sizes sizes;
-    for (double one : mebibytes) sizes[one * kMiB] = {ringNs(one * kMiB, alphaNs, bytesPerNs), 0, kRingSimple};
+    for (double one : mebibytes) sizes[one * kMebi] = {ringNs(one * kMebi, alphaNs, bytesPerNs), 0, kRingSimple};
     return sizes;
 }
 
 TEST(CollectivePrice, ASizeThatWasSeenTakesWhatItTook) {
-    CollectivePrice::Sizes sizes{{8 * kMiB, {700, 20, kRingSimple}}};
-    const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, kAny).ns(8 * kMiB);
+    CollectivePrice::Sizes sizes{{8 * kMebi, {700, 20, kRingSimple}}};
+    const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, kAny).ns(8 * kMebi);
     ASSERT_TRUE(price);
     EXPECT_DOUBLE_EQ(price->expected, 700);
     EXPECT_DOUBLE_EQ(price->low, 660);
@@ -39,33 +42,33 @@ TEST(CollectivePrice, ASizeThatWasSeenTakesWhatItTook) {
 
 TEST(CollectivePrice, OnALinkThatDoesAsStatedOneSizeIsEnough) {
     const CollectivePrice prices(Op::allReduce, kRanks, ringSizes({32}, 6000, 100), kLink, kAny);
-    const auto price = prices.ns(128 * kMiB);
+    const auto price = prices.ns(128 * kMebi);
     ASSERT_TRUE(price);
-    const double exact = ringNs(128 * kMiB, 6000, 100);
+    const double exact = ringNs(128 * kMebi, 6000, 100);
     EXPECT_NEAR(price->expected, exact, 1e-6 * exact);
     EXPECT_LE(price->low, exact);
-    EXPECT_LE(price->high, 4 * ringNs(32 * kMiB, 6000, 100));  // never slower per byte
+    EXPECT_LE(price->high, 4 * ringNs(32 * kMebi, 6000, 100));  // never slower per byte
 }
 
 TEST(CollectivePrice, WhatASlowLinkTakesLongerIsLaidToItsRate) {
     const auto sizes = ringSizes({32}, 6000, 10);
     const CollectivePrice prices(Op::allReduce, kRanks, sizes, kLink, kAny);
-    const auto price = prices.ns(128 * kMiB);
+    const auto price = prices.ns(128 * kMebi);
     ASSERT_TRUE(price);
-    const double exact = ringNs(128 * kMiB, 6000, 10);
+    const double exact = ringNs(128 * kMebi, 6000, 10);
     EXPECT_NEAR(price->expected, exact, 1e-6 * exact);
     EXPECT_GE(price->high, exact);
     // One size does not tell: all that is unexplained may be start-up.
-    const double late = ringNs(32 * kMiB, 6000, 10) + 1.5 * 96 * kMiB / 100;
+    const double late = ringNs(32 * kMebi, 6000, 10) + 1.5 * 96 * kMebi / 100;
     EXPECT_LE(price->low, late);
 }
 
 TEST(CollectivePrice, ASmallMessageInTimeLeavesOnlyTheRate) {
     CollectivePrice::Sizes sizes = ringSizes({32}, 6000, 10);
     sizes[8192] = {4 * 6000 * 0.3 + 2000, 0, kTreeLl};
-    const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, kAny).ns(128 * kMiB);
+    const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, kAny).ns(128 * kMebi);
     ASSERT_TRUE(price);
-    const double exact = ringNs(128 * kMiB, 6000, 10);
+    const double exact = ringNs(128 * kMebi, 6000, 10);
     EXPECT_NEAR(price->expected, exact, 1e-6 * exact);
     EXPECT_GT(price->low, 0.94 * exact);
 }
@@ -73,9 +76,9 @@ TEST(CollectivePrice, ASmallMessageInTimeLeavesOnlyTheRate) {
 TEST(CollectivePrice, TwoSizesAreALine) {
     // A hop takes three times what was stated.
     const auto price =
-        CollectivePrice(Op::allReduce, kRanks, ringSizes({2, 32}, 18000, 10), kLink, kAny).ns(128 * kMiB);
+        CollectivePrice(Op::allReduce, kRanks, ringSizes({2, 32}, 18000, 10), kLink, kAny).ns(128 * kMebi);
     ASSERT_TRUE(price);
-    const double exact = ringNs(128 * kMiB, 18000, 10);
+    const double exact = ringNs(128 * kMebi, 18000, 10);
     EXPECT_NEAR(price->expected, exact, 1e-6 * exact);
     EXPECT_GT(price->low, 0.9 * exact);
     EXPECT_LT(price->high, 1.1 * exact);
@@ -83,12 +86,12 @@ TEST(CollectivePrice, TwoSizesAreALine) {
 
 TEST(CollectivePrice, AForcedProtocolStays) {
     const auto llNs = [](double bytes) { return 6 * 6000 * 0.3 + 1.5 * bytes / 40; };
-    const CollectivePrice::Sizes sizes{{8 * kMiB, {llNs(8 * kMiB), 0, kRingLl}},
-                                       {32 * kMiB, {llNs(32 * kMiB), 0, kRingLl}}};
-    const double exact = llNs(256 * kMiB);
+    const CollectivePrice::Sizes sizes{{8 * kMebi, {llNs(8 * kMebi), 0, kRingLl}},
+                                       {32 * kMebi, {llNs(32 * kMebi), 0, kRingLl}}};
+    const double exact = llNs(256 * kMebi);
     // By the rules, and because NCCL would never take LL for such messages.
     for (const ChoiceRules& rules : {ChoiceRules{{kRingLl}, {}}, kAny}) {
-        const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, rules).ns(256 * kMiB);
+        const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, rules).ns(256 * kMebi);
         ASSERT_TRUE(price);
         EXPECT_NEAR(price->expected, exact, 1e-6 * exact);
         EXPECT_GT(price->low, 0.9 * exact);
@@ -98,11 +101,11 @@ TEST(CollectivePrice, AForcedProtocolStays) {
 TEST(CollectivePrice, LargerMessagesGetWhatNcclTakesForThem) {
     // LL128 at 4 MiB, with 0.9 of the bandwidth; at 256 MiB a ring with Simple has the most.
     const AlgorithmChoice ll128{Algorithm::ring, Protocol::ll128};
-    const CollectivePrice::Sizes sizes{{4 * kMiB, {6 * 6000 * 0.5 + 1.5 * 4 * kMiB / 90, 0, ll128}}};
+    const CollectivePrice::Sizes sizes{{4 * kMebi, {6 * 6000 * 0.5 + 1.5 * 4 * kMebi / 90, 0, ll128}}};
     const ChoiceRules rules{{kRingSimple, ll128, kRingLl}, {}};
-    const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, rules).ns(256 * kMiB);
+    const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, rules).ns(256 * kMebi);
     ASSERT_TRUE(price);
-    const double simple = ringNs(256 * kMiB, 6000, 100);
+    const double simple = ringNs(256 * kMebi, 6000, 100);
     EXPECT_NEAR(price->expected, simple, 0.01 * simple);
     EXPECT_LE(price->low, simple);
     EXPECT_GE(price->high, simple);
@@ -110,11 +113,11 @@ TEST(CollectivePrice, LargerMessagesGetWhatNcclTakesForThem) {
 
 TEST(CollectivePrice, WithoutAStatedLinkItTakesSizesThatDiffer) {
     EXPECT_FALSE(
-        CollectivePrice(Op::allReduce, kRanks, ringSizes({14, 16}, 6000, 100), std::nullopt, kAny).ns(64 * kMiB));
+        CollectivePrice(Op::allReduce, kRanks, ringSizes({14, 16}, 6000, 100), std::nullopt, kAny).ns(64 * kMebi));
     const auto price =
-        CollectivePrice(Op::allReduce, kRanks, ringSizes({8, 32}, 6000, 100), std::nullopt, kAny).ns(64 * kMiB);
+        CollectivePrice(Op::allReduce, kRanks, ringSizes({8, 32}, 6000, 100), std::nullopt, kAny).ns(64 * kMebi);
     ASSERT_TRUE(price);
-    EXPECT_NEAR(price->expected, ringNs(64 * kMiB, 6000, 100), 1);
+    EXPECT_NEAR(price->expected, ringNs(64 * kMebi, 6000, 100), 1);
     EXPECT_LE(price->low, price->expected);
     EXPECT_GE(price->high, price->expected);
 }

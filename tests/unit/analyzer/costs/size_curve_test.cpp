@@ -6,10 +6,13 @@
 #include <cmath>
 #include <functional>
 
+#include "tests/unit/analyzer/units.h"
+
 namespace rankscope::costs {
 namespace {
 
-constexpr double kKibi = 1024, kMebi = kKibi * kKibi;
+using test::kKibi;
+using test::kMebi;
 
 double lineNs(double bytes) {
     return 30e3 + bytes / 100;
@@ -38,7 +41,7 @@ TEST(SizeCurve, AMeasuredSizeTakesWhatItTook) {
 
 TEST(SizeCurve, BetweenSizesALineIsALine) {
     const SizeCurve curve(doublings(kKibi, 64 * kMebi, lineNs));
-    for (const double bytes : {1.4 * kKibi, 1.5 * kMebi, 3 * kMebi, 5 * kMebi, 50 * kMebi}) {
+    for (const double bytes : {1.4 * kKibi, 1.5 * kMebi, 3.0 * kMebi, 5.0 * kMebi, 50.0 * kMebi}) {
         const auto ns = curve.ns(bytes);
         ASSERT_TRUE(ns);
         EXPECT_NEAR(ns->expected / lineNs(bytes), 1, 0.005) << bytes;

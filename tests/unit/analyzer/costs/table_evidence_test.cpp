@@ -7,16 +7,18 @@
 #include <algorithm>
 
 #include "analyzer/costs/collective_cost.h"
+#include "tests/unit/analyzer/units.h"
 
 namespace rankscope::costs {
 namespace {
+
+using test::kKibi;
+using test::kMebi;
 
 using store::Algorithm;
 using store::Op;
 using store::Protocol;
 using Kind = TableNote::Kind;
-
-constexpr int64_t kKibi = 1024, kMebi = 1024 * kKibi;
 
 /// Doublings from 1 KiB to 64 MiB over eight ranks of a node: `floorUs` or what the link takes.
 NcclTestsTable table(const char* file, double floorUs, double gbps = 100) {
