@@ -122,24 +122,33 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
         };
         return concave(widened({between(-kErrors), between(0), between(kErrors)}, bytes, measuredBytes), sizes, bytes);
     }
-    // Beyond its latency the time grows from the nearest size as the formulas have it: in proportion to the bytes but
-    // for the rate, which grows with them. The stated link is left the time for its bytes.
-    const Range here = bandwidthShare(m_state->link, m_op, choice, measuredBytes),
-                there = bandwidthShare(m_state->link, m_op, choice, bytes);
-    const double more = bytes / measuredBytes;
-    const double busNs = measuredBytes * facts::busFactor(m_op, m_ranks) / (here.high * m_state->link.bytesPerNs);
-    const auto timeNs = [&, &price = sample](double startNs, double errors, double growth) {
+    // Beyond its latency, which leaves the stated link the time for its bytes, the time grows in proportion to them
+    // from the nearest size; where one size tells no line, as the formulas have it on a link of this rate, which
+    // smaller messages fill less.
+    const double more = bytes / measuredBytes, busBytes = measuredBytes * facts::busFactor(m_op, m_ranks);
+    LinkModel seenLink = m_state->link;
+    seenLink.alphaNs = m_state->alphaNs.expected;
+    seenLink.bytesPerNs = m_state->bytesPerNs.expected;
+    const Range here = bandwidthShare(seenLink, m_op, choice, measuredBytes),
+                there = bandwidthShare(seenLink, m_op, choice, bytes);
+    const bool line = sizes.rbegin()->first >= CostLine::kSmallestRange * sizes.begin()->first;
+    const auto growth = [&](double shareHere, double shareThere) {
+        return line ? more : more * shareHere / shareThere;
+    };
+    const double busNs =
+        busBytes / (bandwidthShare(m_state->link, m_op, choice, measuredBytes).high * m_state->link.bytesPerNs);
+    const auto timeNs = [&, &price = sample](double startNs, double errors, double times) {
         const double ns = price.ns + errors * price.errorNs;
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
-        return start + (ns - start) * growth;
+        return start + (ns - start) * times;
     };
     const facts::Estimate start = latency(choice, true);
-    facts::Estimate price{0, timeNs(start.expected, 0, more * here.middle() / there.middle()), 0};
+    facts::Estimate price{0, timeNs(start.expected, 0, growth(here.middle(), there.middle())), 0};
     price.low = price.high = price.expected;
-    for (const double growth : {more * here.low / there.low, more * here.high / there.high})
+    for (const double times : {growth(here.low, there.low), growth(here.high, there.high)})
         for (const double startNs : {start.low, start.high})
             for (const double errors : {-kErrors, kErrors}) {
-                const double ns = timeNs(startNs, errors, growth);
+                const double ns = timeNs(startNs, errors, times);
                 price = {std::min(price.low, ns), price.expected, std::max(price.high, ns)};
             }
     return concave(widened(price, bytes, measuredBytes), sizes, bytes);
