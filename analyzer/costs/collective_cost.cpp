@@ -195,6 +195,7 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
     const int ranks = message.shape.ranks;
     const double rate = facts::busFactor(message.op, ranks) / curve->line->betaNsPerByte;
     LinkModel link = given.value_or(LinkModel{unknownAlphaNs(group.nodes > 1), rate, group.nodes});
+    if (!given) link.bytesPerNs /= bandwidthShare(link, message.op, message.present, kAnySize).high;
     link.alphaNs = curve->line->alphaNs / latencyHops(link, message.op, ranks, message.present).high;
     link.bytesPerNs = rate / bandwidthShare(link, message.op, message.present, kAnySize).high;
     return link;

@@ -16,7 +16,7 @@ facts::Estimate hull(const facts::Estimate& a, const facts::Estimate& b) {
 
 /// Widens an estimate with the distance to what was measured: further from it a line is known less well.
 facts::Estimate widened(facts::Estimate estimate, double bytes, double measuredBytes) {
-    const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(CostLine::kSmallestRange));
+    const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(SizeCurve::kSmallestRange));
     estimate.low /= 1 + CostLine::kError * away;
     estimate.high *= 1 + CostLine::kError * away;
     return estimate;
@@ -96,7 +96,7 @@ facts::Estimate CollectivePrice::latency(AlgorithmChoice choice, bool any) const
     if (sizes == nullptr || sizes->size() < 2) return start;
     const auto& [smallBytes, small] = *sizes->begin();
     const auto& [largeBytes, large] = *sizes->rbegin();
-    const double away = std::log(largeBytes / smallBytes) / std::log(CostLine::kSmallestRange);
+    const double away = std::log(largeBytes / smallBytes) / std::log(SizeCurve::kSmallestRange);
     const double lineError = CostLine::kError * std::min(1.0, away);
     const double intercept =
         std::clamp((small.ns * largeBytes - large.ns * smallBytes) / (largeBytes - smallBytes), 0.0, small.ns);
@@ -125,24 +125,33 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
     const auto& [measuredBytes, sample] = nearestOf(sizes, bytes);
     if (above != sizes.end() && above != sizes.begin())
         if (const auto price = m_curves.at(choice).ns(bytes)) return concave(*price, sizes, bytes);
-    // Beyond its latency the time grows from the nearest size as the formulas have it: in proportion to the bytes but
-    // for the rate, which grows with them. The stated link is left the time for its bytes.
-    const Range here = bandwidthShare(m_state->link, m_op, choice, measuredBytes),
-                there = bandwidthShare(m_state->link, m_op, choice, bytes);
-    const double more = bytes / measuredBytes;
-    const double busNs = measuredBytes * facts::busFactor(m_op, m_ranks) / (here.high * m_state->link.bytesPerNs);
-    const auto timeNs = [&, &price = sample](double startNs, double errors, double growth) {
+    // Beyond its latency, which leaves the stated link the time for its bytes, the time grows in proportion to them
+    // from the nearest size; where one size tells no line, as the formulas have it on a link of this rate, which
+    // smaller messages fill less.
+    const double more = bytes / measuredBytes, busBytes = measuredBytes * facts::busFactor(m_op, m_ranks);
+    LinkModel seenLink = m_state->link;
+    seenLink.alphaNs = m_state->alphaNs.expected;
+    seenLink.bytesPerNs = m_state->bytesPerNs.expected;
+    const Range here = bandwidthShare(seenLink, m_op, choice, measuredBytes),
+                there = bandwidthShare(seenLink, m_op, choice, bytes);
+    const bool line = sizes.rbegin()->first >= SizeCurve::kSmallestRange * sizes.begin()->first;
+    const auto growth = [&](double shareHere, double shareThere) {
+        return line ? more : more * shareHere / shareThere;
+    };
+    const double busNs =
+        busBytes / (bandwidthShare(m_state->link, m_op, choice, measuredBytes).high * m_state->link.bytesPerNs);
+    const auto timeNs = [&, &price = sample](double startNs, double errors, double times) {
         const double ns = price.ns + errors * price.errorNs;
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
-        return start + (ns - start) * growth;
+        return start + (ns - start) * times;
     };
     const facts::Estimate start = latency(choice, true);
-    facts::Estimate price{0, timeNs(start.expected, 0, more * here.middle() / there.middle()), 0};
+    facts::Estimate price{0, timeNs(start.expected, 0, growth(here.middle(), there.middle())), 0};
     price.low = price.high = price.expected;
-    for (const double growth : {more * here.low / there.low, more * here.high / there.high})
+    for (const double times : {growth(here.low, there.low), growth(here.high, there.high)})
         for (const double startNs : {start.low, start.high})
             for (const double errors : {-kErrors, kErrors}) {
-                const double ns = timeNs(startNs, errors, growth);
+                const double ns = timeNs(startNs, errors, times);
                 price = {std::min(price.low, ns), price.expected, std::max(price.high, ns)};
             }
     return concave(widened(price, bytes, measuredBytes), sizes, bytes);

@@ -38,7 +38,7 @@ constexpr double kSlowestNvlink = 40;
 /// The SMs' polling for flags holds LL: NCCL has 0.26 to 0.31 of an NVLink's rate, tables down to 0.2; between nodes 39
 /// GB/s for two and 20.4 for more on Intel's hosts, 22.5 and 19 on AMD's, 45 and 35 with Hopper.
 constexpr Range kLlOfNvlink{0.2, 0.4}, kLlOfSlowLink{0.4, 0.5}, kLlTwoNodes{22.5, 45}, kLlNodes{19, 35};
-constexpr Range kTreeLl{0.2, 0.35};                                       // NCCL: 1 / 3.8
+constexpr Range kTreeLl{0.2, 0.3};                                        // NCCL: 1 / 3.8
 constexpr Range kLl128{0.85, 120.0 / 128}, kTreeLl128OneNode{0.7, 0.86};  // NCCL: 0.92, and 7 / 9 in a node's tree
 constexpr Range kTreeShare{0.8, 0.92}, kPatShare{0.7, 0.8};               // NCCL: 0.92 (0.78 unless split), 0.75
 constexpr double kTreeMost = 0.92;

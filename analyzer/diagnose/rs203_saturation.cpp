@@ -55,18 +55,17 @@ double startUpNs(const job::Analysis& analysis, const facts::Communicator& commu
     return fit != nullptr ? fit->alphaNs : 0;
 }
 
-/// The share of the ceiling, which is that of the largest messages on a ring, that NCCL's best choice has of a message
-/// of this size: less where it is small, more where a tree between two nodes crosses the network half as often. What a
-/// worse choice lacks is no volume (RS205).
+/// How many times the ceiling, which is that of rings, NCCL's best choice has of a message of this size: trees between
+/// two nodes cross the network half as often. What a worse choice lacks is no volume (RS205).
 double bestShare(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
     const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
-    if (!link || task.algorithm == store::Algorithm::unknown) return 1;
-    double best = 0;
+    double best = 1;
+    if (!link || link->nodes != 2 || task.algorithm == store::Algorithm::unknown) return best;
     for (costs::AlgorithmChoice choice : costs::algorithmChoices(task.op))
         if (choice.protocol != store::Protocol::ll)
             best =
                 std::max(best, costs::bandwidthShare(*link, task.op, choice, static_cast<double>(task.bytes)).middle());
-    return best > 0 ? best : 1;
+    return best;
 }
 
 /// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.

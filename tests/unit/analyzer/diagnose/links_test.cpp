@@ -27,7 +27,7 @@ report::Report playGrid(const Grid& job) {
     const std::vector<int> data{player.communicator({0, 4}), player.communicator({1, 5}), player.communicator({2, 6}),
                                 player.communicator({3, 7})};
     const auto activations = [&] {
-        const double ns = 30e3 + 50e6 * 1.5 / 100;
+        const double ns = 42e3 + 50e6 * 1.5 / 100;  // six hops, and NCCL's base
         player.blocking(tensor, Op::allReduce, 50e6, {ns * job.tensorFactor[0], ns * job.tensorFactor[1]});
     };
     for (int step = 0; step < 6; ++step) {
@@ -163,7 +163,7 @@ TEST(SlowLink, WithoutPeaksALeadOfMostOfAChunkTellsThatTheOtherEdgesAreFaster) {
     ASSERT_EQ(linksFound(report), "RS208[3]");
     for (const job::Finding& f : report.findings) {
         if (f.id == "RS208") {
-            EXPECT_NE(f.cause.find("at least 4.7 times"), std::string::npos) << f.cause;
+            EXPECT_NE(f.cause.find("at least 4.6 times"), std::string::npos) << f.cause;
         }
     }
     EXPECT_EQ(linksFound(playWorld({360, 270, 180, 0, 630, 540, 510, 450}, 8, 0, "")),

@@ -103,7 +103,7 @@ TEST(Algorithm, AForcedRingLosesToATreeForSmallMessagesOfManyNodes) {
 }
 
 TEST(Algorithm, AForcedRingInsideOneNodeLosesNothingToATree) {
-    // Messages of 1 MiB, mostly latency: 14 hops of LL128 take 59 us and NCCL's base 21 us with 5 us a hop of Simple.
+    // Messages of 1 MiB, mostly latency: NCCL's base and 14 hops of LL128 take 60 us with 5 us a hop of Simple.
     for (const Protocol protocol : {Protocol::ll128, Protocol::ll, Protocol::simple}) {
         Reductions ring;
         ring.protocol = protocol;
@@ -114,7 +114,7 @@ TEST(Algorithm, AForcedRingInsideOneNodeLosesNothingToATree) {
         ring.startupNs = costs::collectiveNs(link, Op::allReduce, 8, ring.bytes, {ring.algorithm, protocol}).middle() -
                          ring.bytes * 1.75 / 100;
         if (protocol == Protocol::ll128) {
-            EXPECT_NEAR(ring.startupNs, 80e3, 8e3);
+            EXPECT_NEAR(ring.startupNs, 66e3, 5e3);  // the bytes reach less than all of the link, too
         }
         const std::string found = test::Player::found(play(ring));
         if (protocol != Protocol::simple) {

@@ -109,6 +109,9 @@ TEST(VgpuCostModel, ll128IsNotTakenOverPcieUnlessAsked) {
     EXPECT_GT(ll128(cluster, named), 0);
     EXPECT_GT(ll128(cluster, ofOther), 0);
     EXPECT_GT(ll128(Cluster{}, none), 0);
+    // LL is held by its flags there, not by how fast a GPU polls for them.
+    EXPECT_NEAR(costOf(cluster, {8, 1, 8}, TransferKind::allReduce, 1e10, Algorithm::ring, Protocol::ll).efficiency,
+                0.5, 0.01);
     AlgorithmRules gathersOnly;
     ASSERT_TRUE(gathersOnly.parse(nullptr, "allgather:^LL"));
     EXPECT_FALSE(gathersOnly.namesProtocols(TransferKind::allReduce));
