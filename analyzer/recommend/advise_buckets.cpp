@@ -101,6 +101,12 @@ std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tr
     return fmt::format("step time by size: {}", fmt::join(parts, ", "));
 }
 
+/// Tells a finding that nothing but reducing earlier cures: other sizes of buckets by themselves are no answer to it.
+bool wantsOverlap(const job::Finding& finding) {
+    return finding.changes.size() == 1 &&
+           (finding.changes[0].family == "overlap" || finding.changes[0].value("overlap") == "yes");
+}
+
 Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best,
                         const edits::SideGain& step, bool overlap) {
     Recommendation r;
@@ -127,7 +133,8 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     }
     for (const job::Finding& finding : context.findings)
         if (finding.verdict == job::Verdict::found &&
-            (finding.id == diagnose::kSmallMessages.id || finding.id == diagnose::kOverlap.id))
+            (finding.id == diagnose::kSmallMessages.id ||
+             (finding.id == diagnose::kOverlap.id && (overlap || !wantsOverlap(finding)))))
             r.findings.push_back(finding.id);
     return r;
 }
@@ -136,8 +143,7 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
 /// proposes, its sizes included, is better by more than chance.
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
     const auto finding = std::ranges::find_if(context.findings, [](const job::Finding& one) {
-        return one.id == diagnose::kOverlap.id && one.verdict == job::Verdict::found && one.changes.size() == 1 &&
-               (one.changes[0].family == "overlap" || one.changes[0].value("overlap") == "yes");
+        return one.id == diagnose::kOverlap.id && one.verdict == job::Verdict::found && wantsOverlap(one);
     });
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
     const std::vector<Tried> tried = tryAll(context, true);

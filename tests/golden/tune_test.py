@@ -98,11 +98,12 @@ class Tune(VirtualRunTest):
 
     @unittest.skipUnless(USERS_TUNER, "the tests' own tuner plugins are not built")
     def test_two_communicators_that_need_different_algorithms_get_them_from_rows_only(self):
-        # Tensor parallel inside the node, data parallel between the nodes; a tuner plugin of the user's sends every all-reduce over a ring with Simple.
-        job = dict(SMALL, name="two-kinds", kind="tp", noise=0, faults=[], cluster={"nodes": 2, "ranks_per_node": 4}, parallel={"dp": 2, "tp": 4},
-                   model={"layers": 4, "hidden": 1024, "seq": 512, "micro_batch": 1})
+        # Tensor parallel inside the node, 64 MiB that want Simple; data parallel between the nodes, 2 MiB that want LL, since the network starts late. A tuner plugin of
+        # the user's sends every all-reduce over a ring with Simple.
+        job = dict(SMALL, name="two-kinds", kind="tp", noise=0, faults=[], parallel={"dp": 2, "tp": 4, "bucket_mb": 1},
+                   cluster={"nodes": 2, "ranks_per_node": 4, "inter": {"alpha_us": 150, "gbps": 40}}, model={"layers": 4, "hidden": 1024, "seq": 8192, "micro_batch": 4})
         scenario = self.write_scenario(job)
-        (self.folder / "rows.csv").write_text("allreduce,0,-1,tree,ll128,-1,1,4\nallreduce,0,4000000,ring,ll128,-1,2,2\nallreduce,4000001,-1,ring,simple,-1,2,2\n")
+        (self.folder / "rows.csv").write_text("allreduce,0,-1,ring,simple,-1,1,4\nallreduce,0,-1,ring,ll,-1,2,2\n")
         environments = ["NCCL_ALGO=^ring", "NCCL_PROTO=^simple", "NCCL_ALGO=^ring,NCCL_PROTO=^simple"]
         self.environment["NCCL_TUNER_PLUGIN"] = USERS_TUNER
         result = subprocess.run([RANKSCOPE, "-q", "tune", "-o", "tuned", "--rounds", "2", "--format", "json", "--reference", str(scenario), "--tuner", "rows.csv",
