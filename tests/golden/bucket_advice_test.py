@@ -46,6 +46,8 @@ AILING = {
 AILING_SIZES_MB = [5, 25, 50, 100, 150, 300]
 GAIN_WITHIN = 0.08  # of the step
 INSIDE = 0.9        # of the measured gains lie in their interval
+# The virtual GPUs slow a message on an ailing link as much by its size as on a healthy one; nothing that a job shows tells of that.
+AILING_WITHIN = 0.06
 
 
 class BucketAdvice(VirtualRunTest):
@@ -96,7 +98,7 @@ class BucketAdvice(VirtualRunTest):
                 size = self.advised(f"{name}-{present}", present)
                 if size not in after:
                     after[size] = self.step_per_replay(scenario, size)
-                self.assertLessEqual(after[size], min(after.values()) * (1 + WITHIN))
+                self.assertLessEqual(after[size], min(after.values()) * (1 + AILING_WITHIN))
         self.assertGreaterEqual(sum(inside), INSIDE * len(inside))
 
     def test_the_advised_size_is_near_the_best_of_a_sweep(self):

@@ -159,7 +159,7 @@ TEST(SizeCurve, AStepBetweenSizesThatAreNearlyTheSameStays) {
     ASSERT_FALSE(curve.kinks().empty());
     EXPECT_DOUBLE_EQ(curve.kinks().back().bytes, 1e6);
     EXPECT_DOUBLE_EQ(curve.kinks().back().insteadBytes, 1.1e6);
-    EXPECT_NEAR(curve.kinks().back().times(), 330. / 156, 0.01);
+    EXPECT_GE(curve.kinks().back().times(), 330. / 156);
 }
 
 TEST(SizeCurve, TimesOfOneSizeThatContradictLeaveBothOpen) {
