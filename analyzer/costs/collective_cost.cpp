@@ -239,10 +239,10 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         explained =
             explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
-        // Where it takes longer than the link alone explains, the device may hold the protocol, or the link is slower
-        // than stated: neither is ruled out.
+        // Where it takes longer than the link alone explains, the device holds the protocol; where it also takes longer
+        // than that usually does, the link may be slower than stated as well.
         const double boundNs = linkBoundNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
-        if (message.presentNs > boundNs * (1 + CostLine::kError)) linkBound = boundNs;
+        if (message.presentNs > std::max(boundNs, now.middle()) * (1 + CostLine::kError)) linkBound = boundNs;
         // What others on the links take stays as well: where they were under way the present choice may be as good as
         // the formulas allow.
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
