@@ -167,9 +167,10 @@ std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& messa
 }
 
 /// NCCL takes for a message what is fastest of what a setting allows, or means to: a choice within it is no faster than
-/// what was measured under the setting.
+/// what was measured under the setting. Where nothing is set that holds for every choice.
 CostEstimate CollectiveCost::heldToTables(const Message& message, AlgorithmChoice choice, CostEstimate estimate) const {
-    for (const FunctionRule& rule : {FunctionRule{{choice.algorithm}, {}}, FunctionRule{{}, {choice.protocol}}}) {
+    for (const FunctionRule& rule :
+         {FunctionRule{}, FunctionRule{{choice.algorithm}, {}}, FunctionRule{{}, {choice.protocol}}}) {
         const auto measured = under(message, rule);
         if (!measured) continue;
         facts::Estimate& scale = estimate.scale;

@@ -182,7 +182,7 @@ TEST(CollectiveCost, WhatStandsForAMessageIsWhatNcclWouldComeToAsWell) {
 }
 
 TEST(CollectiveCost, TheModelIsHeldToWhatTablesSayOfASetting) {
-    const LinkPeaks peaks = parseLinkPeaks("intra:gbps=100,alpha_us=20");
+    const LinkPeaks peaks = parseLinkPeaks("intra:gbps=100,alpha_us=200");
     const Message small = ringSimple(kMebi);
     const auto model = CollectiveCost({}, peaks).of(small, kTreeSimple);
     ASSERT_TRUE(model);
