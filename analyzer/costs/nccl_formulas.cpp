@@ -68,10 +68,6 @@ bool overPcie(const LinkModel& link) {
     return nearRate(link) > 0 && nearRate(link) < kSlowestNvlink;
 }
 
-const Latencies& latenciesOf(Algorithm algorithm) {
-    return algorithm == Algorithm::tree ? kTree : kRing;
-}
-
 /// Returns times of NCCL's table in hops of alphaNs: of a node's own hardware, and of the network.
 class InHops {
   public:
