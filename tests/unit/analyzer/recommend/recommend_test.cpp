@@ -153,11 +153,11 @@ TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
 }
 
 TEST(Recommend, ALinkThatMayBeSlowerThanStatedIsInTheInterval) {
-    // LL's format leaves half of the link: 0.3 of what was stated is the device, or a link at 0.6, where Simple is no
-    // faster either.
+    // The device usually holds LL at 0.3 of what was stated. At 0.22 it holds it more than that, or the link is one of
+    // 0.44, where Simple is no faster either.
     Reductions job = forcedLl(), slowLink;
-    job.share = 0.3;
-    slowLink.share = 0.6;
+    job.share = 0.22;
+    slowLink.share = 0.44;
     const Advice advice = adviceOn(job);
     ASSERT_FALSE(advice.recommendations.empty());
     EXPECT_LE(advice.recommendations[0].savingNs.low, advice.stepNs - adviceOn(slowLink).stepNs);
