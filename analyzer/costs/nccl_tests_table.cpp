@@ -118,10 +118,16 @@ class TableReader {
     }
 
     void noteVariable(const std::string& line, const std::string& name, Variable& variable) const {
+        const std::vector<std::string> words = wordsOf(line);
         const std::string value = valueOf(line, name);
-        if (value.empty()) return;
+        if (value.empty()) {
+            const auto at = std::ranges::find(words, "unset");
+            const bool exported = line.find("export " + name + "=") != std::string::npos;
+            if (exported || std::find(at, words.end(), name) != words.end()) variable = Variable();
+            return;
+        }
         variable.now = value;
-        const bool alone = wordsOf(line) == std::vector<std::string>{name + "=" + value};
+        const bool alone = words == std::vector<std::string>{name + "=" + value};
         if (alone || line.find("export ") != std::string::npos) variable.always = value;
     }
 
@@ -135,13 +141,28 @@ class TableReader {
             }
     }
 
+    /// Returns where a value ends: at its closing quote, or where the word or the command does. A semicolon in front of
+    /// "allreduce:" stands between the rules of two functions.
+    static size_t endOfValue(const std::string& line, size_t from) {
+        const char quote = from < line.size() ? line[from] : ' ';
+        if (quote == '"' || quote == '\'') return line.find(quote, from + 1);
+        size_t end = line.find_first_of(" \t;", from);
+        while (end != std::string::npos && line[end] == ';') {
+            const size_t after =
+                line.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", end + 1);
+            if (after == std::string::npos || after == end + 1 || line[after] != ':') break;
+            end = line.find_first_of(" \t;", after);
+        }
+        return end;
+    }
+
     /// Reads "NAME=value" or NCCL's "NAME set by environment to value".
     static std::string valueOf(const std::string& line, const std::string& name) {
         for (const std::string& form : {name + "=", name + " set by environment to "}) {
             const size_t at = line.find(form);
             if (at == std::string::npos) continue;
             const size_t from = at + form.size();
-            std::string value = line.substr(from, line.find_first_of(" \t;", from) - from);
+            std::string value = line.substr(from, endOfValue(line, from) - from);
             std::erase_if(value, [](char c) { return c == '"' || c == '\'' || c == '.'; });
             while (value.ends_with(',')) value.pop_back();
             return value;
@@ -178,7 +199,8 @@ class TableReader {
     static int numberAfter(const std::vector<std::string>& words, const char* name) {
         const auto at = std::ranges::find(words, name);
         if (at == words.end() || at + 1 == words.end()) return 0;
-        return static_cast<int>(numberOf(*(at + 1)).value_or(0));
+        const double number = numberOf(*(at + 1)).value_or(0);
+        return number > 0 && number < 1e9 ? static_cast<int>(number) : 0;
     }
 
     void heads(const std::vector<std::string>& words) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace rankscope::costs {
 namespace {
@@ -23,12 +24,15 @@ bool alike(const SizedTime& a, const SizedTime& b) {
 
 /// Takes the median of sizes that count as one, with the error that is left of several.
 std::vector<SizedTime> merged(std::vector<SizedTime> points) {
-    std::ranges::sort(points, {}, &SizedTime::bytes);
+    std::ranges::sort(points, {}, [](const SizedTime& point) { return std::pair(point.bytes, point.ns); });
     std::vector<SizedTime> result;
     for (size_t first = 0; first < points.size();) {
         size_t end = first;
         std::vector<double> bytes, times, errors;
-        for (; end < points.size() && alike(points[first], points[end]); ++end) {
+        const auto belongs = [&](size_t at) {
+            return alike(points[first], points[at]) || (at > first && points[at].bytes == points[at - 1].bytes);
+        };
+        for (; end < points.size() && belongs(end); ++end) {
             bytes.push_back(points[end].bytes);
             times.push_back(points[end].ns);
             errors.push_back(points[end].error);

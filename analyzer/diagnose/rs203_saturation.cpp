@@ -353,10 +353,8 @@ const Diagnosis kSaturation{
         "theirs "
         "is too "
         "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
-        "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node. A message "
-        "is "
-        "held against what NCCL's best choice has of it: less than all for small ones, more where a tree between two "
-        "nodes crosses the network half as often.",
+        "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node. Where "
+        "a tree between two nodes crosses the network half as often, it is more.",
     .thresholds = {kCeilingShare,
                    kNominalShare,
                    kBusyShare,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -45,8 +46,8 @@ struct Links {
         cluster.intra.alphaUs *= latencies;
         cluster.inter.alphaUs *= latencies;
         const vgpu::CostTable table = costTable(cluster, shape, vgpu::AlgorithmRules(), function, bytes);
-        const auto best = cheapest(table, cluster, shape, function, bytes);
-        return table[static_cast<size_t>(best->algorithm)][static_cast<size_t>(best->protocol)];
+        const vgpu::CollectiveCost best = cheapest(table, cluster, shape, function, bytes).value();
+        return table[static_cast<size_t>(best.algorithm)][static_cast<size_t>(best.protocol)];
     }
 
     /// The latencies with which the smallest size takes what it takes.

@@ -113,10 +113,22 @@ TEST_F(NcclTests, AVariableHoldsForTheCommandItStandsBefore) {
     EXPECT_EQ(both.at(1).algorithm, store::Algorithm::tree);
 }
 
+TEST_F(NcclTests, AVariableThatIsTakenBackHoldsForNoLaterTable) {
+    Sheet exported, later;
+    exported.before = "+ export NCCL_ALGO='Ring'\n";
+    for (const char* back : {"+ unset NCCL_ALGO\n", "export NCCL_ALGO=\n", "unset NCCL_PROTO NCCL_ALGO\n"}) {
+        later.before = back;
+        const auto tables = readNcclTestsTables(file(exported.text() + later.text()));
+        EXPECT_EQ(tables.at(0).algorithm, store::Algorithm::ring);
+        EXPECT_EQ(tables.at(1).algorithm, store::Algorithm::unknown) << back;
+    }
+}
+
 TEST_F(NcclTests, AVariablePerFunctionIsReadForTheTablesOwn) {
     Sheet sheet;
     sheet.before = "+ NCCL_ALGO=allgather:ring;allreduce:tree NCCL_PROTO=^LL all_reduce_perf\n";
     const NcclTestsTable table = readNcclTestsTables(file(sheet.text())).at(0);
+    EXPECT_EQ(table.algorithm, store::Algorithm::tree);
     EXPECT_EQ(table.protocol, store::Protocol::unknown);
     EXPECT_EQ(table.severalChoices, "NCCL_PROTO=^LL") << "which of the two others ran is not told";
     sheet.before = "+ NCCL_ALGO=allgather:tree,allreduce:ring all_reduce_perf\n";
