@@ -23,7 +23,7 @@ using Labels = std::vector<std::pair<const char*, std::string>>;
 
 /// Names stay different from each other: what is cut off, or is no text, is told by its hash.
 std::string shortLabel(const std::string& bytes) {
-    constexpr size_t kLongestLabel = 200, kHash = 17;
+    constexpr size_t kLongestLabel = 200, kHash = 17;  // of them a blank and 16 digits
     const std::string text = text::plainText(bytes);
     return text.size() <= kLongestLabel && text == bytes
                ? text

@@ -23,8 +23,8 @@ struct Latencies {
 };
 constexpr Latencies kTree{{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
 constexpr Latencies kRing{{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
-constexpr double kNvlsUs = 25, kNvlsTreeNetworkUs = 20.9;
-constexpr double kPatBase = 8, kPatPerRank = 2.8, kPatHop = 1 / 3.5;
+constexpr double kNvlsUs = 25, kNvlsTreeNetworkUs = 20.9;             // NCCL's table, NVLS over NVLink and the network
+constexpr double kPatBase = 8, kPatPerRank = 2.8, kPatHop = 1 / 3.5;  // NCCL's; PAT's hops overlap
 /// A ring's all-reduce by Simple takes this many times its latency over nodes, but for the smallest messages.
 constexpr double kPlateau = 1.4;
 /// A message waits for those posted before it, this part of a hop for each.
@@ -41,8 +41,8 @@ constexpr Range kLlOfNvlink{0.2, 0.4}, kLlOfSlowLink{0.4, 0.5}, kLlTwoNodes{22.5
 constexpr Range kTreeLl{0.2, 0.3};                                        // NCCL: 1 / 3.8
 constexpr Range kLl128{0.85, 120.0 / 128}, kTreeLl128OneNode{0.7, 0.86};  // NCCL: 0.92, and 7 / 9 in a node's tree
 constexpr Range kTreeShare{0.8, 0.92}, kPatShare{0.7, 0.8};               // NCCL: 0.92 (0.78 unless split), 0.75
-constexpr double kTreeMost = 0.92;
-constexpr Range kTwoNodes{0.8, 1};     // of what a tree of two nodes can at most
+constexpr double kTreeMost = 0.92;                                        // NCCL: of Simple's rate
+constexpr Range kTwoNodes{0.8, 1};                                        // of what a tree of two nodes can at most
 constexpr Range kInSwitch{0.95, 1.4};  // NVLS: 1.05 of a port's nominal rate, which rings reach 0.75 to 0.8 of
 /// A tree's bandwidth by the size, from 64 bytes on in powers of two (treeCorrectionFactor), as well as it is known.
 constexpr std::array<std::array<double, 24>, 3> kTreeCorrection{{

@@ -37,8 +37,7 @@ bool parseMask(std::string list, const std::vector<std::string>& names, uint32_t
     return true;
 }
 
-bool parseList(const char* text, const std::vector<std::string>& names, uint32_t (&masks)[kTunedFunctions],
-               uint32_t& named) {
+bool parseList(const char* text, const std::vector<std::string>& names, uint32_t (&masks)[kTunedFunctions]) {
     if (!text || !*text) return true;
     std::string lower = text;
     std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -52,14 +51,12 @@ bool parseList(const char* text, const std::vector<std::string>& names, uint32_t
         if (colon == std::string::npos) {
             if (!first) return false;  // only the first item may leave the function out
             for (uint32_t& each : masks) each = mask;
-            named = (1u << kTunedFunctions) - 1;
         } else {
             if (first)
                 for (uint32_t& each : masks) each = ~0u;
             auto function = std::find(kFunctionNames.begin(), kFunctionNames.end(), section.substr(0, colon));
             if (function == kFunctionNames.end()) return false;
             masks[function - kFunctionNames.begin()] = mask;
-            named |= 1u << (function - kFunctionNames.begin());
         }
         first = false;
     }
@@ -95,12 +92,11 @@ int functionIndex(TransferKind function) {
 }
 
 bool AlgorithmRules::parse(const char* algorithms, const char* protocols) {
-    return parseList(algorithms, kAlgorithmNames, m_algorithms, m_namedAlgorithms) &&
-           parseList(protocols, kProtocolNames, m_protocols, m_namedProtocols);
+    return parseList(algorithms, kAlgorithmNames, m_algorithms) && parseList(protocols, kProtocolNames, m_protocols);
 }
 
 bool AlgorithmRules::namesProtocols(TransferKind function) const {
-    return m_namedProtocols >> functionIndex(function) & 1;
+    return m_protocols[functionIndex(function)] != ~0u;
 }
 
 bool AlgorithmRules::allows(TransferKind function, Algorithm algorithm, Protocol protocol) const {

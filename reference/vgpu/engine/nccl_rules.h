@@ -40,7 +40,6 @@ class AlgorithmRules {
   private:
     uint32_t m_algorithms[kTunedFunctions] = {~0u, ~0u, ~0u, ~0u, ~0u};
     uint32_t m_protocols[kTunedFunctions] = {~0u, ~0u, ~0u, ~0u, ~0u};
-    uint32_t m_namedAlgorithms = 0, m_namedProtocols = 0;  // bits of the functions
 };
 
 }  // namespace rankscope::vgpu
