@@ -48,7 +48,7 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
     return seen;
 }
 
-ComparedSide sideOf(const std::vector<RunSummary>& runs) {
+ComparedSide comparedSide(const std::vector<RunSummary>& runs) {
     ComparedSide side;
     for (const RunSummary& run : runs) {
         side.runs.push_back(run);
@@ -142,8 +142,8 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     for (std::string& note : result.notes)
         if (!text::contains(once, note)) once.push_back(std::move(note));
     result.notes = std::move(once);
-    result.base = sideOf(base);
-    result.now = sideOf(now);
+    result.base = comparedSide(base);
+    result.now = comparedSide(now);
     addLosses(base, "base", result);
     addLosses(now, "new", result);
     if (now.empty())

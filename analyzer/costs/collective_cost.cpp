@@ -32,12 +32,22 @@ double errorOf(const facts::Estimate& ns) {
     return std::max(ns.high / ns.expected, ns.expected / std::max(ns.low, 1.0)) - 1;
 }
 
-/// Returns how many times as long messages of the one curve take as those of the other.
-std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then, double bytes) {
+/// Returns the time of a message by a curve with kinks, whose interval reaches up to one beside it: a message that was
+/// seen to take markedly longer than the smooth curve has, and no longer than the kink, lies in it.
+facts::Estimate inKink(const facts::Estimate& curveNs, double seenNs) {
+    if (seenNs < SizeCurve::kKink * curveNs.expected || seenNs > curveNs.high * (1 + SizeCurve::kWorldError))
+        return curveNs;
+    return {seenNs / (1 + SizeCurve::kWorldError), seenNs, seenNs * (1 + SizeCurve::kWorldError)};
+}
+
+/// Returns how many times as long messages of the one curve take as those of the other. `seenNs`: what one of the first
+/// took by itself; 0 where others' transfers may have lengthened it.
+std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then, double bytes, double seenNs) {
     if (now == nullptr || then == nullptr) return std::nullopt;
     if (now == then) return facts::Estimate{1, 1, 1};
-    const auto nowNs = now->at(bytes), thenNs = then->at(bytes);
+    auto nowNs = now->at(bytes), thenNs = then->at(bytes);
     if (!nowNs || !thenNs) return std::nullopt;
+    if (!now->sizes.kinks().empty()) nowNs = inKink(*nowNs, seenNs);
     const double scale = thenNs->expected / nowNs->expected;
     const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
     return facts::Estimate{scale / (1 + error), scale, scale * (1 + error)};
@@ -53,6 +63,14 @@ std::optional<AlgorithmChoice> settingOf(const FunctionRule& rule) {
 /// A transfer counts as alone with less than this share of it beside another that shares its link: at half the rate
 /// meanwhile, half of this share at most is owed to it, which is under CostLine::kError.
 constexpr double kAlone = 0.05;
+
+double aloneNs(const Message& message) {
+    return message.sharedPart > kAlone ? 0 : message.presentNs;
+}
+
+/// NCCL's own figures and the middle of the formulas differ by this share at most: it takes the rates that it detects
+/// and its own latencies, where users tell theirs.
+constexpr double kChoiceDoubt = 0.3;
 
 }  // namespace
 
@@ -129,7 +147,8 @@ std::optional<CostEstimate> CollectiveCost::compared(const Message& message, Alg
     const bool trace = from == EvidenceFrom::trace;
     const CostCurve* now =
         trace ? m_evidence.find({from, message.shape, message.op, message.present}) : presentTable(message);
-    const auto scale = ratio(now, m_evidence.find({from, message.shape, message.op, choice}), message.bytes);
+    const auto scale =
+        ratio(now, m_evidence.find({from, message.shape, message.op, choice}), message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
     return CostEstimate{*scale, trace ? Basis::measuredHere : Basis::sweep};
 }
@@ -161,7 +180,7 @@ std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& messa
     const auto setting = settingOf(rule);
     if (!setting || setting->known()) return std::nullopt;
     const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
-    const auto scale = ratio(now, then, message.bytes);
+    const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
     return Chosen{now == then ? message.present : *setting, {*scale, Basis::sweep}};
 }
@@ -195,7 +214,7 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
     // These are the bus bytes of a byte and the hops of a latency: what the choice itself costs.
     const int ranks = message.shape.ranks;
     const double rate = facts::busFactor(message.op, ranks) / curve->line->betaNsPerByte;
-    LinkModel link = given.value_or(LinkModel{unknownAlphaNs(group.nodes > 1), rate, group.nodes});
+    LinkModel link = given.value_or(linkOfRate(group, rate, unknownAlphaNs(group.nodes > 1)));
     if (!given) link.bytesPerNs /= bandwidthShare(link, message.op, message.present, kAnySize).high;
     link.alphaNs = curve->line->alphaNs / latencyHops(link, message.op, ranks, message.present).high;
     link.bytesPerNs = rate / bandwidthShare(link, message.op, message.present, kAnySize).high;
@@ -224,8 +243,9 @@ facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message&
     const auto timeNs = [&](double startPlace, double ratePlace) {
         return hops.at(startPlace) * link.alphaNs + busNs / bandwidth.at(ratePlace);
     };
-    return {timeNs(start.low, rate.high) / (1 + CostLine::kError), timeNs(start.expected, rate.expected),
-            timeNs(start.high, rate.low) * (1 + CostLine::kError)};
+    const double error = 1 + modelError(link, message.bytes);
+    return {timeNs(start.low, rate.high) / error, timeNs(start.expected, rate.expected),
+            timeNs(start.high, rate.low) * error};
 }
 
 std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, AlgorithmChoice choice) const {
@@ -256,26 +276,43 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     return CostEstimate{scale, Basis::model};
 }
 
-std::optional<CollectiveCost::Chosen> CollectiveCost::cheapest(const Message& message,
-                                                               const std::vector<AlgorithmChoice>& allowed,
-                                                               const std::vector<AlgorithmChoice>& mayHave) const {
-    std::optional<Chosen> best;
-    double low = 0, high = 0;
-    for (AlgorithmChoice choice : allowed) {
-        const auto cost = of(message, choice);
-        if (!cost) continue;
-        low = best ? std::min(low, cost->scale.low) : cost->scale.low;
-        high = best ? std::min(high, cost->scale.high) : cost->scale.high;
-        if (!best || cost->scale.expected < best->cost.scale.expected) best = Chosen{choice, *cost};
+std::optional<CollectiveCost::Chosen> CollectiveCost::chosenByNccl(const Message& message,
+                                                                   const std::vector<AlgorithmChoice>& allowed,
+                                                                   const std::vector<AlgorithmChoice>& mayHave) const {
+    struct Candidate {
+        Chosen chosen;
+        double modelNs = 0;  // what NCCL has in its own table
+        bool sure = true;
+    };
+    const std::optional<LinkModel> link = linkOf(message);
+    const auto modelNs = [&](AlgorithmChoice choice) -> std::optional<double> {
+        if (!link || !isModelled(message.op, choice)) return std::nullopt;
+        return collectiveNs(*link, message.op, message.shape.ranks, message.bytes, choice).middle();
+    };
+    const double presentNs = modelNs(message.present).value_or(message.presentNs);
+    std::vector<Candidate> candidates;
+    const auto add = [&](const std::vector<AlgorithmChoice>& choices, bool sure) {
+        for (AlgorithmChoice choice : choices)
+            // Where the formulas have nothing, NCCL's table is taken to have what was measured.
+            if (const auto cost = of(message, choice))
+                candidates.push_back(
+                    {{choice, *cost}, modelNs(choice).value_or(presentNs * cost->scale.expected), sure});
+    };
+    add(allowed, true);
+    if (candidates.empty()) return std::nullopt;
+    const double surelyNs = std::ranges::min(candidates, {}, &Candidate::modelNs).modelNs;
+    add(mayHave, false);
+    const Candidate& first = std::ranges::min(candidates, {}, &Candidate::modelNs);
+    auto [scale, basis] = first.chosen.cost;
+    for (const Candidate& candidate : candidates) {
+        if (candidate.modelNs > surelyNs * (1 + kChoiceDoubt)) continue;
+        basis = std::max(basis, candidate.chosen.cost.basis);
+        scale.low = std::min(scale.low, candidate.chosen.cost.scale.low);
+        if (candidate.sure) scale.high = std::max(scale.high, candidate.chosen.cost.scale.high);
     }
-    for (AlgorithmChoice choice : mayHave) {
-        const auto cost = best ? of(message, choice) : std::nullopt;
-        if (!cost) continue;
-        low = std::min(low, cost->scale.low);
-        if (cost->scale.expected < best->cost.scale.expected) best = Chosen{choice, *cost};
-    }
-    if (best) best->cost.scale = {low, best->cost.scale.expected, std::max(high, best->cost.scale.expected)};
-    return best;
+    Chosen result = first.chosen;
+    result.cost = {scale, basis};
+    return result;
 }
 
 }  // namespace rankscope::costs

@@ -114,10 +114,11 @@ class CollectiveCost {
     /// `facts` are those of the job.
     std::vector<TableNote> tableNotes(const facts::TraceFacts& facts) const;
 
-    /// Returns what NCCL would choose by itself among `allowed` and what it `mayHave`, taken as the one with the
-    /// shortest estimate. Whichever it takes, it takes no longer than the best of the pessimistic ends of what it has.
-    std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,
-                                   const std::vector<AlgorithmChoice>& mayHave = {}) const;
+    /// Returns what NCCL would choose by itself among `allowed` and what it `mayHave`: by its own table, which knows no
+    /// more than the formulas do. It may be any choice that the formulas have nearly as fast as the fastest; what each
+    /// takes is told by the best evidence there is.
+    std::optional<Chosen> chosenByNccl(const Message& message, const std::vector<AlgorithmChoice>& allowed,
+                                       const std::vector<AlgorithmChoice>& mayHave = {}) const;
 
     /// Returns the link under a group as the peaks have it, with the usual latency where they have none; else as the
     /// line through the times of the present choice has it once its shares are taken out; else at least what the job

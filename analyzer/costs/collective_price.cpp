@@ -14,11 +14,11 @@ facts::Estimate hull(const facts::Estimate& a, const facts::Estimate& b) {
     return {std::min(a.low, b.low), a.expected, std::max(a.high, b.high)};
 }
 
-/// Widens an estimate with the distance to what was measured: further from it a line is known less well.
-facts::Estimate widened(facts::Estimate estimate, double bytes, double measuredBytes) {
+/// Widens an estimate with the distance to what was measured: further from it the formulas are known less well.
+facts::Estimate widened(facts::Estimate estimate, double bytes, double measuredBytes, double error) {
     const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(SizeCurve::kSmallestRange));
-    estimate.low /= 1 + CostLine::kError * away;
-    estimate.high *= 1 + CostLine::kError * away;
+    estimate.low /= 1 + error * away;
+    estimate.high *= 1 + error * away;
     return estimate;
 }
 
@@ -154,7 +154,8 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
                 const double ns = timeNs(startNs, errors, times);
                 price = {std::min(price.low, ns), price.expected, std::max(price.high, ns)};
             }
-    return concave(widened(price, bytes, measuredBytes), sizes, bytes);
+    return concave(widened(price, bytes, measuredBytes, modelError(seenLink, std::min(bytes, measuredBytes))), sizes,
+                   bytes);
 }
 
 facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
@@ -167,9 +168,9 @@ facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) co
     };
     // What is unexplained slows the one or the other, not both.
     const Range slowLink = time(alpha.low, rate.low), slowLatency = time(alpha.high, m_state->link.bytesPerNs);
-    return {std::min(slowLink.low, slowLatency.low) / (1 + CostLine::kError),
-            time(alpha.expected, rate.expected).middle(),
-            std::max(slowLink.high, slowLatency.high) * (1 + CostLine::kError)};
+    const double error = 1 + modelError(m_state->link, bytes);
+    return {std::min(slowLink.low, slowLatency.low) / error, time(alpha.expected, rate.expected).middle(),
+            std::max(slowLink.high, slowLatency.high) * error};
 }
 
 facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {

@@ -102,6 +102,11 @@ const Row* rowOf(const std::string& name) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
+LinkMedium mediumOfRow(const Row& row) {
+    if (row.what.find("Infinity Fabric") != std::string_view::npos) return LinkMedium::infinityFabric;
+    return row.what.starts_with("PCIe") ? LinkMedium::pcie : LinkMedium::nvlink;
+}
+
 /// Rates of equal hardware differ by what a driver rounds.
 constexpr double kEqualRates = 1.05;
 
@@ -115,6 +120,7 @@ double rateOf(const store::MachineLink& link) {
 struct Port {
     double bytesPerNs = 0;
     std::string source;
+    LinkMedium medium = LinkMedium::unknown;
     std::string of = {};  // rank or host
 };
 
@@ -130,7 +136,7 @@ std::string generationText(const char* kind, const std::optional<int64_t>& gener
 std::optional<LinkClass> slowest(const std::vector<Port>& ports, const char* what) {
     if (ports.empty()) return std::nullopt;
     const auto [low, high] = std::ranges::minmax_element(ports, {}, &Port::bytesPerNs);
-    LinkClass link{low->bytesPerNs, 0, PeakKind::machine, low->source};
+    LinkClass link{low->bytesPerNs, 0, PeakKind::machine, low->source, low->medium};
     if (high->bytesPerNs > kEqualRates * low->bytesPerNs)
         link.source += fmt::format(", the slowest: {} {}; {:.4g} GB/s elsewhere", what, low->of, high->bytesPerNs);
     return link;
@@ -146,6 +152,7 @@ Port portOf(const std::vector<const store::MachineLink*>& nvlinks, const std::ve
         }
         port.source = fmt::format("{}: {} link{} of {}", sourceName(nvlinks.front()->source), count,
                                   count == 1 ? "" : "s", generationText("NVLink", nvlinks.front()->generation));
+        port.medium = LinkMedium::nvlink;
         return port;
     }
     for (const store::MachineLink* link : pcie)
@@ -153,7 +160,8 @@ Port portOf(const std::vector<const store::MachineLink*>& nvlinks, const std::ve
             port = {rateOf(*link) * kPcieShare,
                     fmt::format("{}: {} x{}, {:.3g} of {:.3g} GB/s as NCCL counts them", sourceName(link->source),
                                 generationText("PCIe", link->generation), link->count, rateOf(*link) * kPcieShare,
-                                rateOf(*link))};
+                                rateOf(*link)),
+                    LinkMedium::pcie};
     return port;
 }
 
@@ -161,7 +169,9 @@ Port portOf(const std::vector<const store::MachineLink*>& nvlinks, const std::ve
 
 std::optional<LinkClass> deviceLinkOf(const std::string& name) {
     const Row* row = rowOf(name);
-    return row ? std::optional(LinkClass{row->gbps, 0, PeakKind::deviceTable, std::string(row->what)}) : std::nullopt;
+    return row ? std::optional(
+                     LinkClass{row->gbps, 0, PeakKind::deviceTable, std::string(row->what), mediumOfRow(*row)})
+               : std::nullopt;
 }
 
 int bridgedBoards(const std::string& name) {
@@ -241,6 +251,7 @@ std::optional<LinkClass> machineInter(const facts::TraceFacts& facts) {
                                          infiniband ? (count == 1 ? "InfiniBand port" : "InfiniBand ports")
                                                     : (count == 1 ? "network interface" : "network interfaces"),
                                          largest, ranks, ranks == 1 ? "" : "s"),
+                             infiniband ? LinkMedium::infiniband : LinkMedium::ethernet,
                              name != facts.hosts.end() && !name->second.empty() ? name->second : std::to_string(host)});
             break;
         }

@@ -58,9 +58,12 @@ std::optional<LinkClass> best(const Candidates& candidates, const char* place, s
         if (ratio <= LinkPeakThresholds::kContradiction) continue;
         warnings.push_back(fmt::format("links {}: {} ({}) is used, but {} says {} ({})", place, rateText(chosen),
                                        saidBy(chosen), kindWords(other.kind).source, rateText(other), saidBy(other)));
-        break;  // one is enough to look into it
+        return chosen;  // one is enough to look into it
     }
-    return chosen;
+    LinkClass known = chosen;
+    for (const LinkClass& other : candidates)
+        if (known.medium == LinkMedium::unknown) known.medium = other.medium;
+    return known;
 }
 
 std::string joinSources(const LinkPeaks& peaks) {
@@ -80,31 +83,7 @@ std::string classText(const char* place, const std::optional<LinkClass>& link) {
                        latency);
 }
 
-struct Ceiling {
-    double bytesPerNs = 0;
-    PeakKind kind = PeakKind::told;
-};
-
-/// Returns what limits the bus bandwidth: between nodes the NICs, or the port that feeds them.
-std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const facts::Communicator& communicator,
-                                 store::Op op = store::Op::unknown) {
-    const auto &intra = peaks.intra, &inter = peaks.inter;
-    if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, intra->kind}) : std::nullopt;
-    if (!inter) return std::nullopt;
-    const double nics = nicsPerRank(communicator, op) * inter->bytesPerNs;
-    if (!intra || (intra->kind == PeakKind::atLeast && inter->kind != PeakKind::atLeast))
-        return Ceiling{nics, inter->kind};
-    // A port carries at least what one NIC does, which it feeds.
-    const double port =
-        intra->kind == PeakKind::atLeast ? std::max(intra->bytesPerNs, inter->bytesPerNs) : intra->bytesPerNs;
-    return port < nics ? Ceiling{port, intra->kind} : Ceiling{nics, inter->kind};
-}
-
 }  // namespace
-
-bool isNominal(PeakKind kind) {
-    return kind == PeakKind::machine || kind == PeakKind::deviceTable;
-}
 
 const char* toText(PeakKind kind) {
     return kindWords(kind).text;
@@ -125,19 +104,25 @@ facts::Communicator pairOfRanks(bool betweenNodes) {
     return pair;
 }
 
+std::optional<LinkPeaks::Ceiling> LinkPeaks::ceiling(const facts::Communicator& communicator, store::Op op) const {
+    if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, &*intra}) : std::nullopt;
+    if (!inter) return std::nullopt;
+    const Ceiling nics{nicsPerRank(communicator, op) * inter->bytesPerNs, &*inter, true};
+    if (!intra || (intra->kind == PeakKind::atLeast && inter->kind != PeakKind::atLeast)) return nics;
+    // A port carries at least what one NIC does, which it feeds.
+    const double port =
+        intra->kind == PeakKind::atLeast ? std::max(intra->bytesPerNs, inter->bytesPerNs) : intra->bytesPerNs;
+    return port < nics.bytesPerNs ? Ceiling{port, &*intra} : nics;
+}
+
 std::optional<double> LinkPeaks::busCeiling(const facts::Communicator& communicator, store::Op op) const {
-    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator, op);
-    return ceiling ? std::optional(ceiling->bytesPerNs) : std::nullopt;
+    const std::optional<Ceiling> limit = ceiling(communicator, op);
+    return limit ? std::optional(limit->bytesPerNs) : std::nullopt;
 }
 
 bool LinkPeaks::atLeast(const facts::Communicator& communicator, store::Op op) const {
-    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator, op);
-    return ceiling && ceiling->kind == PeakKind::atLeast;
-}
-
-PeakKind LinkPeaks::ceilingKind(const facts::Communicator& communicator) const {
-    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
-    return ceiling ? ceiling->kind : PeakKind::told;
+    const std::optional<Ceiling> limit = ceiling(communicator, op);
+    return limit && limit->link->kind == PeakKind::atLeast;
 }
 
 double LinkPeaks::alphaPerHop(const facts::Communicator& communicator) const {

@@ -22,15 +22,23 @@ enum class PeakKind : uint8_t {
 /// Returns "told", "measured", "machine", "device_table" or "at_least".
 const char* toText(PeakKind kind);
 
-/// True where the peak is a rate by its specification, of which NCCL reaches a part: 0.78 on eight A100 (235 of 300
-/// GB/s, nccl-tests), 0.8 on NVLink 4, 0.7 on MI300X, 0.96 on InfiniBand.
-bool isNominal(PeakKind kind);
+/// What carries a link's bytes, as far as a source tells.
+enum class LinkMedium : uint8_t { unknown, nvlink, infinityFabric, pcie, infiniband, ethernet };
+
+struct Range {
+    double low = 0;
+    double high = 0;
+    /// Returns the value at a place: 0 at the low end, 1 at the high end.
+    double at(double place) const { return low + place * (high - low); }
+    double middle() const { return (low + high) / 2; }
+};
 
 struct LinkClass {
     double bytesPerNs = 0;  // = GB/s (1e9), one direction, per rank
     double alphaNs = 0;     // latency per hop; 0 when not known
     PeakKind kind = PeakKind::told;
     std::string source = {};  // where it is from, for a reader: "--links", "NVML: 18 links of NVLink 4"
+    LinkMedium medium = LinkMedium::unknown;
 };
 
 /// Says what the links can do. `intra` is a rank's port inside its node, `inter` its own NIC.
@@ -41,14 +49,19 @@ struct LinkPeaks {
     std::vector<std::string> warnings;        // sources that contradict each other or cannot be read
     std::vector<std::string> unknownDevices;  // names that no row of the device table has, where that table was asked
 
+    struct Ceiling {
+        double bytesPerNs = 0;
+        const LinkClass* link = nullptr;  // the class that sets it; lives as long as the peaks
+        bool betweenNodes = false;        // that class is the network
+    };
+    /// Returns what limits the bus bandwidth of an operation, and which class of links does.
+    std::optional<Ceiling> ceiling(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
     /// Returns the highest bus bandwidth that an operation of this communicator can reach: inside a node intra; over
     /// nodes min(intra, k * inter), k = nicsPerRank(). What a port carries at least is no limit to a NIC whose rate is
     /// known.
     std::optional<double> busCeiling(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
     /// True where that ceiling is a lower bound: the best that this job reached.
     bool atLeast(const facts::Communicator& communicator, store::Op op = store::Op::unknown) const;
-    /// Returns how that ceiling is known: the kind of the class that sets it; told where there is none.
-    PeakKind ceilingKind(const facts::Communicator& communicator) const;
     /// Returns the longest latency per hop of the links it uses, 0 when unknown.
     double alphaPerHop(const facts::Communicator& communicator) const;
 };

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/operation.h"
 
 namespace rankscope::costs {
@@ -33,8 +34,6 @@ constexpr double kPerMessage = 0.3;
 /// alpha that explains the smallest messages (nccl-tests tables of 41 nodes with V100, A100, H100, GH200 and GeForce).
 constexpr double kOtherMachine = 0.2;
 
-/// Slower ports than this are PCIe's: PCIe 4.0 reaches 31.5 GB/s, NVLinks 50 and more.
-constexpr double kSlowestNvlink = 40;
 /// The SMs' polling for flags holds LL: NCCL has 0.26 to 0.31 of an NVLink's rate, tables down to 0.2; between nodes 39
 /// GB/s for two and 20.4 for more on Intel's hosts, 22.5 and 19 on AMD's, 45 and 35 with Hopper.
 constexpr Range kLlOfNvlink{0.2, 0.4}, kLlOfSlowLink{0.4, 0.5}, kLlTwoNodes{22.5, 45}, kLlNodes{19, 35};
@@ -55,6 +54,10 @@ constexpr double kCorrectionKnown = 0.1;
 /// time)^kRampPower). So many hops explain the same tables best, and half as many more or less nearly as well.
 constexpr double kRampHopsNear = 1, kRampHopsNetwork = 3, kRampPower = 0.8;
 constexpr Range kRampKnown{0.5, 1.5};
+
+/// Between these sizes the distance of published times from lines through their neighbours falls to this part: in the
+/// median from 0.05 to 0.01 in one node, from 0.09 to 0.01 over nodes.
+constexpr double kSmoothFromBytes = 16 << 20, kSmoothBytes = 1 << 30, kSmoothPart = 0.2;
 
 size_t row(Protocol protocol) {
     return protocol == Protocol::ll ? 0 : protocol == Protocol::ll128 ? 1 : 2;
@@ -110,7 +113,7 @@ Range ringHops(const LinkModel& link, Op op, int ranks, Protocol protocol) {
     if (row(protocol) != row(Protocol::simple)) return known(base + most);
     const Range whole{base * (1 - kOtherMachine) + most, base * (1 + kOtherMachine) + most};
     const bool plateau = link.nodes > 1 && op == Op::allReduce;
-    return plateau ? Range{whole.low * kPlateau * (1 - kOtherMachine), whole.high * kPlateau} : whole;
+    return plateau ? Range{whole.low, whole.high * kPlateau} : whole;
 }
 
 /// Returns the hops of grouped messages, or of one.
@@ -195,7 +198,7 @@ double linkShare(const LinkModel& link, Op op, AlgorithmChoice choice, double by
     double share = ofFormat * algorithmShare(link, op, choice.algorithm).low;
     if (bytes <= 0) return share;
     if (choice.algorithm == Algorithm::tree) share *= treeCorrection(choice.protocol, bytes).low;
-    return isMessages(op) ? share : ramped(link, choice, share, bytes, kRampKnown.high);
+    return store::isP2p(op) ? share : ramped(link, choice, share, bytes, kRampKnown.high);
 }
 
 }  // namespace
@@ -224,18 +227,30 @@ Range latencyHops(const LinkModel& link, Op op, int ranks, AlgorithmChoice choic
 
 Range bandwidthShare(const LinkModel& link, Op op, AlgorithmChoice choice, double bytes) {
     Range share = times(protocolShare(link, op, choice), algorithmShare(link, op, choice.algorithm));
-    if (bytes <= kAnySize || isMessages(op)) return share;
+    if (bytes <= kAnySize || store::isP2p(op)) return share;
+    // Messages to several peers at once hide each other's start: their ramp is a collective's at most.
+    if (isMessages(op)) return {ramped(link, choice, share.low, bytes, kRampKnown.high), share.high};
     if (choice.algorithm == Algorithm::tree) share = times(share, treeCorrection(choice.protocol, bytes));
     return {ramped(link, choice, share.low, bytes, kRampKnown.high),
             ramped(link, choice, share.high, bytes, kRampKnown.low)};
 }
 
+double modelError(const LinkModel& link, double bytes) {
+    const double far = std::log2(std::max(bytes, 1.0) / kSmoothFromBytes) / std::log2(kSmoothBytes / kSmoothFromBytes);
+    return (link.nodes > 1 ? kModelErrorFar : kModelErrorNear) * (1 - (1 - kSmoothPart) * std::clamp(far, 0.0, 1.0));
+}
+
+LinkModel linkOfRate(const facts::Communicator& communicator, double bytesPerNs, double alphaNs) {
+    LinkModel link{alphaNs, bytesPerNs, std::max(1, communicator.nodes)};
+    if (link.nodes > 1) link.nearAlphaShare = unknownAlphaNs(false) / unknownAlphaNs(true);
+    return link;
+}
+
 std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communicator& communicator, Op op) {
     const std::optional<double> ceiling = peaks.busCeiling(communicator, op);
     if (!ceiling) return std::nullopt;
-    LinkModel link{peaks.alphaPerHop(communicator), *ceiling};
+    LinkModel link = linkOfRate(communicator, *ceiling, peaks.alphaPerHop(communicator));
     if (communicator.nodes <= 1) return link;
-    link.nodes = communicator.nodes;
     const double near = peaks.intra && peaks.intra->alphaNs > 0 ? peaks.intra->alphaNs : unknownAlphaNs(false);
     const double far = link.alphaNs > 0 ? link.alphaNs : unknownAlphaNs(true);
     link.nearAlphaShare = std::min(1.0, near / far);
@@ -273,6 +288,16 @@ double cheapestNs(const LinkModel& link, Op op, int ranks, double bytes) {
         if (best == 0 || middle < best) best = middle;
     }
     return best > 0 ? best : collectiveNs(link, op, ranks, bytes, {}).middle();
+}
+
+std::optional<double> bestCeiling(const LinkPeaks& peaks, const facts::Communicator& communicator, Op op) {
+    const std::optional<LinkModel> link = linkModel(peaks, communicator, op);
+    if (!link) return std::nullopt;
+    if (peaks.atLeast(communicator, op)) return link->bytesPerNs;
+    double most = 0;
+    for (AlgorithmChoice choice : algorithmChoices(op))
+        most = std::max(most, bandwidthShare(*link, op, choice, kAnySize).high);
+    return link->bytesPerNs * (most > 0 ? most : 1) * ceilingShare(peaks, communicator, op).share.high;
 }
 
 std::string toSetting(Algorithm algorithm) {

@@ -20,14 +20,6 @@ struct AlgorithmChoice {
     auto operator<=>(const AlgorithmChoice&) const = default;
 };
 
-struct Range {
-    double low = 0;
-    double high = 0;
-    /// Returns the value at a place: 0 at the low end, 1 at the high end.
-    double at(double place) const { return low + place * (high - low); }
-    double middle() const { return (low + high) / 2; }
-};
-
 /// Holds a communicator's link as the formulas need it.
 struct LinkModel {
     double alphaNs = 0;     // a ring's hop by Simple, on the slowest links that there are
@@ -36,6 +28,16 @@ struct LinkModel {
     double nearAlphaShare = 1;  // what a hop inside a node takes of alphaNs
     double nearBytesPerNs = 0;  // of a rank's port where there are several nodes; 0: not known
 };
+
+/// The formulas' error: of nine in ten times that published tables hold of one node they are off by this factor less 1
+/// at most, and of several nodes, told the makers' rates (reference/README.md). A ratio of two choices is as far off,
+/// since machines differ in what they make of each. From some 16 MiB on times follow their bytes more and more.
+constexpr double kModelErrorNear = 0.25, kModelErrorFar = 0.6;
+double modelError(const LinkModel& link, double bytes);
+
+/// Makes one of a rate and a ring's latency per hop, 0 where it is not known; hops inside a node take the usual part of
+/// it. `nearBytesPerNs` stays unknown.
+LinkModel linkOfRate(const facts::Communicator& communicator, double bytesPerNs, double alphaNs);
 
 /// Makes one from link peaks; nothing without a bandwidth.
 std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
@@ -56,6 +58,10 @@ Range bandwidthShare(const LinkModel& link, store::Op op, AlgorithmChoice choice
 /// of a tree's 0.8 to 0.92 of a ring's rate LL keeps a place within 0.23. Latencies differ by twice as much of theirs
 /// in NCCL's table (tuning.cc).
 inline constexpr double kSameProtocol = 0.25;
+
+/// Returns the highest bus bandwidth of the largest messages that NCCL reaches with the best of its rings and trees;
+/// nothing without a peak. Of a peak that is only what the job reached it is that.
+std::optional<double> bestCeiling(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
 
 /// Returns the shortest and the longest time the formulas allow. An unknown algorithm or protocol counts as ring or
 /// Simple.
@@ -81,8 +87,10 @@ std::optional<LinkModel> linkWithLatency(const LinkPeaks& peaks, const facts::Co
 /// that they are known to have, since none would make small messages look slow. What a user left out stays open.
 std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
 
-/// A link is slow that takes this many times the longest time the formulas allow: healthy links reach 80 to 95 % of
-/// their peak, unseen sharing may take a tenth.
+/// A link is slow that takes this many times the longest time that the formulas allow: sharing that went unseen may
+/// take a tenth, and a job's step a fifth of what nccl-tests reach (eight A100: 186 of 235 GB/s). Verdicts count from
+/// the share of the rate that healthy links reach (reached_share.h); prices from the rate itself, so that what a link
+/// does not reach is laid to it (seenLink).
 constexpr double kSlowLink = 1.5;
 
 /// Returns the longest time (ns) on `link` where nothing but the link holds the protocol. NCCL prices the bandwidth of

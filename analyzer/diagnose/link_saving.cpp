@@ -22,7 +22,7 @@ double slownessOf(const job::Analysis& analysis, const std::vector<const job::Li
             continue;
         if (task.pointToPoint() && (!probe->touches(rank) || (task.lastRank >= 0 && !probe->touches(task.lastRank))))
             continue;
-        slowness = std::max(slowness, probe->slowness);
+        slowness = std::max(slowness, probe->excess());
     }
     return slowness;
 }

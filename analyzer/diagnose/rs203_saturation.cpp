@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/reached_share.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/gradient_plan.h"
@@ -13,17 +14,20 @@
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/link_probes.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
 inline namespace rs203 {
 namespace {
 
-constexpr Threshold kCeilingShare{"ceiling share", 0.8, "of the time peak and start-up predict",
-                                  "the rest is protocol overhead and sharing"};
-constexpr Threshold kNominalShare{
-    "nominal ceiling share", 0.65, "of the time peak and start-up predict",
-    "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"};
+constexpr Threshold kAtCeiling{
+    "at the ceiling", job::LinkProbeThresholds::kAtCeiling,
+    "x the time at the share of the peak that healthy links reach",
+    "a job's step may take a fifth of what nccl-tests reach; from RS204's measure on the link is slow, and what lies "
+    "between is inconclusive"};
+constexpr Threshold kChoiceShare{"choice share", 0.7, "of what the best algorithm and protocol reach",
+                                 "PAT and trees reach so much of a ring; below it the choice is the question (RS205)"};
 constexpr Threshold kBusyShare{"busy share", 0.7, "of the compute that transfer may lie under",
                                "from here on the ends count, too: the first gather and the last reduction"};
 constexpr Threshold kRestlessShare{
@@ -45,14 +49,19 @@ constexpr Threshold kLargeShare{"large share", 0.5, "start-up share",
 /// Gradients that leave behind backward do so by RS201's measure.
 constexpr double kLate = GradientPlan::kLateStart;
 
-/// Start-up of a collective, ns: by the configured link, else by the fit; 0 where neither is known.
+/// Start-up of a collective, ns: by the configured link, else by the fit, else the usual one; 0 without a peak.
 double startUpNs(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
+    const auto hopsNs = [&](const costs::LinkModel& link) {
+        return costs::latencyHops(link, task.op, communicator.size, {task.algorithm, task.protocol}).middle() *
+               link.alphaNs;
+    };
     const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
-    if (link && link->alphaNs > 0)
-        return costs::latencyHops(*link, task.op, communicator.size, {task.algorithm, task.protocol}).middle() *
-               link->alphaNs;
+    if (link && link->alphaNs > 0) return hopsNs(*link);
     const costs::CostFit* fit = analysis.cost.line(communicator.id, task.op);
-    return fit != nullptr ? fit->alphaNs : 0;
+    if (fit != nullptr && fit->source == "fit") return fit->alphaNs;
+    // With the peak as prior the line's latency is all that the peak does not explain, also of a slow link.
+    const auto usual = costs::linkWithLatency(analysis.peaks, communicator, task.op);
+    return usual ? std::min(hopsNs(*usual), fit != nullptr ? fit->alphaNs : hopsNs(*usual)) : 0;
 }
 
 /// How many times the ceiling, which is that of rings, NCCL's best choice has of a message of this size: trees between
@@ -133,8 +142,33 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
     return std::max(0.0, waiting - claimedNs);
 }
 
+/// Share of the ceiling, that of rings, that the recorded algorithm and protocol have of a message of this size. One
+/// that the formulas do not know counts as the best: nobody can say that it is a worse choice.
+double ownShare(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
+    const costs::AlgorithmChoice choice{task.algorithm, task.protocol};
+    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
+    if (!link || !costs::isModelled(task.op, choice)) return bestShare(analysis, communicator, task);
+    return costs::bandwidthShare(*link, task.op, choice, static_cast<double>(task.bytes)).middle();
+}
+
+/// How slow large messages of a communicator are, as RS204 sees it. `slowness`, of messages of such a size, counts
+/// where no message had the link for itself.
+job::LinkProbe paceOf(const job::Analysis& analysis, const facts::Communicator& communicator, double slowness,
+                      double bytes) {
+    const auto probe = std::ranges::find_if(analysis.linkProbes, [&](const job::LinkProbe& one) {
+        return !one.pair && !one.exchange && one.communicatorId == communicator.id;
+    });
+    if (probe != analysis.linkProbes.end()) return *probe;
+    job::LinkProbe all{.slowness = slowness, .share = costs::ceilingShare(analysis.peaks, communicator).share};
+    if (const auto link = costs::linkModel(analysis.peaks, communicator, store::Op::unknown))
+        all.modelError = costs::modelError(*link, bytes);
+    all.healthy = all.mostHealthy();
+    return all;
+}
+
 struct LinkUse {
     double idealNs = 0;  // bytes at the share of the ceiling that they can have
+    double ownNs = 0;    // bytes at that of the recorded algorithm and protocol
     double busNs = 0;    // bytes at the ceiling
     double startupNs = 0;
     double actualNs = 0;
@@ -153,6 +187,7 @@ LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const f
         const double startup = startUpNs(analysis, communicator, task);
         const double busNs = static_cast<double>(task.bytes) * facts::busFactor(task.op, communicator.size) / ceiling;
         use.idealNs += busNs / bestShare(analysis, communicator, task);
+        use.ownNs += busNs / ownShare(analysis, communicator, task);
         use.busNs += busNs;
         use.startupNs += std::min(startup, static_cast<double>(task.transferNs()));
         use.actualNs += static_cast<double>(task.transferNs());
@@ -174,8 +209,8 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
         if (role == facts::CommRole::gradients) keepReductions(steps);
         if (steps.empty()) continue;
         const double explained = claims.explainedTransferNs(id);
-        std::vector<double> inLine, costs, shares, startups, bandwidths;
-        std::vector<double> bytes;
+        std::vector<double> inLine, costs, shares, startups, bandwidths, tops, paces, choices;
+        std::vector<double> bytes, messages;  // of a step, and of a message
         const std::optional<double> ceiling = analysis.peaks.busCeiling(communicator);
         bool sized = true;
         for (const CriticalStep& step : steps) {
@@ -190,7 +225,11 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
             shares.push_back((use.idealNs + use.startupNs) / use.actualNs);
             startups.push_back(use.startupNs / use.actualNs);
             bandwidths.push_back(use.busNs * ceiling.value_or(1) / use.actualNs);
+            if (use.idealNs > 0) tops.push_back(use.busNs * ceiling.value_or(1) / use.idealNs);
+            paces.push_back(use.actualNs / (use.ownNs + use.startupNs));
+            choices.push_back((use.idealNs + use.startupNs) / (use.ownNs + use.startupNs));
             bytes.push_back(planOf(step).bytes);
+            messages.push_back(bytes.back() / static_cast<double>(step.own.size()));
         }
         const bool tooMuch = facts::median(costs) >= facts::median(inLine);
         if (!tooMuch) costs = inLine;
@@ -208,7 +247,9 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
         finding.ranks = where.ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = id;
-        const bool judged = ceiling && sized && !reached;
+        const job::LinkProbe pace = paceOf(analysis, communicator, facts::median(paces), facts::median(messages));
+        const costs::ReachedShare healthy = costs::ceilingShare(analysis.peaks, communicator);
+        const bool judged = ceiling && sized && !reached && pace.atCeiling();
         if (!judged)
             finding.whyInconclusive =
                 !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the "
@@ -220,33 +261,59 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                           communicator.nodes > 1 ? "communication between nodes" + together
                                                  : "communication inside nodes",
                           *ceiling, costs::kTellLinks)
-                    : std::string("no link peak is known: ") + costs::kTellLinks;
+                : !ceiling ? std::string("no link peak is known: ") + costs::kTellLinks
+                           : fmt::format(
+                                 "large messages take {:.1f} times as long as at the peak; on healthy links they take "
+                                 "up to {:.1f} times{}, and from {:.1f} times on a link is slow (RS204). Measure these "
+                                 "links with nccl-tests: if they reach no more there, the volume is too much for them",
+                                 pace.slowness, kAtCeiling * pace.healthy,
+                                 healthy.what.empty() ? std::string() : fmt::format(" ({})", healthy.what),
+                                 job::LinkProbeThresholds::kSlow * pace.healthy);
         setCost(analysis, costs, finding);
         if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
         if (!judged && finding.verdict == job::Verdict::note) continue;
+        // Slower than the link can be, by one of its members, by a choice, or bound by start-up: other diagnoses.
         if (ceiling && sized &&
-            (facts::median(shares) <
-                 (costs::isNominal(analysis.peaks.ceilingKind(communicator)) ? kNominalShare : kCeilingShare) ||
-             facts::median(startups) > kLargeShare))
-            continue;  // slower than the link can be, or start-up bound: other diagnoses
+            (pace.slow() || claims.transferExplanations(id).count(kSlowLink.id) != 0 ||
+             facts::median(choices) < kChoiceShare || facts::median(startups) > kLargeShare))
+            continue;
+        const double share = facts::median(shares);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause =
             ceiling && !reached
-                ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help",
-                              text::bytesText(facts::median(bytes)),
+                ? fmt::format("{} per step over {} {}; the link runs at {}{}", text::bytesText(facts::median(bytes)),
                               facts::communicatorName(analysis.facts, analysis.layout, id),
                               tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins",
-                              text::percentText(std::min(1.0, facts::median(shares))))
+                              share < 1 ? text::percentText(share) + " of its peak" : std::string("its peak or more"),
+                              !pace.atCeiling()             ? ""
+                              : share >= healthy.share.high ? ", so only fewer bytes help"
+                              : share >= healthy.share.low
+                                  ? ", as much as NCCL reaches of such rates, so only fewer bytes help"
+                                  : fmt::format(", at least about what is left of the {} that NCCL reaches of such "
+                                                "rates beside other work, so only fewer bytes help",
+                                                text::percentText(healthy.share.low)))
                 : fmt::format("{} of communication per step cannot be hidden behind compute",
                               text::durationText(facts::median(costs)));
         if (ceiling) {
             finding.evidence.facts.push_back(fmt::format(
-                "bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up it explains {} of the transfer time",
-                facts::median(bandwidths), reached ? "at least " : "", *ceiling, together, analysis.peaks.source,
-                text::percentText(std::min(1.0, facts::median(shares)))));
+                "bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up the peak explains {} of the transfer "
+                "time",
+                facts::median(bandwidths), reached ? "at least " : "", tops.empty() ? *ceiling : facts::median(tops),
+                together, analysis.peaks.source, share < 1 ? text::percentText(share) : std::string("all")));
+            if (!reached && !tops.empty() &&
+                facts::median(bandwidths) > job::ReachedPeakThresholds::kRefuted * facts::median(tops))
+                finding.evidence.facts.push_back(fmt::format(
+                    "rings carry no more than the peak: the algorithm{} sends less over these links, or the "
+                    "peak is too low",
+                    steps.front().tasks[steps.front().own.front()].algorithm == store::Algorithm::unknown
+                        ? ", which is not recorded,"
+                        : ""));
+            if (!reached && share < healthy.share.high && !healthy.what.empty())
+                finding.evidence.facts.push_back(fmt::format("a healthy link reaches {} of its peak, or more ({})",
+                                                             text::percentText(healthy.share.low), healthy.what));
             finding.evidence.numbers = {{"busbw_bytes_per_ns", facts::median(bandwidths)},
-                                        {"ceiling_bytes_per_ns", *ceiling},
-                                        {"ceiling_share", facts::median(shares)}};
+                                        {"ceiling_bytes_per_ns", tops.empty() ? *ceiling : facts::median(tops)},
+                                        {"ceiling_share", share}};
         }
         finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of "
                                                                "communication or more than the compute it may overlap",
@@ -354,9 +421,11 @@ const Diagnosis kSaturation{
         "is too "
         "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
         "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node. Where "
-        "a tree between two nodes crosses the network half as often, it is more.",
-    .thresholds = {kCeilingShare,
-                   kNominalShare,
+        "a tree between two nodes crosses the network half as often, it is more. At their ceiling are messages that "
+        "are "
+        "not slow by RS204's measure: NCCL reaches a part of the peak, which depends on the kind of link.",
+    .thresholds = {kAtCeiling,
+                   kChoiceShare,
                    kBusyShare,
                    kRestlessShare,
                    kFewestMessages,

@@ -70,12 +70,13 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
     job::Finding finding;
     finding.id = "RS204";
     std::set<int> ranks;
-    std::vector<double> rates, peaks, slowness;
+    std::vector<double> rates, peaks, slowness, excess;
     for (const job::LinkProbe* probe : slow) {
         ranks.insert(probe->ranks.begin(), probe->ranks.end());
         rates.push_back(probe->busBytesPerNs);
         peaks.push_back(probe->peakBytesPerNs);
         slowness.push_back(probe->slowness);
+        excess.push_back(probe->excess());
         if (finding.evidence.rows.size() < 4)
             finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
     }
@@ -90,10 +91,13 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
                     betweenNodes ? "between nodes" : "inside the node", facts::median(rates), facts::median(peaks));
     for (const Cause& cause : causes) finding.cause += "; " + cause.text;
     finding.evidence.facts = {
-        fmt::format("{} these links {} slow{}: {:.1f} times what peak, algorithm and protocol explain ({})",
+        fmt::format("{} these links {} slow{}: {:.1f} times what peak, algorithm and protocol explain ({}){}",
                     slow.size() == 1 ? "the only group that uses" : fmt::format("all {} groups that use", slow.size()),
                     slow.size() == 1 ? "is" : "are", slow.size() == 1 ? "" : " alike", facts::median(slowness),
-                    analysis.peaks.source),
+                    analysis.peaks.source,
+                    slow.front()->share.low < 1 ? fmt::format("; healthy ones reach {} of such a rate, or more",
+                                                              text::percentText(slow.front()->share.low))
+                                                : std::string()),
         "no other transfer of their ranks ran beside the messages counted"};
     if (betweenNodes && !candidates.empty() && causes.empty())
         finding.evidence.facts.push_back(
@@ -101,7 +105,8 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
             "apart");
     finding.evidence.numbers = {{"busbw_bytes_per_ns", facts::median(rates)},
                                 {"peak_bytes_per_ns", facts::median(peaks)},
-                                {"slowness", facts::median(slowness)}};
+                                {"slowness", facts::median(slowness)},
+                                {"excess", facts::median(excess)}};
     for (const Cause& cause : causes) finding.fix.push_back(cause.fix);
     if (betweenNodes)
         finding.fix.push_back(
@@ -167,20 +172,22 @@ void detectUnderUsedLink(const job::Analysis& analysis, Claims& claims, std::vec
     const std::vector<job::LinkProbe>& probes = analysis.linkProbes;
     const job::LinkSuspects suspects = job::findSuspects(analysis, probes);
     for (bool betweenNodes : {false, true}) {
-        std::vector<const job::LinkProbe*> slow;
-        for (const job::LinkProbe* probe : suspects.unexplained)
-            if (probe->betweenNodes == betweenNodes && claims.explainedTransferNs(probe->communicatorId, "RS204") <= 0)
-                slow.push_back(probe);
-        // Of a rate by specification a healthy link reaches a part, and small messages and sharing take theirs of that.
-        const std::optional<costs::LinkClass>& link = betweenNodes ? analysis.peaks.inter : analysis.peaks.intra;
-        if (link && isNominal(link->kind))
-            std::erase_if(slow, [](const job::LinkProbe* probe) {
-                return probe->slowness < job::LinkProbeThresholds::kSlowNominal;
-            });
-        // Links of a class that are not all slow have a culprit of their own, named or not.
-        const bool someFast = std::any_of(probes.begin(), probes.end(), [&](const job::LinkProbe& probe) {
-            return probe.betweenNodes == betweenNodes && !probe.slow();
+        const bool reason = std::ranges::any_of(visibleCauses(analysis, betweenNodes), &Cause::slows);
+        const auto isSlow = [&](const job::LinkProbe& probe) {
+            return probe.slow() || (reason && probe.slowForAReason());
+        };
+        std::vector<const job::LinkProbe*> slow = suspects.unexplained;
+        if (reason) {
+            slow.clear();
+            for (const job::LinkProbe& probe : probes) slow.push_back(&probe);
+        }
+        std::erase_if(slow, [&](const job::LinkProbe* probe) {
+            return probe->betweenNodes != betweenNodes || !isSlow(*probe) ||
+                   claims.explainedTransferNs(probe->communicatorId, "RS204") > 0;
         });
+        // Links of a class that are not all slow have a culprit of their own, named or not.
+        const bool someFast = std::ranges::any_of(
+            probes, [&](const job::LinkProbe& probe) { return probe.betweenNodes == betweenNodes && !isSlow(probe); });
         if (!slow.empty() && !someFast)
             claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);
         else
@@ -202,12 +209,17 @@ const Diagnosis kUnderUsedLink{
     .definition =
         "Large collectives and messages of one link class (inside a node, or between nodes) run far under its peak in "
         "every group that uses it. Expected is the time that peak, start-up, and the recorded algorithm and protocol "
-        "give at their slow end, so that a wrong protocol (RS205) does not count; beyond 1.5 times that, as a slow "
-        "link leaves the protocol what its format does (LL half). Only transfers beside which none of their ranks "
-        "carried another are looked at: contention is no under-used link. Recorded NCCL variables that keep it off the "
-        "fast way are named.",
-    .thresholds = {{"slow", job::LinkProbeThresholds::kSlow, "x the expected time",
-                    "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+        "give at their slow end, so that a wrong protocol (RS205) does not count, on a link that reaches the least "
+        "share of the peak that healthy ones do: 0.75 over NVLink, 0.48 over PCIe, 0.89 over InfiniBand, 0.58 over "
+        "Ethernet and 0.73 over a network of unknown kind, all of what was measured. Healthy machines may take a "
+        "quarter more than that inside a node and 0.6 times more over nodes, less for messages of tens of MiB. Slow is "
+        "what takes 1.5 times as long as that; where a recorded NCCL variable keeps it off the fast way, 1.5 times "
+        "the expected time is enough, and the variable is named. Up to 1.3 times it is at its ceiling (RS203), in "
+        "between nobody can tell; a faster link of the class becomes the measure of the others. Only "
+        "transfers beside which none of their ranks carried another are looked at: contention is no under-used link.",
+    .thresholds = {{"slow", job::LinkProbeThresholds::kSlow,
+                    "x the expected time at the share that healthy links reach",
+                    "a job's step may take a fifth of what nccl-tests reach, unseen sharing a tenth"},
                    {"start-up share", job::CollectiveSpeedThresholds::kStartupShare, "of the expected time",
                     "above it the message is under n* and says more about latency than about the link"},
                    {"shared share", job::CollectiveSpeedThresholds::kSharedShare, "of a transfer beside another",

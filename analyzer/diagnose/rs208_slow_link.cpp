@@ -26,7 +26,7 @@ std::string hostOf(const job::Analysis& analysis, int rank) {
 
 double slownessOf(const job::LinkSuspect& suspect) {
     std::vector<double> values;
-    for (const job::LinkProbe* probe : suspect.explains) values.push_back(probe->slowness);
+    for (const job::LinkProbe* probe : suspect.explains) values.push_back(probe->excess());
     return facts::median(std::move(values));
 }
 
@@ -47,7 +47,7 @@ std::string causeOf(const job::Analysis& analysis, const job::LinkSuspect& suspe
         return fmt::format("messages {} rank {} and rank {} ({}, {}) take {} times what {} gives; other pairs do not",
                            suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0],
                            suspect.ranks[1], hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]),
-                           ratio, atLeast ? "the best that this job reached" : "the link's peak");
+                           ratio, atLeast ? "the best that this job reached" : "a healthy link");
     return fmt::format("rank {} on {}: its {} is {} times slower {}", suspect.ranks[0],
                        hostOf(analysis, suspect.ranks[0]), way, ratio, than);
 }
@@ -72,7 +72,7 @@ void addEvidence(const job::LinkSuspect& suspect, job::Finding& finding) {
     size_t listed = 0;
     for (const job::LinkProbe* probe : suspect.exonerates) {
         // What another class of links reached is no measure of this one, least of all of itself.
-        if (probe->slow() || (probe->atLeast && probe->betweenNodes != suspect.explains.front()->betweenNodes) ||
+        if (probe->maybeSlow() || (probe->atLeast && probe->betweenNodes != suspect.explains.front()->betweenNodes) ||
             listed++ >= 3)
             continue;
         finding.evidence.facts.push_back(fmt::format(

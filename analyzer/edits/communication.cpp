@@ -202,7 +202,7 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
         if (to.protocol != store::Protocol::unknown) choice.protocol = to.protocol;
         std::optional<costs::CostEstimate> estimate;
         if (to.automatic) {
-            const auto chosen = cost.cheapest(
+            const auto chosen = cost.chosenByNccl(
                 *message,
                 free(costs::supportedChoices(exchange.op, message->shape, version, seen), *message, exchange.op),
                 unseen(*message, exchange.op));

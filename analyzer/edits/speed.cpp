@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/size_curve.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
@@ -132,6 +134,16 @@ void idealNetwork(bool noLatency, bool noBytes, TaskGraph& graph, const Analysis
     });
 }
 
+/// By how much a message with `factor` of its bytes may take longer or shorter than latency and bytes say: what
+/// machines make of other sizes is known less well the further these are.
+double otherSizeError(const Analysis& analysis, const Exchange& exchange, double factor) {
+    const auto at = analysis.facts.communicators.find(exchange.communicatorId);
+    if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) return 0;
+    const double away = std::min(1.0, std::abs(std::log(factor)) / std::log(costs::SizeCurve::kSmallestRange));
+    const double bytes = static_cast<double>(exchange.bytes) * std::min(1.0, factor);
+    return away * costs::modelError({.nodes = at->second.nodes}, bytes);
+}
+
 /// Transfers of gradients, or of one communicator, with `factor` of their bytes.
 void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision, TaskGraph& graph,
                   const Analysis& analysis, EditEffect& effect) {
@@ -146,8 +158,15 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
-        return transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), factor);
+        const int64_t expected = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), factor);
+        if (effect.outlook != Outlook::dear && effect.outlook != Outlook::cheap) return expected;
+        const double error = 1 + otherSizeError(analysis, exchange, factor);
+        const int64_t other = scaledNs(expected, effect.outlook == Outlook::dear ? error : 1 / error);
+        // Fewer bytes take no longer, and what they take less is their part of it at most.
+        const int64_t byBytes = scaledNs(ns, factor);
+        return std::clamp(other, std::min(ns, byBytes), std::max(ns, byBytes));
     });
+    if (found && factor != 1) effect.open = true;
     if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");

@@ -124,8 +124,8 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     analysis.stepNs = facts::median(lengths);
     analysis.peaks = costs::resolveLinkPeaks(analysis.facts, links);
     assumeStartups(analysis.peaks);
-    warnOfLinks(analysis);
     addReachedPeaks(analysis);
+    warnOfLinks(analysis);
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);

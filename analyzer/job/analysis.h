@@ -78,6 +78,8 @@ struct ReachedPeakThresholds {
     // A last chunk that takes this share of its time longer than the others' tells little of how much: such an edge is
     // "at least five times slower".
     static constexpr double kMostLead = 0.8;
+    // A rate beyond a peak by more refutes it: the clock's share, and what a median of times is known to.
+    static constexpr double kRefuted = 1.1;
 };
 
 /// Gives the classes of links whose peak nobody told the best that this job reached: lower bounds, start-up unknown

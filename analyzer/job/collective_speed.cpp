@@ -33,6 +33,19 @@ std::set<int64_t> sharedCollectives(const Analysis& analysis) {
     return shared;
 }
 
+std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const facts::Communicator& communicator,
+                                        store::Op op, double bytes, costs::AlgorithmChoice choice, double measuredNs) {
+    // Without a latency messages of some megabytes, which grow into their rate, would look slow.
+    const std::optional<costs::LinkModel> link = costs::linkWithLatency(peaks, communicator, op);
+    if (!link) return std::nullopt;
+    const double expected = costs::collectiveNs(*link, op, communicator.size, bytes, choice).high;
+    const double startup = costs::latencyHops(*link, op, communicator.size, choice).high * link->alphaNs;
+    if (startup > CollectiveSpeedThresholds::kStartupShare * expected) return std::nullopt;
+    // A link this slow leaves the protocol what its format does.
+    return measuredNs < costs::kSlowLink * expected ? expected
+                                                    : costs::linkBoundNs(*link, op, communicator.size, bytes, choice);
+}
+
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,
                                               const std::set<int64_t>& shared) {
     std::vector<LargeCollective> result;
@@ -45,18 +58,11 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
             shared.count(collective.id) != 0)
             continue;
         if (!std::ranges::binary_search(analysis.steps, *collective.step)) continue;
-        const std::optional<costs::LinkModel> link = costs::linkToCompare(analysis.peaks, communicator, collective.op);
-        if (!link) continue;
-        const auto bytes = static_cast<double>(*collective.bytes);
-        const costs::AlgorithmChoice choice{collective.algorithm, collective.protocol};
-        double expected = costs::collectiveNs(*link, collective.op, communicator.size, bytes, choice).high;
-        const double alpha = link->alphaNs > 0 ? link->alphaNs : costs::unknownAlphaNs(communicator.nodes > 1);
-        const double startup = costs::latencyHops(*link, collective.op, communicator.size, choice).high * alpha;
-        if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
-        // A link this slow leaves the protocol what its format does.
-        if (static_cast<double>(*collective.transferNs) >= costs::kSlowLink * expected)
-            expected = costs::linkBoundNs(*link, collective.op, communicator.size, bytes, choice);
-        result.push_back({&collective, static_cast<double>(*collective.transferNs), expected});
+        const auto transferNs = static_cast<double>(*collective.transferNs);
+        const std::optional<double> expected =
+            expectedOfLargeNs(analysis.peaks, communicator, collective.op, static_cast<double>(*collective.bytes),
+                              {collective.algorithm, collective.protocol}, transferNs);
+        if (expected) result.push_back({&collective, transferNs, *expected});
     }
     return result;
 }

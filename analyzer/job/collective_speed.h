@@ -17,11 +17,15 @@ std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
 /// Collectives of which a member is disturbed: their time tells nothing about the link.
 std::set<int64_t> sharedCollectives(const Analysis& analysis);
 
+/// Longest time that the link's peak, algorithm and protocol explain of a collective that took `measuredNs`, ns; where
+/// the link is slow, linkBoundNs(). Nothing without a peak, and where start-up, not bytes, takes the time.
+std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const facts::Communicator& communicator,
+                                        store::Op op, double bytes, costs::AlgorithmChoice choice, double measuredNs);
+
 struct LargeCollective {
     const store::Collective* collective = nullptr;
     double transferNs = 0;
-    double expectedNs =
-        0;  // longest time that the link's peak, algorithm and protocol explain; where the link is slow, linkBoundNs()
+    double expectedNs = 0;  // expectedOfLargeNs()
     double slowness() const { return transferNs / expectedNs; }
 };
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/text/lists.h"
@@ -162,6 +162,8 @@ std::vector<LinkProbe> exchangeProbes(const Analysis& analysis) {
     }
     std::erase_if(probes, [&](const LinkProbe& probe) { return byClass[probe.betweenNodes].size() < 2; });
     for (LinkProbe& probe : probes) {
+        probe.exchange = true;
+        probe.alone = false;
         const std::vector<double>& alike = byClass[probe.betweenNodes];
         probe.slowness /= *std::ranges::min_element(alike);
         probe.peakBytesPerNs = probe.busBytesPerNs * probe.slowness;
@@ -170,6 +172,12 @@ std::vector<LinkProbe> exchangeProbes(const Analysis& analysis) {
 }
 
 namespace {
+
+double medianBytes(const std::vector<LargeCollective>& collectives) {
+    std::vector<double> bytes;
+    for (const LargeCollective& one : collectives) bytes.push_back(static_cast<double>(*one.collective->bytes));
+    return facts::median(std::move(bytes));
+}
 
 const char* peakName(bool atLeast) {
     return atLeast ? "the best that this job reached" : "the link's peak";
@@ -182,13 +190,16 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         const std::optional<double> slowness = slownessOf(large);
         if (!slowness) continue;
         const store::Op op = large.front().collective->op;
+        const costs::LinkModel link = *costs::linkModel(analysis.peaks, communicator, op);
         LinkProbe probe{.communicatorId = id,
                         .betweenNodes = communicator.nodes > 1,
                         .ranks = communicator.ranks,
                         .slowness = *slowness,
                         .busBytesPerNs = busBytesPerNs(large, communicator.size),
-                        .peakBytesPerNs = costs::linkModel(analysis.peaks, communicator, op)->bytesPerNs,
+                        .peakBytesPerNs = link.bytesPerNs,
                         .atLeast = analysis.peaks.atLeast(communicator),
+                        .share = costs::ceilingShare(analysis.peaks, communicator, op).share,
+                        .modelError = costs::modelError(link, medianBytes(large)),
                         .samples = large.size()};
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
@@ -222,6 +233,8 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.betweenNodes = !inside;
         probe.ranks = {message.srcRank, message.dstRank};
         probe.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
+        probe.share = costs::ceilingShare(analysis.peaks, pair, store::Op::send).share;
+        probe.modelError = std::max(probe.modelError, costs::modelError(*link, static_cast<double>(*message.bytes)));
         if (probe.rows.size() < kProbeRows)
             probe.rows.push_back(
                 {"p2p", message.id, message.srcRank,
@@ -242,10 +255,42 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
             probes.push_back(samples.measured(samples.probe.atLeast ? fastest.at(samples.probe.betweenNodes) : 1));
 }
 
+/// The fastest of a class shows which share its links reach; beyond what healthy ones do, all are slow.
+void compareSiblings(std::vector<LinkProbe>& probes) {
+    for (const bool betweenNodes : {false, true}) {
+        std::vector<LinkProbe*> siblings;
+        for (LinkProbe& probe : probes)
+            if (probe.betweenNodes == betweenNodes) siblings.push_back(&probe);
+        if (siblings.empty()) continue;
+        const double fastest = (*std::ranges::min_element(siblings, {}, &LinkProbe::slowness))->slowness;
+        for (LinkProbe* probe : siblings) {
+            probe->alone = siblings.size() == 1;
+            probe->healthy = probe->alone ? probe->mostHealthy() : std::clamp(fastest, 1.0, probe->mostHealthy());
+        }
+    }
+}
+
 }  // namespace
 
 bool LinkProbe::slow() const {
-    return slowness >= LinkProbeThresholds::kSlow;
+    return slowness >= LinkProbeThresholds::kSlow * healthy;
+}
+
+bool LinkProbe::maybeSlow() const {
+    return slow() || (alone && slowness >= LinkProbeThresholds::kSlow);
+}
+
+bool LinkProbe::slowForAReason() const {
+    return slowness >= LinkProbeThresholds::kSlow / share.low;
+}
+
+bool LinkProbe::atCeiling() const {
+    return slowness <= LinkProbeThresholds::kAtCeiling * healthy;
+}
+
+double LinkProbe::excess() const {
+    const bool bySiblings = !alone && slow() && healthy < mostHealthy();  // else all are slow alike
+    return slowness / std::max(bySiblings ? healthy : 1, 1 / std::min(1.0, share.high));
 }
 
 bool LinkProbe::touches(int rank) const {
@@ -256,6 +301,7 @@ std::vector<LinkProbe> probeLinks(const Analysis& analysis) {
     std::vector<LinkProbe> probes;
     addCollectives(analysis, probes);
     addPairs(analysis, probes);
+    compareSiblings(probes);
     for (LinkProbe& probe : exchangeProbes(analysis)) probes.push_back(std::move(probe));
     return probes;
 }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/job/finding.h"
 
 namespace rankscope::job {
@@ -13,27 +14,42 @@ struct Analysis;
 
 struct LinkProbe {
     int64_t communicatorId = 0;
-    bool pair = false;  // messages from ranks[0] to ranks[1]; else all members of the communicator
+    bool exchange = false;  // an all-to-all of experts: `slowness` is against the best of its class
+    bool pair = false;      // messages from ranks[0] to ranks[1]; else all members of the communicator
     bool betweenNodes = false;
     std::vector<int> ranks;     // members; of a pair: sender, receiver
     double slowness = 1;        // median of measured over expected time
     double busBytesPerNs = 0;   // median reached
     double peakBytesPerNs = 0;  // what the expectation rests on
     bool atLeast = false;       // that is a lower bound, and so is the slowness
+    costs::Range share{1, 1};   // of the peak, that healthy links of this class reach
+    double modelError = 0;      // share of the expected time by which the formulas may be off for such messages
+    double healthy = 1;         // slowness up to which a link is like its siblings, or like healthy ones elsewhere
+    bool alone = true;          // the class has no other probe: only healthy links elsewhere are the measure
     size_t samples = 0;
     std::vector<EvidenceRow> rows;
 
+    /// Slowness up to which a link that has no siblings may be healthy.
+    double mostHealthy() const { return (1 + modelError) / share.low; }
+    /// Slower than healthy links are, by so much that the link has a fault.
     bool slow() const;
+    /// The same, or slower than the peak by so much: enough where who holds it up is told by other evidence.
+    bool maybeSlow() const;
+    /// Slower than the peak's share by so much, whatever the formulas do not know of a machine: enough where a setting
+    /// tells why.
+    bool slowForAReason() const;
+    /// As fast as healthy links are; what is neither this nor slow() nobody can tell.
+    bool atCeiling() const;
+    /// Times that a repair makes it faster, at least.
+    double excess() const;
     bool touches(int rank) const;
 };
 
 struct LinkProbeThresholds {
-    // Healthy links reach 70 to 96 % of a specified rate with NCCL (isNominal), nearly all of a measured one, and a
-    // tenth may go to sharing that went unseen: under two thirds something is wrong.
-    static constexpr double kSlow = 1.5;
-    // All links alike against a specified rate: eight A100 at 0.78 of it in nccl-tests and at 0.62 in a real step (186
-    // of 300 GB/s) are healthy; half is not.
-    static constexpr double kSlowNominal = 2;
+    // Times what the share of the peak explains that healthy links reach.
+    static constexpr double kSlow = costs::kSlowLink;
+    // The same of a link at its ceiling: in a real step eight A100 reach 186 of the 235 GB/s of nccl-tests, 1.26 times.
+    static constexpr double kAtCeiling = 1.3;
 };
 
 /// All probes with enough large, undisturbed messages, expected times from the link peaks. Where those are what the job

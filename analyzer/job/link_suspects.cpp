@@ -55,7 +55,7 @@ std::vector<LinkSuspect> allSuspects(const Analysis& analysis, const std::vector
 
 void weigh(const std::vector<LinkProbe>& probes, LinkSuspect& suspect) {
     for (const LinkProbe& probe : probes)
-        (needs(suspect, probe) && probe.slow() ? suspect.explains : suspect.exonerates).push_back(&probe);
+        (needs(suspect, probe) && probe.maybeSlow() ? suspect.explains : suspect.exonerates).push_back(&probe);
 }
 
 bool consistent(const LinkSuspect& suspect) {
@@ -77,7 +77,7 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
     LinkSuspects result;
     std::set<const LinkProbe*> open;
     for (const LinkProbe& probe : probes)
-        if (probe.slow()) open.insert(&probe);
+        if (probe.maybeSlow()) open.insert(&probe);
     const size_t fast = probes.size() - open.size();
     std::vector<LinkSuspect> suspects = allSuspects(analysis, probes);
     for (LinkSuspect& suspect : suspects) weigh(probes, suspect);
@@ -102,7 +102,7 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
         // Fast probes of the same kind must tell the suspect from the rest: without any, all links may be slow alike.
         const bool told =
             fast > 0 && best.size() == 1 && std::ranges::any_of(best.front()->exonerates, [&](const LinkProbe* probe) {
-                return !probe->slow() && probe->betweenNodes == best.front()->explains.front()->betweenNodes;
+                return !probe->maybeSlow() && probe->betweenNodes == best.front()->explains.front()->betweenNodes;
             });
         if (!told) {
             std::set<int> ranks;

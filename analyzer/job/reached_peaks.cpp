@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
@@ -19,6 +20,7 @@ using store::Algorithm;
 
 /// Bytes per ns that a port and a network card carried at least; 0: nothing was seen there.
 struct Reached {
+    double certainPort = 0, certainCard = 0;  // whatever algorithm carried it, where that is not recorded
     double port = 0;  // of traffic inside a node, also of rings over nodes with two members or more on each: between
                       // those they run at the same rate
     double card = 0;
@@ -30,6 +32,20 @@ double portBytes(store::Op op, Algorithm algorithm, int ranks, double bytes) {
     const bool inSwitch = algorithm != Algorithm::ring && algorithm != Algorithm::tree && algorithm != Algorithm::pat &&
                           algorithm != Algorithm::unknown;
     return bytes * (inSwitch ? std::min(1.0, facts::busFactor(op, ranks)) : facts::busFactor(op, ranks));
+}
+
+/// How many times a ring's rate a choice, or what may stand behind it, can show of the same links at most.
+double mostShare(const costs::LinkModel& link, store::Op op, costs::AlgorithmChoice choice) {
+    const double most = costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
+    const bool told = choice.algorithm == Algorithm::ring || choice.algorithm == Algorithm::tree ||
+                      choice.algorithm == Algorithm::pat;
+    if (told) return most;
+    const bool reduces = op == store::Op::allReduce;
+    if (link.nodes <= 1)
+        return reduces ? std::max(most, costs::bandwidthShare(link, op, {Algorithm::nvls, choice.protocol}, 0).high)
+                       : most;
+    // Switches of the network add up: each byte leaves its node once. So it does where each node gets each byte once.
+    return std::max(most, reduces ? 2 : static_cast<double>(link.nodes) / (link.nodes - 1));
 }
 
 void addCollectives(const Analysis& analysis, Reached& reached) {
@@ -56,13 +72,23 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         if (static_cast<double>(analysis.clockBoundNs(communicator.ranks)) >
             ReachedPeakThresholds::kClockShare * timeNs)
             continue;
-        const costs::LinkModel link{ReachedPeakThresholds::kLeastAlphaNs, 1, communicator.nodes};
+        const double onPort = portBytes(op, algorithm, communicator.size, static_cast<double>(size));
+        // The medium is not known. As PCIe LL reaches the largest part of it and the start-up is the shortest, so that
+        // the link carried no less; and no hop of the network is shorter than the least of all.
+        costs::LinkModel link = costs::linkOfRate(communicator, std::min(onPort / timeNs, costs::kPcieGbps),
+                                                  ReachedPeakThresholds::kLeastAlphaNs);
+        link.nearAlphaShare = 1;
         const double startNs = costs::latencyHops(link, op, communicator.size, choice).low * link.alphaNs;
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
-        const double rate = portBytes(op, algorithm, communicator.size, static_cast<double>(size)) /
-                            (timeNs - startNs) / costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
-        if (communicator.nodes <= 1 || communicator.smallestNode > 1) reached.port = std::max(reached.port, rate);
+        const double share = costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
+        const double rate = onPort / (timeNs - startNs) / share;
+        const double certain = rate * share / mostShare(link, op, choice);
+        if (communicator.nodes <= 1 || communicator.smallestNode > 1) {
+            reached.port = std::max(reached.port, rate);
+            reached.certainPort = std::max(reached.certainPort, certain);
+        }
         if (communicator.nodes <= 1) continue;
+        reached.certainCard = std::max(reached.certainCard, certain / costs::nicsPerRank(communicator, op));
         double& card = reached.cardOf[id];
         card = std::max(card, rate / costs::nicsPerRank(communicator, op));
         reached.card = std::max(reached.card, card);
@@ -81,26 +107,39 @@ void addMessages(const Analysis& analysis, Reached& reached) {
         if (static_cast<double>(analysis.clockBoundNs({from, to})) > ReachedPeakThresholds::kClockShare * timeNs)
             continue;
         const double rate = static_cast<double>(size) / (timeNs - ReachedPeakThresholds::kLeastAlphaNs);
-        double& there = analysis.facts.sameHost({from, to}) ? reached.port : reached.card;
-        there = std::max(there, rate);
+        const bool inside = analysis.facts.sameHost({from, to});
+        for (double* there :
+             {inside ? &reached.port : &reached.card, inside ? &reached.certainPort : &reached.certainCard})
+            *there = std::max(*there, rate);
     }
 }
 
-void set(const Reached& reached, costs::LinkPeaks& peaks, bool intraTold, bool interTold) {
-    const auto atLeast = [](double rate) {
-        return costs::LinkClass{rate, 0, costs::PeakKind::atLeast, "the best that this job reached"};
+/// Peaks that the job exceeded, as a reader is told; empty: none.
+struct Refuted {
+    std::string intra, inter;
+};
+
+void set(const Reached& reached, const Refuted& refuted, costs::LinkPeaks& peaks, bool intraTold, bool interTold) {
+    const auto atLeast = [](double rate, const std::string& instead) {
+        return costs::LinkClass{
+            rate, 0, costs::PeakKind::atLeast,
+            "the best that this job reached" + (instead.empty() ? "" : ", which refutes " + instead)};
     };
-    if (!intraTold && reached.port > 0) peaks.intra = atLeast(reached.port);
-    if (!interTold && reached.card > 0) peaks.inter = atLeast(reached.card);
+    if (!intraTold && reached.port > 0) peaks.intra = atLeast(reached.port, refuted.intra);
+    if (!interTold && reached.card > 0) peaks.inter = atLeast(reached.card, refuted.inter);
 }
 
-/// What the job exceeds itself cannot be a peak, whoever says so.
-void refuseExceeded(std::optional<costs::LinkClass>& peak, double reached, const char* place,
-                    std::vector<std::string>& warnings) {
-    if (!peak || reached <= costs::LinkPeakThresholds::kContradiction * peak->bytesPerNs) return;
-    warnings.push_back(fmt::format("links {}: {:.4g} GB/s ({}) is not used, for this job reached {:.4g} GB/s there",
-                                   place, peak->bytesPerNs, peak->source, reached));
+/// What the job exceeds itself cannot be a peak, whoever says so. Returns what was refuted.
+std::string refuteExceeded(std::optional<costs::LinkClass>& peak, double reached, const char* place, const char* key,
+                           std::vector<std::string>& warnings) {
+    if (!peak || reached <= ReachedPeakThresholds::kRefuted * peak->bytesPerNs) return {};
+    const std::string refuted = fmt::format("{:.4g} GB/s of {}", peak->bytesPerNs, peak->source);
+    warnings.push_back(fmt::format(
+        "links {}: this job reached {:.4g} GB/s a rank there, which refutes the peak of {}: it is not used; tell what "
+        "the links can do in 1e9 bytes/s, one direction, per rank: --links \"{}:gbps=NUMBER\"",
+        place, reached, refuted, key));
     peak.reset();
+    return refuted;
 }
 
 /// Of the communicators that a slow network edge holds up: what they would reach if it were like its siblings.
@@ -138,14 +177,14 @@ void addReachedPeaks(Analysis& analysis) {
     Reached reached;
     addCollectives(analysis, reached);
     addMessages(analysis, reached);
-    refuseExceeded(peaks.intra, reached.port, "inside a node", peaks.warnings);
-    refuseExceeded(peaks.inter, reached.card, "between nodes", peaks.warnings);
+    const Refuted refuted{refuteExceeded(peaks.intra, reached.certainPort, "inside a node", "intra", peaks.warnings),
+                          refuteExceeded(peaks.inter, reached.certainCard, "between nodes", "inter", peaks.warnings)};
     const bool intraTold = peaks.intra.has_value(), interTold = peaks.inter.has_value();
     if (intraTold && interTold) return costs::nameSources(peaks);
     addSiblingsOfSlowEdges(analysis, reached);
-    set(reached, peaks, intraTold, interTold);
+    set(reached, refuted, peaks, intraTold, interTold);
     addSiblingsOfLastToLeave(analysis, reached);
-    set(reached, peaks, intraTold, interTold);
+    set(reached, refuted, peaks, intraTold, interTold);
     costs::nameSources(peaks);
 }
 

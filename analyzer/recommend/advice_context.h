@@ -20,6 +20,9 @@ struct RecommendThresholds {
     static constexpr double kFloorShare = 0.01;
     /// A gain that only the model sees is worth a trial from here on (the floor of findings).
     static constexpr double kTryShare = 0.03;
+    // A variable that forces NCCL's choice must be looked after when NCCL, the machine or the job changes: it is worth
+    // that from this share of the step on.
+    static constexpr double kVariableShare = 0.05;
     static constexpr double kNoiseFactor = 2;  // standard errors of the median step a gain must exceed
 };
 

@@ -22,6 +22,7 @@ using Side = Outcome::Side;
 struct Proposal {
     costs::NcclSetting setting;
     Outcome outcome;
+    bool ncclsOwn = false;  // nothing is set
     double expectedNs = 0;  // medians of the saving per step
     double pessimisticNs = 0;
 };
@@ -179,8 +180,8 @@ Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates
         sayings.push_back(
             fmt::format("{} {} (now {})", then ? "empty" : "unset", name, context.analysis.facts.text("env." + name)));
     r.title = fmt::format("{}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
-    // NCCL's tables know more of the hardware than the model.
-    r.certainty = Certainty::recommended;
+    // NCCL's tables know more of the hardware than the model, but what they choose may be what this machine is slow at.
+    r.certainty = free.pessimisticNs > 0 ? Certainty::recommended : Certainty::tryAndMeasure;
     r.risk += "; if a variable was set against a known fault of this system, that comes back";
     r.verify = tuneCommand(context) + ", or run once without it and compare the steps (rankscope analyze)";
     return r;
@@ -219,25 +220,35 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
 }
 
 /// True when `better` gains enough more than `than` at its unfavourable end (with a model alone: what is worth a
-/// trial), and in expectation, too.
+/// trial), and in expectation, too. NCCL's own choice is kept unless the expected gain is worth a variable.
 bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Proposal& than) {
-    const double model =
-        better.outcome.weakest == costs::Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
+    const double step = context.analysis.stepNs;
+    const double model = better.outcome.weakest == costs::Basis::model ? RecommendThresholds::kTryShare * step : 0;
+    const double worth = than.ncclsOwn ? RecommendThresholds::kVariableShare * step : 0;
     return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) &&
-           better.expectedNs > than.expectedNs + context.noiseNs;
+           better.expectedNs > than.expectedNs + std::max(context.noiseNs, worth);
 }
 
-std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest,
-                          size_t looked) {
+std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& base,
+                          const Proposal& nearest, size_t looked) {
     const std::string who = !present.forced.empty() ? "what the environment sets now" : "NCCL's own choice";
     const std::string setting = settingText(nearest.setting);
     if (setting.empty())
         return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who,
                            looked, text::durationText(context.noiseNs));
-    return fmt::format(
-        "keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the "
-        "model's error",
-        who, looked, setting, text::durationText(std::max(0.0, nearest.expectedNs)));
+    const std::string nearestText = fmt::format("keep {}: of {} other settings {}", who, looked, setting);
+    const std::string gain = text::durationText(std::max(0.0, nearest.expectedNs));
+    const double worth = RecommendThresholds::kVariableShare * context.analysis.stepNs;
+    if (base.ncclsOwn && nearest.pessimisticNs > context.noiseNs && nearest.expectedNs <= base.expectedNs + worth)
+        return fmt::format("{} gains most, {} a step: less than {:.0f} % of the step is not worth a variable",
+                           nearestText, gain, 100 * RecommendThresholds::kVariableShare);
+    const bool worthMeasuring = nearest.expectedNs > RecommendThresholds::kTryShare * context.analysis.stepNs;
+    return fmt::format("{} comes nearest, {} a step, which is no more than chance or the model's error{}", nearestText,
+                       gain,
+                       worthMeasuring ? fmt::format("; what this machine makes of it is to be measured: rankscope tune "
+                                                    "--sweep {} -o swept -- LAUNCHER",
+                                                    text::shellWord(context.runName))
+                                      : std::string());
 }
 
 }  // namespace
@@ -253,7 +264,7 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     if (messages.groups.empty()) return;
     const AlgorithmCandidates candidates(context, messages);
     const PresentSetting present = presentSetting(context.analysis);
-    Proposal base;
+    Proposal base{.ncclsOwn = present.forced.empty()};
     bool advised = false;
     if (!present.forced.empty()) {
         // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected
@@ -261,9 +272,12 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
         auto outcome = candidates.with({});
         const auto free = outcome ? std::optional(judge(context, {}, std::move(*outcome))) : std::nullopt;
         if (free && gainsIfFree(context, candidates, *free)) {
-            base = *free;
-            advice.recommendations.push_back(unsetting(context, candidates, base));
+            advice.recommendations.push_back(unsetting(context, candidates, *free));
             advised = true;
+            if (advice.recommendations.back().certainty == Certainty::recommended) {
+                base = *free;
+                base.ncclsOwn = true;
+            }
         }
     }
     size_t looked = 0;
@@ -274,7 +288,7 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
         if (clearlyBeats(context, best, base)) {
             Recommendation r = perFunction(context, candidates, best);
             if (r.certainty == Certainty::recommended && advised)
-                advice.recommendations.pop_back();  // it holds that one
+                advice.recommendations.pop_back();  // it holds that one, or gains surely what that one may
             advice.recommendations.push_back(std::move(r));
             advised = true;
             lastAdvised = best;
@@ -293,7 +307,7 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
         advice.recommendations.push_back(tunerTable(context, candidates, tabled.outcome));
         advised = true;
     }
-    if (!advised) advice.kept.push_back({"algorithm", nothingBetter(context, present, best, looked)});
+    if (!advised) advice.kept.push_back({"algorithm", nothingBetter(context, present, base, best, looked)});
 }
 
 }  // namespace rankscope::recommend

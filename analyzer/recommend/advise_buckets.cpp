@@ -80,18 +80,21 @@ size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred,
     return any ? *std::ranges::find_if(sizes, isSure) : sizes.front();
 }
 
-/// The size to advise, and what it gains where that is worth it.
+/// The size to advise, and what it gains where that is worth it: surely, or by enough to be tried.
 std::pair<Tried, std::optional<edits::SideGain>> advised(const AdviceContext& context, const std::vector<Tried>& tried,
                                                          bool overlap) {
     const int proposed = proposedMebibytes(context, overlap);
-    const auto gainOf = [&](int mebibytes) {
-        auto step = context.predictor.edited(changeTo(mebibytes, overlap));
-        if (step && !step->surelyGains()) step.reset();
-        return step;
+    const auto gainOf = [&](int mebibytes) { return context.predictor.edited(changeTo(mebibytes, overlap)); };
+    const auto surelyGains = [&](int mebibytes) {
+        const auto step = gainOf(mebibytes);
+        return step && step->surelyGains();
     };
-    const auto surelyGains = [&](int mebibytes) { return gainOf(mebibytes).has_value(); };
     const Tried& best = tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes, surelyGains)];
-    return {best, best.savingNs > context.noiseNs ? gainOf(best.mebibytes) : std::nullopt};
+    auto step = best.savingNs > context.noiseNs ? gainOf(best.mebibytes) : std::nullopt;
+    // An order that overlaps is the finding's to propose where it is not sure to gain.
+    const bool worthATrial = !overlap && best.savingNs > RecommendThresholds::kTryShare * context.analysis.stepNs;
+    if (step && !step->surelyGains() && !worthATrial) step.reset();
+    return {best, step};
 }
 
 std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
@@ -180,10 +183,10 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
         advice.recommendations.push_back(adviceOf(context, tried, best, *step, false));
     else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
         advice.kept.push_back(
-            {"buckets",
-             fmt::format(
-                 "keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no more than chance",
-                 tried.size(), best.mebibytes, text::durationText(std::max(0.0, best.savingNs)))});
+            {"buckets", fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no "
+                                    "more than chance or the "
+                                    "model's error",
+                                    tried.size(), best.mebibytes, text::durationText(std::max(0.0, best.savingNs)))});
 }
 
 }  // namespace rankscope::recommend

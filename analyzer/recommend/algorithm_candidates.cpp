@@ -126,7 +126,7 @@ std::optional<Outcome> AlgorithmCandidates::with(const costs::NcclSetting& setti
         const std::vector<costs::AlgorithmChoice> mayHave =
             unseen == Unseen::absent ? std::vector<costs::AlgorithmChoice>{} : mayTake(group, rule);
         if (unseen == Unseen::unfavourable) allowed.insert(allowed.end(), mayHave.begin(), mayHave.end());
-        const auto chosen = m_context.cost.cheapest(group.message, allowed, mayHave);
+        const auto chosen = m_context.cost.chosenByNccl(group.message, allowed, mayHave);
         if (chosen)
             put(outcome, group, *chosen);
         else if (!rule.allows(group.message.present))

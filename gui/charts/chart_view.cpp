@@ -13,12 +13,12 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kMargin = 8;
-constexpr size_t kLongText = 1000;
+constexpr size_t kLongestLabel = 1000;
 
 }  // namespace
 
 QString chartText(const std::string& text) {
-    return QString::fromStdString(displayText(text, kLongText));
+    return QString::fromStdString(displayText(text, kLongestLabel));
 }
 
 ChartView::ChartView(QWidget* parent) : QWidget(parent) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "gui/timeline/time_axis.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -21,9 +23,6 @@ std::map<int32_t, int64_t> beginnings(const RunInfo& run) {
     return steps;
 }
 
-TimeRange hull(TimeRange a, TimeRange b) {
-    return {std::min(a.beginNs, b.beginNs), std::max(a.endNs, b.endNs)};
-}
 TimeRange moved(TimeRange range, int64_t ns) {
     return {range.beginNs + ns, range.endNs + ns};
 }

@@ -50,11 +50,11 @@ TimeRange within(TimeRange range) {
     return {std::clamp(range.beginNs, -kFarthest, kFarthest), std::clamp(range.endNs, -kFarthest, kFarthest)};
 }
 
+}  // namespace
+
 TimeRange hull(TimeRange a, TimeRange b) {
     return {std::min(a.beginNs, b.beginNs), std::max(a.endNs, b.endNs)};
 }
-
-}  // namespace
 
 void TimeAxis::setWhole(TimeRange whole) {
     whole = within(whole);

@@ -17,6 +17,9 @@ struct TimeRange {
     bool operator==(const TimeRange&) const = default;
 };
 
+/// The shortest range that holds both.
+TimeRange hull(TimeRange a, TimeRange b);
+
 /// A line of the ruler.
 struct Tick {
     int64_t timeNs = 0;

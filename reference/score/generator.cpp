@@ -24,11 +24,6 @@ class Dice {
     const json& of(const json& list, std::string_view purpose) const { return list.at(below(list.size(), purpose)); }
 
   private:
-    static uint64_t hashOf(std::string_view text) {  // FNV-1a
-        uint64_t hash = 0xcbf29ce484222325u;
-        for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-        return hash;
-    }
     static uint64_t mixed(uint64_t x) {  // splitmix64
         x += 0x9e3779b97f4a7c15u;
         x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -39,6 +39,7 @@ Finding readFinding(const json& entry) {
     std::sort(finding.claim.ranks.begin(), finding.claim.ranks.end());
     if (const auto saving = entry.find("saving_ns_per_step"); saving != entry.end() && saving->is_number())
         finding.savingNs = saving->get<double>();
+    finding.severity = entry.value("severity", 0.0);
     return finding;
 }
 

@@ -15,6 +15,7 @@ namespace rankscope::score {
 struct Finding {
     Claim claim;
     std::optional<double> savingNs;  ///< per step
+    double severity = 0;             ///< share of the step
 };
 
 struct RunReport {

@@ -112,4 +112,20 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     return scenario;
 }
 
+uint64_t hashOf(std::string_view text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+}
+
+void setWorld(Scenario& scenario, int draw) {
+    if (draw == 0 || !scenario.error.empty()) return;
+    json document = json::parse(scenario.json);
+    if (document.contains("world")) return;
+    constexpr uint64_t kWorlds = 1'000'000;  // enough that hardly two scenarios share one
+    document["world"] = 1 + hashOf(fmt::format("{} {}", scenario.name, draw)) % kWorlds;
+    scenario.json = document.dump(1);
+    scenario.drawnWorld = true;
+}
+
 }  // namespace rankscope::score

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankscope::score {
@@ -42,7 +43,8 @@ struct Scenario {
     double tokens = 0;           ///< per step, as given and with the repair; their ratio makes savings comparable
     double fixedTokens = 0;
     bool decidedByCost =
-        false;  ///< generated: whether the fault must be found is decided by what it is measured to cost
+        false;                ///< generated: whether the fault must be found is decided by what it is measured to cost
+    bool drawnWorld = false;  ///< setWorld() has put it into one
     std::optional<PlantedStrength> strength;
     std::string error;  ///< the file is no scenario
 };
@@ -54,5 +56,12 @@ struct ScenarioFileError : std::runtime_error {
 /// Throws ScenarioFileError, which names `origin` and the key. Only what the score needs is checked here; the workload
 /// checks the rest.
 Scenario parseScenario(const std::string& text, const std::string& origin);
+
+/// The same number for a text everywhere (FNV-1a).
+uint64_t hashOf(std::string_view text);
+
+/// Puts the scenario, and its repaired twin with it, into a world of its own: by its name and `draw`, or into the ideal
+/// one where that is 0. One that names its world stays there.
+void setWorld(Scenario& scenario, int draw);
 
 }  // namespace rankscope::score

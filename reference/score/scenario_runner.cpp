@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "reference/score/command.h"
 #include "reference/score/run_report.h"
@@ -56,14 +58,35 @@ RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, 
     return readReport(report);
 }
 
+/// The scenario as it is, in the ideal world.
+RunReport runIdeal(const Scenario& scenario, const fs::path& folder, const RunSettings& settings,
+                   const std::atomic<bool>& stop) {
+    Scenario ideal = scenario;
+    nlohmann::json document = nlohmann::json::parse(scenario.json);
+    document["world"] = "ideal";
+    ideal.json = document.dump(1);
+    fs::create_directories(folder / "ideal");
+    std::ofstream(folder / "ideal" / "scenario.json") << ideal.json;
+    return runTwin(ideal, folder / "ideal", false, settings, stop);
+}
+
 ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const RunSettings& settings,
                       const std::atomic<bool>& stop) {
     fs::create_directories(folder);
     std::ofstream(folder / "scenario.json") << scenario.json;
     const RunReport faulty = runTwin(scenario, folder, false, settings, stop);
-    if (!settings.runFixed || !scenario.hasFixed) return judge(scenario, faulty, nullptr);
-    const RunReport fixed = runTwin(scenario, folder, true, settings, stop);
-    return judge(scenario, faulty, &fixed);
+    ScenarioScore score;
+    if (settings.runFixed && scenario.hasFixed) {
+        const RunReport fixed = runTwin(scenario, folder, true, settings, stop);
+        score = judge(scenario, faulty, &fixed);
+    } else {
+        score = judge(scenario, faulty, nullptr);
+    }
+    if (scenario.drawnWorld && std::ranges::any_of(score.falseAlarms, mayBeOfTheWorld)) {
+        const RunReport ideal = runIdeal(scenario, folder, settings, stop);
+        judgeWorld(faulty.findings, scenario.rareSteps ? ideal.meanStepNs : ideal.medianStepNs, score);
+    }
+    return score;
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
         for (Scenario& scenario : readGenerated(options.fullSuite, options.draw))
             scenarios.push_back(std::move(scenario));
     std::erase_if(scenarios, [&](const Scenario& scenario) { return !isWanted(scenario.name, options.only); });
+    for (Scenario& scenario : scenarios) setWorld(scenario, options.worlds);
     if (scenarios.empty()) throw ScoreError("there is no scenario to run");
     return scenarios;
 }
@@ -70,6 +71,7 @@ Scoreboard runScore(const ScoreOptions& options,
     Scoreboard board;
     board.suite = options.scenarios.empty() ? options.suite : options.scenarios.string();
     board.links = options.links;
+    board.worlds = options.worlds;
     board.scenarios.resize(scenarios.size());
     runAll(scenarios,
            {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.again,

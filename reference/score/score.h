@@ -24,12 +24,14 @@ struct ScoreOptions {
     std::filesystem::path scenarios;  ///< run every *.json of this folder instead of a suite
     std::vector<std::string>
         only;  ///< names that are or contain one of these, or match one as a shell pattern; empty: all
-    std::filesystem::path keep;     ///< keep runs and reports here; empty: in a temporary folder, removed at the end
-    bool again = false;             ///< analyze the runs that `keep` holds from before; what is missing there is run
-    int draw = 0;                   ///< suite full: which draw of the generated scenarios (generator.h)
-    unsigned jobs = 0;              ///< scenarios at a time; 0: one per core
-    int timeoutS = 300;             ///< for each run and each analysis; what takes longer is ended and counts as failed
-    bool runFixed = true;           ///< run the repaired twins too
+    std::filesystem::path keep;  ///< keep runs and reports here; empty: in a temporary folder, removed at the end
+    bool again = false;          ///< analyze the runs that `keep` holds from before; what is missing there is run
+    int draw = 0;                ///< suite full: which draw of the generated scenarios (generator.h)
+    unsigned jobs = 0;           ///< scenarios at a time; 0: one per core
+    int timeoutS = 300;          ///< for each run and each analysis; what takes longer is ended and counts as failed
+    bool runFixed = true;        ///< run the repaired twins too
+    int worlds = 1;              ///< which draw of the worlds that the scenarios run in (vgpu/engine/nccl_world.h); 0:
+                                 ///< the ideal one
     std::string links = "machine";  ///< told, machine or unknown: what the runs know of their links, as `rankscope
                                     ///< reference run --links` takes it
 };
@@ -37,6 +39,7 @@ struct ScoreOptions {
 struct Scoreboard {
     std::string suite;  ///< its name, or the folder
     std::string links = "told";
+    int worlds = 0;                        ///< of ScoreOptions
     std::vector<ScenarioScore> scenarios;  ///< in the order of the suite
     Tally tally;
     double wallS = 0;

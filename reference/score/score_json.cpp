@@ -36,6 +36,7 @@ OrderedJson scenarioJson(const ScenarioScore& score) {
     json["missed"] = claimsJson(score.missed);
     json["false_alarms"] = claimsJson(score.falseAlarms);
     json["wrong_rank"] = claimsJson(score.wrongRank);
+    json["of_the_world"] = claimsJson(score.ofTheWorld);
     json["predicted_saving_ns"] = nanoseconds(score.predictedSavingNs);
     json["measured_saving_ns"] = nanoseconds(score.measuredSavingNs);
     json["saving_error"] = orNull(score.savingError());
@@ -78,6 +79,7 @@ std::string renderJson(const Scoreboard& board) {
     json["schema"] = "rankscope.score/1";
     json["suite"] = board.suite;
     json["links"] = board.links;
+    json["worlds"] = board.worlds;
     json["scenarios"] = OrderedJson::array();
     for (const ScenarioScore& score : board.scenarios) json["scenarios"].push_back(scenarioJson(score));
     OrderedJson totals = {{"scenarios", board.scenarios.size()}, {"healthy", tally.healthy}, {"errors", tally.errors}};

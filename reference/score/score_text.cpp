@@ -103,17 +103,30 @@ std::vector<std::string> complaints(const std::vector<ScenarioScore>& scenarios)
     return lines;
 }
 
+/// What was not planted but is true of a drawn world, a line each.
+std::vector<std::string> ofTheWorlds(const std::vector<ScenarioScore>& scenarios) {
+    std::vector<std::string> lines;
+    for (const ScenarioScore& score : scenarios)
+        if (!score.ofTheWorld.empty()) lines.push_back(fmt::format("{}: {}", score.name, toText(score.ofTheWorld)));
+    return lines;
+}
+
 std::string render(const Scoreboard& board, bool markdown) {
     const Tally& tally = board.tally;
     const auto heading = [&](const char* text) {
         return markdown ? fmt::format("\n## {}\n\n", text) : fmt::format("\n{}\n", text);
     };
-    std::string text = fmt::format("{}{}, links {}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n",
-                                   markdown ? "# Score of " : "", board.suite, board.links, board.scenarios.size(),
-                                   tally.healthy, tally.errors, board.wallS);
+    std::string text = fmt::format("{}{}, links {}, {}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n",
+                                   markdown ? "# Score of " : "", board.suite, board.links,
+                                   board.worlds == 0 ? "the ideal world" : fmt::format("worlds {}", board.worlds),
+                                   board.scenarios.size(), tally.healthy, tally.errors, board.wallS);
     text += heading("Diagnoses") + confusionTable(tally, markdown);
     if (const auto lines = complaints(board.scenarios); !lines.empty()) {
         text += heading("Not as expected");
+        for (const std::string& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
+    }
+    if (const auto lines = ofTheWorlds(board.scenarios); !lines.empty()) {
+        text += heading("Not planted, but what the world costs: these count neither way");
         for (const std::string& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
     }
     if (const std::string savings = savingTable(board.scenarios, markdown); !savings.empty())

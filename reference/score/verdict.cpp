@@ -89,13 +89,37 @@ ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const Run
     for (const Finding& finding : faulty.findings) score.found.push_back(finding.claim);
     if (fixed) measureSaving(scenario, *fixed, score);
     std::vector<Claim> allowed = scenario.allow;
-    if (scenario.decidedByCost) decideByCost(score, allowed);
+    // In a drawn world what was planted may cost nothing.
+    const bool byWorld = scenario.drawnWorld && score.measuredCost();
+    if (scenario.decidedByCost || byWorld) decideByCost(score, allowed);
 
     std::vector<bool> used(faulty.findings.size(), false);
     findHits(faulty.findings, score, used);
     predictSaving(faulty.findings, used, score);
     findFalseAlarms(faulty.findings, used, allowed, score);
     return score;
+}
+
+bool mayBeOfTheWorld(const Claim& claim) {
+    return claim.id == "RS103" || claim.id == "RS203" || claim.id == "RS204";
+}
+
+void judgeWorld(const std::vector<Finding>& findings, double idealStepNs, ScenarioScore& score) {
+    if (score.faultyStepNs <= 0 || idealStepNs <= 0) return;
+    double cost = 1 - idealStepNs / score.faultyStepNs;
+    if (cost < kMustNotBeFoundCost) return;
+    std::vector<Finding> largestFirst = findings;
+    std::ranges::stable_sort(largestFirst, std::ranges::greater{}, &Finding::severity);
+    for (const Finding& finding : largestFirst) {
+        const auto alarm = std::ranges::find(score.falseAlarms, finding.claim);
+        if (alarm == score.falseAlarms.end() || !mayBeOfTheWorld(*alarm) ||
+            finding.severity > cost + kMustNotBeFoundCost)
+            continue;
+        cost -= finding.severity;
+        score.ofTheWorld.push_back(*alarm);
+        std::erase(score.wrongRank, *alarm);
+        score.falseAlarms.erase(alarm);
+    }
 }
 
 ScenarioScore failed(const Scenario& scenario, const std::string& why) {

@@ -25,6 +25,7 @@ struct ScenarioScore {
     std::optional<double>
         measuredSavingNs;  ///< per step of the faulty run, at equal tokens; empty without a repaired twin
     double faultyStepNs = 0;
+    std::vector<Claim> ofTheWorld;  ///< not planted, but true of a drawn world: see judgeWorld()
     std::optional<double> replayError;
     std::optional<PlantedStrength> strength;
     double wallS = 0;
@@ -46,6 +47,15 @@ inline constexpr double kMustNotBeFoundCost = 0.02;
 /// equal. An expectation without ranks takes every finding of its id. What `allow` covers by the same rule counts
 /// neither way; any other finding is a false alarm.
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed);
+
+/// Whether a false alarm may be about the world that the scenario was put into: one that says that communication takes
+/// too long.
+bool mayBeOfTheWorld(const Claim& claim);
+
+/// Moves the false alarms that are: the same scenario is faster in the ideal world, where nothing but the model slows
+/// its communication, by kMustNotBeFoundCost of the step or more, and by what these findings say together, give or take
+/// that much. `findings` are those of the faulty run.
+void judgeWorld(const std::vector<Finding>& findings, double idealStepNs, ScenarioScore& score);
 
 /// A scenario that failed: everything it expects is missed.
 ScenarioScore failed(const Scenario& scenario, const std::string& why);

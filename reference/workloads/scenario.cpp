@@ -85,7 +85,8 @@ Link readLink(ObjectReader reader, const Link& fallback) {
     link.alphaUs = reader.notNegative("alpha_us", fallback.alphaUs);
     link.gbps = reader.positive("gbps", fallback.gbps);
     // Read by the virtual GPUs alone.
-    reader.positive("reached", 1);
+    if (reader.positive("reached", 1) > 1) reader.fail("reached", "is a share of the rate: at most 1");
+    if (reader.positive("beside_compute", 1) > 1) reader.fail("beside_compute", "is a share of the rate: at most 1");
     reader.boolean("pcie", false);
     reader.rejectUnknownKeys();
     return link;
@@ -106,6 +107,14 @@ Cluster readCluster(ObjectReader reader) {
     for (const char* key : {"malloc_us", "free_us"}) reader.notNegative(key, 1);
     reader.rejectUnknownKeys();
     return cluster;
+}
+
+/// Read by the virtual GPUs alone.
+void checkWorld(ObjectReader& reader) {
+    const json* world = reader.find("world");
+    if (!world || (world->is_string() && *world == "ideal")) return;
+    if (!world->is_number_integer() || *world < 0 || *world > kLastWorld)
+        reader.fail("world", "must be \"ideal\" or the number of a world, up to 1000000000");
 }
 
 Model readModel(ObjectReader reader) {
@@ -175,6 +184,7 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     scenario.seed = reader.longInteger("seed", scenario.seed, 0);
     scenario.noise = reader.notNegative("noise", scenario.noise);
     scenario.noiseRun = reader.notNegative("noise_run", scenario.noiseRun);
+    checkWorld(reader);
     scenario.cluster = readCluster(reader.object("cluster"));
     scenario.model = readModel(reader.object("model"));
     scenario.parallel = readParallel(reader.object("parallel"));

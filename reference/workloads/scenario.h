@@ -66,6 +66,9 @@ struct Parallel {
     Dtype gradDtype = Dtype::bf16;
 };
 
+/// Worlds (reference/vgpu/engine/nccl_world.h) have numbers from 1 on; 0 is the ideal one.
+inline constexpr int64_t kLastWorld = 1'000'000'000;
+
 struct Scenario {
     std::string name;
     std::string description;

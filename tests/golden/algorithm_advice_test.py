@@ -21,7 +21,7 @@ from virtual_run import RANKSCOPE, TIMEOUT_S, VirtualRunTest
 CLUSTERS, FIRST = 4, 0
 WITHIN = 0.03
 MEDIAN_ERROR, WORST_ERROR = 0.03, 0.08  # of the step, between predicted and measured gain
-INSIDE, HALF_WIDTH = 0.9, 0.08          # share of measured gains inside their interval; median of half an interval, of the step
+INSIDE, HALF_WIDTH = 0.9, 0.2           # share of measured gains inside their interval; median of half an interval, of the step: what the model does not know of a machine
 FORCED = [{}, {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "Simple"}, {"NCCL_PROTO": "LL128"}, {"NCCL_ALGO": "tree"}, {"NCCL_ALGO": "ring"}, {"NCCL_ALGO": "allreduce:tree", "NCCL_PROTO": "LL"},
           {"NCCL_ALGO": "ring", "NCCL_PROTO": "LL"}]
 OPS = {"ddp": ["allreduce"], "zero1": ["allreduce", "allgather"], "zero2": ["reducescatter", "allgather"], "fsdp": ["reducescatter", "allgather"], "tp": ["allreduce"]}
@@ -65,6 +65,11 @@ def settings_of(scenario):
 
 
 class AlgorithmAdvice(VirtualRunTest):
+    COUNTED = ("recommended", "try")  # where the machine is as the model has it trials are right, too
+
+    def recommend_options(self):
+        return []
+
     def step_ms(self, scenario, environment, name):
         """Median step of a run, which is what a predicted gain is of; None where NCCL refuses the setting."""
         result = subprocess.run([RANKSCOPE, "-q", "reference", "run", scenario, "-o", name], cwd=self.folder, env=dict(self.environment, **environment),
@@ -76,9 +81,9 @@ class AlgorithmAdvice(VirtualRunTest):
     def advice_on(self, name):
         """What is recommended of NCCL's variables by itself; None when there is nothing. Beside other buckets it may gain nothing more, and is then an alternative to them;
         what gains on top of other buckets only, and nothing by itself, is no advice on the variables alone."""
-        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "json").stdout)
+        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, *self.recommend_options(), "--format", "json").stdout)
         for one in advice["recommendations"] + advice["alternatives"]:
-            if one["certainty"] == "recommended" and one["env"] and not one["tuner_csv"] and one["alone"]["predicted_saving_ns"] > 0:
+            if one["certainty"] in self.COUNTED and one["env"] and not one["tuner_csv"] and one["alone"]["predicted_saving_ns"] > 0:
                 return one
         return None
 
@@ -92,8 +97,8 @@ class AlgorithmAdvice(VirtualRunTest):
         one = self.advice_on(name)
         told = one["env"] if one else {}
         after = dict(environment, **{key: value or "" for key, value in told.items()})
-        if one and "alternative_to" not in one:
-            self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "env", "-o", f"{name}.env")
+        if one and "alternative_to" not in one and one["certainty"] == "recommended":
+            self.check_run(RANKSCOPE, "-q", "recommend", name, *self.recommend_options(), "--format", "env", "-o", f"{name}.env")
             shown = self.check_run("sh", "-euc", f". ./{name}.env; env", environment=environment).stdout.decode()
             after = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
         return {key: after[key] for key in ("NCCL_ALGO", "NCCL_PROTO") if after.get(key)}

@@ -15,7 +15,7 @@ STRAGGLER = dict(SMALL, model={"layers": 8, "hidden": 2048, "seq": 2048, "micro_
 
 class Score(VirtualRunTest):
     def score(self, *options):
-        return subprocess.run([RANKSCOPE, "-q", "reference", "score", *options], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+        return subprocess.run([RANKSCOPE, "-q", "reference", "score", *map(str, options)], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=TIMEOUT_S)
 
     def test_a_fault_that_is_found_meets_the_gate_and_its_saving_is_measured(self):
@@ -26,6 +26,24 @@ class Score(VirtualRunTest):
         self.assertEqual((row["found"], row["missed"], row["false_alarms"]), ([{"id": "RS301", "ranks": [1]}], [], []))
         self.assertGreater(row["measured_saving_ns"], 0.1 * row["step_ns"])
         self.assertLess(row["saving_error"], 0.1)
+
+    def test_each_scenario_has_a_world_of_its_own_unless_it_names_one(self):
+        job = dict(SMALL, faults=[])
+        for name in ("one", "other"):
+            self.write_scenario(dict(job, name=name))
+        self.write_scenario(dict(job, name="ideal", world="ideal"))
+        worlds, steps = {}, {}
+        for draw in (0, 1, 2):
+            result = self.score("--scenarios", ".", "--no-fixed", "--worlds", draw, "--keep", f"kept{draw}", "--format", "json")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["worlds"], draw)
+            steps[draw] = {row["name"]: row["step_ns"] for row in json.loads(result.stdout)["scenarios"]}
+            worlds[draw] = {name: json.loads((self.folder / f"kept{draw}" / name / "scenario.json").read_text()).get("world") for name in ("one", "other", "ideal")}
+        self.assertEqual(worlds[0], {"one": None, "other": None, "ideal": "ideal"})
+        self.assertEqual(len({worlds[1]["one"], worlds[1]["other"], worlds[2]["one"], worlds[2]["other"]}), 4)
+        self.assertEqual(worlds[2]["ideal"], "ideal")
+        self.assertEqual(len({steps[draw]["one"] for draw in (0, 1, 2)}), 3)
+        self.assertEqual(len({steps[draw]["ideal"] for draw in (0, 1, 2)}), 1)
 
     def test_a_wrong_rank_is_a_miss_and_a_false_alarm_and_fails_the_gate(self):
         self.write_scenario(dict(STRAGGLER, expect=[{"id": "RS301", "ranks": [2]}]))

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import statistics
 import subprocess
 import time
 import unittest
@@ -141,6 +142,29 @@ class Tune(VirtualRunTest):
         self.assertEqual(report["winner"], "tuner file swept/sweep.csv", swept)
         # The fastest of the sweep is what NCCL chooses where nobody misleads it.
         self.assertEqual({step["dur_ns"] for step in self.report("unmisled")["steps"]}, {report["default"]["step_ns"] - candidates["tuner file swept/sweep.csv"]["gain_ns"]})
+
+    def test_rows_of_a_sweep_are_near_the_best_in_drawn_worlds(self):
+        regrets = []
+        for world in range(1, 4):
+            with self.subTest(world=world):
+                name = f"world{world}"
+                job = dict(SMALL, name=name, world=world, noise=0, faults=[], parallel={"dp": 4, "bucket_mb": (0.5, 2, 8)[world % 3]}, model={"layers": 4, "hidden": 1024, "seq": 256, "micro_batch": 1})
+                self.use(job)
+                step = lambda run: statistics.median(step["dur_ns"] for step in self.report(run)["steps"][1:])
+                default = step(self.run_scenario(self.scenario, f"{name}-default"))
+                self.check_run(RANKSCOPE, "-q", "tune", "--virtual", "-o", f"{name}-swept", "--sweep", f"{name}-default", "--", "sh", "launch.sh")
+                rows = self.folder / f"{name}-swept" / "sweep.csv"
+                tuned = default
+                if rows.exists() and any(line and not line.startswith("#") for line in rows.read_text().splitlines()):
+                    self.check_run(RANKSCOPE, "-q", "reference", "run", self.scenario, "--tuner", rows, "-o", f"{name}-tuned")
+                    tuned = step(f"{name}-tuned")
+                best = min([default] + [step(self.run_scenario(self.scenario, f"{name}-{algo}-{proto}", {"NCCL_ALGO": algo, "NCCL_PROTO": proto}))
+                                        for algo in ("ring", "tree") for proto in ("LL", "LL128", "Simple")])
+                regrets.append(tuned / best - 1)
+                print(f"{name}: {default / 1e6:.3f} ms, with the rows of a sweep {tuned / 1e6:.3f}, the best of all settings {best / 1e6:.3f}")
+                self.assertLessEqual(tuned, 1.005 * default)
+        self.assertLessEqual(statistics.mean(regrets), 0.03)
+        self.assertLessEqual(max(regrets), 0.10)
 
     def test_sweeps_that_cannot_be_are_refused(self):
         for status, options in ((3, ("--sweep", "no-such-run", "--", "sh", "launch.sh")), (2, ("--sweep", "x")), (2, ("--sweep", "x", "--candidate", "A=1", "--", "sh")),

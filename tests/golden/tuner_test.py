@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import unittest
 
+import world_tables
 from virtual_run import RANKSCOPE, SMALL, TIMEOUT_S, WORKLOAD, VirtualRunTest
 
 RANKS, RANKS_PER_NODE = 8, 4
@@ -112,18 +113,23 @@ class Tuner(VirtualRunTest):
         (self.folder / "launch.sh").write_text(launch)
         command = ("--", "sh", "launch.sh", WORKLOAD, scenario)
         self.check_run(RANKSCOPE, "-q", "run", "--virtual", "--links", links, "-o", "misled", *command, environment=environment)
+        # The model alone is too coarse to hand NCCL a table.
         advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "misled", "--format", "json").stdout)
+        self.assertFalse(any(one["tuner_csv"] for one in advice["recommendations"] + advice["alternatives"]), advice)
+        tables = world_tables.evidence(self, TWO_KINDS, scenario, ["allreduce"], "table")
+        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "misled", *tables, "--format", "json").stdout)
         table = next(one for one in advice["recommendations"] + advice["alternatives"] if one["tuner_csv"])
-        self.check_run(RANKSCOPE, "-q", "recommend", "misled", "--format", "tuner-csv", "-o", "tuned.csv")
+        self.check_run(RANKSCOPE, "-q", "recommend", "misled", *tables, "--format", "tuner-csv", "-o", "tuned.csv")
         written = (self.folder / "tuned.csv").read_text().splitlines()
         rows = [line for line in written if line and not line.startswith("#")]
         self.assertEqual({tuple(row.split(",")[-2:]) for row in rows}, {("1", "8"), ("2", "2")})
-        # No variable would do: between the nodes the row is for the first bucket, and the larger ones keep what they have.
-        self.assertLess(int(rows[1].split(",")[2]), 2_000_000, rows)
+        # No variable does as much: what helps one kind of group is not what helps the other.
+        others = [one for one in advice["recommendations"] + advice["alternatives"] if one["area"] == "algorithm" and not one["tuner_csv"]]
+        self.assertTrue(others and all(one["predicted_saving_ns"] < 0.95 * table["predicted_saving_ns"] for one in others), others)
         for row in rows:
             self.assertRegex(written[written.index(row) - 1], r"^# \d+ a step over \d+ ranks on \d nodes?, all communicators: .* now, .* then \(.* to .*\)$")
-        for name, row in zip(("inside", "between"), rows, strict=True):
-            (self.folder / f"{name}.csv").write_text(row + "\n")
+        for name, shape in (("inside", ",1,8"), ("between", ",2,2")):
+            (self.folder / f"{name}.csv").write_text("".join(row + "\n" for row in rows if row.endswith(shape)))
         runs = ("tuned", "inside", "between")
         for name in runs:
             self.check_run(RANKSCOPE, "-q", "run", "--virtual", "--tuner", f"{name}.csv", "-o", name, *command, environment=environment)
@@ -131,9 +137,9 @@ class Tuner(VirtualRunTest):
         measured, (low, high) = step["misled"] - step["tuned"], table["interval_ns"]
         print(f"tuner table: predicted {table['predicted_saving_ns'] / 1e3:.0f} us a step ({low / 1e3:.0f} to {high / 1e3:.0f}), measured {measured / 1e3:.0f} of {step['misled'] / 1e3:.0f}")
         self.assertTrue(low <= measured <= high, (low, measured, high))
-        self.assertLessEqual(high - low, 0.3 * step["misled"])  # as nearly as NCCL's figures, which are of other machines, say
+        self.assertLessEqual(high - low, 0.1 * step["misled"])
         self.assertLessEqual(abs(measured - table["predicted_saving_ns"]), 0.03 * step["misled"])
-        for alone in ("inside", "between"):  # each row gains
+        for alone in ("inside", "between"):  # each kind of group gains
             self.assertGreater(step[alone] - step["tuned"], 0.02 * step["misled"])
 
     @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed (package openmpi-bin)")

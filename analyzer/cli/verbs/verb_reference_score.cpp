@@ -56,7 +56,7 @@ std::string checkRequirement(const std::string& text) {
 void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
     const bool isCompare = options.score.suite == "compare";
     const std::vector<const char*> foreign =
-        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links", "--again"}
+        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links", "--worlds", "--again"}
                   : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs"};
     for (const char* name : foreign)
         if (verb.count(name) > 0)
@@ -69,6 +69,9 @@ void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options)
                         "rankscope reference score --suite full --seed 7");
     if (options.score.again && verb.count("--links") > 0 && options.score.links != kAllLinks)
         throw VerbError(kExitUsage, "--again keeps the links that the runs were recorded with: it takes no --links",
+                        "run them anew: leave --again out, or name another folder with --keep");
+    if (options.score.again && verb.count("--worlds") > 0)
+        throw VerbError(kExitUsage, "--again keeps the worlds that the runs were recorded in: it takes no --worlds",
                         "run them anew: leave --again out, or name another folder with --keep");
     if (isCompare && options.format == "md")
         throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
@@ -189,6 +192,11 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
                      "What is known of the links: told, machine or unknown, as for `rankscope reference run`; all: "
                      "each in turn, side by side")
         ->check(CLI::IsMember({"told", "machine", "unknown", kAllLinks}))
+        ->capture_default_str();
+    verb->add_option("--worlds", options->score.worlds,
+                     "Suites core and full: each scenario in a drawn world, where collectives differ from NCCL's model "
+                     "as published tables do; another number draws others, 0 is the ideal world of the model")
+        ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
         ->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");

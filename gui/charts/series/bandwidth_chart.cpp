@@ -188,9 +188,8 @@ class BandwidthBuilder {
         }
         const double from = std::max(1.0, series.smallest / 2), to = series.largest * 2;
         const KnownFit* known = fitOf(series);
-        const auto ceiling = known && known->ceiling
-                                 ? known->ceiling
-                                 : m_job.ceiling(series.op, series.size, series.nodes, series.smallestNode);
+        const auto reachable = m_job.ceiling(series.op, series.size, series.nodes, series.smallestNode);
+        const auto ceiling = known && known->ceiling ? known->ceiling : reachable;  // that the line was made with
         if (known) {
             chart.lines.push_back(curve(known->line,
                                         fmt::format("{}, {}: {}", startUpText(known->line),
@@ -207,11 +206,11 @@ class BandwidthBuilder {
             chart.lines.push_back(
                 curve(*line, fmt::format("fit: {}, {}", startUpText(*line), perByte), number, factor, from, to));
         }
-        if (ceiling)
-            chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)),
+        if (const auto top = reachable ? reachable : ceiling)
+            chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *top)),
                                    number,
                                    true,
-                                   {{from, *ceiling}, {to, *ceiling}}});
+                                   {{from, *top}, {to, *top}}});
     }
 
     /// Of the first of its communicators, as findings are; nothing before `rankscope analyze` has been here.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/costs/nccl_formulas.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::gui {
@@ -19,8 +20,12 @@ std::optional<costs::LinkClass> classIn(const nlohmann::json& peaks, const char*
     const auto gbps = link->find("gbps");
     const double rate = gbps != link->end() && gbps->is_number() ? gbps->get<double>() : 0;
     if (!std::isfinite(rate) || rate <= 0 || rate > store::LinkSpec::kMostGbps) return std::nullopt;
-    const bool atLeast = link->value("kind", nlohmann::json()) == costs::toText(costs::PeakKind::atLeast);
-    return costs::LinkClass{rate, 0, atLeast ? costs::PeakKind::atLeast : costs::PeakKind::told};
+    const auto written = link->find("kind");
+    costs::LinkClass result{rate, 0, costs::PeakKind::told};
+    for (const costs::PeakKind kind :
+         {costs::PeakKind::measured, costs::PeakKind::machine, costs::PeakKind::deviceTable, costs::PeakKind::atLeast})
+        if (written != link->end() && *written == costs::toText(kind)) result.kind = kind;
+    return result;
 }
 
 costs::LinkPeaks readLinks(store::TraceReader& reader) {
@@ -94,7 +99,7 @@ std::optional<double> ChartJob::ceiling(store::Op op, int size, int nodes, int s
     group.size = size;
     group.nodes = nodes;
     group.smallestNode = smallestNode;
-    return links.busCeiling(group, op);
+    return costs::bestCeiling(links, group, op);
 }
 
 ChartJob readChartJob(store::TraceReader& reader) {

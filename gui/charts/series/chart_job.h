@@ -29,7 +29,8 @@ struct ChartJob {
     bool knows(int32_t rank) const { return indexOf.contains(rank); }
     /// Both ranks on one host, as far as is known.
     bool sameHost(int32_t a, int32_t b) const;
-    /// Highest bus bandwidth of an operation on `size` ranks of `nodes` hosts with at least `smallestNode` on each.
+    /// Highest bus bandwidth that the best algorithm reaches of an operation on `size` ranks of `nodes` hosts with at
+    /// least `smallestNode` on each.
     std::optional<double> ceiling(store::Op op, int size, int nodes, int smallestNode) const;
 };
 

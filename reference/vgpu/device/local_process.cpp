@@ -228,6 +228,7 @@ LocalDevice& LocalProcess::device(int ordinal) {
             shared.process = m_index;
             shared.ordinal = static_cast<uint32_t>(ordinal);
             shared.slowedRate = m_cluster.rateBesideTransfers();
+            shared.slowedTraffic = m_cluster.intra.besideCompute;
             describeDevice(device);
         }
         device.legacy = createStream(ordinal, 0, 0, true);

@@ -139,8 +139,9 @@ struct Device {
     uint32_t process, ordinal;
     int32_t rank;
     uint64_t hostKey;  ///< equal keys = one virtual node
-    uint32_t residentTransfers;
-    double slowedRate;  ///< rate of compute beside a transfer
+    uint32_t residentTransfers, residentKernels;
+    double slowedRate;     ///< rate of compute beside a transfer
+    double slowedTraffic;  ///< rate of transfers beside compute
     Port out, in, nicOut, nicIn;
 };
 

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "reference/vgpu/engine/nccl_world.h"
+
 namespace rankscope::vgpu {
 namespace {
 
@@ -35,6 +37,7 @@ LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
     LinkClass result{number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
     result.reached = std::clamp(number(link, "reached", 1), 0.01, 1.0);
     result.pcie = link.value("pcie", result.gbps < kSlowestNvlinkGbps);
+    result.besideCompute = std::clamp(number(link, "beside_compute", 1), 0.01, 1.0);
     return result;
 }
 
@@ -103,6 +106,8 @@ Cluster parseCluster(const std::string& text) {
     cluster.inter = linkClass(description, "inter", cluster.inter);
     cluster.nvls = description.value("nvls", false);
     cluster.seed = static_cast<uint64_t>(number(root, "seed", 7));
+    cluster.world = static_cast<uint64_t>(number(root, "world", 0));
+    drawLinks(cluster);
     cluster.noise = number(root, "noise", 0.02);
     cluster.noiseRun = number(root, "noise_run", 0);
     auto faults = root.find("faults");

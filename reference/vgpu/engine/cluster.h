@@ -19,7 +19,9 @@ struct LinkClass {
     double alphaUs;      ///< a ring's hop by Simple
     double gbps;         ///< 1e9 bytes/s, one direction, per rank
     double reached = 1;  ///< the share of it that NCCL gets
-    bool pcie = false;   ///< inside a node: no NVLink; unless a scenario says otherwise below kSlowestNvlinkGbps
+    /// What is left of the rate while a rank at its end computes. Copies over PCIe take 1.5 to 1.8 times as long then.
+    double besideCompute = 1;
+    bool pcie = false;  ///< inside a node: no NVLink; unless a scenario says otherwise below kSlowestNvlinkGbps
     double reachedGbps() const { return reached * gbps; }
 };
 
@@ -50,6 +52,7 @@ struct Cluster {
     bool nvls = false;
     int maxChannels = kMaxChannels;  ///< NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS
     uint64_t seed = 7;
+    uint64_t world = 0;  ///< 0: collectives take what the model says; else how they differ is drawn (nccl_world.h)
     double noise = 0, noiseRun = 0;
     double smContention = 1;
     std::vector<PlantedFactor> slowCompute;

@@ -60,6 +60,7 @@ class Engine {
     void leave(const std::vector<uint32_t>& streams, int64_t nowNs);
     void updateFlows(uint32_t root, int64_t nowNs);
     void changeResidents(uint32_t device, int direction, int64_t nowNs);
+    void changeCompute(uint32_t device, int direction);
     Transfer& transferOf(const Part& part, const Op& op);
     void release(Transfer& transfer);
     void forgetPart(uint32_t process, uint32_t part);

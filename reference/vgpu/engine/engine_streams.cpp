@@ -84,6 +84,7 @@ void Engine::startWork(Stream& stream, uint32_t streamIndex, Op& op, int64_t now
     op.remainingNs = static_cast<double>(op.workNs);
     op.rate = op.contended && device.residentTransfers ? device.slowedRate : 1.0;
     op.updatedNs = nowNs;
+    if (op.contended) changeCompute(stream.device, +1);
     scheduleEnd(stream, streamIndex, op, nowNs);
 }
 
@@ -97,6 +98,7 @@ void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
     Process& process = m_arena.processes[stream.process];
     uint32_t opIndex = stream.head;
     Op& op = process.ops[opIndex];
+    if (op.contended && op.state == OpState::running) changeCompute(stream.device, -1);
     op.endNs = nowNs;
     op.state = OpState::done;
     stream.head = op.next;
@@ -122,6 +124,16 @@ void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
         }
     }
     for (uint32_t waiter : released) continueStream(waiter, nowNs);
+}
+
+/// Transfers are slower while a device at their end computes.
+void Engine::changeCompute(uint32_t deviceIndex, int direction) {
+    Device& device = m_arena.devices[deviceIndex];
+    const bool before = device.residentKernels != 0;
+    device.residentKernels += static_cast<uint32_t>(direction);
+    if (device.slowedTraffic == 1.0 || before == (device.residentKernels != 0)) return;
+    for (Port* port : {&device.out, &device.in, &device.nicOut, &device.nicIn}) port->changes++;
+    m_arena.processes[rootOf(device.process)].flowsDirty = 1;
 }
 
 void Engine::changeResidents(uint32_t deviceIndex, int direction, int64_t nowNs) {

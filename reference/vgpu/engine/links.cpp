@@ -28,6 +28,10 @@ double share(const Port& port) {
     return port.rate / std::max(1u, port.flows);
 }
 
+double besideCompute(const Device& device) {
+    return device.residentKernels != 0 ? device.slowedTraffic : 1;
+}
+
 /// What a slow pair link of ends that allow `endsRate` gives each of its flows in one direction.
 double share(const PairLink& link, double endsRate, uint32_t flows) {
     return std::min(endsRate, link.gbps > 0 ? link.gbps : endsRate * link.factor) / std::max(1u, flows);
@@ -141,17 +145,19 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
             const PairLink& link = arena.pairLinks[i];
             rate = std::min(rate, share(link, std::min(out.rate, in.rate), forward ? link.forward : link.backward));
         });
-        return transfer.efficiency * rate;
+        return transfer.efficiency * rate * std::min(besideCompute(from), besideCompute(to));
     }
+    double slowed = 1;
     double rate = ringPairLimit(arena, comm, transfer.networkShare, false);
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         const Device& device = deviceOf(arena, comm, rank);
         rate = std::min({rate, share(device.out), share(device.in)});
+        slowed = std::min(slowed, besideCompute(device));
         if (comm.nodes > 1)
             rate = std::min(rate,
                             railsOf(comm, transfer.networkShare) * std::min(share(device.nicOut), share(device.nicIn)));
     }
-    return rate * transfer.efficiency;
+    return rate * transfer.efficiency * slowed;
 }
 
 double rateAlone(const Arena& arena, const Comm& comm, double networkShare) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "reference/vgpu/engine/nccl_world.h"
+
 namespace rankscope::vgpu {
 namespace {
 
@@ -121,6 +123,7 @@ std::optional<CollectiveCost> cheapest(const CostTable& table, const Cluster& cl
             bestUs = table[a][p];
         }
     }
+    if (best) best = inWorld(cluster, shape, function, bytes, *best);
     return best;
 }
 

@@ -43,7 +43,7 @@ CollectiveCost costOf(const Cluster& cluster, const CommShape& shape, TransferKi
 CostTable costTable(const Cluster& cluster, const CommShape& shape, const AlgorithmRules& rules, TransferKind function,
                     double bytes);
 
-/// The cheapest entry of a table; nothing if none is available.
+/// The cheapest entry of a table, at what it takes in the cluster's world; nothing if none is available.
 std::optional<CollectiveCost> cheapest(const CostTable& table, const Cluster& cluster, const CommShape& shape,
                                        TransferKind function, double bytes);
 

@@ -9,6 +9,7 @@
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/device_ops.h"
 #include "reference/vgpu/device/graph_capture.h"
+#include "reference/vgpu/engine/nccl_world.h"
 #include "reference/vgpu/nccl/nccl_kernels.h"
 #include "reference/vgpu/nccl/profiler_api_events.h"
 #include "reference/vgpu/nccl/proxy_transfers.h"
@@ -178,9 +179,13 @@ PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode
     part.peer = call.data.peer;
     part.key = call.data.key;
     part.fingerprint = call.data.fingerprint;
-    part.latencyNs = static_cast<int64_t>(1000 * messageUs(process.cluster(), sameNode, messages));
+    CollectiveCost cost;
+    cost.latencyNs = static_cast<int64_t>(1000 * messageUs(process.cluster(), sameNode, messages));
+    const CommShape ends{2, sameNode ? 1u : 2u, sameNode ? 2u : 1u};
+    cost = inWorld(process.cluster(), ends, TransferKind::p2p, call.bytes, cost);
+    part.latencyNs = cost.latencyNs;
     part.busBytes = call.bytes;
-    part.efficiency = 1;
+    part.efficiency = cost.efficiency;
     if (part.peer == part.member) part.latencyNs = 1000;
     return part;
 }

@@ -8,4 +8,4 @@ add_executable(collector_importers_test ${_tests} "${CMAKE_SOURCE_DIR}/tests/fuz
 target_compile_definitions(collector_importers_test PRIVATE RANKSCOPE_SHARED_DATA="${_shared_data}")
 target_link_libraries(collector_importers_test PRIVATE rankscope_importers rankscope_collector rankscope_offline GTest::gtest_main)
 rankscope_unite_by_folder(collector_importers_test)
-gtest_discover_tests(collector_importers_test TEST_PREFIX "collector." DISCOVERY_TIMEOUT 60)
+rankscope_discover(collector_importers_test TEST_PREFIX "collector." DISCOVERY_TIMEOUT 60)

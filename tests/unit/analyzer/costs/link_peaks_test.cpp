@@ -163,12 +163,12 @@ TEST(LinkPeaks, TheCeilingAndItsKindAreOneAnswer) {
     EXPECT_TRUE(peaks.atLeast(inside));
     EXPECT_EQ(peaks.busCeiling(across),
               200);  // what the ports carry at least does not hold up four cards of a known rate
-    EXPECT_EQ(peaks.ceilingKind(across), PeakKind::machine);
+    EXPECT_EQ(peaks.ceiling(across)->link->kind, PeakKind::machine);
     EXPECT_FALSE(peaks.atLeast(across));
     peaks.intra->kind = PeakKind::told;
     peaks.inter->kind = PeakKind::atLeast;
     EXPECT_EQ(peaks.busCeiling(across), 100);  // the port limits, whatever more the cards may carry
-    EXPECT_EQ(peaks.ceilingKind(across), PeakKind::told);
+    EXPECT_EQ(peaks.ceiling(across)->link->kind, PeakKind::told);
     EXPECT_FALSE(peaks.atLeast(across));
     peaks.intra->kind = PeakKind::atLeast;
     EXPECT_TRUE(peaks.atLeast(across));

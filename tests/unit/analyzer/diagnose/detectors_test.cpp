@@ -256,6 +256,23 @@ TEST(Saturation, WithoutAPeakItIsInconclusive) {
     EXPECT_EQ(test::idsIn(test::playFsdp(job).analyze()), "RS203?");
 }
 
+/// Whatever is told of a link that carries too much: it is at its ceiling, nobody can tell, it is slow, or the job
+/// refutes what was told; in this order, and no rate leads to silence.
+TEST(Saturation, LeavesNoGapBeforeAnUnderUsedLink) {
+    test::FsdpJob job;
+    job.layerBytes = 500e6;
+    job.linksKnown = false;
+    std::string seen;
+    for (double told = 40; told <= 300; told += 10) {
+        test::TraceFixture trace = test::playFsdp(job);
+        trace.links("intra:gbps=400;inter:gbps=" + std::to_string(told / 4));  // four cards a node
+        const std::string ids = test::idsIn(trace.analyze());
+        ASSERT_TRUE(ids == "RS203" || ids == "RS203?" || ids == "RS204") << told << ": " << ids;
+        if (!seen.ends_with(" " + ids)) seen += " " + ids;
+    }
+    EXPECT_EQ(seen, " RS203? RS203 RS203? RS204");
+}
+
 TEST(Saturation, ALinkFarUnderItsCeilingIsAnotherDiagnosis) {
     test::FsdpJob job;
     job.layerBytes = 500e6;

@@ -78,7 +78,9 @@ TEST(SlowLink, WithoutPeaksTheFastestGroupsAreTheMeasure) {
     const double measured = report.run.stepNs - playGrid({}).run.stepNs;
     for (const job::Finding& f : report.findings) {
         if (f.id != "RS208") continue;
-        EXPECT_NEAR(f.worthNs(), measured, 0.03 * report.run.stepNs);
+        // By the best that was reached with the least start-up taken off, a little less than the links can do.
+        EXPECT_LT(f.worthNs(), measured + 0.01 * report.run.stepNs);
+        EXPECT_GT(f.worthNs(), measured - 0.04 * report.run.stepNs);
         EXPECT_NE(f.cause.find("at least"), std::string::npos) << f.cause;
     }
 }

@@ -104,6 +104,34 @@ TEST(Verdict, GeneratedFaultIsDemandedByWhatItCosts) {
     EXPECT_EQ(judge(scenario, report({{{"RS301", {3}}, 3e6}}), &cheap).falseAlarms.size(), 1u);
 }
 
+TEST(Verdict, WhatTheWorldCostsIsNoFalseAlarm) {
+    const std::vector<Finding> findings{{{"RS204", {0, 1}}, {}, 0.12}, {{"RS304", {0}}, {}, 0.05}};
+    const auto judged = [&](double idealStepNs) {
+        ScenarioScore score = judge(parseScenario("{}", "s.json"), report(findings), nullptr);
+        judgeWorld(findings, idealStepNs, score);
+        return score;
+    };
+    // In the ideal world the step is a ninth shorter: what the finding says.
+    EXPECT_EQ(judged(89e6).falseAlarms, claims({{"RS304", {0}}}));
+    EXPECT_EQ(judged(89e6).ofTheWorld, claims({{"RS204", {0, 1}}}));
+    // The world costs less than that, or nothing.
+    EXPECT_EQ(judged(95e6).falseAlarms.size(), 2u);
+    EXPECT_EQ(judged(100e6).falseAlarms.size(), 2u);
+}
+
+TEST(Verdict, WhatCostsNothingInADrawnWorldIsNotDemanded) {
+    Scenario scenario = straggler();
+    const RunReport faulty = report({}), cheap = report({}, 99e6);
+    EXPECT_EQ(judge(scenario, faulty, &cheap).missed.size(), 1u);
+    setWorld(scenario, 0);
+    EXPECT_FALSE(scenario.drawnWorld);
+    setWorld(scenario, 3);
+    EXPECT_TRUE(judge(scenario, faulty, &cheap).missed.empty());
+    const RunReport dear = report({}, 90e6);
+    EXPECT_EQ(judge(scenario, faulty, &dear).missed.size(), 1u);
+    EXPECT_EQ(judge(scenario, faulty, nullptr).missed.size(), 1u);
+}
+
 TEST(ScenarioFile, WhatIsWrongIsNamed) {
     EXPECT_THROW(parseScenario("{", "broken.json"), ScenarioFileError);
     EXPECT_THROW(parseScenario("[]", "list.json"), ScenarioFileError);

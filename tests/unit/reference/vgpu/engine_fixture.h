@@ -48,6 +48,7 @@ class EngineTest : public testing::Test {
         device.rank = process.rank;
         device.hostKey = hostKey;
         device.slowedRate = 0.5;
+        device.slowedTraffic = 1;
         device.out.rate = device.in.rate = 200;
         device.nicOut.rate = device.nicIn.rate = 40;
         return p;

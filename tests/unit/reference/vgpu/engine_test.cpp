@@ -93,6 +93,25 @@ TEST_F(EngineTest, computeIsSlowedExactlyWhileATransferIsResident) {
     EXPECT_EQ(kernel.endNs - kernel.startNs, 100'000 + 11'000 / 2);  // half speed for the 11 us of the transfer
 }
 
+TEST_F(EngineTest, aTransferIsSlowedExactlyWhileARankAtItsEndComputes) {
+    uint32_t a = addRank(), b = addRank(), c = addRank();
+    uint32_t work = addStream(b), idle = addStream(c), sa = addStream(a), sb = addStream(b);
+    for (uint32_t rank : {a, b, c}) {
+        arena.devices[rank].slowedRate = 1;
+        arena.devices[rank].slowedTraffic = 0.5;
+    }
+    uint32_t comm = addComm({a, b});
+    Op& transfer = submitTransfer(sa, comm, 0, 0, 4'000'000);
+    submitTransfer(sb, comm, 1, 0, 4'000'000);
+    submit(work, OpKind::kernel, 0, 5'000);
+    submit(work, OpKind::kernel, 0, 6'000);    // at once
+    submit(idle, OpKind::kernel, 0, 100'000);  // of no rank of theirs
+    for (uint32_t rank : {a, b, c}) hostSleeps(rank);
+    engine.advance(a);
+    // 4 MB at 200 GB/s take 20 us; of the first 10 us of them half is done.
+    EXPECT_EQ(transfer.endNs - transfer.startNs, 1000 + 10'000 + 15'000);
+}
+
 TEST_F(EngineTest, severalResidentTransfersSlowComputeOnlyOnce) {
     uint32_t a = addRank(), b = addRank(), work = addStream(a), a1 = addStream(a), a2 = addStream(a), b1 = addStream(b),
              b2 = addStream(b);

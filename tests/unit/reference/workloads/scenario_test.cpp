@@ -319,6 +319,15 @@ TEST(Scenario, ARepairIsCheckedBeforeTheFaultyRun) {
         "no error");
 }
 
+TEST(Scenario, AWorldIsIdealOrHasANumber) {
+    for (const char* good : {R"({"world": "ideal"})", R"({"world": 7})", R"({"world": 0})"})
+        EXPECT_EQ(errorOf(good), "no error") << good;
+    for (const char* bad : {R"({"world": "flat"})", R"({"world": -1})", R"({"world": 1.5})", R"({"world": 1e12})"})
+        EXPECT_NE(errorOf(bad).find("'world' must be \"ideal\" or the number of a world"), std::string::npos) << bad;
+    EXPECT_NE(errorOf(R"({"cluster": {"intra": {"reached": 1.2}}})").find("is a share of the rate: at most 1"),
+              std::string::npos);
+}
+
 TEST(Scenario, OverridesThatMakeNoSenseAreErrors) {
     EXPECT_THROW(fixedScenarioText(R"({"fixed": {"parallel": {"dp": 3}}})", "s.json"), ScenarioError);
     EXPECT_THROW(fixedScenarioText("{}", "s.json"), ScenarioError);

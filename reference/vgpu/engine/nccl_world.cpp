@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/engine/nccl_world.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankscope::vgpu {
+namespace {
+
+/// What is drawn: streams of numbers that know nothing of each other.
+enum Draw : uint64_t { kSpread = 1, kCommon, kOwn, kKink, kKinkSize, kKinkHeight, kReached, kBeside };
+
+/// Standard deviation of ln(measured / model), and how it varies from machine to machine: the mean |ln| of published
+/// tables that were told their makers' rates is 0.11 in the median of one node's and 0.25 of several nodes', and twice
+/// that in one machine of ten (reference/README.md). A normal deviation is 1.25 times its mean.
+constexpr double kNear = 0.14, kFar = 0.31, kSpreadOfSpread = 0.55;
+/// Half of the variance is the operation's, whatever runs it; half is of the algorithm and the protocol.
+constexpr double kCommonShare = 0.5;
+/// Sizes so many powers of two apart know nothing of each other.
+constexpr double kOctaves = 3;
+/// Large messages lie on lines: between these powers of two the deviation falls to this part, as the distance of
+/// published times from lines through their neighbours does (from 0.05 to 0.01 in the median of one node's tables).
+constexpr double kFadeFrom = 24, kFadeTo = 30, kFadePart = 0.2;
+/// 5 of 39 tables of one node and 15 of 44 of several nodes have a kink; a kink takes 1.5 to 6 times, 3 in the median.
+constexpr double kKinksNear = 0.13, kKinksFar = 0.34, kKinkFactor = 3, kKinkSpread = 0.35;
+constexpr double kFirstKinkOctave = 15, kKinkOctaves = 11;  // 32 KiB to 64 MiB
+
+struct Reach {
+    double low, high;
+};
+/// Shares of the makers' rates that links reach: what nccl-tests reach (analyzer/costs/reached_share.cpp) and a little
+/// more either way, since most machines are not published.
+constexpr Reach kNvlink{0.72, 0.85}, kPcie{0.45, 0.76}, kNetwork{0.73, 0.97};
+/// What compute leaves transfers between PCIe cards, whose copies take 1.5 to 1.8 times as long beside it.
+constexpr Reach kBesideCompute{1 / 1.8, 1 / 1.5};
+
+double uniform(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0) {
+    const uint64_t bits = mixHash(mixHash(mixHash(mixHash(seed) ^ a) ^ b) ^ c);
+    return static_cast<double>(bits >> 11) * (1.0 / 9007199254740992.0);
+}
+
+/// Deviation 1 at each place of a line on which numbers a unit apart know nothing of each other.
+double smoothNoise(uint64_t seed, uint64_t draw, uint64_t key, double place) {
+    const double first = std::floor(place);
+    const auto knot = static_cast<uint64_t>(static_cast<int64_t>(first) + 1000);
+    const double to = (1 - std::cos(M_PI * (place - first))) / 2, from = 1 - to;
+    return (from * normalNoise(seed, draw, key, knot) + to * normalNoise(seed, draw, key, knot + 1)) /
+           std::sqrt(from * from + to * to);
+}
+
+double kinkFactor(uint64_t world, uint64_t key, double share, double octave) {
+    if (uniform(world, kKink, key) >= share) return 1;
+    const double first = std::floor(kFirstKinkOctave + kKinkOctaves * uniform(world, kKinkSize, key));
+    if (octave < first - 0.5 || octave >= first + 0.5) return 1;
+    return kKinkFactor * std::exp(kKinkSpread * normalNoise(world, kKinkHeight, key, 0));
+}
+
+void drawReached(LinkClass& link, Reach reach, double place) {
+    if (link.reached == 1) link.reached = reach.low + place * (reach.high - reach.low);
+}
+
+}  // namespace
+
+void drawLinks(Cluster& cluster) {
+    if (cluster.world == 0) return;
+    drawReached(cluster.intra, cluster.intra.pcie ? kPcie : kNvlink, uniform(cluster.world, kReached, 0));
+    drawReached(cluster.inter, kNetwork, uniform(cluster.world, kReached, 1));
+    if (cluster.intra.pcie && cluster.intra.besideCompute == 1)
+        cluster.intra.besideCompute =
+            kBesideCompute.low + (kBesideCompute.high - kBesideCompute.low) * uniform(cluster.world, kBeside);
+}
+
+double worldFactor(uint64_t world, const CommShape& shape, TransferKind function, Algorithm algorithm,
+                   Protocol protocol, double bytes) {
+    if (world == 0 || bytes <= 0) return 1;
+    const bool far = shape.nodes > 1;
+    const double spread = (far ? kFar : kNear) * std::exp(kSpreadOfSpread * normalNoise(world, kSpread, far, 0));
+    const auto operation = (uint64_t{shape.nodes} << 32) | static_cast<uint64_t>(function);
+    const uint64_t choice =
+        (operation << 16) | (static_cast<uint64_t>(algorithm) << 8) | static_cast<uint64_t>(protocol);
+    const double octave = std::log2(bytes);
+    const double faded = 1 - (1 - kFadePart) * std::clamp((octave - kFadeFrom) / (kFadeTo - kFadeFrom), 0.0, 1.0);
+    const double residual = std::sqrt(kCommonShare) * smoothNoise(world, kCommon, operation, octave / kOctaves) +
+                            std::sqrt(1 - kCommonShare) * smoothNoise(world, kOwn, choice, octave / kOctaves);
+    return std::exp(spread * faded * residual) * kinkFactor(world, choice, far ? kKinksFar : kKinksNear, octave);
+}
+
+CollectiveCost inWorld(const Cluster& cluster, const CommShape& shape, TransferKind function, double bytes,
+                       CollectiveCost cost) {
+    if (cluster.world == 0 || shape.size < 2) return cost;
+    const double factor = worldFactor(cluster.world, shape, function, cost.algorithm, cost.protocol, bytes);
+    cost.latencyNs = static_cast<int64_t>(static_cast<double>(cost.latencyNs) * factor);
+    constexpr double kLargest = 1e15;  // bytes: no ramp is left
+    const double told = std::min(1 / cluster.intra.reached, shape.nodes > 1 ? 1 / cluster.inter.reached : 1e9);
+    const double most = told * bandwidthShare(cluster, shape, function, cost.algorithm, cost.protocol, kLargest) *
+                        cluster.channelBandwidthShare();
+    cost.efficiency = std::min(cost.efficiency / factor, std::max(cost.efficiency, most));
+    return cost;
+}
+
+}  // namespace rankscope::vgpu

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which share of a rate healthy links reach: by the medium and by how the rate is known.
+#include "analyzer/costs/reached_share.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/costs/device_links.h"
+#include "analyzer/costs/nccl_formulas.h"
+
+namespace rankscope::costs {
+namespace {
+
+TEST(ReachedShare, WhatWasReachedIsAllThereIs) {
+    for (const PeakKind kind : {PeakKind::measured, PeakKind::atLeast}) {
+        const ReachedShare reached = reachedShare({300, 0, kind, "", LinkMedium::nvlink}, false);
+        EXPECT_EQ(reached.share.low, 1);
+        EXPECT_EQ(reached.share.high, 1);
+        EXPECT_TRUE(reached.what.empty());
+    }
+}
+
+TEST(ReachedShare, ATellerMayMeanTheDataSheetOrWhatWasReached) {
+    const ReachedShare told = reachedShare({300, 0, PeakKind::told, "--links"}, false);
+    const ReachedShare machine = reachedShare({300, 0, PeakKind::machine, "NVML", LinkMedium::nvlink}, false);
+    EXPECT_EQ(told.share.low, machine.share.low);
+    EXPECT_EQ(told.share.high, 1);
+    EXPECT_LT(machine.share.high, 1);
+    EXPECT_FALSE(told.what.empty());
+}
+
+TEST(ReachedShare, PcieIsTheDeviceTablesOrWhatIsSlowerThanAnyNvlink) {
+    // L40S reach 15 GB/s, whether somebody tells the line's 31.5 or the table has what NCCL counts of them.
+    const LinkClass told{31.5, 0, PeakKind::told, "--links"};
+    const LinkClass table = *deviceLinkOf("NVIDIA L40S");
+    for (const LinkClass& link : {told, table}) {
+        EXPECT_EQ(mediumOf(link, false), LinkMedium::pcie);
+        EXPECT_NEAR(reachedShare(link, false).share.low * link.bytesPerNs, 15.1, 0.1);
+    }
+    EXPECT_EQ(deviceLinkOf("NVIDIA H100 PCIe")->medium, LinkMedium::pcie);
+    EXPECT_EQ(deviceLinkOf("NVIDIA A100-SXM4-80GB")->medium, LinkMedium::nvlink);
+    EXPECT_EQ(deviceLinkOf("AMD Instinct MI300X")->medium, LinkMedium::infinityFabric);
+}
+
+TEST(ReachedShare, NetworksDifferByKind) {
+    const auto low = [](LinkMedium medium) {
+        return reachedShare({25, 0, PeakKind::machine, "sysfs", medium}, true).share.low;
+    };
+    EXPECT_GT(low(LinkMedium::infiniband), low(LinkMedium::unknown));
+    EXPECT_GT(low(LinkMedium::unknown), low(LinkMedium::ethernet));
+}
+
+TEST(ReachedShare, ACeilingIsThatOfTheClassThatSetsIt) {
+    LinkPeaks peaks = parseLinkPeaks("intra:gbps=24;inter:gbps=40");
+    facts::Communicator group = pairOfRanks(true);
+    EXPECT_EQ(ceilingShare(peaks, group).share.low, reachedShare(*peaks.intra, false).share.low);  // the port limits
+    peaks.intra->bytesPerNs = 300;
+    EXPECT_EQ(ceilingShare(peaks, group).share.low, reachedShare(*peaks.inter, true).share.low);
+    EXPECT_EQ(ceilingShare({}, group).share.low, 1);
+}
+
+/// A tree between two nodes crosses the network half as often as a ring.
+TEST(BestCeiling, IsThatOfTheBestAlgorithm) {
+    const LinkPeaks peaks = parseLinkPeaks("intra:gbps=200;inter:gbps=10");
+    facts::Communicator group;
+    group.size = 8;
+    group.nodes = 2;
+    group.smallestNode = 4;
+    EXPECT_GT(*bestCeiling(peaks, group, store::Op::allReduce), 1.5 * *peaks.busCeiling(group, store::Op::allReduce));
+    EXPECT_EQ(*bestCeiling(peaks, group, store::Op::allGather), *peaks.busCeiling(group, store::Op::allGather));
+    EXPECT_FALSE(bestCeiling({}, group, store::Op::allReduce));
+}
+
+}  // namespace
+}  // namespace rankscope::costs
