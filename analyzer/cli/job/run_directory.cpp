@@ -119,9 +119,11 @@ void emptyRun(const fs::path& path) {
 }
 
 // A folder of the user's with something else in it. One that holds a members file is ours, even before its run.json is
-// written: a sibling is at it.
+// written: a sibling is at it. The members file is the first that a run gets, so whoever finds the folder not empty
+// must look for that file afterwards: in the other order a sibling may create it in between.
 bool isForeign(const fs::path& path) {
-    return fs::exists(path) && !isRunDirectory(path) && !fs::exists(path / kMembers) && !fs::is_empty(path);
+    std::error_code missing;
+    return !fs::is_empty(path, missing) && !missing && !fs::exists(path / kMembers) && !isRunDirectory(path);
 }
 
 }  // namespace
