@@ -79,6 +79,9 @@ ALLOWED = {
     "reference/vgpu/device": ["reference/vgpu/engine"],
     "reference/vgpu/plugins": ["reference/vgpu/engine"],
     "reference/vgpu/cudart": ["reference/vgpu/device"],
+    "reference/vgpu/driver": ["reference/vgpu/engine", "reference/vgpu/device"],
+    "reference/vgpu/math": ["reference/vgpu/device"],  # libraries of their own: of the device they know how to refuse
+    "reference/vgpu/symbols": [],  # lists, and what makes sources of them
     "reference/vgpu/cupti": ["reference/vgpu/device"],
     "reference/vgpu/nvml": ["reference/vgpu/device"],
     "reference/vgpu/nccl": ["reference/vgpu/engine", "reference/vgpu/device", "reference/vgpu/plugins"],

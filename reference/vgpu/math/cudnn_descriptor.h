@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of cuDNN's backend API: what was set, by attribute. Numbers are those of NVIDIA's "cuDNN Backend API" (9.x).
+// Descriptors of cuDNN's backend API: what was set, by attribute. Numbers are those of NVIDIA's "cuDNN Backend API"
+// (9.x).
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of NVML that tells of versions, identities and the memory that processes hold.
+#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 
 #include "reference/vgpu/device/memory.h"
-#include "reference/vgpu/engine/public_api.h"
 #include "reference/vgpu/nvml/nvml_handle.h"
 
 using namespace rankscope::vgpu;
