@@ -167,10 +167,10 @@ vgpu::LinkClass linkOf(const std::optional<costs::LinkClass>& told, vgpu::HopKin
 
 Links linksOf(const ListedTable& listed, const costs::NcclTestsTable& table) {
     const costs::LinkPeaks peaks = costs::parseLinkPeaks(listed.links);
-    const bool slow = peaks.intra && peaks.intra->bytesPerNs < vgpu::kSlowestNvlinkGbps;
+    const bool pcieRate = peaks.intra && vgpu::isPcieRate(peaks.intra->bytesPerNs);
     const auto nodes = static_cast<uint32_t>(std::max(1, table.nodes)), ranks = static_cast<uint32_t>(table.ranks);
     Links links{{ranks, nodes, ranks / nodes},
-                linkOf(peaks.intra, listed.pcie || slow ? vgpu::HopKind::pcie : vgpu::HopKind::nvlink),
+                linkOf(peaks.intra, listed.pcie || pcieRate ? vgpu::HopKind::pcie : vgpu::HopKind::nvlink),
                 linkOf(peaks.inter, vgpu::HopKind::network),
                 listed.nvls};
     const bool algorithm = table.algorithm != store::Algorithm::unknown;
