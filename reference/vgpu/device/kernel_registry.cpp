@@ -146,6 +146,7 @@ void registerKernel(const void* hostFunction, const char* mangledName) {
     kernel->name = mangledName;
     kernel->declaresCost = kernel->name.find("10KernelCost") != std::string::npos;
     kernel->parameterBytes = parameterBytes(mangledName);
+    kernel->family = kernelFamily(kernel->name);
     std::lock_guard guard(g_mutex);
     auto& slot = kernels()[hostFunction];
     if (slot) {
@@ -156,6 +157,30 @@ void registerKernel(const void* hostFunction, const char* mangledName) {
     slot = std::move(kernel);
 }
 
+Kernel* registerLoadedKernel(const std::string& name) {
+    auto kernel = std::make_unique<Kernel>();
+    Kernel* registered = kernel.get();
+    kernel->hostFunction = registered;
+    kernel->name = name;
+    kernel->declaresCost = false;
+    kernel->family = kernelFamily(name);
+    std::lock_guard guard(g_mutex);
+    kernels()[registered] = std::move(kernel);
+    return registered;
+}
+
+const Kernel* pricedKernel(const std::string& name) {
+    static std::mutex mutex;
+    static auto* priced = new std::map<std::string, Kernel*>;
+    std::lock_guard guard(mutex);
+    Kernel*& kernel = (*priced)[name];
+    if (!kernel) {
+        kernel = registerLoadedKernel(name);
+        kernel->declaresCost = true;
+    }
+    return kernel;
+}
+
 Kernel* findKernel(const void* function) {
     std::lock_guard guard(g_mutex);
     auto it = kernels().find(function);
@@ -163,13 +188,26 @@ Kernel* findKernel(const void* function) {
     return handles().contains(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
 }
 
+constexpr double kShortestNs = 2000;  // no kernel takes less, however little it does
+
+static double bytesMoved(const KernelFamily& family, const KernelLaunch& launch) {
+    if (family.countsElements && launch.args && launch.args[0]) {
+        int elements;
+        std::memcpy(&elements, launch.args[0], sizeof elements);
+        return family.bytesPerElement * elements;
+    }
+    const double blocks = static_cast<double>(launch.grid.x) * launch.grid.y * launch.grid.z;
+    return family.bytesPerThread * blocks * launch.block.x * launch.block.y * launch.block.z;
+}
+
 double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
     const Kernel* kernel = launch.kernel;
     if (kernel->declaresCost && launch.args && launch.args[0]) {
         Cost cost;
         std::memcpy(&cost, launch.args[0], sizeof cost);
-        return std::max({2000.0, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
+        return std::max({kShortestNs, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
     }
+    if (kernel->family) return std::max(kShortestNs, bytesMoved(*kernel->family, launch) / cluster.hbmGbps);
     return 3000.0 + 20.0 * launch.grid.x * static_cast<double>(launch.grid.y) * launch.grid.z;
 }
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "reference/vgpu/device/device_ops.h"
+#include "reference/vgpu/device/kernel_family.h"
 
 namespace rankscope::vgpu {
 
@@ -14,12 +16,17 @@ struct Kernel {
     std::string name;                    ///< mangled
     bool declaresCost;                   ///< its first parameter is a KernelCost
     std::vector<size_t> parameterBytes;  ///< as far as the mangled name tells; 0: a struct
+    std::optional<KernelFamily> family;
     size_t largestStruct =
         4096;  ///< no struct parameter takes more bytes; by default what all parameters of a kernel may take together
     void (*body)(void** args) = nullptr;
 };
 
 void registerKernel(const void* hostFunction, const char* mangledName);
+/// A kernel of a module loaded at run time, without a host stub.
+Kernel* registerLoadedKernel(const std::string& name);
+/// The kernel of that name whose first argument is a KernelCost; made at the first call.
+const Kernel* pricedKernel(const std::string& name);
 /// By host stub or by the handle of __cudaGetKernel; null if unknown.
 Kernel* findKernel(const void* function);
 
