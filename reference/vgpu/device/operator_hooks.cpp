@@ -47,6 +47,7 @@ const RankscopeOperatorHooks& operatorHooks() {
         [](const RankscopeWork* work) { endOperator(*work); },
         hostWork,
         effect,
+        answerNextRead,
         zeroMemory};
     return hooks;
 }

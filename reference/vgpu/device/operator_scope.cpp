@@ -21,6 +21,7 @@ struct OpenOperator {
 struct Scope {
     std::vector<OpenOperator> open;
     size_t unpriced = 0;  ///< launches in all of them
+    const void* answer = nullptr;
 };
 thread_local Scope t_scope;
 
@@ -65,6 +66,7 @@ void endOperator(const RankscopeWork& work) {
     if (t_scope.open.empty()) return;
     charge(t_scope.open.back(), work);
     t_scope.open.pop_back();
+    t_scope.answer = nullptr;
     if (t_scope.unpriced) return;
     if (ThreadClock* thread = LocalProcess::clockIfAny()) LocalProcess::instance().publish(*thread);
 }
@@ -80,6 +82,16 @@ std::shared_ptr<LaunchPrice> priceByOperator(double blocks) {
 
 void operatorIsPaid() {
     if (!t_scope.open.empty()) t_scope.open.back().isPaid = true;
+}
+
+void answerNextRead(const void* bytes) {
+    t_scope.answer = bytes;
+}
+
+const void* sourceOfRead(const void* from, size_t bytes) {
+    constexpr size_t kAnswerBytes = 8;
+    if (!t_scope.answer || bytes > kAnswerBytes) return from;
+    return std::exchange(t_scope.answer, nullptr);
 }
 
 bool hasUnpricedLaunches() {

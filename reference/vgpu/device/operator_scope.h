@@ -34,6 +34,11 @@ std::shared_ptr<LaunchPrice> priceByOperator(double blocks);
 /// What the operator does is in the price of a kernel that declares its work: its other kernels cost the least.
 void operatorIsPaid();
 
+/// See RankscopeOperatorHooks::answer.
+void answerNextRead(const void* bytes);
+/// What a copy to the host reads: `from`, or the answer that was given for it.
+const void* sourceOfRead(const void* from, size_t bytes);
+
 /// True while launches of the calling thread have no price.
 bool hasUnpricedLaunches();
 /// The calling thread is about to wait: its launches are priced by what their operators expected.

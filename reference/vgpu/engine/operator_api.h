@@ -47,6 +47,10 @@ typedef struct {
      * if the stream captures. It must not call the CUDA runtime. `release(data)` follows when it cannot happen again.
      */
     void (*effect)(void* stream, void (*run)(void*), void* data, void (*release)(void*));
+    /** The next copy of up to 8 bytes to the host that the calling thread asks for before its operator ends, reads
+     * `bytes` instead of the device, once the stream has come there: an operator whose result's shape depends on values
+     * asks so. */
+    void (*answer)(const void* bytes);
     /** Zeroes memory of the device at once; what was never touched costs nothing. Meant for effects. */
     void (*zero)(void* memory, size_t bytes);
 } RankscopeOperatorHooks;

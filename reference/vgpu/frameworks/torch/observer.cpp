@@ -47,13 +47,13 @@ std::unique_ptr<at::ObserverContext> operatorBegins(const at::RecordFunction& fu
     for (const Call* above : t_calls) call.isCovered |= above->isComputed;
     try {
         call.work = workOfArguments(*info, call.arguments);
-        prepareValues(call, g_hooks.valueBytes);
     } catch (const std::exception&) {
         return nullptr;
     }
     if (!info->isView && call.isOutermost) g_hooks.hostWork(g_hooks.operatorNs);
     g_hooks.beginOperator(info->name.c_str(), &call.work);
     t_calls.push_back(&call);
+    prepareValues(call, g_hooks);
     return watched;
 }
 

@@ -14,38 +14,36 @@ namespace {
 using namespace std::string_view_literals;
 
 // They allocate, change what a tensor says of itself, or read a value that is there already.
-const std::set<std::string_view> kQuiet = {"aten::empty"sv,
-                                           "aten::empty_strided"sv,
-                                           "aten::empty_like"sv,
-                                           "aten::new_empty"sv,
-                                           "aten::new_empty_strided"sv,
-                                           "aten::_empty_affine_quantized"sv,
-                                           "aten::resize_"sv,
-                                           "aten::resize_as_"sv,
-                                           "aten::set_"sv,
-                                           "aten::is_set_to"sv,
-                                           "aten::record_stream"sv,
-                                           "aten::is_pinned"sv,
-                                           "aten::_pin_memory"sv,
-                                           "aten::_local_scalar_dense"sv,
-                                           "aten::_fused_sdp_choice"sv,
-                                           "aten::equal"sv};  // made of others
+const std::set<std::string_view> kQuiet = {
+    "aten::empty"sv,       "aten::empty_strided"sv,       "aten::empty_like"sv,
+    "aten::new_empty"sv,   "aten::new_empty_strided"sv,   "aten::_empty_affine_quantized"sv,
+    "aten::resize_"sv,     "aten::resize_as_"sv,          "aten::set_"sv,
+    "aten::is_set_to"sv,   "aten::record_stream"sv,       "aten::is_pinned"sv,
+    "aten::_pin_memory"sv, "aten::_local_scalar_dense"sv, "aten::_fused_sdp_choice"sv,
+    "aten::equal"sv};  // made of others
 
 // One step for each element: so much cheaper than a product of matrices that more of them are computed.
 const std::set<std::string_view> kCheap = {
-    "aten::fill_"sv,       "aten::copy_"sv,      "aten::sum"sv,         "aten::mean"sv,        "aten::all"sv,
-    "aten::any"sv,         "aten::eq"sv,         "aten::ne"sv,          "aten::lt"sv,          "aten::le"sv,
-    "aten::gt"sv,          "aten::ge"sv,         "aten::logical_and"sv, "aten::logical_or"sv,  "aten::logical_not"sv,
-    "aten::bitwise_and"sv, "aten::bitwise_or"sv, "aten::bitwise_not"sv, "aten::arange"sv,      "aten::cumsum"sv,
-    "aten::isnan"sv,       "aten::isinf"sv,      "aten::abs"sv,         "aten::masked_fill_"sv};
+    "aten::fill_"sv,       "aten::copy_"sv,      "aten::sum"sv,         "aten::mean"sv,         "aten::all"sv,
+    "aten::any"sv,         "aten::eq"sv,         "aten::ne"sv,          "aten::lt"sv,           "aten::le"sv,
+    "aten::gt"sv,          "aten::ge"sv,         "aten::logical_and"sv, "aten::logical_or"sv,   "aten::logical_not"sv,
+    "aten::bitwise_and"sv, "aten::bitwise_or"sv, "aten::bitwise_not"sv, "aten::arange"sv,       "aten::cumsum"sv,
+    "aten::isnan"sv,       "aten::isinf"sv,      "aten::abs"sv,         "aten::masked_fill_"sv, "aten::nonzero"sv};
+
+const std::set<std::string_view> kCounting = {"aten::nonzero"sv,
+                                              "aten::_unique"sv,
+                                              "aten::_unique2"sv,
+                                              "aten::unique_dim"sv,
+                                              "aten::unique_consecutive"sv,
+                                              "aten::unique_dim_consecutive"sv};
 
 const std::set<std::string_view> kOverwrites = {
-    "aten::fill_"sv,      "aten::zero_"sv,         "aten::copy_"sv,        "aten::normal_"sv,    "aten::uniform_"sv,
-    "aten::random_"sv,    "aten::bernoulli_"sv,    "aten::exponential_"sv, "aten::geometric_"sv, "aten::cauchy_"sv,
+    "aten::fill_"sv,       "aten::zero_"sv,          "aten::copy_"sv,         "aten::normal_"sv,    "aten::uniform_"sv,
+    "aten::random_"sv,     "aten::bernoulli_"sv,     "aten::exponential_"sv,  "aten::geometric_"sv, "aten::cauchy_"sv,
     "aten::log_normal_"sv, "aten::_foreach_copy_"sv, "aten::_foreach_zero_"sv};
 
-const std::set<std::string_view> kRows = {"aten::embedding"sv, "aten::index"sv, "aten::index_select"sv,
-                                          "aten::gather"sv,    "aten::take"sv,  "aten::index_put_"sv,
+const std::set<std::string_view> kRows = {"aten::embedding"sv,  "aten::index"sv,       "aten::index_select"sv,
+                                          "aten::gather"sv,     "aten::take"sv,        "aten::index_put_"sv,
                                           "aten::index_add_"sv, "aten::scatter_add_"sv};
 
 Arithmetic arithmeticOf(std::string_view name) {
@@ -93,6 +91,7 @@ void describe(OperatorInfo& info, const c10::OperatorHandle& handle) {
     for (const c10::Argument& argument : schema.arguments())
         if (argument.alias_info() && argument.alias_info()->isWrite() && !argument.is_out()) info.mutates = true;
     info.isRandom = handle.hasTag(at::Tag::nondeterministic_seeded);
+    info.hasCount = kCounting.count(info.name) != 0;
     info.isCheap = kCheap.count(info.name) != 0;
     info.arithmetic = arithmeticOf(info.name);
     // Only the framework's own operators stay for the life of the process, so that a call can be kept for later.

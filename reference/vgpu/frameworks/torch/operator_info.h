@@ -36,8 +36,9 @@ struct OperatorInfo {
     bool isQuiet = false;                       ///< allocates, or hands a value to Python: neither work nor values
     bool mutates = false;                       ///< changes an argument that it also reads
     bool isRandom = false;
-    bool isCheap = false;  ///< for its size: computed up to a higher limit
-    bool hasTwin = false;  ///< there is a kernel for the CPU
+    bool hasCount = false;  ///< the first result is as long as the values make it, and the operator asks the device
+    bool isCheap = false;   ///< for its size: computed up to a higher limit
+    bool hasTwin = false;   ///< there is a kernel for the CPU
     Arithmetic arithmetic = Arithmetic::none;
     Reading reading = Reading::all;
 };

@@ -83,14 +83,15 @@ c10::IValue onHost(const c10::IValue& value, bool isWritten) {
     return value;
 }
 
-/// The twin's own state of dispatch: kernels of the CPU and nothing above them, neither autograd nor autocast nor Python.
+/// The twin's own state of dispatch: kernels of the CPU and nothing above them, neither autograd nor autocast nor
+/// Python.
 struct PlainDispatch {
     at::DisableRecordFunctionGuard unrecorded;
     c10::impl::ForceDispatchKeyGuard plain{
         c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
         c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset |
-            c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
-                                 c10::DispatchKey::Functionalize})};
+            c10::DispatchKeySet(
+                {c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::Functionalize})};
 };
 
 /// Operators that draw from the CPU's default generator draw from a seed of their own, and leave it as it was.
@@ -160,6 +161,22 @@ struct Twin {
     }
 };
 
+/// How long the first result of an operator will be.
+struct Count {
+    std::unique_ptr<Twin> twin;
+    int64_t* answer;
+
+    void run() {
+        const PlainDispatch plain;
+        try {
+            torch::jit::Stack stack = twin->arguments;
+            twin->handle.callBoxed(stack);
+            *answer = stack.at(0).toTensor().size(0);
+        } catch (const std::exception&) {  // nothing was found
+        }
+    }
+};
+
 /// Memory that a large operator has written: zeros.
 struct Cleared {
     struct Piece {
@@ -207,17 +224,23 @@ std::optional<c10::Device> deviceOf(const Call& call, c10::ArrayRef<c10::IValue>
     return device;
 }
 
+std::unique_ptr<Twin> twinOf(const Call& call) {
+    const PlainDispatch plain;
+    auto twin = std::make_unique<Twin>(Twin{*call.info->handle, {}, {}, {}});
+    const auto& schema = call.info->handle->schema().arguments();
+    for (size_t i = 0; i < call.arguments.size(); i++) {
+        const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
+        twin->arguments.push_back(call.arguments[i].isGenerator() ? c10::IValue()
+                                                                  : onHost(call.arguments[i], isWritten));
+    }
+    return twin;
+}
+
 void queueTwin(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Device device,
                const RankscopeOperatorHooks& hooks) {
-    auto twin = std::make_unique<Twin>(Twin{*call.info->handle, {}, {}, {}});
+    auto twin = twinOf(call);
     {
         const PlainDispatch plain;
-        const auto& schema = call.info->handle->schema().arguments();
-        for (size_t i = 0; i < call.arguments.size(); i++) {
-            const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
-            twin->arguments.push_back(call.arguments[i].isGenerator() ? c10::IValue()
-                                                                      : onHost(call.arguments[i], isWritten));
-        }
         for (size_t i = 0; i < results.size(); i++) {
             if (!results[i].isTensor() && !results[i].isTensorList()) {
                 twin->results.emplace_back();
@@ -267,18 +290,30 @@ void queueZeros(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Devic
         const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
         // What is changed in place keeps what it had, which is no garbage either.
         if (isWritten && (schema[i].is_out() || info.reading == Reading::overwrites))
-            forEachTensor(call.arguments[i],
-                          [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue); });
+            forEachTensor(call.arguments[i], [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue); });
     }
     if (info.name == "aten::copy_") addHeads(*cleared, call.arguments[0].toTensor(), call.arguments[1].toTensor());
     if (cleared->pieces.empty() && !cleared->headTo.defined()) return;
     queue(std::move(cleared), device, hooks);
 }
 
+/// Of large tensors 0: those hold zeros.
+void queueCount(Call& call, const RankscopeOperatorHooks& hooks) {
+    hooks.answer(&call.count);
+    Gauge gauge;
+    for (const c10::IValue& value : call.arguments) measure(value, gauge);
+    const auto device = deviceOf(call, {});
+    if (!device || gauge.isStrange || gauge.deviceBytes > static_cast<double>(limitOf(*call.info, hooks.valueBytes)))
+        return;
+    if (call.arguments.size() != call.info->handle->schema().arguments().size()) return;
+    queue(std::make_unique<Count>(Count{twinOf(call), &call.count}), *device, hooks);
+}
+
 }  // namespace
 
-void prepareValues(Call& call, uint64_t limitBytes) {
+void prepareValues(Call& call, const RankscopeOperatorHooks& hooks) {
     const OperatorInfo& info = *call.info;
+    if (info.hasCount && info.handle) queueCount(call, hooks);
     if (info.isRandom) {
         const at::Generator* generator = nullptr;
         for (const c10::IValue& value : call.arguments)
@@ -294,7 +329,7 @@ void prepareValues(Call& call, uint64_t limitBytes) {
     if (!info.mutates || !info.hasTwin || call.isCovered) return;
     Gauge gauge;
     for (const c10::IValue& value : call.arguments) measure(value, gauge);
-    call.isComputed = !gauge.isStrange && gauge.deviceBytes <= static_cast<double>(limitOf(info, limitBytes));
+    call.isComputed = !gauge.isStrange && gauge.deviceBytes <= static_cast<double>(limitOf(info, hooks.valueBytes));
 }
 
 bool leaveValues(const Call& call, c10::ArrayRef<c10::IValue> results, const RankscopeOperatorHooks& hooks) {
