@@ -2,6 +2,7 @@
 // Watches every operator of PyTorch and tells the virtual GPUs what it does.
 #include <ATen/record_function.h>
 
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -36,6 +37,14 @@ bool concernsUs(c10::ArrayRef<c10::IValue> arguments) {
     return isOnDevice && !isWrapped;
 }
 
+/// What the job reads back may be wrong from here on, which must not end it.
+void sayOnce(const OperatorInfo& info, const std::exception& error) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true))
+        std::fprintf(stderr, "rankscope virtual GPUs: values of %s are not computed: %.200s\n", info.name.c_str(),
+                     error.what());
+}
+
 std::unique_ptr<at::ObserverContext> operatorBegins(const at::RecordFunction& function) {
     const OperatorInfo* info = infoOf(function);
     if (!info || info->isQuiet || !concernsUs(function.inputs())) return nullptr;
@@ -53,7 +62,11 @@ std::unique_ptr<at::ObserverContext> operatorBegins(const at::RecordFunction& fu
     if (!info->isView && call.isOutermost) g_hooks.hostWork(g_hooks.operatorNs);
     g_hooks.beginOperator(info->name.c_str(), &call.work);
     t_calls.push_back(&call);
-    prepareValues(call, g_hooks);
+    try {
+        prepareValues(call, g_hooks);
+    } catch (const std::exception& error) {
+        sayOnce(*info, error);
+    }
     return watched;
 }
 
@@ -70,7 +83,7 @@ void operatorEnds(const at::RecordFunction& function, at::ObserverContext* conte
         if (leaveValues(call, function.outputs(), g_hooks) || call.hasComputedParts)
             for (Call* above : t_calls) above->hasComputedParts = true;
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "rankscope virtual GPUs: values of %s: %s\n", call.info->name.c_str(), error.what());
+        sayOnce(*call.info, error);
     }
 }
 

@@ -297,6 +297,22 @@ void queueZeros(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Devic
     queue(std::move(cleared), device, hooks);
 }
 
+/// The generator's seed and how far it has come, so that ranks that would draw the same draw the same. A generator says
+/// nothing of the latter while its stream captures: then the calls are counted.
+uint64_t seedOf(const Call& call) {
+    at::Generator generator;
+    for (const c10::IValue& value : call.arguments)
+        if (value.isGenerator()) generator = value.toGenerator();
+    if (!generator.defined()) generator = at::globalContext().defaultGenerator(at::Device(at::kCUDA));
+    if (!generator.device().is_cuda()) return 0;
+    static thread_local uint64_t captured = 0;
+    try {
+        return generator.current_seed() * 0x9e3779b97f4a7c15ull + generator.get_offset();
+    } catch (const std::exception&) {
+        return generator.current_seed() * 0x9e3779b97f4a7c15ull + ++captured;
+    }
+}
+
 /// Of large tensors 0: those hold zeros.
 void queueCount(Call& call, const RankscopeOperatorHooks& hooks) {
     hooks.answer(&call.count);
@@ -314,18 +330,7 @@ void queueCount(Call& call, const RankscopeOperatorHooks& hooks) {
 void prepareValues(Call& call, const RankscopeOperatorHooks& hooks) {
     const OperatorInfo& info = *call.info;
     if (info.hasCount && info.handle) queueCount(call, hooks);
-    if (info.isRandom) {
-        const at::Generator* generator = nullptr;
-        for (const c10::IValue& value : call.arguments)
-            if (value.isGenerator()) {
-                static thread_local at::Generator given;
-                given = value.toGenerator();
-                generator = &given;
-            }
-        if (!generator) generator = &at::globalContext().defaultGenerator(at::Device(at::kCUDA));
-        if (generator->device().is_cuda())
-            call.seed = generator->current_seed() * 0x9e3779b97f4a7c15ull + generator->get_offset();
-    }
+    if (info.isRandom && info.hasTwin) call.seed = seedOf(call);
     if (!info.mutates || !info.hasTwin || call.isCovered) return;
     Gauge gauge;
     for (const c10::IValue& value : call.arguments) measure(value, gauge);
