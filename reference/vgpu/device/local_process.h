@@ -94,6 +94,9 @@ struct ThreadClock {
     uint64_t generation = 0;
 };
 
+/// No clock came with what woke a thread: somebody did it who has none.
+inline constexpr int64_t kNoClock = -1;
+
 /// One part of an operation that moves data between ranks, before it has a place in the arena.
 using PartSpec = Part;
 
@@ -119,10 +122,17 @@ class LocalProcess {
   public:
     static LocalProcess& instance();
 
-    /// The calling thread's clock; joins the job and registers the thread on the first call.
+    /// The calling thread's clock, for a call that issues work or waits: joins the job and registers the thread on the
+    /// first one.
     ThreadClock& clock();
+    /// The same for a call that only asks. A thread that the real clock woke and that does nothing else (a watchdog) is an
+    /// observer: its clock stands still and bounds nobody.
+    ThreadClock& askingClock();
+    static bool observes(const ThreadClock& thread);
     /// The calling thread's clock if it has one, else null. Never registers.
     static ThreadClock* clockIfAny();
+    /// The same for calls of libc, which may come in any state: null in threads that observe or have no clock.
+    static ThreadClock* clockInBounds();
 
     const Cluster& cluster() const { return m_cluster; }
     Arena& arena() { return *m_arena; }
@@ -174,6 +184,33 @@ class LocalProcess {
     void throttle(LocalStream& stream);
     void releaseThread(ThreadClock& thread);
     void leave();
+
+    // Threads that are blocked in libc; see blocking.h.
+    /// A place for a thread that another one brings into the bounds: one that it has just made, or woken.
+    HostThread* makeThread(int64_t startNs);
+    void adoptThread(HostThread* shared);
+    void discardThread(HostThread* shared);
+    /// The thread leaves the bounds until it is woken; not if `isWoken` is set already.
+    void park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
+              const std::atomic<uint32_t>& isWoken);
+    /// Sets `isWoken`, and brings a parked thread back into the bounds, at `ns` or later.
+    void wake(HostThread* thread, int64_t ns, std::atomic<uint32_t>& isWoken);
+    /// The thread goes on, no earlier than `wakeNs`.
+    void unpark(ThreadClock& thread, int64_t wakeNs);
+    /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody did.
+    bool reachDeadline(ThreadClock& thread, int64_t deadlineNs, const std::atomic<uint32_t>& isWoken);
+    /// The real clock woke a parked thread that observes.
+    void observe(ThreadClock& thread);
+    /// Waits until no other thread of the process can act before this one. What follows happens in the order of virtual
+    /// time, whatever the order in real time.
+    void takeTurn(ThreadClock& thread) {
+        if (thread.shared->process == m_index && sharedProcess().active.load(std::memory_order_acquire) > 1)
+            awaitTurn(thread);
+    }
+    bool severalAct() { return sharedProcess().active.load(std::memory_order_acquire) > 1; }
+    /// Called with the thread's clock when it ends.
+    static void tellThreadEndsTo(void (*tell)(int64_t ns));
+
     void forgetAfterFork();
 
   private:
@@ -183,6 +220,15 @@ class LocalProcess {
     void plantPairLinks();
     void describeDevice(LocalDevice& device);
     void registerThread(ThreadClock& thread);
+    uint32_t takeThreadSlot();
+    HostThread& addThread(int64_t startNs, int32_t tid);
+    void dropThread(HostThread& shared);
+    int64_t presentNs() const;
+    void rejoin(ThreadClock& thread);
+    void awaitTurn(ThreadClock& thread);
+    void nudge();
+    void moveOn();
+    Process& sharedProcess() { return m_arena->processes[m_index]; }
     void reportSpan(OpReport& report, int64_t startNs, int64_t endNs);
     uint32_t takeOp();
     uint32_t takePart();

@@ -18,7 +18,7 @@ inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kEpochNs = 1767225600000000000;
 
 inline constexpr uint32_t kMaxProcesses = 256;
-inline constexpr uint32_t kMaxThreads = 1024;
+inline constexpr uint32_t kMaxThreads = 1u << 14;  // a rank of PyTorch has some sixty
 inline constexpr uint32_t kMaxDevices = 512;
 inline constexpr uint32_t kMaxStreams = 4096;
 inline constexpr uint32_t kMaxComms = 4096;
@@ -95,6 +95,7 @@ struct Transfer {
     TransferKind kind;
     uint8_t flowing, mismatched;
     uint32_t expected, arrived, firstPart, lowestMember;
+    int64_t lastArrivalNs;
     uint64_t fingerprint;
     int64_t latencyNs;
     double busBytes, efficiency, networkShare, chunkBytes;
@@ -145,8 +146,15 @@ struct Device {
     Port out, in, nicOut, nicIn;
 };
 
-enum class ThreadState : uint32_t { free, running, waiting, excluded };
-enum class WaitKind : uint32_t { ops, until, comm };
+/// running: it may issue work at its bound or later. waiting: for virtual time, inside a call of CUDA or NCCL. parked: it
+/// is blocked in a call of libc. observing: a real time-out woke it, or it never acted: it has no bound.
+enum class ThreadState : uint32_t { free, running, waiting, parked, observing };
+enum class WaitKind : uint32_t { ops, until, comm, turn, timer };
+
+/// What may wake a parked thread, and so whether it still bounds the others.
+/// message: a thread of its process that has a clock, so it leaves the bounds. lock: who holds the lock, so it stays in the
+/// bounds unless that one waits itself. outside: perhaps a process without a clock, so it stays until the job is quiet.
+enum class ParkKind : uint32_t { message, lock, outside };
 
 struct HostThread {
     std::atomic<ThreadState> state;
@@ -154,7 +162,14 @@ struct HostThread {
     std::atomic<uint32_t> futex;
     uint32_t process, nextOfProcess;
     int32_t tid;
+    uint32_t number;  ///< in order of birth, within its process: orders threads whose clocks are equal
     WaitKind waitKind;
+    ParkKind parkKind;
+    int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0
+    int64_t deadlineNs;       ///< parked: its wait ends then at the latest, or kForever
+    uint32_t left;            ///< parked outside: the job was quiet, so it has left the bounds
+    uint32_t hasActed;        ///< it has issued work or waited for the device
+    char inCall[24];          ///< what it is blocked in, for reports
     uint32_t waitCount;
     uint32_t waitStream[kMaxWaits];
     uint64_t waitSeq[kMaxWaits];
@@ -176,6 +191,9 @@ struct Process {
     int32_t rank;
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
+    uint32_t threadsMade;
+    std::atomic<uint32_t> active;       ///< threads that run or wait for virtual time
+    std::atomic<uint32_t> turnWaiters;  ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
     std::atomic<uint32_t> dataBell;      ///< rung when data this process waits for has come; a futex
     std::atomic<uint32_t> dataSleepers;  ///< threads that sleep on it
@@ -236,6 +254,10 @@ struct Arena {
     pthread_mutex_t dataLock;  ///< robust; taken after lock, never before
     int64_t launchNs;          ///< the lookahead: an op starts no earlier than its host time + this
     std::atomic<uint64_t> progress;
+    int64_t quietSinceMs;  ///< since when nothing moves but for what may come from outside, or 0
+    uint64_t quietProgress;
+    uint32_t deadlockTold;
+    uint32_t lateEvents, fallbacks;  ///< what makes two runs differ: events before the present, threads that were given up
     int64_t inspectedMs;  ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
