@@ -13,7 +13,7 @@ namespace rankscope::vgpu {
 
 HostThread* LocalProcess::makeThread(int64_t startNs) {
     SharedLock lock(m_arena->lock);
-    return &addThread(startNs, 0);
+    return &addThread(m_index, startNs, 0);
 }
 
 void LocalProcess::discardThread(HostThread* shared) {
@@ -24,11 +24,15 @@ void LocalProcess::discardThread(HostThread* shared) {
 
 void LocalProcess::park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
                         const std::atomic<uint32_t>& isWoken) {
-    HostThread& shared = *thread.shared;
     sharedProcess().hostSleepers.fetch_add(1);
     DataPlane::instance().catchUp();
     SharedLock lock(m_arena->lock);
-    if (isWoken.load()) return;
+    if (!isWoken.load()) parkHere(thread, kind, call, deadlineNs, lockOwner);
+}
+
+/// Whoever leaves may have been the last that the others waited for. Arena::lock is held.
+void LocalProcess::parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner) {
+    HostThread& shared = *thread.shared;
     shared.boundNs.store(thread.ns, std::memory_order_release);
     engine().park(shared, kind, call, deadlineNs);
     shared.lockOwner = lockOwner;
@@ -67,7 +71,7 @@ bool LocalProcess::reachDeadline(ThreadClock& thread, int64_t deadlineNs, const 
     SharedLock lock(m_arena->lock);
     if (isWoken.load() || shared.state != ThreadState::parked) return false;
     Process& process = sharedProcess();
-    process.turnWaiters++;
+    turnWaiters()++;
     process.active++;
     shared.waitKind = WaitKind::timer;
     shared.waitUntilNs = deadlineNs;
@@ -75,7 +79,7 @@ bool LocalProcess::reachDeadline(ThreadClock& thread, int64_t deadlineNs, const 
     shared.state = ThreadState::waiting;
     engine().forgetBlocker(m_index);
     sleepUntilResumed(thread, lock);
-    process.turnWaiters--;
+    turnWaiters()--;
     return !isWoken.load();
 }
 
@@ -95,10 +99,14 @@ void LocalProcess::awaitTurn(ThreadClock& thread) {
     shared.waitUntilNs = thread.ns;
     shared.waitCount = 0;
     shared.state = ThreadState::waiting;
-    process.turnWaiters++;
+    turnWaiters()++;
     engine().forgetBlocker(m_index);
     sleepUntilResumed(thread, lock);
-    process.turnWaiters--;
+    turnWaiters()--;
+}
+
+void LocalProcess::takeTurnInFamily(ThreadClock& thread) {
+    awaitTurn(thread);
 }
 
 /// The thread's clock has moved: others of its process may have waited for that.

@@ -34,7 +34,7 @@ void BorrowedClock::set(int64_t ns) {
 
 void LocalProcess::publish(ThreadClock& thread) {
     thread.shared->boundNs.store(thread.ns, std::memory_order_release);
-    if (sharedProcess().turnWaiters.load(std::memory_order_acquire)) nudge();
+    if (turnWaiters().load(std::memory_order_acquire)) nudge();
 }
 
 int64_t LocalProcess::nowStamp() {

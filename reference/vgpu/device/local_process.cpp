@@ -89,6 +89,10 @@ LocalProcess& LocalProcess::instance() {
     return *g_process;
 }
 
+LocalProcess* LocalProcess::ifAny() {
+    return g_process.load(std::memory_order_acquire);
+}
+
 LocalProcess::LocalProcess() : m_pid(getpid()) {
     if (const char* path = std::getenv("RANKSCOPE_SCENARIO"); path && *path) {
         try {
@@ -180,7 +184,7 @@ void LocalProcess::registerThread(ThreadClock& thread) {
         if (!m_arena) attach();
     }
     SharedLock lock(m_arena->lock);
-    HostThread& shared = addThread(presentNs(), static_cast<int32_t>(syscall(SYS_gettid)));
+    HostThread& shared = addThread(m_index, presentNs(), static_cast<int32_t>(syscall(SYS_gettid)));
     thread = ThreadClock{&shared, shared.boundNs, thread.device, shared.tid, g_generation};
     t_clock = &thread;
 }
@@ -197,14 +201,14 @@ uint32_t LocalProcess::takeThreadSlot() {
 }
 
 /// Arena::lock is held.
-HostThread& LocalProcess::addThread(int64_t startNs, int32_t tid) {
+HostThread& LocalProcess::addThread(uint32_t processIndex, int64_t startNs, int32_t tid) {
     const uint32_t index = takeThreadSlot();
-    Process& process = sharedProcess();
+    Process& process = m_arena->processes[processIndex];
     HostThread& shared = m_arena->threads[index];
-    shared.process = m_index;
+    shared.process = processIndex;
     shared.tid = tid;
     shared.number = process.threadsMade++;
-    shared.hasActed = shared.left = 0;
+    shared.hasActed = shared.left = shared.waitKeyCount = 0;
     shared.deadlineNs = kForever;
     shared.boundNs = startNs;
     shared.nextOfProcess = process.firstThread;
@@ -268,7 +272,7 @@ void LocalProcess::adoptThread(HostThread* shared) {
 }
 
 void LocalProcess::leave() {
-    if (!m_arena) return;
+    if (!m_arena || m_hasLeft.exchange(true)) return;
     {
         SharedLock lock(m_arena->lock);
         engine().removeProcess(m_index);

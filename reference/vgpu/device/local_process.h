@@ -96,6 +96,7 @@ struct ThreadClock {
 
 /// No clock came with what woke a thread: somebody did it who has none.
 inline constexpr int64_t kNoClock = -1;
+inline constexpr uint64_t kAllBytes = ~uint64_t{0};
 
 /// One part of an operation that moves data between ranks, before it has a place in the arena.
 using PartSpec = Part;
@@ -121,6 +122,8 @@ class BorrowedClock {
 class LocalProcess {
   public:
     static LocalProcess& instance();
+    /// The same if the process has ever used CUDA, else null.
+    static LocalProcess* ifAny();
 
     /// The calling thread's clock, for a call that issues work or waits: joins the job and registers the thread on the
     /// first one.
@@ -185,7 +188,25 @@ class LocalProcess {
     void releaseThread(ThreadClock& thread);
     void leave();
 
-    // Threads that are blocked in libc; see blocking.h.
+    // Processes that this one forks off begin with its clock. In the parent, before and after; in the child, after.
+    struct Child {
+        uint32_t index = kNone;
+        HostThread* thread = nullptr;
+    };
+    Child prepareFork(const ThreadClock& thread);
+    void forkEnded(Child child, int32_t pid);
+    static void beginForked(Arena& arena, Child child);
+
+    // Pipes and pairs of sockets, by the inode of the end that is read.
+    /// The thread writes: those that wait for that are back in the bounds before it can be read.
+    void tellWritten(uint64_t key, uint64_t bytes, int64_t ns);
+    /// The thread has read so many, or kAllBytes: when the newest of it was written, or kNoClock.
+    int64_t whenWritten(uint64_t key, uint64_t bytes);
+    void pairSockets(uint64_t a, uint64_t b);
+    uint64_t peerOf(uint64_t socketKey);
+    void parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys);
+
+    // Threads that are blocked in libc; see threads/waiters.h.
     /// A place for a thread that another one brings into the bounds: one that it has just made, or woken.
     HostThread* makeThread(int64_t startNs);
     void adoptThread(HostThread* shared);
@@ -207,6 +228,8 @@ class LocalProcess {
         if (thread.shared->process == m_index && sharedProcess().active.load(std::memory_order_acquire) > 1)
             awaitTurn(thread);
     }
+    /// The same among all processes that were forked from one another: before something goes to another process.
+    void takeTurnInFamily(ThreadClock& thread);
     bool severalAct() { return sharedProcess().active.load(std::memory_order_acquire) > 1; }
     /// Called with the thread's clock when it ends.
     static void tellThreadEndsTo(void (*tell)(int64_t ns));
@@ -221,20 +244,23 @@ class LocalProcess {
     void describeDevice(LocalDevice& device);
     void registerThread(ThreadClock& thread);
     uint32_t takeThreadSlot();
-    HostThread& addThread(int64_t startNs, int32_t tid);
+    HostThread& addThread(uint32_t process, int64_t startNs, int32_t tid);
     void dropThread(HostThread& shared);
     int64_t presentNs() const;
+    void parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner);
     void rejoin(ThreadClock& thread);
     void awaitTurn(ThreadClock& thread);
     void nudge();
     void moveOn();
     Process& sharedProcess() { return m_arena->processes[m_index]; }
+    std::atomic<uint32_t>& turnWaiters() { return m_arena->processes[sharedProcess().family].turnWaiters; }
     void reportSpan(OpReport& report, int64_t startNs, int64_t endNs);
     uint32_t takeOp();
     uint32_t takePart();
     void sleepUntilResumed(ThreadClock& thread, SharedLock& lock);
 
     std::atomic<void (*)(LocalProcess&)> m_sendObservations = nullptr;
+    std::atomic<bool> m_hasLeft = false;
     std::mutex m_mutex;
     Cluster m_cluster;
     Arena* m_arena = nullptr;

@@ -33,6 +33,10 @@ inline constexpr uint32_t kStreamDepth = 1024;  ///< a stream takes this many un
 inline constexpr uint32_t kProcessDepth = 12000;  ///< and so many all streams of a process together
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
+inline constexpr uint32_t kMaxPipes = 512;
+inline constexpr uint32_t kMaxSocketPairs = 512;
+inline constexpr uint32_t kMessagesPerChannel = 64;  ///< unread ones; older ones count as sent with the next
+inline constexpr uint32_t kMaxWaitKeys = 8;
 inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
 
 enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
@@ -167,6 +171,8 @@ struct HostThread {
     ParkKind parkKind;
     int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0
     int64_t deadlineNs;       ///< parked: its wait ends then at the latest, or kForever
+    uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
+    uint32_t waitKeyCount;
     uint32_t left;            ///< parked outside: the job was quiet, so it has left the bounds
     uint32_t hasActed;        ///< it has issued work or waited for the device
     char inCall[24];          ///< what it is blocked in, for reports
@@ -176,6 +182,20 @@ struct HostThread {
     int64_t waitUntilNs;
     uint32_t waitComm;
     int64_t resumeNs;
+};
+
+/// What has been written into a pipe, or one direction of a pair of sockets, and when: so that who reads it goes on no earlier.
+/// Bytes of threads without a clock count, too, without a time.
+struct Channel {
+    struct Message {
+        uint64_t endByte;
+        int64_t sentNs;
+    };
+    uint64_t key;  ///< of the end that is read, 0: unused
+    uint64_t writtenBytes, readBytes;
+    uint64_t usedAt;  ///< the least recently used one makes room
+    uint32_t firstMessage, messageCount;
+    Message messages[kMessagesPerChannel];
 };
 
 struct HeapEntry {
@@ -192,6 +212,8 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     uint32_t threadsMade;
+    uint32_t family;    ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;  ///< its place in the arena may be used again
     std::atomic<uint32_t> active;       ///< threads that run or wait for virtual time
     std::atomic<uint32_t> turnWaiters;  ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
@@ -265,6 +287,12 @@ struct Arena {
     uint32_t freeThread, freeStream;
     uint32_t pairLinkCount;
     PairLink pairLinks[kMaxPairLinks];
+    Channel pipes[kMaxPipes];
+    uint64_t pipeUses;
+    struct {
+        uint64_t a, b;
+    } socketPairs[kMaxSocketPairs];
+    uint32_t socketPairCount;
     uint32_t openExchanges[kMaxComms][kTransferBuckets];
     HostThread threads[kMaxThreads];
     Device devices[kMaxDevices];
@@ -315,6 +343,12 @@ class SharedLock {
 /// Maps the arena of the job named `key`, creating it if this is the first process. Never returns null: aborts with a
 /// message when shared memory is unusable, since no virtual GPU can exist then.
 Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
+
+/// The place of a process that is about to be forked off, which begins with a thread at `startNs`; kNone if there is none left.
+/// Arena::lock is held.
+uint32_t reserveProcess(Arena& arena, uint32_t parent);
+/// In a forked process: its own hold on the parent's arena.
+void reopenArena();
 
 /// Removes the arena's name if no live process is left.
 void detachArena(Arena* arena, uint32_t processIndex);

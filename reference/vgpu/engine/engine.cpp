@@ -26,15 +26,15 @@ int64_t monotonicMs() {
     return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// Where a thread stands in the order of its process: by virtual time, then by birth; one that waits for the end of a time
+/// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a time
 /// comes last, since another may still wake it in the same instant.
 struct Place {
     int64_t ns;
-    uint32_t number;
+    uint32_t process, number;
 };
 
 bool precedes(Place a, Place b) {
-    return std::tie(a.ns, a.number) < std::tie(b.ns, b.number);
+    return std::tie(a.ns, a.process, a.number) < std::tie(b.ns, b.process, b.number);
 }
 
 bool waitsForTurn(const HostThread& thread) {
@@ -43,8 +43,10 @@ bool waitsForTurn(const HostThread& thread) {
 }
 
 Place placeOf(const HostThread& thread) {
-    if (thread.state != ThreadState::waiting) return {thread.boundNs.load(std::memory_order_acquire), thread.number};
-    return {thread.waitUntilNs, thread.waitKind == WaitKind::timer ? kNone : thread.number};
+    if (thread.state != ThreadState::waiting)
+        return {thread.boundNs.load(std::memory_order_acquire), thread.process, thread.number};
+    const bool comesLast = thread.waitKind == WaitKind::timer;
+    return {thread.waitUntilNs, comesLast ? kNone : thread.process, thread.number};
 }
 
 bool later(const HeapEntry& a, const HeapEntry& b) {
@@ -217,7 +219,9 @@ HostThread* Engine::earliestAsking() {
         const Place place = placeOf(thread);
         if (earliest) {
             const Place best = placeOf(*earliest);
-            if (std::tie(best.ns, rank, best.number) < std::tie(place.ns, itsRank, place.number)) continue;
+            if (std::tie(best.ns, rank, best.process, best.number) <
+                std::tie(place.ns, itsRank, place.process, place.number))
+                continue;
         }
         earliest = &thread;
         rank = itsRank;
@@ -382,33 +386,39 @@ bool Engine::settleQueries(uint32_t root) {
     return settled;
 }
 
-/// In each process the earliest of the threads that wait for their turn gets it, when no other thread can act before.
+/// In each family the earliest of the threads that wait for their turn gets it, when no other thread can act before.
 bool Engine::settleTurns(uint32_t root, int64_t boundNs) {
     bool settled = false;
     for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
-        const Process& process = m_arena.processes[p];
-        if (process.turnWaiters.load(std::memory_order_relaxed) == 0) continue;
+        if (m_arena.processes[p].family != p) continue;
+        if (m_arena.processes[p].turnWaiters.load(std::memory_order_relaxed) == 0) continue;
         HostThread* first = nullptr;
-        for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
-            HostThread& thread = m_arena.threads[t];
-            if (waitsForTurn(thread) && (!first || precedes(placeOf(thread), placeOf(*first)))) first = &thread;
+        for (uint32_t q = root; q != kNone; q = m_arena.processes[q].nextOfIsland) {
+            if (m_arena.processes[q].family != p) continue;
+            for (uint32_t t = m_arena.processes[q].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+                HostThread& thread = m_arena.threads[t];
+                if (waitsForTurn(thread) && (!first || precedes(placeOf(thread), placeOf(*first)))) first = &thread;
+            }
         }
-        if (!first || !hasTurn(*first, boundNs)) continue;
+        if (!first || !hasTurn(*first, root, boundNs)) continue;
         resume(*first, first->waitUntilNs);
         settled = true;
     }
     return settled;
 }
 
-bool Engine::hasTurn(const HostThread& thread, int64_t boundNs) const {
-    const Process& process = m_arena.processes[thread.process];
-    for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
-        const HostThread& other = m_arena.threads[t];
-        if (&other == &thread) continue;
-        const ThreadState state = other.state.load(std::memory_order_acquire);
-        if (state == ThreadState::running && precedes(placeOf(other), placeOf(thread))) return false;
-        // One that waits for the device may be resumed before, as long as the island has not come so far.
-        if (state == ThreadState::waiting && !waitsForTurn(other) && boundNs < thread.waitUntilNs) return false;
+bool Engine::hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const {
+    const uint32_t family = m_arena.processes[thread.process].family;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        if (m_arena.processes[p].family != family) continue;
+        for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+            const HostThread& other = m_arena.threads[t];
+            if (&other == &thread) continue;
+            const ThreadState state = other.state.load(std::memory_order_acquire);
+            if (state == ThreadState::running && precedes(placeOf(other), placeOf(thread))) return false;
+            // One that waits for the device may be resumed before, as long as the island has not come so far.
+            if (state == ThreadState::waiting && !waitsForTurn(other) && boundNs < thread.waitUntilNs) return false;
+        }
     }
     return true;
 }

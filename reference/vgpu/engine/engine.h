@@ -77,7 +77,7 @@ class Engine {
     bool holderWaits(const Process& process, const HostThread& thread) const;
     bool settleQueries(uint32_t root);
     bool settleTurns(uint32_t root, int64_t boundNs);
-    bool hasTurn(const HostThread& thread, int64_t boundNs) const;
+    bool hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const;
     bool outsideMayStillWake();
     HostThread* earliestAsking();
     int64_t earliestDeadline() const;
