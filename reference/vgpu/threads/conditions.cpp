@@ -27,9 +27,9 @@ bool isShared(const pthread_cond_t* condition) {
 }
 
 int wait(pthread_cond_t* condition, pthread_mutex_t* mutex, const char* call, const Deadline* deadline) {
-    Waiter waiter(condition, anyClock());
+    Waiter waiter(condition, anyClock(), ParkKind::message);
     if (const int result = unlockMutex(mutex)) return result;
-    const bool woken = waiter.block(ParkKind::message, call, deadline);
+    const bool woken = waiter.block(call, deadline);
     const int result = lockMutex(mutex);
     return result ? result : woken ? 0 : ETIMEDOUT;
 }
@@ -45,8 +45,8 @@ template <typename Wait>
 int waitForInterpreter(pthread_cond_t* condition, Wait realCall) {
     ThreadClock* clock = activeClock();
     if (!clock) return realCall();
-    Waiter waiter(condition, clock);
-    waiter.leaveBounds(ParkKind::lock, "the interpreter's lock");
+    Waiter waiter(condition, clock, ParkKind::lock);
+    waiter.leaveBounds("the interpreter's lock");
     const int result = realCall();
     waiter.resume();
     return result;

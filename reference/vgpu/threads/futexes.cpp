@@ -44,12 +44,12 @@ std::optional<Deadline> deadlineOf(const FutexCall& call) {
 
 long wait(const FutexCall& call) {
     const std::optional<Deadline> deadline = deadlineOf(call);
-    Waiter waiter(call.word, anyClock());
+    Waiter waiter(call.word, anyClock(), ParkKind::message);
     if (__atomic_load_n(call.word, __ATOMIC_SEQ_CST) != call.value) {
         errno = EAGAIN;
         return -1;
     }
-    if (waiter.block(ParkKind::message, "futex", deadline ? &*deadline : nullptr)) return 0;
+    if (waiter.block("futex", deadline ? &*deadline : nullptr)) return 0;
     errno = ETIMEDOUT;
     return -1;
 }

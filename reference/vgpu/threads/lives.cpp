@@ -64,14 +64,14 @@ int join(pthread_t thread, void** value, Join realCall) {
     ThreadClock* clock = activeClock();
     if (!clock) return realCall();
     const void* key = keyOf(thread);
-    Waiter waiter(key, clock);
+    Waiter waiter(key, clock, ParkKind::message);
     int result = realTryJoin(thread, value);
     if (result == EBUSY && stampOf(key) != kNoClock) {
         const Deadline deadline = deadlineIn(kEndingNs);
         result = realClockJoin(thread, value, deadline.clock, &deadline.at);
     }
     if (result == EBUSY || result == ETIMEDOUT) {
-        waiter.leaveBounds(ParkKind::message, "pthread_join");
+        waiter.leaveBounds("pthread_join");
         result = realCall();
         waiter.resume();
     }

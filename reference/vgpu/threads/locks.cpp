@@ -21,28 +21,35 @@ RealCall<int (*)(pthread_rwlock_t*)> realReadLock("pthread_rwlock_rdlock"), real
 // glibc's bit of pthread_mutex_t for mutexes between processes (its PTHREAD_MUTEX_PSHARED_BIT): their waiters are elsewhere.
 constexpr int kBetweenProcesses = 128;
 
+void goOnFrom(ThreadClock& clock, int64_t ns) {
+    if (ns <= clock.ns) return;
+    clock.ns = ns;
+    LocalProcess::instance().publish(clock);
+}
+
 /// Takes a lock that `tryIt` takes unless it is held (EBUSY), in the order of virtual time.
 template <typename Try>
 int take(const void* object, ThreadClock& clock, const char* call, int32_t owner, Try tryIt) {
     LocalProcess& process = LocalProcess::instance();
-    for (;;) {
+    for (bool wasHeld = false;;) {
         process.takeTurn(clock);
         int result = tryIt();
-        if (result != EBUSY) {
-            if (process.severalAct()) clock.ns = std::max(clock.ns, stampOf(object));
-            return result;
+        if (result == EBUSY) {
+            Waiter waiter(object, &clock, ParkKind::lock);
+            result = tryIt();  // who gave it back meanwhile saw nobody wait
+            if (result == EBUSY) waiter.block(call, nullptr, owner);
+            wasHeld = true;
         }
-        Waiter waiter(object, &clock);
-        result = tryIt();  // who gave it back meanwhile saw nobody wait
-        if (result != EBUSY) return result;
-        waiter.block(ParkKind::lock, call, nullptr, owner);
+        if (result == EBUSY) continue;
+        if (wasHeld || process.severalAct()) goOnFrom(clock, stampOf(object));
+        return result;
     }
 }
 
 /// Before a lock is given back: its next owner goes on no earlier than now.
 void stamp(const void* object) {
     ThreadClock* clock = activeClock();
-    if (clock && LocalProcess::instance().severalAct()) leaveStamp(object, clock->ns);
+    if (clock && (anybodyWaits() || LocalProcess::instance().severalAct())) leaveStamp(object, clock->ns);
 }
 
 void wakeThoseWaiting(const void* object) {
@@ -92,7 +99,7 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
         clock->ns += 100;  // a thread that tries again and again must not stand still for the others
         process.publish(*clock);
     } else {
-        clock->ns = std::max(clock->ns, stampOf(mutex));
+        goOnFrom(*clock, stampOf(mutex));
     }
     return result;
 }

@@ -84,12 +84,12 @@ int wait(sem_t* semaphore, const char* call, const Deadline* deadline) {
             return 0;
         }
         if (errno != EAGAIN) return -1;
-        Waiter waiter(semaphore, anyClock());
+        Waiter waiter(semaphore, anyClock(), ParkKind::lock);
         if (realTryWait(semaphore) == 0) {
             if (active) taken(semaphore, *active);
             return 0;
         }
-        if (!waiter.block(ParkKind::lock, call, deadline)) {
+        if (!waiter.block(call, deadline)) {
             errno = ETIMEDOUT;
             return -1;
         }
@@ -144,7 +144,7 @@ int sem_post(sem_t* semaphore) noexcept {
     if (clock) {
         LocalProcess::instance().takeTurn(*clock);
         uses().post(semaphore, clock);
-        if (LocalProcess::instance().severalAct()) leaveStamp(semaphore, clock->ns);
+        if (anybodyWaits() || LocalProcess::instance().severalAct()) leaveStamp(semaphore, clock->ns);
     }
     const int result = realPost(semaphore);
     wakeFirst(semaphore, clockNs(clock));

@@ -105,7 +105,8 @@ class WaiterQueue {
         unlink(bucket, waiter);
         waiter.m_wakeNs = ns;
         if (waiter.m_clock) {
-            LocalProcess::instance().wake(waiter.m_clock->shared, ns, waiter.m_woken);
+            if (waiter.m_kind == ParkKind::lock && ns != kNoClock) waiter.m_wakeNs = waiter.m_clock->ns;
+            LocalProcess::instance().wake(waiter.m_clock->shared, waiter.m_wakeNs, waiter.m_woken);
         } else {
             if (ns != kNoClock) waiter.m_given = LocalProcess::instance().makeThread(ns);
             waiter.m_woken.store(1, std::memory_order_release);
@@ -142,7 +143,7 @@ class WaiterQueue {
     }
 };
 
-Waiter::Waiter(const void* object, ThreadClock* clock) : m_object(object), m_clock(clock) {
+Waiter::Waiter(const void* object, ThreadClock* clock, ParkKind kind) : m_object(object), m_clock(clock), m_kind(kind) {
     WaiterQueue::add(*this);
 }
 
@@ -150,7 +151,7 @@ Waiter::~Waiter() {
     WaiterQueue::remove(*this);  // also waits until who wakes it is through with it
 }
 
-bool Waiter::block(ParkKind kind, const char* call, const Deadline* deadline, int32_t lockOwner) {
+bool Waiter::block(const char* call, const Deadline* deadline, int32_t lockOwner) {
     if (!m_clock) {
         const bool woken = sleep(deadline);
         takeClock();
@@ -159,7 +160,7 @@ bool Waiter::block(ParkKind kind, const char* call, const Deadline* deadline, in
     LocalProcess& process = LocalProcess::instance();
     const bool acts = m_clock->shared->hasActed;
     const int64_t deadlineNs = deadline && acts ? m_clock->ns + deadline->lengthNs : kForever;
-    process.park(*m_clock, kind, call, deadlineNs, lockOwner, m_woken);
+    process.park(*m_clock, m_kind, call, deadlineNs, lockOwner, m_woken);
     bool woken = sleep(deadline);
     if (!woken && acts) woken = !process.reachDeadline(*m_clock, deadlineNs, m_woken);
     WaiterQueue::remove(*this);
@@ -171,8 +172,8 @@ bool Waiter::block(ParkKind kind, const char* call, const Deadline* deadline, in
     return woken;
 }
 
-void Waiter::leaveBounds(ParkKind kind, const char* call) {
-    if (m_clock) LocalProcess::instance().park(*m_clock, kind, call, kForever, 0, m_woken);
+void Waiter::leaveBounds(const char* call) {
+    if (m_clock) LocalProcess::instance().park(*m_clock, m_kind, call, kForever, 0, m_woken);
 }
 
 void Waiter::resume() {

@@ -9,7 +9,7 @@
 //   their clocks, since each waits for its turn (LocalProcess::takeTurn).
 // - A timed wait of a thread that has issued work ends when its time has passed on the virtual clock and on the real one.
 // What is not: a thread without a clock (a watchdog, one that a real time-out woke) acts when the system lets it. Whom it wakes goes on at
-// what the job has reached by then. Threads that share data without any call of libc (spinning on a flag) are not seen at all.
+// what the job has reached by then. Threads that share data without any call of libc are not seen: one that spins on a flag, or which of several counts a std::latch down last.
 #pragma once
 
 #include <time.h>
@@ -31,16 +31,17 @@ struct Deadline {
 /// A blocked thread; lives on its stack.
 class Waiter {
   public:
-    /// Its clock may be null. From here on it can be woken.
-    Waiter(const void* object, ThreadClock* clock);
+    /// Its clock may be null. From here on it can be woken. Who waits for a lock comes back at its own clock, which decides who of
+    /// several gets it; it then goes on no earlier than the stamp of who gave it back.
+    Waiter(const void* object, ThreadClock* clock, ParkKind kind);
     ~Waiter();
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
     /// Blocks until it is woken or the deadline, if any, is over. True if it was woken.
-    bool block(ParkKind kind, const char* call, const Deadline* deadline, int32_t lockOwner = 0);
+    bool block(const char* call, const Deadline* deadline, int32_t lockOwner = 0);
     /// Leaves the queue and the bounds without blocking here: something else blocks the thread until `resume`.
-    void leaveBounds(ParkKind kind, const char* call);
+    void leaveBounds(const char* call);
     void resume();
 
   private:
@@ -50,6 +51,7 @@ class Waiter {
 
     const void* m_object;
     ThreadClock* m_clock;
+    const ParkKind m_kind;
     HostThread* m_given = nullptr;  ///< a clock's place that who woke it has made
     Waiter *m_next = nullptr, *m_previous = nullptr;
     std::atomic<uint32_t> m_woken{0};

@@ -183,17 +183,23 @@ void pool(Gpu& gpu) {
     for (cudaStream_t& stream : streams) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (int worker = 0; worker < 3; worker++) workers.emplace_back([&] { queue.serve(); });
     for (int step = 0; step < kSteps; step++) {
-        std::latch done(static_cast<std::ptrdiff_t>(streams.size()));
+        std::mutex mutex;
+        std::condition_variable done;
+        size_t left = streams.size();
         for (size_t task = 0; task < streams.size(); task++) {
             gpu.work(10);
             queue.push([&, task] {
                 CHECK(cudaMemsetAsync(gpu.data, 0, (100 + 37 * (task % 5)) << 10, streams[task]));
                 CHECK(cudaStreamSynchronize(streams[task]));
                 CHECK(cudaMemsetAsync(gpu.data, 0, 50 << 10, streams[task]));
-                done.count_down();
+                const std::lock_guard guard(mutex);
+                if (--left == 0) done.notify_one();
             });
         }
-        done.wait();
+        {
+            std::unique_lock lock(mutex);
+            done.wait(lock, [&] { return left == 0; });
+        }
         gpu.sum(256);
         gpu.wait();
     }
@@ -269,6 +275,7 @@ void semaphore(Gpu& gpu) {
     sem_init(&back, 0, 0);
     std::counting_semaphore<4> ready(0);
     std::atomic<int> turn{0};
+    std::latch last(kSteps);
     std::thread other([&] {
         for (int step = 0; step < kSteps; step++) {
             sem_wait(&there);
@@ -280,6 +287,7 @@ void semaphore(Gpu& gpu) {
             ready.acquire();
             gpu.work(300);
             gpu.wait();
+            last.count_down();
             turn = step + 1;
             turn.notify_one();
         }
@@ -293,6 +301,7 @@ void semaphore(Gpu& gpu) {
         gpu.work(200);
         ready.release();
         turn.wait(step);
+        if (step + 1 == kSteps) last.wait();
         gpu.work(100);
         gpu.wait();
     }
