@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "reference/vgpu/device/device_ops.h"
+#include "reference/vgpu/device/framework_library.h"
 #include "reference/vgpu/device/kernel_registry.h"
 #include "reference/vgpu/device/memory.h"
 
@@ -59,6 +60,7 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* fatCubin) {
     auto** handle = static_cast<void**>(std::malloc(sizeof(void*)));
     *handle = fatCubin;
+    frameworkMayHaveCome();
     return handle;
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
@@ -136,6 +138,11 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t* config, cons
 cudaError_t CUDARTAPI cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* function, void** args) {
     return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060, "cudaLaunchKernelExC_ptsz", function,
                   config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream, true);
+}
+
+// For the mathematical libraries (math/): what to give to cudaLaunchKernel with a KernelCost as the only argument.
+const void* rankscopeVgpuPricedKernel(const char* name) {
+    return pricedKernel(name);
 }
 
 // For workloads: see the README.

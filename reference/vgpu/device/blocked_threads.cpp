@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host threads that are blocked in libc: how they leave the bounds, who brings them back, and in which order threads of one
 // process act.
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/operator_scope.h"
 
 namespace rankscope::vgpu {
 
@@ -24,6 +22,7 @@ void LocalProcess::discardThread(HostThread* shared) {
 
 void LocalProcess::park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
                         const std::atomic<uint32_t>& isWoken) {
+    if (kind != ParkKind::lock) priceUnpricedLaunches();
     sharedProcess().hostSleepers.fetch_add(1);
     DataPlane::instance().catchUp();
     SharedLock lock(m_arena->lock);
@@ -33,11 +32,18 @@ void LocalProcess::park(ThreadClock& thread, ParkKind kind, const char* call, in
 /// Whoever leaves may have been the last that the others waited for. Arena::lock is held.
 void LocalProcess::parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner) {
     HostThread& shared = *thread.shared;
-    shared.boundNs.store(thread.ns, std::memory_order_release);
+    if (!hasUnpricedLaunches()) shared.boundNs.store(thread.ns, std::memory_order_release);
     engine().park(shared, kind, call, deadlineNs);
-    shared.lockOwner = lockOwner;
+    shared.lockOwner = hasUnpricedLaunches() ? kNeverWaits : lockOwner;
     while (shared.state == ThreadState::parked && (engine().advance(m_index) || engine().advanceQuiescent(m_index))) {
     }
+}
+
+void LocalProcess::mayLeave(ThreadClock& thread, int32_t lockOwner) {
+    if (!hasUnpricedLaunches()) return;
+    priceUnpricedLaunches();
+    SharedLock lock(m_arena->lock);
+    if (thread.shared->state == ThreadState::parked) thread.shared->lockOwner = lockOwner;
 }
 
 void LocalProcess::wake(HostThread* thread, int64_t ns, std::atomic<uint32_t>& isWoken) {
@@ -67,6 +73,7 @@ void LocalProcess::unpark(ThreadClock& thread, int64_t wakeNs) {
 }
 
 bool LocalProcess::reachDeadline(ThreadClock& thread, int64_t deadlineNs, const std::atomic<uint32_t>& isWoken) {
+    priceUnpricedLaunches();
     HostThread& shared = *thread.shared;
     SharedLock lock(m_arena->lock);
     if (isWoken.load() || shared.state != ThreadState::parked) return false;
@@ -94,14 +101,16 @@ void LocalProcess::awaitTurn(ThreadClock& thread) {
     Process& process = sharedProcess();
     const HostSleep sleep(process);
     SharedLock lock(m_arena->lock);
-    shared.boundNs.store(thread.ns, std::memory_order_release);
+    if (!hasUnpricedLaunches()) shared.boundNs.store(thread.ns, std::memory_order_release);
     shared.waitKind = WaitKind::turn;
     shared.waitUntilNs = thread.ns;
     shared.waitCount = 0;
     shared.state = ThreadState::waiting;
     turnWaiters()++;
     engine().forgetBlocker(m_index);
+    const int64_t ns = thread.ns;
     sleepUntilResumed(thread, lock);
+    thread.ns = ns;
     turnWaiters()--;
 }
 

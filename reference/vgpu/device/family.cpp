@@ -6,6 +6,7 @@
 
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/operator_scope.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -135,6 +136,7 @@ uint64_t LocalProcess::peerOf(uint64_t socketKey) {
 }
 
 void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys) {
+    priceUnpricedLaunches();
     HostThread& shared = *thread.shared;
     sharedProcess().hostSleepers.fetch_add(1);
     DataPlane::instance().catchUp();

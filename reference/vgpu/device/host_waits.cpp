@@ -5,6 +5,7 @@
 
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/operator_scope.h"
 #include "reference/vgpu/device/stall_watch.h"
 
 namespace rankscope::vgpu {
@@ -33,6 +34,7 @@ void BorrowedClock::set(int64_t ns) {
 }
 
 void LocalProcess::publish(ThreadClock& thread) {
+    if (hasUnpricedLaunches()) return;
     thread.shared->boundNs.store(thread.ns, std::memory_order_release);
     if (turnWaiters().load(std::memory_order_acquire)) nudge();
 }
@@ -96,6 +98,7 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
 }
 
 void LocalProcess::waitFor(std::span<const StreamPoint> points) {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     while (!points.empty()) {
@@ -135,6 +138,7 @@ void LocalProcess::moveOn() {
 }
 
 void LocalProcess::settle() {
+    priceUnpricedLaunches();
     ThreadClock& thread = askingClock();
     HostThread& shared = *thread.shared;
     const HostSleep sleep(m_arena->processes[m_index]);
@@ -162,6 +166,7 @@ bool LocalProcess::doneNow(StreamPoint point) {
 }
 
 bool LocalProcess::waitForComm(uint32_t commIndex) {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     Comm& comm = m_arena->comms[commIndex];

@@ -156,6 +156,29 @@ void registerKernel(const void* hostFunction, const char* mangledName) {
     slot = std::move(kernel);
 }
 
+Kernel* registerLoadedKernel(const std::string& name) {
+    auto kernel = std::make_unique<Kernel>();
+    Kernel* registered = kernel.get();
+    kernel->hostFunction = registered;
+    kernel->name = name;
+    kernel->declaresCost = false;
+    std::lock_guard guard(g_mutex);
+    kernels()[registered] = std::move(kernel);
+    return registered;
+}
+
+const Kernel* pricedKernel(const std::string& name) {
+    static std::mutex mutex;
+    static auto* priced = new std::map<std::string, Kernel*>;
+    std::lock_guard guard(mutex);
+    Kernel*& kernel = (*priced)[name];
+    if (!kernel) {
+        kernel = registerLoadedKernel(name);
+        kernel->declaresCost = true;
+    }
+    return kernel;
+}
+
 Kernel* findKernel(const void* function) {
     std::lock_guard guard(g_mutex);
     auto it = kernels().find(function);
@@ -163,14 +186,16 @@ Kernel* findKernel(const void* function) {
     return handles().contains(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
 }
 
-double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
+double kernelWorkNs(const LocalProcess& process, const KernelLaunch& launch) {
+    const Cluster& cluster = process.cluster();
     const Kernel* kernel = launch.kernel;
     if (kernel->declaresCost && launch.args && launch.args[0]) {
         Cost cost;
         std::memcpy(&cost, launch.args[0], sizeof cost);
-        return std::max({2000.0, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
+        return std::max(kShortestKernelNs, workNs(cluster, {cost.flop, cost.bytes, RANKSCOPE_ELEMENT_BF16}));
     }
-    return 3000.0 + 20.0 * launch.grid.x * static_cast<double>(launch.grid.y) * launch.grid.z;
+    const double measured = process.prices().kernelNs(kernel->name, launch.blocks());
+    return measured >= 0 ? measured : unknownKernelNs(launch.blocks());
 }
 
 std::function<void()> kernelBody(const KernelLaunch& launch) {

@@ -16,6 +16,7 @@
 #include "reference/vgpu/engine/arena.h"
 #include "reference/vgpu/engine/cluster.h"
 #include "reference/vgpu/engine/engine.h"
+#include "reference/vgpu/engine/work_price.h"
 
 namespace rankscope::vgpu {
 
@@ -138,6 +139,8 @@ class LocalProcess {
     static ThreadClock* clockInBounds();
 
     const Cluster& cluster() const { return m_cluster; }
+    /// Empty unless the scenario or RANKSCOPE_VGPU_PRICES names a table.
+    const PriceTable& prices() const { return m_prices; }
     Arena& arena() { return *m_arena; }
     uint32_t index() const { return m_index; }
     int rank() const { return m_rank; }
@@ -150,8 +153,11 @@ class LocalProcess {
 
     // The following need mutex() held.
     LocalDevice& device(int ordinal);
+    bool usesDevice(int ordinal) const { return m_devices.contains(ordinal); }
     LocalStream* createStream(int device, unsigned flags, int priority, bool isLegacy = false);
     StreamPoint submit(LocalStream& stream, OpSpec spec, const OpReport& report);
+    /// The operation submitted last.
+    Op& newestOp() { return m_arena->processes[m_index].ops[m_newestOp]; }
     void waitEventOrder(LocalStream& stream, StreamPoint point);
     void harvest(int64_t upToNs = kForever);
     void adoptRank(int rank);
@@ -171,7 +177,8 @@ class LocalProcess {
     void settle();
     /// Waits until the communicator is complete; false if it was aborted.
     bool waitForComm(uint32_t comm);
-    /// Publishes the clock: from now on this thread issues nothing earlier.
+    /// Publishes the clock: from now on this thread issues nothing earlier. Not while it has launches without a price
+    /// (operator_scope.h).
     void publish(ThreadClock& thread);
     int64_t endOf(StreamPoint point) const;
 
@@ -214,6 +221,9 @@ class LocalProcess {
     /// The thread leaves the bounds until it is woken; not if `isWoken` is set already.
     void park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
               const std::atomic<uint32_t>& isWoken);
+    /// A thread that waits for a lock in the middle of an operator stays in the bounds, since what it has launched has no price
+    /// yet. It has been long: it gets the price that was expected, and may leave.
+    void mayLeave(ThreadClock& thread, int32_t lockOwner);
     /// Sets `isWoken`, and brings a parked thread back into the bounds, at `ns` or later.
     void wake(HostThread* thread, int64_t ns, std::atomic<uint32_t>& isWoken);
     /// The thread goes on, no earlier than `wakeNs`.
@@ -263,6 +273,7 @@ class LocalProcess {
     std::atomic<bool> m_hasLeft = false;
     std::mutex m_mutex;
     Cluster m_cluster;
+    PriceTable m_prices;
     Arena* m_arena = nullptr;
     uint32_t m_index = kNone;
     const int32_t m_pid;
@@ -271,7 +282,7 @@ class LocalProcess {
     std::map<int, LocalDevice> m_devices;
     std::vector<std::unique_ptr<LocalStream>> m_streams;
     std::vector<uint32_t> m_freeOps, m_freeParts;
-    uint32_t m_nextOp = 0, m_nextPart = 0;
+    uint32_t m_nextOp = 0, m_nextPart = 0, m_newestOp = 0;
     std::deque<OpReport> m_reports;    ///< by op; grows with the ops that were ever in use
     std::vector<StreamPoint> m_order;  ///< the newest submissions, a ring
     uint64_t m_submitted = 0, m_roomUntil = kProcessDepth;

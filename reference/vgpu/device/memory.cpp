@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -32,16 +33,28 @@ Space& space() {
     return *only;
 }
 
-uintptr_t takeBlock(Space& memory, size_t bytes) {
+struct PageRange {
+    uintptr_t first, last;
+};
+PageRange pagesWithin(uintptr_t address, size_t bytes) {
+    return {(address + kPage - 1) / kPage * kPage, (address + bytes) / kPage * kPage};
+}
+
+bool openSpace(Space& memory) {
     if (memory.next == 0) {
         void* base = mmap(reinterpret_cast<void*>(kFirstAddress), kReservedBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base == MAP_FAILED) return 0;
+        if (base == MAP_FAILED) return false;
         madvise(base, kReservedBytes, MADV_NOHUGEPAGE);  // a touched window must not cost 2 MiB
         madvise(base, kReservedBytes, MADV_DONTDUMP);
         memory.next = reinterpret_cast<uintptr_t>(base);
         memory.end = memory.next + kReservedBytes;
     }
+    return true;
+}
+
+uintptr_t takeBlock(Space& memory, size_t bytes) {
+    if (!openSpace(memory)) return 0;
     if (auto it = memory.freeBlocks.find(bytes); it != memory.freeBlocks.end()) {
         uintptr_t address = it->second;
         memory.freeBlocks.erase(it);
@@ -80,10 +93,57 @@ bool freeMemory(void* pointer, Allocation* freed) {
     memory.live.erase(it);
     auto block = memory.blockBytes.find(reinterpret_cast<uintptr_t>(pointer));
     if (block == memory.blockBytes.end()) return true;  // registered by the program, not ours
-    uintptr_t first = (block->first + kPage - 1) / kPage * kPage, last = (block->first + block->second) / kPage * kPage;
-    if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    const PageRange pages = pagesWithin(block->first, block->second);
+    if (pages.last > pages.first)
+        madvise(reinterpret_cast<void*>(pages.first), pages.last - pages.first, MADV_DONTNEED);
     memory.freeBlocks.emplace(block->second, block->first);
     return true;
+}
+
+void* reserveAddresses(size_t bytes, size_t alignment) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    if (!openSpace(memory)) return nullptr;
+    const uintptr_t address = (memory.next + alignment - 1) / alignment * alignment;
+    if (address + bytes > memory.end || address + bytes < address) return nullptr;
+    memory.next = address + bytes;
+    return reinterpret_cast<void*>(address);
+}
+
+void returnAddresses(void* base, size_t bytes) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    const auto address = reinterpret_cast<uintptr_t>(base);
+    if (address + bytes == memory.next) memory.next = address;  // else they stay unused: there are 2 TiB
+}
+
+bool takeDeviceBytes(int device, uint64_t bytes, uint64_t capacityBytes) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    if (memory.used[device] + bytes > capacityBytes) return false;
+    memory.used[device] += bytes;
+    return true;
+}
+
+void giveBackDeviceBytes(int device, uint64_t bytes) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    memory.used[device] -= bytes;
+}
+
+void placeAllocation(const Allocation& allocation) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    memory.live[reinterpret_cast<uintptr_t>(allocation.base)] = allocation;
+}
+
+void removeAllocation(void* base) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    const auto it = memory.live.find(reinterpret_cast<uintptr_t>(base));
+    if (it == memory.live.end()) return;
+    madvise(base, it->second.bytes, MADV_DONTNEED);
+    memory.live.erase(it);
 }
 
 bool registerHostMemory(void* pointer, size_t bytes) {
@@ -102,6 +162,26 @@ void registerSymbol(const void* hostVariable, size_t bytes) {
     Space& memory = space();
     std::lock_guard guard(memory.mutex);
     memory.symbols[reinterpret_cast<uintptr_t>(hostVariable)] = bytes;
+}
+
+void zeroMemory(void* pointer, size_t bytes) {
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    Space& memory = space();
+    bool isOurs = false;
+    {
+        std::lock_guard guard(memory.mutex);
+        isOurs = memory.next != 0 && address >= memory.end - kReservedBytes && address + bytes <= memory.end;
+    }
+    const PageRange pages = pagesWithin(address, bytes);
+    // Below that a system call costs more than writing.
+    constexpr size_t kWorthACall = 4 * kPage;
+    if (!isOurs || pages.last < pages.first + kWorthACall) {
+        std::memset(pointer, 0, bytes);
+        return;
+    }
+    std::memset(pointer, 0, pages.first - address);
+    madvise(reinterpret_cast<void*>(pages.first), pages.last - pages.first, MADV_DONTNEED);
+    std::memset(reinterpret_cast<void*>(pages.last), 0, address + bytes - pages.last);
 }
 
 size_t symbolBytes(const void* hostVariable) {

@@ -160,6 +160,8 @@ enum class WaitKind : uint32_t { ops, until, comm, turn, timer };
 /// bounds unless that one waits itself. outside: perhaps a process without a clock, so it stays until the job is quiet.
 enum class ParkKind : uint32_t { message, lock, outside };
 
+inline constexpr int32_t kNeverWaits = -1;
+
 struct HostThread {
     std::atomic<ThreadState> state;
     std::atomic<int64_t> boundNs;  ///< nothing this thread issues from now on carries an earlier host time
@@ -169,7 +171,7 @@ struct HostThread {
     uint32_t number;  ///< in order of birth, within its process: orders threads whose clocks are equal
     WaitKind waitKind;
     ParkKind parkKind;
-    int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0
+    int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
     int64_t deadlineNs;       ///< parked: its wait ends then at the latest, or kForever
     uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
     uint32_t waitKeyCount;

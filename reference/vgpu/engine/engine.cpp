@@ -49,6 +49,11 @@ Place placeOf(const HostThread& thread) {
     return {thread.waitUntilNs, comesLast ? kNone : thread.process, thread.number};
 }
 
+/// A turn takes no time.
+int64_t endOfAsking(const HostThread& thread) {
+    return thread.waitKind == WaitKind::turn ? thread.boundNs.load() : thread.waitUntilNs;
+}
+
 bool later(const HeapEntry& a, const HeapEntry& b) {
     if (a.timeNs != b.timeNs) return a.timeNs > b.timeNs;
     if (a.order != b.order) return a.order > b.order;
@@ -76,6 +81,8 @@ int64_t Engine::boundOf(uint32_t root) {
                 case ThreadState::waiting:
                     // A thread in a rendezvous goes on when members come whose clocks this island does not know.
                     if (thread.waitKind == WaitKind::comm)
+                        bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
+                    if (thread.waitKind == WaitKind::turn)  // it may have launches that have no price yet
                         bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
                     if (thread.waitKind != WaitKind::comm && thread.waitKind != WaitKind::ops)
                         bound = std::min(bound, thread.waitUntilNs);
@@ -125,6 +132,7 @@ int64_t Engine::lockBoundOf(const Process& process) const {
 /// True if nobody gives the lock back before virtual time, or a thread that it depends on, goes on. Who holds it is not
 /// always known: then it may be any thread that waits for the device, while none runs.
 bool Engine::holderWaits(const Process& process, const HostThread& thread) const {
+    if (thread.lockOwner == kNeverWaits) return false;
     bool somebodyWaits = false;
     for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
         const HostThread& other = m_arena.threads[t];
@@ -195,7 +203,7 @@ bool Engine::advanceQuiescent(uint32_t process) {
     if (HostThread* asking = earliestAsking();
         asking && (root == kNone || asking->waitUntilNs < m_arena.processes[root].heap[0].timeNs) &&
         asking->waitUntilNs <= earliestDeadline()) {
-        resume(*asking, asking->waitUntilNs);
+        resume(*asking, endOfAsking(*asking));
         m_arena.progress.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
@@ -401,7 +409,7 @@ bool Engine::settleTurns(uint32_t root, int64_t boundNs) {
             }
         }
         if (!first || !hasTurn(*first, root, boundNs)) continue;
-        resume(*first, first->waitUntilNs);
+        resume(*first, endOfAsking(*first));
         settled = true;
     }
     return settled;
@@ -417,7 +425,9 @@ bool Engine::hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) c
             const ThreadState state = other.state.load(std::memory_order_acquire);
             if (state == ThreadState::running && precedes(placeOf(other), placeOf(thread))) return false;
             // One that waits for the device may be resumed before, as long as the island has not come so far.
-            if (state == ThreadState::waiting && !waitsForTurn(other) && boundNs < thread.waitUntilNs) return false;
+            if (state == ThreadState::waiting && !waitsForTurn(other) &&
+                boundNs < std::min(thread.waitUntilNs, thread.boundNs.load(std::memory_order_acquire)))
+                return false;
         }
     }
     return true;

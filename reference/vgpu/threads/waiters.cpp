@@ -105,7 +105,7 @@ class WaiterQueue {
         unlink(bucket, waiter);
         waiter.m_wakeNs = ns;
         if (waiter.m_clock) {
-            if (waiter.m_kind == ParkKind::lock && ns != kNoClock) waiter.m_wakeNs = waiter.m_clock->ns;
+            if (waiter.m_kind == ParkKind::lock && ns != kNoClock) waiter.m_wakeNs = waiter.m_clock->shared->boundNs;
             LocalProcess::instance().wake(waiter.m_clock->shared, waiter.m_wakeNs, waiter.m_woken);
         } else {
             if (ns != kNoClock) waiter.m_given = LocalProcess::instance().makeThread(ns);
@@ -153,7 +153,7 @@ Waiter::~Waiter() {
 
 bool Waiter::block(const char* call, const Deadline* deadline, int32_t lockOwner) {
     if (!m_clock) {
-        const bool woken = sleep(deadline);
+        const bool woken = sleep(deadline, 0);
         takeClock();
         return woken;
     }
@@ -161,7 +161,7 @@ bool Waiter::block(const char* call, const Deadline* deadline, int32_t lockOwner
     const bool acts = m_clock->shared->hasActed;
     const int64_t deadlineNs = deadline && acts ? m_clock->ns + deadline->lengthNs : kForever;
     process.park(*m_clock, m_kind, call, deadlineNs, lockOwner, m_woken);
-    bool woken = sleep(deadline);
+    bool woken = sleep(deadline, lockOwner);
     if (!woken && acts) woken = !process.reachDeadline(*m_clock, deadlineNs, m_woken);
     WaiterQueue::remove(*this);
     if (m_woken.load(std::memory_order_acquire)) woken = true;
@@ -185,7 +185,7 @@ void Waiter::resume() {
 }
 
 /// False when the deadline came first.
-bool Waiter::sleep(const Deadline* deadline) {
+bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
     std::optional<StallWatch> watch;
     if (m_clock) watch.emplace(LocalProcess::instance().arena(), LocalProcess::instance().index());
     while (!m_woken.load(std::memory_order_acquire)) {
@@ -196,6 +196,7 @@ bool Waiter::sleep(const Deadline* deadline) {
         if (deadline && (!watch || deadline->clock != CLOCK_MONOTONIC || earlier(deadline->at, look))) {
             if (!futexWaitUntil(m_futex, deadline->clock, deadline->at)) return m_woken.load(std::memory_order_acquire);
         } else if (!futexWaitUntil(m_futex, CLOCK_MONOTONIC, look) && watch) {
+            LocalProcess::instance().mayLeave(*m_clock, lockOwner);
             watch->lookWhileBlocked(kLookMs);
         }
     }

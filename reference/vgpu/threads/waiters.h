@@ -46,7 +46,7 @@ class Waiter {
 
   private:
     friend class WaiterQueue;
-    bool sleep(const Deadline* deadline);
+    bool sleep(const Deadline* deadline, int32_t lockOwner);
     void takeClock();
 
     const void* m_object;
