@@ -5,6 +5,7 @@
 
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/operator_scope.h"
 #include "reference/vgpu/device/stall_watch.h"
 
 namespace rankscope::vgpu {
@@ -33,12 +34,15 @@ void BorrowedClock::set(int64_t ns) {
 }
 
 void LocalProcess::publish(ThreadClock& thread) {
+    if (hasUnpricedLaunches()) return;
     thread.shared->boundNs.store(thread.ns, std::memory_order_release);
+    if (turnWaiters().load(std::memory_order_acquire)) nudge();
 }
 
 int64_t LocalProcess::nowStamp() {
     if (t_borrowedNs != kOwnClock) return stamp(t_borrowedNs);
-    if (const ThreadClock* thread = clockIfAny()) return stamp(thread->ns);
+    const ThreadClock* thread = clockIfAny();
+    if (thread && thread->shared->state != ThreadState::observing) return stamp(thread->ns);
     int64_t now = kEpochNs;
     if (m_arena) {  // a thread that never used CUDA sees the time of the one that is furthest
         now = m_arena->processes[m_index].lastClockNs;
@@ -94,6 +98,7 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
 }
 
 void LocalProcess::waitFor(std::span<const StreamPoint> points) {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     while (!points.empty()) {
@@ -124,8 +129,17 @@ void LocalProcess::waitFor(std::span<const StreamPoint> points) {
     publish(thread);
 }
 
+/// An observer asks again and again, perhaps the only thread that runs.
+void LocalProcess::moveOn() {
+    DataPlane::instance().catchUp();
+    SharedLock lock(m_arena->lock);
+    while (engine().advance(m_index) || engine().advanceQuiescent(m_index)) {
+    }
+}
+
 void LocalProcess::settle() {
-    ThreadClock& thread = clock();
+    priceUnpricedLaunches();
+    ThreadClock& thread = askingClock();
     HostThread& shared = *thread.shared;
     const HostSleep sleep(m_arena->processes[m_index]);
     DataPlane::instance().catchUp();
@@ -141,13 +155,18 @@ void LocalProcess::settle() {
 
 bool LocalProcess::doneNow(StreamPoint point) {
     if (point.stream == kNone || point.seq == 0) return true;
-    ThreadClock& thread = clock();
+    ThreadClock& thread = askingClock();
     const Stream& stream = m_arena->streams[point.stream];
+    if (observes(thread)) {
+        moveOn();
+        return stream.finishedSeq.load(std::memory_order_acquire) >= point.seq;
+    }
     if (stream.finishedSeq.load(std::memory_order_acquire) < point.seq) settle();
     return stream.finishedSeq.load(std::memory_order_acquire) >= point.seq && endOf(point) <= thread.ns;
 }
 
 bool LocalProcess::waitForComm(uint32_t commIndex) {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     Comm& comm = m_arena->comms[commIndex];

@@ -188,27 +188,27 @@ Kernel* findKernel(const void* function) {
     return handles().contains(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
 }
 
-constexpr double kShortestNs = 2000;  // no kernel takes less, however little it does
-
 static double bytesMoved(const KernelFamily& family, const KernelLaunch& launch) {
     if (family.countsElements && launch.args && launch.args[0]) {
         int elements;
         std::memcpy(&elements, launch.args[0], sizeof elements);
         return family.bytesPerElement * elements;
     }
-    const double blocks = static_cast<double>(launch.grid.x) * launch.grid.y * launch.grid.z;
-    return family.bytesPerThread * blocks * launch.block.x * launch.block.y * launch.block.z;
+    return family.bytesPerThread * launch.blocks() * launch.block.x * launch.block.y * launch.block.z;
 }
 
-double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
+double kernelWorkNs(const LocalProcess& process, const KernelLaunch& launch) {
+    const Cluster& cluster = process.cluster();
     const Kernel* kernel = launch.kernel;
     if (kernel->declaresCost && launch.args && launch.args[0]) {
         Cost cost;
         std::memcpy(&cost, launch.args[0], sizeof cost);
-        return std::max({kShortestNs, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
+        return std::max(kShortestKernelNs, workNs(cluster, {cost.flop, cost.bytes, RANKSCOPE_ELEMENT_BF16}));
     }
-    if (kernel->family) return std::max(kShortestNs, bytesMoved(*kernel->family, launch) / cluster.hbmGbps);
-    return 3000.0 + 20.0 * launch.grid.x * static_cast<double>(launch.grid.y) * launch.grid.z;
+    const double measured = process.prices().kernelNs(kernel->name, launch.blocks());
+    if (measured >= 0) return measured;
+    if (kernel->family) return std::max(kShortestKernelNs, bytesMoved(*kernel->family, launch) / cluster.hbmGbps);
+    return unknownKernelNs(launch.blocks());
 }
 
 std::function<void()> kernelBody(const KernelLaunch& launch) {

@@ -36,7 +36,7 @@ LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
     Json link = child(cluster, key);
     LinkClass result{number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
     result.reached = std::clamp(number(link, "reached", 1), 0.01, 1.0);
-    result.pcie = link.value("pcie", result.gbps < kSlowestNvlinkGbps);
+    result.pcie = link.value("pcie", isPcieRate(result.gbps));
     result.besideCompute = std::clamp(number(link, "beside_compute", 1), 0.01, 1.0);
     return result;
 }
@@ -113,6 +113,8 @@ Cluster parseCluster(const std::string& text) {
     cluster.pageableGbps = number(description, "pageable_gbps", cluster.pageableGbps);
     cluster.mallocUs = number(description, "malloc_us", cluster.mallocUs);
     cluster.freeUs = number(description, "free_us", cluster.freeUs);
+    cluster.operatorUs = std::max(0.0, number(description, "operator_us", cluster.operatorUs));
+    cluster.prices = description.value("prices", "");
     cluster.intra = linkClass(description, "intra", cluster.intra);
     cluster.inter = linkClass(description, "inter", cluster.inter);
     cluster.nvls = description.value("nvls", false);

@@ -11,9 +11,11 @@ namespace rankscope::vgpu {
 /// Channels (thread blocks) of a collective at most, and how many it takes to fill a link.
 inline constexpr int kMaxChannels = 16, kChannelsToFillALink = 8;
 
-/// Between PCIe 4.0, which reaches 31.5 GB/s, and the NVLinks of GeForce boards, 50 GB/s and more: what a scenario
-/// calls slower is PCIe.
-inline constexpr double kSlowestNvlinkGbps = 40;
+/// Returns true for a rate that a scenario gives a PCIe port: PCIe 4.0 has 31.5 GB/s, the NVLinks of GeForce boards 50
+/// and more, and PCIe 5.0's 63 or 64 lie between theirs.
+inline bool isPcieRate(double gbps) {
+    return gbps < 40 || (gbps > 62 && gbps <= 64);
+}
 
 struct LinkClass {
     double alphaUs;      ///< a ring's hop by Simple
@@ -21,7 +23,7 @@ struct LinkClass {
     double reached = 1;  ///< the share of it that NCCL gets
     /// What is left of the rate while a rank at its end computes. Copies over PCIe take 1.5 to 1.8 times as long then.
     double besideCompute = 1;
-    bool pcie = false;  ///< inside a node: no NVLink; unless a scenario says otherwise below kSlowestNvlinkGbps
+    bool pcie = false;  ///< inside a node: no NVLink; unless a scenario says otherwise by isPcieRate()
     double reachedGbps() const { return reached * gbps; }
 };
 
@@ -49,6 +51,10 @@ struct Cluster {
     double tflops = 300, hbmGbps = 2000, launchUs = 6, memoryGb = 80, pcieGbps = 50, pageableGbps = 12;
     int computeCapability = 80;         ///< major * 10 + minor
     double mallocUs = 60, freeUs = 30;  ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
+    /// Host time of a framework's operator beside its launches. PyTorch's own measurements of eager operators lie
+    /// between 4 and 8 us for a whole call, of which a launch is 2.
+    double operatorUs = 5;
+    std::string prices;  ///< file of measured prices, empty: none
     LinkClass intra{6, 200}, inter{18, 40};
     bool nvls = false;
     int maxChannels = kMaxChannels;  ///< NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS
