@@ -62,7 +62,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
     return hasDevice(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-// A thread that has called nothing yet has no context, and gets no clock by asking.
+// A thread without a clock has no context, and gets no clock by asking.
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
     if (!context) return CUDA_ERROR_INVALID_VALUE;
     const int device = currentDevice();
