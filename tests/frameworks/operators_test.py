@@ -12,7 +12,7 @@ import unittest
 HERE = pathlib.Path(__file__).parent
 RANKSCOPE = os.environ.get("RANKSCOPE_BINARY", "rankscope")
 SKIPPED = 77
-TIMEOUT_S = 280
+TIMEOUT_S = 280  # of one job
 
 TFLOPS, HBM_GBPS, OPERATOR_US = 300, 2000, 5
 SCENARIO = {"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 4, "tflops": TFLOPS, "hbm_gbps": HBM_GBPS, "operator_us": OPERATOR_US}}
