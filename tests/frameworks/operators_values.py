@@ -82,6 +82,14 @@ assert large.sum().item() == 0 and torch.isfinite(large).all().item() and not to
 assert torch.isfinite(large[0]).all().item() and torch.isfinite(large.norm()).item() and torch.equal(large, large.clone())
 assert torch.isfinite(functional.cross_entropy(large, torch.zeros(1024, dtype=torch.long, device="cuda"))).item()
 
+# Brought to the host, too, where memory is used again as well.
+for _ in range(3):
+    stale = torch.full((1 << 20,), float("nan"))
+    del stale
+    assert torch.isfinite(large.cpu()).all().item()
+head = torch.arange(1 << 20, dtype=torch.float32)
+assert torch.equal(head.cuda().to(torch.int32)[:1000].cpu(), head[:1000].to(torch.int32))
+
 # Copies keep their meaning: pinned and pageable, forth and back.
 pinned = torch.arange(5000, dtype=torch.float32).pin_memory()
 assert torch.equal(pinned.to("cuda", non_blocking=True).cpu(), pinned)

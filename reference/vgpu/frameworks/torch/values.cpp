@@ -341,7 +341,7 @@ void addHeads(Cleared& cleared, const at::Tensor& to, const at::Tensor& from) {
 }
 
 void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue) {
-    if (!tensor.is_cuda() || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
+    if (tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
     cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue});
 }
 
