@@ -48,6 +48,7 @@ int arrive(pthread_barrier_t* barrier) {
         meeting.latestNs = kNoClock;
         lock.unlock();
         wakeAll(barrier, ns);
+        if (clock) clock->ns = std::max(clock->ns, ns);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }
     Waiter waiter(barrier, anyClock(), ParkKind::message);

@@ -293,10 +293,9 @@ void semaphore(Gpu& gpu) {
         sem_post(&there);
         disturb();
         sem_wait(&back);
-        gpu.work(200);
         disturb();
         pthread_barrier_wait(&both);
-        gpu.work(100);
+        gpu.work(200);
         gpu.wait();
     }
     other.join();
