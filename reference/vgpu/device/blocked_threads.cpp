@@ -31,6 +31,7 @@ void LocalProcess::park(ThreadClock& thread, ParkKind kind, const char* call, in
 
 /// Whoever leaves may have been the last that the others waited for. Arena::lock is held.
 void LocalProcess::parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner) {
+    thread.asked = 0;
     HostThread& shared = *thread.shared;
     if (!hasUnpricedLaunches()) shared.boundNs.store(thread.ns, std::memory_order_release);
     engine().park(shared, kind, call, deadlineNs);

@@ -181,7 +181,7 @@ ThreadClock& LocalProcess::clock() {
 
 ThreadClock& LocalProcess::askingClock() {
     ThreadClock& thread = t_slot.clock;
-    if (!thread.shared || thread.generation != g_generation) registerThread(thread);
+    if (!thread.shared || thread.generation != g_generation) return clock();
     return thread;
 }
 

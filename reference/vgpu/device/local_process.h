@@ -93,6 +93,7 @@ struct ThreadClock {
     int device = 0;
     int32_t tid = 0;
     uint64_t generation = 0;
+    uint32_t asked = 0;  ///< questions in a row that were answered with "not yet", of a thread that only asks
 };
 
 /// No clock came with what woke a thread: somebody did it who has none.
@@ -129,10 +130,11 @@ class LocalProcess {
     /// The calling thread's clock, for a call that issues work or waits: joins the job and registers the thread on the
     /// first one.
     ThreadClock& clock();
-    /// The same for a call that only asks. A thread that the real clock woke and that does nothing else (a watchdog) is an
-    /// observer: its clock stands still and bounds nobody.
+    /// The same for a call that only asks: it takes no time in a thread that has done nothing else so far (a watchdog).
     ThreadClock& askingClock();
+    /// True for a thread that the real clock woke and that has not acted since: its clock stands still and bounds nobody.
     static bool observes(const ThreadClock& thread);
+    static bool onlyAsks(const ThreadClock& thread) { return !thread.shared->hasActed; }
     /// The calling thread's clock if it has one, else null. Never registers.
     static ThreadClock* clockIfAny();
     /// The same for calls of libc, which may come in any state: null in threads that observe or have no clock.

@@ -9,7 +9,6 @@
 
 #include <optional>
 
-#include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
 #include "reference/vgpu/threads/sleeps.h"
 #include "reference/vgpu/threads/waiters.h"
@@ -45,6 +44,7 @@ std::optional<Deadline> deadlineOf(const FutexCall& call) {
 long wait(const FutexCall& call) {
     const std::optional<Deadline> deadline = deadlineOf(call);
     Waiter waiter(call.word, anyClock(), ParkKind::message);
+    if (!call.isPrivate()) waiter.watch(call.word, call.value);
     if (__atomic_load_n(call.word, __ATOMIC_SEQ_CST) != call.value) {
         errno = EAGAIN;
         return -1;
@@ -82,12 +82,8 @@ extern "C" long syscall(long number, ...) noexcept {
     if (number == SYS_futex && callerAt(__builtin_return_address(0)) == Caller::program) {
         const FutexCall call{reinterpret_cast<uint32_t*>(given[0]), static_cast<int>(given[1]), static_cast<uint32_t>(given[2]),
                              reinterpret_cast<const timespec*>(given[3]), static_cast<uint32_t>(given[5])};
-        if (call.isPrivate() && call.isWait()) return wait(call);
-        if (call.isPrivate() && call.isWake()) return wake(call);
-        if (call.isWait()) {
-            const BlockedOutside blocked("futex between processes");
-            return realSystemCall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
-        }
+        if (call.isWait()) return wait(call);
+        if (call.isWake()) return wake(call);
     }
     return realSystemCall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
 }

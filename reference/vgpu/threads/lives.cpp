@@ -31,7 +31,11 @@ void threadEnds(int64_t ns) {
 
 [[gnu::constructor]] void askForEnds() {
     LocalProcess::tellThreadEndsTo(threadEnds);
-    pthread_atfork(nullptr, nullptr, forgetWaitersAfterFork);
+    pthread_atfork(nullptr, nullptr, [] {
+        forgetWaitersAfterFork();
+        forgetSemaphoresAfterFork();
+        forgetMeetingsAfterFork();
+    });
 }
 
 struct Birth {

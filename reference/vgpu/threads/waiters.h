@@ -9,7 +9,9 @@
 //   their clocks, since each waits for its turn (LocalProcess::takeTurn).
 // - A timed wait of a thread that has issued work ends when its time has passed on the virtual clock and on the real one.
 // What is not: a thread without a clock (a watchdog, one that a real time-out woke) acts when the system lets it. Whom it wakes goes on at
-// what the job has reached by then. Threads that share data without any call of libc are not seen: one that spins on a flag, or which of several counts a std::latch down last.
+// what the job has reached by then. Threads that
+// share data without any call of libc are not seen: one that spins on a flag; and std::atomic's waits, std::counting_semaphore, std::latch and
+// std::barrier wherever they need not block.
 #pragma once
 
 #include <time.h>
@@ -38,6 +40,9 @@ class Waiter {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
+    /// The word may be in memory that another process changes (libstdc++ marks none of its futexes as private): the wait also ends soon
+    /// after that.
+    void watch(const uint32_t* word, uint32_t value) { m_word = word, m_value = value; }
     /// Blocks until it is woken or the deadline, if any, is over. True if it was woken.
     bool block(const char* call, const Deadline* deadline, int32_t lockOwner = 0);
     /// Leaves the queue and the bounds without blocking here: something else blocks the thread until `resume`.
@@ -58,6 +63,8 @@ class Waiter {
     std::atomic<uint32_t> m_futex{0};
     int64_t m_wakeNs = kNoClock;
     uint64_t m_arrival = 0;
+    const uint32_t* m_word = nullptr;
+    uint32_t m_value = 0;
     bool m_queued = false, m_parked = false;
 };
 
@@ -79,5 +86,7 @@ ThreadClock* activeClock();
 int64_t clockNs(const ThreadClock* clock);
 
 void forgetWaitersAfterFork();
+void forgetSemaphoresAfterFork();
+void forgetMeetingsAfterFork();
 
 }  // namespace rankscope::vgpu::threads
