@@ -47,7 +47,7 @@ def transformer_config(arguments) -> TransformerConfig:
         split = {"num_layers_in_first_pipeline_stage": arguments.split[0], "num_layers_in_last_pipeline_stage": arguments.split[1]}
     experts = {}
     if arguments.experts:
-        experts = {"num_moe_experts": arguments.experts, "moe_router_topk": 1, "moe_token_dispatcher_type": "alltoall", "moe_router_load_balancing_type": "none",
+        experts = {"num_moe_experts": arguments.experts, "moe_router_topk": 2, "moe_router_pre_softmax": True, "moe_token_dispatcher_type": "alltoall", "moe_router_load_balancing_type": "none",
                    "add_bias_linear": False}
     return TransformerConfig(num_layers=arguments.layers, hidden_size=arguments.hidden, num_attention_heads=arguments.heads, bf16=True,
                              params_dtype=torch.bfloat16, pipeline_dtype=torch.bfloat16, tensor_model_parallel_size=arguments.tensor,
