@@ -106,6 +106,7 @@ Cluster readCluster(ObjectReader reader) {
     cluster.inter = readLink(reader.object("inter"), cluster.inter);
     // Read by the virtual GPUs alone.
     reader.boolean("nvls", false);
+    reader.text("compute_capability", "");
     for (const char* key : {"memory_gb", "pcie_gbps", "pageable_gbps"}) reader.positive(key, 1);
     for (const char* key : {"malloc_us", "free_us"}) reader.notNegative(key, 1);
     reader.rejectUnknownKeys();

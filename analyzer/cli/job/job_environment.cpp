@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/cli/console/errors.h"
 
 namespace rankscope::cli {
@@ -47,6 +49,21 @@ void requirePart(const std::filesystem::path& part, std::string_view complaint) 
                         "build with the CUDA headers present (./bootstrap.sh build)");
 }
 
+// What stands in LD_PRELOAD. The virtual libraries are named by their paths: whatever a program's RPATH leads to is
+// then not looked for, since their sonames are taken, and a process whose LD_LIBRARY_PATH somebody changed has them
+// still.
+std::string preloaded(const InstallLayout& layout, bool virtualGpus) {
+    std::string list = layout.injector.string();
+    if (!virtualGpus) return list;
+    requirePart(layout.vgpu / "preload", "the virtual GPUs are missing: {} does not exist");
+    std::vector<std::filesystem::path> libraries;
+    for (const auto& entry : std::filesystem::directory_iterator(layout.vgpu / "preload"))
+        if (entry.path().extension() == ".so") libraries.push_back(entry.path());
+    std::ranges::sort(libraries);
+    for (const auto& library : libraries) list += ":" + library.string();
+    return list;
+}
+
 }  // namespace
 
 std::vector<std::string> preparedVariables(const JobSettings& settings) {
@@ -68,12 +85,11 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     requireInjector(layout.injector);
     Environment environment = currentEnvironment();
     setVariables(environment, settings.extra);
-    prepend(environment, "LD_PRELOAD", layout.injector.string());
+    prepend(environment, "LD_PRELOAD", preloaded(layout, settings.virtualGpus));
     for (const auto& [name, value] : injectorVariables(settings)) setVariable(environment, name, value);
     if (!settings.tunerRows.empty()) requirePart(layout.tuner, "the tuner plugin {} is missing");
     if (!settings.virtualGpus) return environment;
 
-    requirePart(layout.vgpu, "the virtual GPUs are missing: {} does not exist");
     prepend(environment, "LD_LIBRARY_PATH", layout.vgpu.string());
     setVariable(environment, "RANKSCOPE_CLOCK", "cupti");
     setVariable(environment, "RANKSCOPE_SYSFS_ROOT",

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "reference/vgpu/device/device_model.h"
 #include "reference/vgpu/device/device_ops.h"
 #include "reference/vgpu/device/kernel_registry.h"
 
@@ -10,13 +11,13 @@ using namespace rankscope::vgpu;
 namespace {
 
 constexpr int64_t kQuickNs = 100, kPropertiesNs = 2000;
-constexpr int kMultiprocessors = 132;
+constexpr int kMemoryBusBits = 5120, kMemoryClockKhz = 1593000, kMostBlocks = 32;  // as the A100 with 80 GB says
 
 bool known(ApiCall& call, int device) {
     return device >= 0 && device < call.process().deviceCount();
 }
 
-int attribute(cudaDeviceAttr which) {
+int attribute(const DeviceModel& model, cudaDeviceAttr which) {
     switch (which) {
         case cudaDevAttrMaxThreadsPerBlock:
             return 1024;
@@ -33,13 +34,13 @@ int attribute(cudaDeviceAttr which) {
         case cudaDevAttrMaxSharedMemoryPerBlock:
             return 49152;
         case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            return 232448;
+            return model.sharedPerBlockOptin;
         case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            return 233472;
+            return model.sharedPerMultiprocessor;
         case cudaDevAttrWarpSize:
             return 32;
         case cudaDevAttrMultiProcessorCount:
-            return kMultiprocessors;
+            return model.multiprocessors;
         case cudaDevAttrMaxThreadsPerMultiProcessor:
             return 2048;
         case cudaDevAttrMaxRegistersPerBlock:
@@ -48,9 +49,19 @@ int attribute(cudaDeviceAttr which) {
         case cudaDevAttrClockRate:
             return 1980000;
         case cudaDevAttrComputeCapabilityMajor:
-            return 9;
+            return model.major;
         case cudaDevAttrComputeCapabilityMinor:
-            return 0;
+            return model.minor;
+        case cudaDevAttrL2CacheSize:
+            return model.l2Bytes;
+        case cudaDevAttrGlobalMemoryBusWidth:
+            return kMemoryBusBits;
+        case cudaDevAttrMemoryClockRate:
+            return kMemoryClockKhz;
+        case cudaDevAttrMaxBlocksPerMultiprocessor:
+            return kMostBlocks;
+        case cudaDevAttrReservedSharedMemoryPerBlock:
+            return 1024;
         case cudaDevAttrConcurrentKernels:
         case cudaDevAttrUnifiedAddressing:
         case cudaDevAttrCanMapHostMemory:
@@ -111,8 +122,11 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int de
     std::snprintf(properties->name, sizeof properties->name, "Rankscope Virtual GPU");
     properties->totalGlobalMem = static_cast<size_t>(call.process().cluster().memoryGb * 1e9);
     properties->sharedMemPerBlock = 49152;
-    properties->sharedMemPerBlockOptin = 232448;
-    properties->sharedMemPerMultiprocessor = 233472;
+    const DeviceModel model = deviceModel(call.process().cluster());
+    properties->sharedMemPerBlockOptin = static_cast<size_t>(model.sharedPerBlockOptin);
+    properties->sharedMemPerMultiprocessor = static_cast<size_t>(model.sharedPerMultiprocessor);
+    properties->reservedSharedMemPerBlock = 1024;
+    properties->maxBlocksPerMultiProcessor = kMostBlocks;
     properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
     properties->warpSize = 32;
     properties->maxThreadsPerBlock = 1024;
@@ -121,15 +135,16 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int de
     properties->maxThreadsDim[2] = 64;
     properties->maxGridSize[0] = 2147483647;
     properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
-    properties->major = 9;
-    properties->multiProcessorCount = kMultiprocessors;
+    properties->major = model.major;
+    properties->minor = model.minor;
+    properties->multiProcessorCount = model.multiprocessors;
     properties->concurrentKernels = properties->unifiedAddressing = properties->managedMemory =
         properties->canMapHostMemory = 1;
     properties->streamPrioritiesSupported = properties->cooperativeLaunch = 1;
     properties->asyncEngineCount = 3;
     properties->pciBusID = device + 1;
-    properties->memoryBusWidth = 5120;
-    properties->l2CacheSize = 50 << 20;
+    properties->memoryBusWidth = kMemoryBusBits;
+    properties->l2CacheSize = model.l2Bytes;
     const int identity[4] = {0x75706776, call.process().rank(), device, 0};  // "vgpu"
     std::memcpy(properties->uuid.bytes, identity, sizeof properties->uuid.bytes);
     return call.end(cudaSuccess);
@@ -139,7 +154,7 @@ cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, i
     RANKSCOPE_RUNTIME_CALL("cudaDeviceGetAttribute", cudaDeviceGetAttribute_v5000, kQuickNs);
     if (!value) return call.end(cudaErrorInvalidValue);
     if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
-    *value = which == cudaDevAttrPciBusId ? device + 1 : attribute(which);
+    *value = which == cudaDevAttrPciBusId ? device + 1 : attribute(deviceModel(call.process().cluster()), which);
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* text, int length, int device) {
@@ -192,7 +207,7 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(cudaFuncAttributes* attributes, cons
     std::memset(attributes, 0, sizeof *attributes);
     attributes->maxThreadsPerBlock = 1024;
     attributes->numRegs = 32;
-    attributes->binaryVersion = attributes->ptxVersion = 90;
+    attributes->binaryVersion = attributes->ptxVersion = call.process().cluster().computeCapability;
     attributes->maxDynamicSharedSizeBytes = 49152;
     return call.end(cudaSuccess);
 }

@@ -53,6 +53,51 @@ cudaError_t beginCapture(ApiCall& call, cudaStream_t handle, bool perThread) {
     return call.end(cudaSuccess);
 }
 
+/// What a program may ask of a stream that captures; each but the status may be null.
+struct CaptureQuestion {
+    cudaStreamCaptureStatus* status;
+    unsigned long long* id = nullptr;
+    cudaGraph_t* graph = nullptr;
+    const cudaGraphNode_t** dependencies = nullptr;
+    const cudaGraphEdgeData** edges = nullptr;
+    size_t* count = nullptr;
+};
+
+/// The handle that the graph will keep when the capture ends. Mutex held.
+cudaGraph_t handleOf(Capture& capture) {
+    if (!capture.graphHandle) {
+        capture.graphHandle = reinterpret_cast<uintptr_t>(newHandle<cudaGraph_t>());
+        known().graphs[capture.graphHandle] = capture.graph();
+    }
+    return reinterpret_cast<cudaGraph_t>(capture.graphHandle);
+}
+
+void answer(const CaptureQuestion& asked, LocalStream& stream) {
+    Capture* capture = captureStatusOf(stream) == cudaStreamCaptureStatusActive ? stream.capture.get() : nullptr;
+    if (asked.id && stream.capture) *asked.id = stream.capture->id();
+    if (asked.graph) *asked.graph = capture ? handleOf(*capture) : nullptr;
+    if (asked.edges) *asked.edges = nullptr;  // no edge carries more than order
+    if (!asked.dependencies && !asked.count) return;
+    std::vector<cudaGraphNode_t> nodes;
+    if (capture)
+        for (const uint32_t node : capture->frontier(stream)) nodes.push_back(nodeHandle(capture->graph()->id, node));
+    if (asked.count) *asked.count = nodes.size();
+    if (asked.dependencies) *asked.dependencies = nullptr;
+    if (!capture || !asked.dependencies) return;
+    capture->toldDependencies = std::move(nodes);
+    *asked.dependencies = capture->toldDependencies.data();
+}
+
+cudaError_t captureInfo(ApiCall& call, cudaStream_t handle, bool perThread, const CaptureQuestion& asked) {
+    std::lock_guard guard(call.process().mutex());
+    LocalStream* stream = resolve(call, handle, perThread);
+    if (!stream) return call.end(cudaErrorInvalidResourceHandle);
+    if (!asked.status) return call.end(cudaErrorInvalidValue);
+    *asked.status = captureStatusOf(*stream);
+    answer(asked, *stream);
+    return call.end(cudaSuccess);
+}
+
 cudaError_t endCapture(ApiCall& call, cudaStream_t handle, cudaGraph_t* graph, bool perThread) {
     std::lock_guard guard(call.process().mutex());
     LocalStream* stream = resolve(call, handle, perThread);
@@ -62,27 +107,12 @@ cudaError_t endCapture(ApiCall& call, cudaStream_t handle, cudaGraph_t* graph, b
     if (!capture) return call.end(cudaErrorIllegalState);
     if (!capture->beganOn(*stream)) return call.end(cudaErrorStreamCaptureUnmatched);
     const bool valid = capture->valid(), joined = valid && capture->allJoined();
-    std::shared_ptr<Graph> captured = capture->end();
+    const cudaGraph_t handleGiven = valid && joined ? handleOf(*capture) : nullptr;
+    capture->end();
+    if (!handleGiven) known().graphs.erase(capture->graphHandle);
     if (!valid) return call.end(cudaErrorStreamCaptureInvalidated);
     if (!joined) return call.end(cudaErrorStreamCaptureUnjoined);
-    *graph = newHandle<cudaGraph_t>();
-    known().graphs[reinterpret_cast<uintptr_t>(*graph)] = std::move(captured);
-    return call.end(cudaSuccess);
-}
-
-cudaStreamCaptureStatus statusOf(const LocalStream& stream) {
-    if (!stream.capture) return cudaStreamCaptureStatusNone;
-    return stream.capture->valid() ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
-}
-
-cudaError_t captureInfo(ApiCall& call, cudaStream_t handle, bool perThread, cudaStreamCaptureStatus* status,
-                        unsigned long long* id) {
-    std::lock_guard guard(call.process().mutex());
-    LocalStream* stream = resolve(call, handle, perThread);
-    if (!stream) return call.end(cudaErrorInvalidResourceHandle);
-    if (!status) return call.end(cudaErrorInvalidValue);
-    *status = statusOf(*stream);
-    if (id && stream->capture) *id = stream->capture->id();
+    *graph = handleGiven;
     return call.end(cudaSuccess);
 }
 
@@ -194,28 +224,25 @@ cudaError_t CUDARTAPI cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t
 }
 cudaError_t CUDARTAPI cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
     RANKSCOPE_RUNTIME_CALL("cudaStreamIsCapturing", cudaStreamIsCapturing_v10000, kQuickNs);
-    return captureInfo(call, stream, false, status, nullptr);
+    return captureInfo(call, stream, false, {status});
 }
 cudaError_t CUDARTAPI cudaStreamIsCapturing_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status) {
     RANKSCOPE_RUNTIME_CALL("cudaStreamIsCapturing_ptsz", cudaStreamIsCapturing_ptsz_v10000, kQuickNs);
-    return captureInfo(call, stream, true, status, nullptr);
+    return captureInfo(call, stream, true, {status});
 }
-// The graph under construction and its nodes stay unknown to the caller.
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
                                                unsigned long long* id, cudaGraph_t* graph,
-                                               const cudaGraphNode_t** dependencies, const cudaGraphEdgeData**,
+                                               const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
                                                size_t* count) {
     RANKSCOPE_RUNTIME_CALL("cudaStreamGetCaptureInfo", cudaStreamGetCaptureInfo_v12030, kQuickNs);
-    if (graph || dependencies || count) return call.end(cudaErrorNotSupported);
-    return captureInfo(call, stream, false, status, id);
+    return captureInfo(call, stream, false, {status, id, graph, dependencies, edges, count});
 }
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status,
                                                     unsigned long long* id, cudaGraph_t* graph,
-                                                    const cudaGraphNode_t** dependencies, const cudaGraphEdgeData**,
-                                                    size_t* count) {
+                                                    const cudaGraphNode_t** dependencies,
+                                                    const cudaGraphEdgeData** edges, size_t* count) {
     RANKSCOPE_RUNTIME_CALL("cudaStreamGetCaptureInfo_ptsz", cudaStreamGetCaptureInfo_ptsz_v12030, kQuickNs);
-    if (graph || dependencies || count) return call.end(cudaErrorNotSupported);
-    return captureInfo(call, stream, true, status, id);
+    return captureInfo(call, stream, true, {status, id, graph, dependencies, edges, count});
 }
 cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
     RANKSCOPE_RUNTIME_CALL("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode_v10010, kQuickNs);
@@ -277,9 +304,30 @@ cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* node
     std::lock_guard guard(call.process().mutex());
     auto it = known().graphs.find(reinterpret_cast<uintptr_t>(graph));
     if (!count || it == known().graphs.end()) return call.end(cudaErrorInvalidValue);
-    if (nodes) return call.end(cudaErrorNotSupported);  // how many there are is all that is told
-    *count = it->second->nodes.size();
+    const Graph& asked = *it->second;
+    if (nodes)
+        for (size_t i = 0; i < std::min(*count, asked.nodes.size()); i++) nodes[i] = nodeHandle(asked.id, i);
+    *count = asked.nodes.size();
     return call.end(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaGraphNodeGetDependencies(cudaGraphNode_t handle, cudaGraphNode_t* nodes,
+                                                   cudaGraphEdgeData* edges, size_t* count) {
+    RANKSCOPE_RUNTIME_CALL("cudaGraphNodeGetDependencies", cudaGraphNodeGetDependencies_v12030, kQuickNs);
+    std::lock_guard guard(call.process().mutex());
+    const auto number = reinterpret_cast<uintptr_t>(handle);
+    const size_t node = (number & 0xffffffff) - 1;
+    for (const auto& [_, graph] : known().graphs) {
+        if (graph->id != number >> 32 || node >= graph->nodes.size()) continue;
+        if (!count) break;
+        const std::vector<uint32_t> before = dependenciesOf(*graph, node);
+        for (size_t i = 0; nodes && i < std::min(*count, before.size()); i++) {
+            nodes[i] = nodeHandle(graph->id, before[i]);
+            if (edges) edges[i] = {};
+        }
+        *count = before.size();
+        return call.end(cudaSuccess);
+    }
+    return call.end(cudaErrorInvalidValue);
 }
 
 }  // extern "C"

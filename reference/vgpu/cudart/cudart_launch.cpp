@@ -138,6 +138,11 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config,
                   config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream, true);
 }
 
+// For the mathematical libraries (math/): what to give to cudaLaunchKernel with a KernelCost as the only argument.
+const void* rankscopeVgpuPricedKernel(const char* name) {
+    return pricedKernel(name);
+}
+
 // For workloads: see the README.
 void rankscopeVgpuKernelBody(const void* hostFunction, void (*body)(void** args)) {
     if (Kernel* kernel = findKernel(hostFunction)) kernel->body = body;

@@ -5,6 +5,7 @@
 #include "reference/vgpu/device/activity.h"
 #include "reference/vgpu/device/device_ops.h"
 #include "reference/vgpu/device/memory.h"
+#include "reference/vgpu/device/memory_pool.h"
 
 using namespace rankscope::vgpu;
 
@@ -61,6 +62,7 @@ cudaError_t releaseAndWait(ApiCall& call, void* pointer) {
     synchronizeDevice(call);
     Allocation gone{};
     if (!freeMemory(pointer, &gone)) return call.end(cudaErrorInvalidValue);
+    giveBackToPool(pointer);
     recordRelease(call, gone);
     return call.end(cudaSuccess);
 }
@@ -105,13 +107,25 @@ cudaError_t CUDARTAPI cudaMallocPitch(void** pointer, size_t* pitch, size_t widt
     *pitch = (width + 511) / 512 * 512;
     return allocateAndWait(call, pointer, *pitch * height, MemoryKind::device);
 }
+static cudaError_t allocateFrom(ApiCall& call, MemoryPool* pool, void** pointer, size_t bytes, cudaStream_t stream,
+                                bool perThread) {
+    if (!pool) return call.end(cudaErrorInvalidValue);
+    const cudaError_t result =
+        allocate(call, pointer, bytes, MemoryKind::device, streamNumber(call, stream, perThread));
+    if (result == cudaSuccess && *pointer) takeFromPool(pool, *pointer, bytes);
+    return result;
+}
 cudaError_t CUDARTAPI cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMallocAsync", cudaMallocAsync_v11020, kAsyncNs);
-    return allocate(call, pointer, bytes, MemoryKind::device, streamNumber(call, stream, false));
+    return allocateFrom(call, currentPool(call.clock().device), pointer, bytes, stream, false);
+}
+cudaError_t CUDARTAPI cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    RANKSCOPE_RUNTIME_CALL("cudaMallocFromPoolAsync", cudaMallocFromPoolAsync_v11020, kAsyncNs);
+    return allocateFrom(call, findPool(pool), pointer, bytes, stream, false);
 }
 cudaError_t CUDARTAPI cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMallocAsync_ptsz", cudaMallocAsync_ptsz_v11020, kAsyncNs);
-    return allocate(call, pointer, bytes, MemoryKind::device, streamNumber(call, stream, true));
+    return allocateFrom(call, currentPool(call.clock().device), pointer, bytes, stream, true);
 }
 
 cudaError_t CUDARTAPI cudaFree(void* pointer) {
@@ -136,6 +150,7 @@ static cudaError_t freeAsync(ApiCall& call, void* pointer, cudaStream_t handle, 
     spec.kind = OpKind::host;
     StreamPoint point = process.submit(*stream, std::move(spec), OpReport{});
     enqueueEffect(point, [pointer] { freeMemory(pointer); });
+    giveBackToPool(pointer);
     recordRelease(call, gone, stream->id);
     return call.end(cudaSuccess);
 }

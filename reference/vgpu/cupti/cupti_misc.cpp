@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUPTI's remaining entry points: clock, versions, ids, attributes.
+#include <algorithm>
 #include <cstring>
 #include <map>
 
+#include "reference/vgpu/cupti/callback_names.h"
 #include "reference/vgpu/device/activity.h"
 #include "reference/vgpu/device/device_ops.h"
 
@@ -42,6 +44,18 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
         default:
             return CUPTI_ERROR_INVALID_PARAMETER;
     }
+}
+
+CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char** name) {
+    if (!name) return CUPTI_ERROR_INVALID_PARAMETER;
+    const bool isRuntime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+    if (!isRuntime && domain != CUPTI_CB_DOMAIN_DRIVER_API) return CUPTI_ERROR_INVALID_PARAMETER;
+    const CallbackName* names = isRuntime ? kRuntimeCallbackNames : kDriverCallbackNames;
+    const CallbackName* end = names + (isRuntime ? kRuntimeCallbackNameCount : kDriverCallbackNameCount);
+    const CallbackName* found = std::find_if(names, end, [id](const CallbackName& entry) { return entry.id == id; });
+    if (found == end) return CUPTI_ERROR_INVALID_PARAMETER;
+    *name = found->name;
+    return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const char** text) {

@@ -22,6 +22,11 @@ class ApiCall {
     int64_t startNs() const { return m_startNs; }
     LocalProcess& process() { return m_process; }
     cudaError_t end(cudaError_t result);
+    /// Of the driver API, which keeps no last error.
+    CUresult end(CUresult result) {
+        m_result = result;
+        return result;
+    }
     /// A record of what the call waited for.
     void recordSynchronization(CUpti_ActivitySynchronizationType type, uint32_t streamId, uint32_t eventId,
                                int64_t startNs);
@@ -54,3 +59,5 @@ cudaError_t& lastError();
 #define RANKSCOPE_RUNTIME_CALL(function, cbid, costNs, ...)                              \
     ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##cbid, function, \
                  costNs __VA_OPT__(, ) __VA_ARGS__)
+#define RANKSCOPE_DRIVER_CALL(function, cbid, costNs) \
+    ApiCall call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##cbid, function, costNs)

@@ -5,6 +5,21 @@
 
 namespace rankscope::vgpu {
 
+cudaStreamCaptureStatus captureStatusOf(const LocalStream& stream) {
+    if (!stream.capture) return cudaStreamCaptureStatusNone;
+    return stream.capture->valid() ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
+}
+
+std::vector<uint32_t> dependenciesOf(const Graph& graph, size_t node) {
+    std::vector<uint32_t> before = graph.nodes[node].waitsFor;
+    for (size_t i = node; i-- > 0;) {
+        if (graph.nodes[i].lane != graph.nodes[node].lane) continue;
+        before.push_back(static_cast<uint32_t>(i));
+        break;
+    }
+    return before;
+}
+
 void Capture::join(LocalStream& stream) {
     stream.capture = shared_from_this();
     stream.captureLane = static_cast<uint32_t>(m_lanes.size());

@@ -25,6 +25,15 @@ struct Graph {
     std::vector<GraphNode> nodes;
 };
 
+cudaStreamCaptureStatus captureStatusOf(const LocalStream& stream);
+
+/// What the program knows a node by.
+inline cudaGraphNode_t nodeHandle(uint32_t graphId, size_t node) {
+    return reinterpret_cast<cudaGraphNode_t>(static_cast<uintptr_t>(graphId) << 32 | (node + 1));
+}
+/// The nodes a node comes directly behind, the one before it in its lane included.
+std::vector<uint32_t> dependenciesOf(const Graph& graph, size_t node);
+
 /// Lives while its streams capture. All of it under LocalProcess::mutex().
 class Capture : public std::enable_shared_from_this<Capture> {
   public:
@@ -43,6 +52,10 @@ class Capture : public std::enable_shared_from_this<Capture> {
     void invalidate() { m_valid = false; }
     bool valid() const { return m_valid; }
     uint32_t id() const { return m_id; }
+    const std::shared_ptr<Graph>& graph() const { return m_graph; }
+
+    uintptr_t graphHandle = 0;  ///< what the program knows the graph by, if it has asked for it
+    std::vector<cudaGraphNode_t> toldDependencies;
 
   private:
     struct Lane {

@@ -156,6 +156,29 @@ void registerKernel(const void* hostFunction, const char* mangledName) {
     slot = std::move(kernel);
 }
 
+Kernel* registerLoadedKernel(const std::string& name) {
+    auto kernel = std::make_unique<Kernel>();
+    Kernel* registered = kernel.get();
+    kernel->hostFunction = registered;
+    kernel->name = name;
+    kernel->declaresCost = false;
+    std::lock_guard guard(g_mutex);
+    kernels()[registered] = std::move(kernel);
+    return registered;
+}
+
+const Kernel* pricedKernel(const std::string& name) {
+    static std::mutex mutex;
+    static auto* priced = new std::map<std::string, Kernel*>;
+    std::lock_guard guard(mutex);
+    Kernel*& kernel = (*priced)[name];
+    if (!kernel) {
+        kernel = registerLoadedKernel(name);
+        kernel->declaresCost = true;
+    }
+    return kernel;
+}
+
 Kernel* findKernel(const void* function) {
     std::lock_guard guard(g_mutex);
     auto it = kernels().find(function);

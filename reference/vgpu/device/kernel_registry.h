@@ -20,6 +20,10 @@ struct Kernel {
 };
 
 void registerKernel(const void* hostFunction, const char* mangledName);
+/// A kernel of a module loaded at run time, without a host stub.
+Kernel* registerLoadedKernel(const std::string& name);
+/// The kernel of that name whose first argument is a KernelCost; made at the first call.
+const Kernel* pricedKernel(const std::string& name);
 /// By host stub or by the handle of __cudaGetKernel; null if unknown.
 Kernel* findKernel(const void* function);
 

@@ -137,6 +137,7 @@ class LocalProcess {
 
     // The following need mutex() held.
     LocalDevice& device(int ordinal);
+    bool usesDevice(int ordinal) const { return m_devices.contains(ordinal); }
     LocalStream* createStream(int device, unsigned flags, int priority, bool isLegacy = false);
     StreamPoint submit(LocalStream& stream, OpSpec spec, const OpReport& report);
     void waitEventOrder(LocalStream& stream, StreamPoint point);

@@ -32,16 +32,21 @@ Space& space() {
     return *only;
 }
 
-uintptr_t takeBlock(Space& memory, size_t bytes) {
+bool openSpace(Space& memory) {
     if (memory.next == 0) {
         void* base = mmap(reinterpret_cast<void*>(kFirstAddress), kReservedBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base == MAP_FAILED) return 0;
+        if (base == MAP_FAILED) return false;
         madvise(base, kReservedBytes, MADV_NOHUGEPAGE);  // a touched window must not cost 2 MiB
         madvise(base, kReservedBytes, MADV_DONTDUMP);
         memory.next = reinterpret_cast<uintptr_t>(base);
         memory.end = memory.next + kReservedBytes;
     }
+    return true;
+}
+
+uintptr_t takeBlock(Space& memory, size_t bytes) {
+    if (!openSpace(memory)) return 0;
     if (auto it = memory.freeBlocks.find(bytes); it != memory.freeBlocks.end()) {
         uintptr_t address = it->second;
         memory.freeBlocks.erase(it);
@@ -84,6 +89,52 @@ bool freeMemory(void* pointer, Allocation* freed) {
     if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
     memory.freeBlocks.emplace(block->second, block->first);
     return true;
+}
+
+void* reserveAddresses(size_t bytes, size_t alignment) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    if (!openSpace(memory)) return nullptr;
+    const uintptr_t address = (memory.next + alignment - 1) / alignment * alignment;
+    if (address + bytes > memory.end || address + bytes < address) return nullptr;
+    memory.next = address + bytes;
+    return reinterpret_cast<void*>(address);
+}
+
+void returnAddresses(void* base, size_t bytes) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    const auto address = reinterpret_cast<uintptr_t>(base);
+    if (address + bytes == memory.next) memory.next = address;  // else they stay unused: there are 2 TiB
+}
+
+bool takeDeviceBytes(int device, uint64_t bytes, uint64_t capacityBytes) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    if (memory.used[device] + bytes > capacityBytes) return false;
+    memory.used[device] += bytes;
+    return true;
+}
+
+void giveBackDeviceBytes(int device, uint64_t bytes) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    memory.used[device] -= bytes;
+}
+
+void placeAllocation(const Allocation& allocation) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    memory.live[reinterpret_cast<uintptr_t>(allocation.base)] = allocation;
+}
+
+void removeAllocation(void* base) {
+    Space& memory = space();
+    std::lock_guard guard(memory.mutex);
+    const auto it = memory.live.find(reinterpret_cast<uintptr_t>(base));
+    if (it == memory.live.end()) return;
+    madvise(base, it->second.bytes, MADV_DONTNEED);
+    memory.live.erase(it);
 }
 
 bool registerHostMemory(void* pointer, size_t bytes) {

@@ -20,6 +20,16 @@ struct Allocation {
 void* allocateMemory(MemoryKind kind, int device, size_t bytes, uint64_t capacityBytes);
 /// False if `pointer` is no live allocation's start.
 bool freeMemory(void* pointer, Allocation* freed = nullptr);
+/// Addresses without memory, and what lies at them later: the driver's virtual memory management (device/mapping.h).
+void* reserveAddresses(size_t bytes, size_t alignment);
+void returnAddresses(void* base, size_t bytes);
+/// Counts memory of a device that has no address yet. False when the device's memory is exhausted.
+bool takeDeviceBytes(int device, uint64_t bytes, uint64_t capacityBytes);
+void giveBackDeviceBytes(int device, uint64_t bytes);
+/// Makes memory already counted known at an address, and forgets it and what is in it.
+void placeAllocation(const Allocation& allocation);
+void removeAllocation(void* base);
+
 /// Pinned memory the program owns.
 bool registerHostMemory(void* pointer, size_t bytes);
 bool unregisterHostMemory(void* pointer);

@@ -80,6 +80,16 @@ void readFault(Cluster& cluster, const Json& fault) {
     }
 }
 
+/// By default 8.0, whose kernels PyTorch brings along, where from 9.0 on it asks cuDNN for attention. The workloads
+/// have always seen 9.0.
+int computeCapability(const Json& root, const Json& description) {
+    const std::string kind = root.value("kind", "framework");
+    const std::string told = description.value("compute_capability", kind == "framework" ? "8.0" : "9.0");
+    if (told.size() != 3 || told[1] != '.' || told[0] < '1' || told[0] > '9' || told[2] < '0' || told[2] > '9')
+        throw std::runtime_error("cluster.compute_capability is a text like \"8.0\"");
+    return (told[0] - '0') * 10 + told[2] - '0';
+}
+
 double slowed(double healthy, const PlantedRate& planted) {
     return std::min(healthy, planted.gbps > 0 ? planted.gbps : healthy * planted.factor);
 }
@@ -97,6 +107,7 @@ Cluster parseCluster(const std::string& text) {
     cluster.tflops = number(description, "tflops", cluster.tflops);
     cluster.hbmGbps = number(description, "hbm_gbps", cluster.hbmGbps);
     cluster.launchUs = std::max(0.001, number(description, "launch_us", cluster.launchUs));
+    cluster.computeCapability = computeCapability(root, description);
     cluster.memoryGb = number(description, "memory_gb", cluster.memoryGb);
     cluster.pcieGbps = number(description, "pcie_gbps", cluster.pcieGbps);
     cluster.pageableGbps = number(description, "pageable_gbps", cluster.pageableGbps);

@@ -47,6 +47,7 @@ struct Cluster {
     int nodes = 1;
     int ranksPerNode = 8;
     double tflops = 300, hbmGbps = 2000, launchUs = 6, memoryGb = 80, pcieGbps = 50, pageableGbps = 12;
+    int computeCapability = 80;         ///< major * 10 + minor
     double mallocUs = 60, freeUs = 30;  ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
     LinkClass intra{6, 200}, inter{18, 40};
     bool nvls = false;

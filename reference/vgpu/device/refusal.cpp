@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/symbols/refusal.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "reference/vgpu/device/activity.h"
+
+using namespace rankscope::vgpu;
+
+extern "C" void rankscopeVgpuRefuse(const char* function, const char* library) {
+    static std::atomic<bool> isEnding{false};
+    while (isEnding.exchange(true)) pause();  // another thread has called something as well, and the process is going
+    LocalProcess& process = LocalProcess::instance();
+    std::fprintf(stderr,
+                 "rankscope virtual GPUs: rank %d called %s of %s, which is not modelled: the job ends here (exit "
+                 "status %d)\n"
+                 "  hint: take what leads to this call out of the job, or run it on real GPUs, without --virtual; "
+                 "reference/vgpu/README.md tells what is modelled\n",
+                 process.rank(), function, library, kExitNotModelled);
+    std::fflush(stderr);
+    // Only threads that have a clock have issued anything. The simulation is not moved on: others may wait for this
+    // very process.
+    if (LocalProcess::clockIfAny() && process.mutex().try_lock()) {
+        process.harvest();
+        process.mutex().unlock();
+        deliverBuffers(true);
+    }
+    _exit(kExitNotModelled);
+}
