@@ -108,7 +108,8 @@ Cluster readCluster(ObjectReader reader) {
     reader.boolean("nvls", false);
     reader.text("compute_capability", "");
     for (const char* key : {"memory_gb", "pcie_gbps", "pageable_gbps"}) reader.positive(key, 1);
-    for (const char* key : {"malloc_us", "free_us"}) reader.notNegative(key, 1);
+    for (const char* key : {"malloc_us", "free_us", "operator_us"}) reader.notNegative(key, 1);
+    reader.text("prices", "");
     reader.rejectUnknownKeys();
     return cluster;
 }

@@ -8,6 +8,7 @@
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/device_ops.h"
 #include "reference/vgpu/device/memory.h"
+#include "reference/vgpu/device/operator_scope.h"
 
 using namespace rankscope::vgpu;
 
@@ -94,7 +95,9 @@ cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, boo
     spec.kind = OpKind::copy;
     spec.workNs =
         static_cast<int64_t>(copyNs(process.cluster(), direction, pageable, static_cast<double>(shape.bytes())));
-    work.issue = submitting(process, std::move(spec), [shape] { moveRows(shape); });
+    CopyShape moved = shape;
+    if (direction == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH) moved.from = sourceOfRead(shape.from, shape.bytes());
+    work.issue = submitting(process, std::move(spec), [moved] { moveRows(moved); });
     StreamPoint point;
     {
         std::lock_guard guard(process.mutex());

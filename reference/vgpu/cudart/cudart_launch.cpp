@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "reference/vgpu/device/device_ops.h"
+#include "reference/vgpu/device/framework_library.h"
 #include "reference/vgpu/device/kernel_registry.h"
 #include "reference/vgpu/device/memory.h"
 
@@ -59,6 +60,7 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* fatCubin) {
     auto** handle = static_cast<void**>(std::malloc(sizeof(void*)));
     *handle = fatCubin;
+    frameworkMayHaveCome();
     return handle;
 }
 void __cudaRegisterFatBinaryEnd(void**) {}

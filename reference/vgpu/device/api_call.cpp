@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "reference/vgpu/device/activity.h"
+#include "reference/vgpu/device/framework_library.h"
 #include "reference/vgpu/device/subscriber.h"
 
 namespace rankscope::vgpu {
@@ -14,6 +15,7 @@ namespace {
 
 LocalProcess& enter() {
     injectOnce();
+    loadFrameworkLibrary();
     return LocalProcess::instance();
 }
 

@@ -9,6 +9,7 @@
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/graph_capture.h"
 #include "reference/vgpu/device/kernel_registry.h"
+#include "reference/vgpu/device/operator_scope.h"
 #include "reference/vgpu/engine/exchange.h"
 
 namespace rankscope::vgpu {
@@ -36,6 +37,16 @@ LocalStream* perThreadStream(LocalProcess& process, int device) {
     stream->perThread = true;
     own.push_back({process.index(), device, stream});
     return stream;
+}
+
+std::shared_ptr<LaunchPrice> priceOf(const LocalProcess& process, const KernelLaunch& launch) {
+    if (launch.kernel->declaresCost)
+        operatorIsPaid();
+    else if (auto price = priceByOperator(launch.blocks()))
+        return price;
+    auto price = std::make_shared<LaunchPrice>();
+    price->settle(kernelWorkNs(process, launch));
+    return price;
 }
 
 bool isNonBlocking(const LocalStream& stream) {
@@ -122,6 +133,17 @@ void enqueueEffect(StreamPoint at, std::function<void()> effect) {
     });
 }
 
+void enqueueCostless(LocalStream& stream, std::function<void()> effect) {
+    if (!stream.capture) return enqueueEffect({stream.shared, stream.submitted}, std::move(effect));
+    DeviceWork work;
+    work.issue = [effect = std::move(effect)](LocalStream& on, const OpReport&) {
+        const StreamPoint point{on.shared, on.submitted};
+        enqueueEffect(point, effect);
+        return point;
+    };
+    stream.capture->add(stream, std::move(work));
+}
+
 void moveBytes(void* to, const void* from, size_t bytes) {
     for (const ByteRange& window : movedWindows(bytes))
         std::memmove(static_cast<char*>(to) + window.offset, static_cast<const char*>(from) + window.offset,
@@ -147,15 +169,15 @@ void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch
     report.block[2] = static_cast<int>(launch.block.z);
     report.dynamicShared = static_cast<uint32_t>(launch.sharedBytes);
     report.registers = 32;
-    const double healthyNs = kernelWorkNs(call.process().cluster(), launch);
-    work.issue = [healthyNs, body = kernelBody(launch), &process = call.process()](LocalStream& on,
-                                                                                   const OpReport& as) {
+    work.issue = [price = priceOf(call.process(), launch), body = kernelBody(launch), &process = call.process()](
+                     LocalStream& on, const OpReport& as) {
         OpSpec spec;
         spec.kind = OpKind::kernel;
         spec.contended = true;
-        double factor = process.device(on.device).computeFactor * process.noiseFactor(on);
-        spec.workNs = std::max<int64_t>(1, static_cast<int64_t>(healthyNs * factor));
+        const double factor = process.device(on.device).computeFactor * process.noiseFactor(on);
+        spec.workNs = actualNs(price->healthyNs, factor);
         StreamPoint point = process.submit(on, std::move(spec), as);
+        if (!price->isKnown) price->waiting.push_back({&process.newestOp(), factor});
         if (body) enqueueEffect(point, body);
         return point;
     };

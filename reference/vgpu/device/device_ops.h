@@ -56,6 +56,10 @@ void waitForCompletion(LocalProcess& process, const std::vector<StreamPoint>& po
 /// An effect on memory, in the order of the stream `at` is in. Mutex held.
 void enqueueEffect(StreamPoint at, std::function<void()> effect);
 
+/// The same behind what the stream was given so far, or whenever its graph is launched if it captures; without time or
+/// record. Mutex held.
+void enqueueCostless(LocalStream& stream, std::function<void()> effect);
+
 /// Copies what moves of `bytes` (RANKSCOPE_VGPU_DATA).
 void moveBytes(void* to, const void* from, size_t bytes);
 void setBytes(void* to, int value, size_t bytes);
@@ -66,6 +70,7 @@ struct KernelLaunch {
     dim3 grid, block;
     size_t sharedBytes = 0;
     void** args = nullptr;
+    double blocks() const { return static_cast<double>(grid.x) * grid.y * grid.z; }
 };
 void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch);
 

@@ -5,6 +5,7 @@
 
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/operator_scope.h"
 #include "reference/vgpu/device/stall_watch.h"
 
 namespace rankscope::vgpu {
@@ -33,6 +34,7 @@ void BorrowedClock::set(int64_t ns) {
 }
 
 void LocalProcess::publish(ThreadClock& thread) {
+    if (hasUnpricedLaunches()) return;
     thread.shared->boundNs.store(thread.ns, std::memory_order_release);
 }
 
@@ -94,6 +96,7 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
 }
 
 void LocalProcess::waitFor(std::span<const StreamPoint> points) {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     while (!points.empty()) {
@@ -125,6 +128,7 @@ void LocalProcess::waitFor(std::span<const StreamPoint> points) {
 }
 
 void LocalProcess::settle() {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     const HostSleep sleep(m_arena->processes[m_index]);
@@ -148,6 +152,7 @@ bool LocalProcess::doneNow(StreamPoint point) {
 }
 
 bool LocalProcess::waitForComm(uint32_t commIndex) {
+    priceUnpricedLaunches();
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     Comm& comm = m_arena->comms[commIndex];

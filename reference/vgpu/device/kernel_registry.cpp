@@ -186,14 +186,16 @@ Kernel* findKernel(const void* function) {
     return handles().contains(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
 }
 
-double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
+double kernelWorkNs(const LocalProcess& process, const KernelLaunch& launch) {
+    const Cluster& cluster = process.cluster();
     const Kernel* kernel = launch.kernel;
     if (kernel->declaresCost && launch.args && launch.args[0]) {
         Cost cost;
         std::memcpy(&cost, launch.args[0], sizeof cost);
-        return std::max({2000.0, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
+        return std::max(kShortestKernelNs, workNs(cluster, {cost.flop, cost.bytes, RANKSCOPE_ELEMENT_BF16}));
     }
-    return 3000.0 + 20.0 * launch.grid.x * static_cast<double>(launch.grid.y) * launch.grid.z;
+    const double measured = process.prices().kernelNs(kernel->name, launch.blocks());
+    return measured >= 0 ? measured : unknownKernelNs(launch.blocks());
 }
 
 std::function<void()> kernelBody(const KernelLaunch& launch) {

@@ -27,8 +27,8 @@ const Kernel* pricedKernel(const std::string& name);
 /// By host stub or by the handle of __cudaGetKernel; null if unknown.
 Kernel* findKernel(const void* function);
 
-/// Duration on a healthy device without noise.
-double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch);
+/// Duration of a kernel that declares its work, or that no operator speaks for; on a healthy device without noise.
+double kernelWorkNs(const LocalProcess& process, const KernelLaunch& launch);
 
 /// The twin with its arguments copied, ready to run later; empty if the kernel has none.
 std::function<void()> kernelBody(const KernelLaunch& launch);

@@ -95,6 +95,17 @@ LocalProcess::LocalProcess() : m_pid(getpid()) {
             std::exit(78);
         }
     }
+    if (const char* cost = firstOf({"RANKSCOPE_VGPU_OPERATOR_US"}))
+        m_cluster.operatorUs = std::max(0.0, std::atof(cost));
+    if (const char* path = firstOf({"RANKSCOPE_VGPU_PRICES"})) m_cluster.prices = path;
+    if (!m_cluster.prices.empty()) {
+        try {
+            m_prices = PriceTable::read(m_cluster.prices);
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "rankscope virtual GPUs: prices %s\n", error.what());
+            std::exit(78);
+        }
+    }
     if (int limit = numberOf({"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"}); limit > 0)
         m_cluster.maxChannels = std::min(limit, kMaxChannels);
     m_rank = rankFromEnvironment();
@@ -312,6 +323,7 @@ StreamPoint LocalProcess::submit(LocalStream& stream, OpSpec spec, const OpRepor
     ThreadClock& thread = clock();
     Process& process = m_arena->processes[m_index];
     uint32_t index = takeOp();
+    m_newestOp = index;
     Op& op = process.ops[index];
     op.kind = spec.kind;
     op.state = OpState::queued;

@@ -16,6 +16,7 @@
 #include "reference/vgpu/engine/arena.h"
 #include "reference/vgpu/engine/cluster.h"
 #include "reference/vgpu/engine/engine.h"
+#include "reference/vgpu/engine/work_price.h"
 
 namespace rankscope::vgpu {
 
@@ -125,6 +126,8 @@ class LocalProcess {
     static ThreadClock* clockIfAny();
 
     const Cluster& cluster() const { return m_cluster; }
+    /// Empty unless the scenario or RANKSCOPE_VGPU_PRICES names a table.
+    const PriceTable& prices() const { return m_prices; }
     Arena& arena() { return *m_arena; }
     uint32_t index() const { return m_index; }
     int rank() const { return m_rank; }
@@ -140,6 +143,8 @@ class LocalProcess {
     bool usesDevice(int ordinal) const { return m_devices.contains(ordinal); }
     LocalStream* createStream(int device, unsigned flags, int priority, bool isLegacy = false);
     StreamPoint submit(LocalStream& stream, OpSpec spec, const OpReport& report);
+    /// The operation submitted last.
+    Op& newestOp() { return m_arena->processes[m_index].ops[m_newestOp]; }
     void waitEventOrder(LocalStream& stream, StreamPoint point);
     void harvest(int64_t upToNs = kForever);
     void adoptRank(int rank);
@@ -159,7 +164,8 @@ class LocalProcess {
     void settle();
     /// Waits until the communicator is complete; false if it was aborted.
     bool waitForComm(uint32_t comm);
-    /// Publishes the clock: from now on this thread issues nothing earlier.
+    /// Publishes the clock: from now on this thread issues nothing earlier. Not while it has launches without a price
+    /// (operator_scope.h).
     void publish(ThreadClock& thread);
     int64_t endOf(StreamPoint point) const;
 
@@ -192,6 +198,7 @@ class LocalProcess {
     std::atomic<void (*)(LocalProcess&)> m_sendObservations = nullptr;
     std::mutex m_mutex;
     Cluster m_cluster;
+    PriceTable m_prices;
     Arena* m_arena = nullptr;
     uint32_t m_index = kNone;
     const int32_t m_pid;
@@ -200,7 +207,7 @@ class LocalProcess {
     std::map<int, LocalDevice> m_devices;
     std::vector<std::unique_ptr<LocalStream>> m_streams;
     std::vector<uint32_t> m_freeOps, m_freeParts;
-    uint32_t m_nextOp = 0, m_nextPart = 0;
+    uint32_t m_nextOp = 0, m_nextPart = 0, m_newestOp = 0;
     std::deque<OpReport> m_reports;    ///< by op; grows with the ops that were ever in use
     std::vector<StreamPoint> m_order;  ///< the newest submissions, a ring
     uint64_t m_submitted = 0, m_roomUntil = kProcessDepth;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -30,6 +31,13 @@ struct Space {
 Space& space() {
     static auto* only = new Space;
     return *only;
+}
+
+struct PageRange {
+    uintptr_t first, last;
+};
+PageRange pagesWithin(uintptr_t address, size_t bytes) {
+    return {(address + kPage - 1) / kPage * kPage, (address + bytes) / kPage * kPage};
 }
 
 bool openSpace(Space& memory) {
@@ -85,8 +93,9 @@ bool freeMemory(void* pointer, Allocation* freed) {
     memory.live.erase(it);
     auto block = memory.blockBytes.find(reinterpret_cast<uintptr_t>(pointer));
     if (block == memory.blockBytes.end()) return true;  // registered by the program, not ours
-    uintptr_t first = (block->first + kPage - 1) / kPage * kPage, last = (block->first + block->second) / kPage * kPage;
-    if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    const PageRange pages = pagesWithin(block->first, block->second);
+    if (pages.last > pages.first)
+        madvise(reinterpret_cast<void*>(pages.first), pages.last - pages.first, MADV_DONTNEED);
     memory.freeBlocks.emplace(block->second, block->first);
     return true;
 }
@@ -153,6 +162,26 @@ void registerSymbol(const void* hostVariable, size_t bytes) {
     Space& memory = space();
     std::lock_guard guard(memory.mutex);
     memory.symbols[reinterpret_cast<uintptr_t>(hostVariable)] = bytes;
+}
+
+void zeroMemory(void* pointer, size_t bytes) {
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    Space& memory = space();
+    bool isOurs = false;
+    {
+        std::lock_guard guard(memory.mutex);
+        isOurs = memory.next != 0 && address >= memory.end - kReservedBytes && address + bytes <= memory.end;
+    }
+    const PageRange pages = pagesWithin(address, bytes);
+    // Below that a system call costs more than writing.
+    constexpr size_t kWorthACall = 4 * kPage;
+    if (!isOurs || pages.last < pages.first + kWorthACall) {
+        std::memset(pointer, 0, bytes);
+        return;
+    }
+    std::memset(pointer, 0, pages.first - address);
+    madvise(reinterpret_cast<void*>(pages.first), pages.last - pages.first, MADV_DONTNEED);
+    std::memset(reinterpret_cast<void*>(pages.last), 0, address + bytes - pages.last);
 }
 
 size_t symbolBytes(const void* hostVariable) {

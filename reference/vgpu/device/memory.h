@@ -38,6 +38,8 @@ void registerSymbol(const void* hostVariable, size_t bytes);
 /// The allocation that holds an address; kind pageable if none does.
 Allocation findAllocation(const void* pointer);
 uint64_t deviceMemoryUsed(int device);
+/// Makes memory read as zero. Whole pages of ours are given back, which costs nothing where they were never touched.
+void zeroMemory(void* pointer, size_t bytes);
 /// Bytes of a registered __device__ variable, 0 if unknown.
 size_t symbolBytes(const void* hostVariable);
 

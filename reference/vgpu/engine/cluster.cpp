@@ -113,6 +113,8 @@ Cluster parseCluster(const std::string& text) {
     cluster.pageableGbps = number(description, "pageable_gbps", cluster.pageableGbps);
     cluster.mallocUs = number(description, "malloc_us", cluster.mallocUs);
     cluster.freeUs = number(description, "free_us", cluster.freeUs);
+    cluster.operatorUs = std::max(0.0, number(description, "operator_us", cluster.operatorUs));
+    cluster.prices = description.value("prices", "");
     cluster.intra = linkClass(description, "intra", cluster.intra);
     cluster.inter = linkClass(description, "inter", cluster.inter);
     cluster.nvls = description.value("nvls", false);

@@ -12,6 +12,8 @@ namespace rankscope::vgpu {
 namespace {
 
 constexpr size_t kWindowBytes = 4096;
+// What is no larger moves whole: programs read such values back, for example the objects that frameworks pickle.
+constexpr size_t kWholeBytes = 64 << 10;
 constexpr size_t kSlotBytes =
     sizeof(uint64_t) + sizeof(uint32_t);  // of a member: where its contribution is, and whether it waits
 
@@ -76,7 +78,8 @@ void release(Arena& arena, uint64_t offset, size_t bytes) {
 
 std::vector<ByteRange> movedWindows(size_t bytes, size_t members) {
     size_t window = members <= 8 ? kWindowBytes : std::max<size_t>(256, kWindowBytes * 8 / members / 64 * 64);
-    if (movesEverything() || bytes <= 2 * window) return {{0, bytes}};
+    const size_t whole = kWholeBytes / kWindowBytes * window;
+    if (movesEverything() || bytes <= whole) return {{0, bytes}};
     size_t tail = (bytes - window) / 64 * 64;  // keeps elements whole
     return {{0, window}, {tail, bytes - tail}};
 }

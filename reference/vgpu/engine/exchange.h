@@ -17,9 +17,9 @@ struct ByteRange {
     size_t offset, bytes;
 };
 
-/// The parts of a buffer of `bytes` that move: all of it with RANKSCOPE_VGPU_DATA=full, else the first and the last few
-/// KiB. `members`: with many ranks the windows of per-rank chunks shrink, so that a collective of P ranks does not cost
-/// P² KiB.
+/// The parts of a buffer of `bytes` that move: all of it with RANKSCOPE_VGPU_DATA=full or up to 64 KiB, else the first
+/// and the last few KiB. `members`: with many ranks the windows of per-rank chunks shrink, so that a collective of P
+/// ranks does not cost P² KiB.
 std::vector<ByteRange> movedWindows(size_t bytes, size_t members = 1);
 
 /// A data movement between ranks as one rank sees it.

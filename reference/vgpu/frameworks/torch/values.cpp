@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/frameworks/torch/values.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "reference/vgpu/frameworks/torch/tensors.h"
+
+namespace rankscope::torch_operators {
+namespace {
+
+// Elementwise operators handle some GB/s on a core, so that 1 MiB takes well under a millisecond.
+constexpr uint64_t kCheapFactor = 16;
+// Of a large tensor that is copied or converted the beginning is true: as much as moves of a large copy.
+constexpr int64_t kHeadBytes = 4096;
+
+bool isVerbose() {
+    static const bool verbose = std::getenv("RANKSCOPE_VGPU_VALUES_VERBOSE") != nullptr;
+    return verbose;
+}
+
+struct Gauge {
+    double deviceBytes = 0;
+    bool isOnDevice = false, isStrange = false;
+};
+
+void measure(const c10::IValue& value, Gauge& gauge) {
+    forEachTensor(value, [&](const at::Tensor& tensor) {
+        if (!isPlain(tensor)) gauge.isStrange = true;
+        if (tensor.is_cuda()) {
+            gauge.isOnDevice = true;
+            gauge.deviceBytes += static_cast<double>(tensor.numel()) * static_cast<double>(tensor.element_size());
+        } else if (!tensor.is_cpu()) {
+            gauge.isStrange = true;
+        }
+    });
+}
+
+uint64_t limitOf(const OperatorInfo& info, uint64_t limitBytes) {
+    return info.isCheap ? limitBytes * kCheapFactor : limitBytes;
+}
+
+/// The memory of a tensor of the device, as one of the CPU. Refers to the memory and to nothing of Python's.
+at::Tensor onHost(const at::Tensor& tensor) {
+    return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(),
+                         at::TensorOptions().dtype(tensor.dtype()).device(at::kCPU));
+}
+
+/// An argument as the kernel for the CPU takes it. Memory of the host is copied unless the operator writes there: the
+/// job may change it before the stream comes so far.
+at::Tensor argumentOnHost(const at::Tensor& tensor, bool isWritten) {
+    if (!tensor.defined()) return tensor;
+    const at::Tensor alias = onHost(tensor);
+    return tensor.is_cuda() || isWritten ? alias : alias.clone();
+}
+
+c10::IValue onHost(const c10::IValue& value, bool isWritten) {
+    if (value.isTensor()) return argumentOnHost(value.toTensor(), isWritten);
+    if (value.isTensorList()) {
+        c10::List<at::Tensor> list;
+        for (const at::Tensor& tensor : value.toTensorList()) list.push_back(argumentOnHost(tensor, isWritten));
+        return list;
+    }
+    if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> list;
+        for (const c10::IValue& element : value.toListRef())
+            list.push_back(element.isNone() ? std::nullopt
+                                            : std::optional(argumentOnHost(element.toTensor(), isWritten)));
+        return list;
+    }
+    if (value.isDevice()) return c10::Device(at::kCPU);
+    return value;
+}
+
+/// The twin's own state of dispatch: kernels of the CPU and nothing above them, neither autograd nor autocast nor
+/// Python.
+struct PlainDispatch {
+    at::DisableRecordFunctionGuard unrecorded;
+    c10::impl::ForceDispatchKeyGuard plain{
+        c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
+        c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset |
+            c10::DispatchKeySet(
+                {c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::Functionalize})};
+};
+
+/// Operators that draw from the CPU's default generator draw from a seed of their own, and leave it as it was.
+class BorrowedGenerator {
+  public:
+    explicit BorrowedGenerator(uint64_t seed) : m_generator(at::detail::getDefaultCPUGenerator()) {
+        std::lock_guard guard(m_generator.mutex());
+        m_before = m_generator.get_state();
+        m_generator.set_current_seed(seed);
+    }
+    ~BorrowedGenerator() {
+        std::lock_guard guard(m_generator.mutex());
+        m_generator.set_state(m_before);
+    }
+    BorrowedGenerator(const BorrowedGenerator&) = delete;
+    BorrowedGenerator& operator=(const BorrowedGenerator&) = delete;
+
+  private:
+    at::Generator m_generator;
+    at::Tensor m_before;
+};
+
+/// One result: where it belongs and how large it is.
+struct Place {
+    at::Tensor memory;  ///< on the host; undefined: nowhere
+};
+
+/// An operator computed on the CPU. A graph does so at each launch.
+struct Twin {
+    c10::OperatorHandle handle;
+    std::vector<c10::IValue> arguments;
+    std::vector<at::Tensor> results;  ///< the memory of those that are new; undefined: written in place
+    std::optional<uint64_t> seed;
+
+    void put(size_t index, const at::Tensor& value) {
+        if (index >= results.size() || !results[index].defined() || !value.defined()) return;
+        const at::Tensor& memory = results[index];
+        if (value.numel() == memory.numel()) memory.copy_(value.reshape(memory.sizes()));
+    }
+
+    void compute() {
+        torch::jit::Stack stack = arguments;
+        std::optional<BorrowedGenerator> borrowed;
+        if (seed) borrowed.emplace(*seed);
+        handle.callBoxed(stack);
+        size_t index = 0;
+        for (const c10::IValue& value : stack) {
+            if (value.isTensorList())
+                for (const at::Tensor& tensor : value.toTensorList()) put(index++, tensor);
+            else
+                put(index++, value.isTensor() ? value.toTensor() : at::Tensor());
+        }
+    }
+
+    void run() {
+        const PlainDispatch plain;
+        try {
+            compute();
+        } catch (const std::exception& error) {
+            if (isVerbose())
+                std::fprintf(stderr, "rankscope values: %s: %.300s\n", toString(handle.operator_name()).c_str(),
+                             error.what());
+            for (const at::Tensor& memory : results)
+                if (memory.defined() && memory.is_non_overlapping_and_dense())
+                    std::memset(memory.data_ptr(), 0, memory.nbytes());
+        }
+    }
+};
+
+/// How long the first result of an operator will be.
+struct Count {
+    std::unique_ptr<Twin> twin;
+    int64_t* answer;
+
+    void run() {
+        const PlainDispatch plain;
+        try {
+            torch::jit::Stack stack = twin->arguments;
+            twin->handle.callBoxed(stack);
+            *answer = stack.at(0).toTensor().size(0);
+        } catch (const std::exception&) {  // nothing was found
+        }
+    }
+};
+
+/// Memory that a large operator has written: zeros.
+struct Cleared {
+    struct Piece {
+        void* memory;
+        size_t bytes;
+        bool isTrue;  ///< a truth value that says that all is well
+    };
+    std::vector<Piece> pieces;
+    at::Tensor headTo, headFrom;  ///< beginnings of a copy, if it is one
+    void (*zero)(void*, size_t) = nullptr;
+
+    void run() {
+        for (const Piece& piece : pieces) {
+            if (piece.isTrue)
+                std::memset(piece.memory, 1, piece.bytes);
+            else
+                zero(piece.memory, piece.bytes);
+        }
+        if (!headTo.defined()) return;
+        const PlainDispatch plain;
+        headTo.copy_(headFrom);
+    }
+};
+
+template <class Effect>
+void queue(std::unique_ptr<Effect> effect, c10::Device device, const RankscopeOperatorHooks& hooks) {
+    const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(device);
+    hooks.effect(
+        stream.native_handle(), [](void* data) { static_cast<Effect*>(data)->run(); }, effect.release(),
+        [](void* data) { delete static_cast<Effect*>(data); });
+}
+
+bool isNew(const OperatorInfo& info, size_t result) {
+    const auto& returns = info.handle->schema().returns();
+    return result >= returns.size() || !returns[result].alias_info();
+}
+
+std::optional<c10::Device> deviceOf(const Call& call, c10::ArrayRef<c10::IValue> results) {
+    std::optional<c10::Device> device;
+    auto look = [&](const at::Tensor& tensor) {
+        if (!device && tensor.is_cuda()) device = tensor.device();
+    };
+    for (const c10::IValue& value : results) forEachTensor(value, look);
+    for (const c10::IValue& value : call.arguments) forEachTensor(value, look);
+    return device;
+}
+
+std::unique_ptr<Twin> twinOf(const Call& call) {
+    const PlainDispatch plain;
+    auto twin = std::make_unique<Twin>(Twin{*call.info->handle, {}, {}, {}});
+    const auto& schema = call.info->handle->schema().arguments();
+    for (size_t i = 0; i < call.arguments.size(); i++) {
+        const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
+        twin->arguments.push_back(call.arguments[i].isGenerator() ? c10::IValue()
+                                                                  : onHost(call.arguments[i], isWritten));
+    }
+    return twin;
+}
+
+void queueTwin(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Device device,
+               const RankscopeOperatorHooks& hooks) {
+    auto twin = twinOf(call);
+    {
+        const PlainDispatch plain;
+        for (size_t i = 0; i < results.size(); i++) {
+            if (!results[i].isTensor() && !results[i].isTensorList()) {
+                twin->results.emplace_back();
+                continue;
+            }
+            forEachTensor(results[i], [&](const at::Tensor& tensor) {
+                twin->results.push_back(isNew(*call.info, i) && tensor.is_cuda() ? onHost(tensor) : at::Tensor());
+            });
+            if (results[i].isTensor() && !results[i].toTensor().defined()) twin->results.emplace_back();
+        }
+        if (call.info->isRandom) twin->seed = call.seed;
+    }
+    queue(std::move(twin), device, hooks);
+}
+
+/// The first elements of two tensors of one layout, if that is a dense one.
+void addHeads(Cleared& cleared, const at::Tensor& to, const at::Tensor& from) {
+    const bool isSame = to.sizes() == from.sizes() && to.strides() == from.strides();
+    if (!isSame || !to.is_non_overlapping_and_dense() || to.numel() == 0) return;
+    const int64_t widest = std::max<int64_t>(to.element_size(), from.element_size());
+    const int64_t elements = std::min<int64_t>(to.numel(), kHeadBytes / widest);
+    const PlainDispatch plain;
+    auto head = [&](const at::Tensor& tensor) {
+        return at::from_blob(tensor.data_ptr(), {elements}, at::TensorOptions().dtype(tensor.dtype()).device(at::kCPU));
+    };
+    cleared.headTo = head(to);
+    cleared.headFrom = from.is_cuda() ? head(from) : head(from).clone();
+}
+
+void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue) {
+    if (!tensor.is_cuda() || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
+    cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue});
+}
+
+void queueZeros(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Device device,
+                const RankscopeOperatorHooks& hooks) {
+    const OperatorInfo& info = *call.info;
+    auto cleared = std::make_unique<Cleared>();
+    cleared->zero = hooks.zero;
+    // A check of something large finds nothing wrong with it.
+    const bool isTrue = info.name == "aten::all";
+    for (size_t i = 0; i < results.size(); i++)
+        if (isNew(info, i))
+            forEachTensor(results[i], [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue); });
+    const auto& schema = info.handle->schema().arguments();
+    for (size_t i = 0; i < call.arguments.size() && i < schema.size(); i++) {
+        const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
+        // What is changed in place keeps what it had, which is no garbage either.
+        if (isWritten && (schema[i].is_out() || info.reading == Reading::overwrites))
+            forEachTensor(call.arguments[i], [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue); });
+    }
+    if (info.name == "aten::copy_") addHeads(*cleared, call.arguments[0].toTensor(), call.arguments[1].toTensor());
+    if (cleared->pieces.empty() && !cleared->headTo.defined()) return;
+    queue(std::move(cleared), device, hooks);
+}
+
+/// The generator's seed and how far it has come, so that ranks that would draw the same draw the same. A generator says
+/// nothing of the latter while its stream captures: then the calls are counted.
+uint64_t seedOf(const Call& call) {
+    at::Generator generator;
+    for (const c10::IValue& value : call.arguments)
+        if (value.isGenerator()) generator = value.toGenerator();
+    if (!generator.defined()) generator = at::globalContext().defaultGenerator(at::Device(at::kCUDA));
+    if (!generator.device().is_cuda()) return 0;
+    static thread_local uint64_t captured = 0;
+    try {
+        return generator.current_seed() * 0x9e3779b97f4a7c15ull + generator.get_offset();
+    } catch (const std::exception&) {
+        return generator.current_seed() * 0x9e3779b97f4a7c15ull + ++captured;
+    }
+}
+
+/// Of large tensors 0: those hold zeros.
+void queueCount(Call& call, const RankscopeOperatorHooks& hooks) {
+    hooks.answer(&call.count);
+    Gauge gauge;
+    for (const c10::IValue& value : call.arguments) measure(value, gauge);
+    const auto device = deviceOf(call, {});
+    if (!device || gauge.isStrange || gauge.deviceBytes > static_cast<double>(limitOf(*call.info, hooks.valueBytes)))
+        return;
+    if (call.arguments.size() != call.info->handle->schema().arguments().size()) return;
+    queue(std::make_unique<Count>(Count{twinOf(call), &call.count}), *device, hooks);
+}
+
+}  // namespace
+
+void prepareValues(Call& call, const RankscopeOperatorHooks& hooks) {
+    const OperatorInfo& info = *call.info;
+    if (info.hasCount && info.handle) queueCount(call, hooks);
+    if (info.isRandom && info.hasTwin) call.seed = seedOf(call);
+    if (!info.mutates || !info.hasTwin || call.isCovered) return;
+    Gauge gauge;
+    for (const c10::IValue& value : call.arguments) measure(value, gauge);
+    call.isComputed = !gauge.isStrange && gauge.deviceBytes <= static_cast<double>(limitOf(info, hooks.valueBytes));
+}
+
+bool leaveValues(const Call& call, c10::ArrayRef<c10::IValue> results, const RankscopeOperatorHooks& hooks) {
+    const OperatorInfo& info = *call.info;
+    if (!info.handle || info.isView || call.isCovered) return false;
+    const auto device = deviceOf(call, results);
+    if (!device) return false;
+    Gauge gauge;
+    for (const c10::IValue& value : call.arguments) measure(value, gauge);
+    for (const c10::IValue& value : results) measure(value, gauge);
+    if (gauge.isStrange || call.arguments.size() != info.handle->schema().arguments().size()) return false;
+    const bool isSmall = gauge.deviceBytes <= static_cast<double>(limitOf(info, hooks.valueBytes));
+    // In place the results are arguments, counted twice now: what was decided before goes.
+    if (info.hasTwin && (info.mutates ? call.isComputed : isSmall)) {
+        queueTwin(call, results, *device, hooks);
+        return true;
+    }
+    if (!call.hasComputedParts) queueZeros(call, results, *device, hooks);
+    return false;
+}
+
+}  // namespace rankscope::torch_operators
