@@ -60,6 +60,8 @@ std::string preloaded(const InstallLayout& layout, bool virtualGpus) {
     for (const auto& entry : std::filesystem::directory_iterator(layout.vgpu / "preload"))
         if (entry.path().extension() == ".so") libraries.push_back(entry.path());
     std::ranges::sort(libraries);
+    // First the one that the others need: it stands in front of calls of libc, and must be found before that.
+    list += ":" + (layout.vgpu / "librankscope_vgpu.so").string();
     for (const auto& library : libraries) list += ":" + library.string();
     return list;
 }

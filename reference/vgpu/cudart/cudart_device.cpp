@@ -82,23 +82,23 @@ int attribute(const DeviceModel& model, cudaDeviceAttr which) {
 extern "C" {
 
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
-    RANKSCOPE_RUNTIME_CALL("cudaGetDeviceCount", cudaGetDeviceCount_v3020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaGetDeviceCount", cudaGetDeviceCount_v3020, kQuickNs);
     if (!count) return call.end(cudaErrorInvalidValue);
     *count = call.process().deviceCount();
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaSetDevice(int device) {
-    RANKSCOPE_RUNTIME_CALL("cudaSetDevice", cudaSetDevice_v3020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaSetDevice", cudaSetDevice_v3020, kQuickNs);
     if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
     call.clock().device = device;
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaInitDevice", cudaInitDevice_v12000, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaInitDevice", cudaInitDevice_v12000, kQuickNs);
     return call.end(known(call, device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 cudaError_t CUDARTAPI cudaGetDevice(int* device) {
-    RANKSCOPE_RUNTIME_CALL("cudaGetDevice", cudaGetDevice_v3020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaGetDevice", cudaGetDevice_v3020, kQuickNs);
     if (!device) return call.end(cudaErrorInvalidValue);
     *device = call.clock().device;
     return call.end(cudaSuccess);
@@ -115,7 +115,7 @@ cudaError_t CUDARTAPI cudaDeviceReset(void) {
 }
 
 cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-    RANKSCOPE_RUNTIME_CALL("cudaGetDeviceProperties", cudaGetDeviceProperties_v12000, kPropertiesNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaGetDeviceProperties", cudaGetDeviceProperties_v12000, kPropertiesNs);
     if (!properties) return call.end(cudaErrorInvalidValue);
     if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
     std::memset(properties, 0, sizeof *properties);
@@ -151,20 +151,20 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int de
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
-    RANKSCOPE_RUNTIME_CALL("cudaDeviceGetAttribute", cudaDeviceGetAttribute_v5000, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaDeviceGetAttribute", cudaDeviceGetAttribute_v5000, kQuickNs);
     if (!value) return call.end(cudaErrorInvalidValue);
     if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
     *value = which == cudaDevAttrPciBusId ? device + 1 : attribute(deviceModel(call.process().cluster()), which);
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* text, int length, int device) {
-    RANKSCOPE_RUNTIME_CALL("cudaDeviceGetPCIBusId", cudaDeviceGetPCIBusId_v4010, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaDeviceGetPCIBusId", cudaDeviceGetPCIBusId_v4010, kQuickNs);
     if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
     std::snprintf(text, static_cast<size_t>(length), "0000:%02x:00.0", device + 1);
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-    RANKSCOPE_RUNTIME_CALL("cudaDeviceGetStreamPriorityRange", cudaDeviceGetStreamPriorityRange_v5050, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaDeviceGetStreamPriorityRange", cudaDeviceGetStreamPriorityRange_v5050, kQuickNs);
     if (least) *least = 0;
     if (greatest) *greatest = -5;
     return call.end(cudaSuccess);
@@ -202,7 +202,7 @@ cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t CUDARTAPI cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-    RANKSCOPE_RUNTIME_CALL("cudaFuncGetAttributes", cudaFuncGetAttributes_v3020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaFuncGetAttributes", cudaFuncGetAttributes_v3020, kQuickNs);
     if (!findKernel(function)) return call.end(cudaErrorInvalidDeviceFunction);
     std::memset(attributes, 0, sizeof *attributes);
     attributes->maxThreadsPerBlock = 1024;

@@ -72,15 +72,15 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle,
 extern "C" {
 
 cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventCreate", cudaEventCreate_v3020, kCreateNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaEventCreate", cudaEventCreate_v3020, kCreateNs);
     return create(call, event, 0);
 }
 cudaError_t CUDARTAPI cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventCreateWithFlags", cudaEventCreateWithFlags_v3020, kCreateNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaEventCreateWithFlags", cudaEventCreateWithFlags_v3020, kCreateNs);
     return create(call, event, flags);
 }
 cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventDestroy", cudaEventDestroy_v3020, kCreateNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaEventDestroy", cudaEventDestroy_v3020, kCreateNs);
     if (!event) return call.end(cudaErrorInvalidResourceHandle);
     delete eventOf(event);
     return call.end(cudaSuccess);
@@ -115,7 +115,7 @@ cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t handle) {
 }
 
 cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t handle) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventQuery", cudaEventQuery_v3020, kQueryNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaEventQuery", cudaEventQuery_v3020, kQueryNs);
     LocalEvent* event = eventOf(handle);
     if (!event) return call.end(cudaErrorInvalidResourceHandle);
     if (isCaptured(call, *event)) return call.end(cudaErrorCapturedEvent);
@@ -126,7 +126,7 @@ cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t handle) {
 }
 
 cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t startHandle, cudaEvent_t endHandle) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventElapsedTime", cudaEventElapsedTime_v3020, kQueryNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaEventElapsedTime", cudaEventElapsedTime_v3020, kQueryNs);
     LocalEvent *start = eventOf(startHandle), *end = eventOf(endHandle);
     if (!milliseconds || !start || !end) return call.end(cudaErrorInvalidResourceHandle);
     if (start->point.stream == kNone || end->point.stream == kNone) return call.end(cudaErrorInvalidResourceHandle);

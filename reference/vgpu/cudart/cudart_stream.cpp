@@ -128,11 +128,11 @@ cudaError_t CUDARTAPI cudaStreamSynchronize_ptsz(cudaStream_t stream) {
     return synchronize(call, stream, true);
 }
 cudaError_t CUDARTAPI cudaStreamQuery(cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamQuery", cudaStreamQuery_v3020, kQueryNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaStreamQuery", cudaStreamQuery_v3020, kQueryNs);
     return query(call, stream, false);
 }
 cudaError_t CUDARTAPI cudaStreamQuery_ptsz(cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamQuery_ptsz", cudaStreamQuery_ptsz_v7000, kQueryNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaStreamQuery_ptsz", cudaStreamQuery_ptsz_v7000, kQueryNs);
     return query(call, stream, true);
 }
 cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {

@@ -19,12 +19,25 @@ LocalProcess& enter() {
     return LocalProcess::instance();
 }
 
+[[gnu::tls_model("initial-exec")]] thread_local uint32_t t_depth = 0;
+
 }  // namespace
+
+InsideCall::InsideCall() {
+    t_depth++;
+}
+InsideCall::~InsideCall() {
+    t_depth--;
+}
+bool isInsideCall() {
+    return t_depth != 0;
+}
 
 void injectOnce() {
     static std::once_flag once;
     static thread_local bool inside = false;  // the injected library may itself call the runtime
     if (inside) return;
+    const InsideCall call;
     inside = true;
     std::call_once(once, [] {
         const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -45,9 +58,10 @@ cudaError_t& lastError() {
 }
 
 ApiCall::ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* name, int64_t costNs, const void* params,
-                 const char* symbol)
+                 const char* symbol, Manner manner)
     : m_process(enter()),
-      m_thread(m_process.clock()),
+      m_thread(manner == Manner::asks ? m_process.askingClock() : m_process.clock()),
+      m_isObserved(manner == Manner::asks && LocalProcess::observes(m_thread)),
       m_domain(domain),
       m_id(id),
       m_name(name),
@@ -55,13 +69,15 @@ ApiCall::ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* n
       m_startNs(m_thread.ns),
       m_params(params),
       m_symbol(symbol),
-      m_correlation(nextCorrelation()),
-      m_callback(callbackWanted(domain, id)) {
+      m_correlation(m_isObserved ? 0 : nextCorrelation()),
+      m_callback(!m_isObserved && callbackWanted(domain, id)) {
+    if (m_isObserved) return;
     if (m_callback) notify(CUPTI_API_ENTER);
     recordExternalCorrelation(m_correlation);
 }
 
 ApiCall::~ApiCall() {
+    if (m_isObserved) return;
     m_thread.ns += m_costNs;
     if (m_callback) notify(CUPTI_API_EXIT);
     if (apiWanted(m_domain, m_id)) {

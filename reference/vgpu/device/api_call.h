@@ -7,12 +7,25 @@
 
 namespace rankscope::vgpu {
 
+/// While one lives, the calling thread is inside a call of ours: what it starts, profilers called back start.
+class InsideCall {
+  public:
+    InsideCall();
+    ~InsideCall();
+    InsideCall(const InsideCall&) = delete;
+    InsideCall& operator=(const InsideCall&) = delete;
+};
+bool isInsideCall();
+
+/// Whether a call issues work or waits, or only asks: threads that do nothing but ask are observers.
+enum class Manner : uint8_t { acts, asks };
+
 class ApiCall {
   public:
     /// `costNs`: host time the call itself takes; waiting comes on top. `params` and `symbol` are shown to the
     /// subscriber.
     ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* name, int64_t costNs,
-            const void* params = nullptr, const char* symbol = nullptr);
+            const void* params = nullptr, const char* symbol = nullptr, Manner manner = Manner::acts);
     ~ApiCall();
     ApiCall(const ApiCall&) = delete;
     ApiCall& operator=(const ApiCall&) = delete;
@@ -21,6 +34,8 @@ class ApiCall {
     ThreadClock& clock() { return m_thread; }
     int64_t startNs() const { return m_startNs; }
     LocalProcess& process() { return m_process; }
+    /// The calling thread only looks on: the call costs nothing and leaves no record.
+    bool isObserved() const { return m_isObserved; }
     cudaError_t end(cudaError_t result);
     /// Of the driver API, which keeps no last error.
     CUresult end(CUresult result) {
@@ -34,8 +49,10 @@ class ApiCall {
   private:
     void notify(CUpti_ApiCallbackSite site);
 
+    InsideCall m_inside;
     LocalProcess& m_process;
     ThreadClock& m_thread;
+    const bool m_isObserved;
     CUpti_CallbackDomain m_domain;
     CUpti_CallbackId m_id;
     const char* m_name;
@@ -61,3 +78,7 @@ cudaError_t& lastError();
                  costNs __VA_OPT__(, ) __VA_ARGS__)
 #define RANKSCOPE_DRIVER_CALL(function, cbid, costNs) \
     ApiCall call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##cbid, function, costNs)
+
+#define RANKSCOPE_RUNTIME_QUESTION(function, cbid, costNs)                                                       \
+    ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##cbid, function, costNs, nullptr, nullptr, \
+                 Manner::asks)

@@ -16,6 +16,13 @@ DataPlane* g_plane = nullptr;
 // The bell tells of data from other ranks; an aborted communicator is only seen by looking.
 constexpr int kWaiterPollMs = 10, kHelperFirstPollMs = 5, kHelperLastPollMs = 80;
 
+[[gnu::tls_model("initial-exec")]] thread_local uint32_t t_effects = 0;
+
+struct InEffects {
+    InEffects() { t_effects++; }
+    ~InEffects() { t_effects--; }
+};
+
 /// False when the time ran out.
 bool sleepUntilRung(Process& process, uint32_t bell, int timeoutMs) {
     process.dataSleepers.fetch_add(1);
@@ -42,6 +49,10 @@ void DataPlane::forgetAfterFork() {
     g_plane = nullptr;
 }
 
+bool DataPlane::isInEffects() {
+    return t_effects != 0;
+}
+
 bool DataPlane::done(StreamPoint point) const {
     auto it = m_blocked.find(point.stream);
     return it == m_blocked.end() || it->second.empty() || it->second.front().seq > point.seq;
@@ -50,6 +61,7 @@ bool DataPlane::done(StreamPoint point) const {
 void DataPlane::enqueue(StreamPoint at, std::function<bool()> attempt) {
     auto& blocked = m_blocked[at.stream];
     if (!blocked.empty()) pumpIfRung();
+    const InEffects inside;
     if (blocked.empty() && attempt()) return;
     blocked.push_back({at.seq, std::move(attempt)});
     startHelper();
@@ -62,6 +74,7 @@ void DataPlane::enqueueDependency(StreamPoint at, StreamPoint dependency) {
 
 bool DataPlane::pump() {
     m_pumpedBell = sharedProcess().dataBell.load();
+    const InEffects inside;
     bool blocked = false;
     for (bool moved = true; moved;) {
         moved = false;

@@ -26,6 +26,8 @@ class DataPlane {
     /// Returns once the effects up to the points have happened; LocalProcess::mutex() is not held.
     void waitFor(std::span<const StreamPoint> points);
     static void forgetAfterFork();
+    /// True while the calling thread carries out effects: whose they are has nothing to do with who happens to be here.
+    static bool isInEffects();
 
   private:
     struct Pending {

@@ -36,11 +36,13 @@ void BorrowedClock::set(int64_t ns) {
 void LocalProcess::publish(ThreadClock& thread) {
     if (hasUnpricedLaunches()) return;
     thread.shared->boundNs.store(thread.ns, std::memory_order_release);
+    if (turnWaiters().load(std::memory_order_acquire)) nudge();
 }
 
 int64_t LocalProcess::nowStamp() {
     if (t_borrowedNs != kOwnClock) return stamp(t_borrowedNs);
-    if (const ThreadClock* thread = clockIfAny()) return stamp(thread->ns);
+    const ThreadClock* thread = clockIfAny();
+    if (thread && thread->shared->state != ThreadState::observing) return stamp(thread->ns);
     int64_t now = kEpochNs;
     if (m_arena) {  // a thread that never used CUDA sees the time of the one that is furthest
         now = m_arena->processes[m_index].lastClockNs;
@@ -127,9 +129,17 @@ void LocalProcess::waitFor(std::span<const StreamPoint> points) {
     publish(thread);
 }
 
+/// An observer asks again and again, perhaps the only thread that runs.
+void LocalProcess::moveOn() {
+    DataPlane::instance().catchUp();
+    SharedLock lock(m_arena->lock);
+    while (engine().advance(m_index) || engine().advanceQuiescent(m_index)) {
+    }
+}
+
 void LocalProcess::settle() {
     priceUnpricedLaunches();
-    ThreadClock& thread = clock();
+    ThreadClock& thread = askingClock();
     HostThread& shared = *thread.shared;
     const HostSleep sleep(m_arena->processes[m_index]);
     DataPlane::instance().catchUp();
@@ -145,8 +155,12 @@ void LocalProcess::settle() {
 
 bool LocalProcess::doneNow(StreamPoint point) {
     if (point.stream == kNone || point.seq == 0) return true;
-    ThreadClock& thread = clock();
+    ThreadClock& thread = askingClock();
     const Stream& stream = m_arena->streams[point.stream];
+    if (observes(thread)) {
+        moveOn();
+        return stream.finishedSeq.load(std::memory_order_acquire) >= point.seq;
+    }
     if (stream.finishedSeq.load(std::memory_order_acquire) < point.seq) settle();
     return stream.finishedSeq.load(std::memory_order_acquire) >= point.seq && endOf(point) <= thread.ns;
 }

@@ -20,6 +20,7 @@ namespace {
 std::atomic<LocalProcess*> g_process{nullptr};
 std::mutex g_processMutex;
 std::atomic<uint64_t> g_generation{1};
+std::atomic<void (*)(int64_t)> g_tellThreadEnd{nullptr};
 
 struct ThreadSlot {
     ThreadClock clock;
@@ -30,6 +31,8 @@ struct ThreadSlot {
     }
 };
 thread_local ThreadSlot t_slot;
+// The same without a destructor, for calls of libc that threads make before and after their other objects live.
+[[gnu::tls_model("initial-exec")]] thread_local ThreadClock* t_clock = nullptr;
 
 const char* firstOf(std::initializer_list<const char*> names) {
     for (const char* name : names)
@@ -86,6 +89,10 @@ LocalProcess& LocalProcess::instance() {
     return *g_process;
 }
 
+LocalProcess* LocalProcess::ifAny() {
+    return g_process.load(std::memory_order_acquire);
+}
+
 LocalProcess::LocalProcess() : m_pid(getpid()) {
     if (const char* path = std::getenv("RANKSCOPE_SCENARIO"); path && *path) {
         try {
@@ -123,6 +130,7 @@ void LocalProcess::forgetAfterFork() {
     new (&g_processMutex) std::mutex;
     g_process = nullptr;
     g_generation++;
+    t_clock = nullptr;
     resetActivityAfterFork();
     DataPlane::forgetAfterFork();
 }
@@ -149,23 +157,36 @@ void LocalProcess::plantPairLinks() {
 }
 
 ThreadClock* LocalProcess::clockIfAny() {
-    return t_slot.clock.shared && t_slot.clock.generation == g_generation ? &t_slot.clock : nullptr;
+    return t_clock;
+}
+
+void LocalProcess::tellThreadEndsTo(void (*tell)(int64_t)) {
+    g_tellThreadEnd = tell;
+}
+
+ThreadClock* LocalProcess::clockInBounds() {
+    if (!t_clock || t_clock->shared->state.load(std::memory_order_relaxed) != ThreadState::running) return nullptr;
+    return t_clock;
 }
 
 ThreadClock& LocalProcess::clock() {
     ThreadClock& thread = t_slot.clock;
-    if (!thread.shared || thread.generation != g_generation) {
+    if (!thread.shared || thread.generation != g_generation)
         registerThread(thread);
-    } else if (thread.shared->state.load(std::memory_order_acquire) == ThreadState::excluded) {
-        // While it slept the job went on without it: it cannot act before what its process has already seen.
-        SharedLock lock(m_arena->lock);
-        for (uint32_t t = m_arena->processes[m_index].firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess)
-            if (m_arena->threads[t].state != ThreadState::excluded)
-                thread.ns = std::max(thread.ns, m_arena->threads[t].boundNs.load());
-        thread.shared->boundNs = thread.ns;
-        thread.shared->state = ThreadState::running;
-    }
+    else if (thread.shared->state.load(std::memory_order_acquire) == ThreadState::observing)
+        rejoin(thread);
+    thread.shared->hasActed = 1;
     return thread;
+}
+
+ThreadClock& LocalProcess::askingClock() {
+    ThreadClock& thread = t_slot.clock;
+    if (!thread.shared || thread.generation != g_generation) registerThread(thread);
+    return thread;
+}
+
+bool LocalProcess::observes(const ThreadClock& thread) {
+    return thread.shared->state.load(std::memory_order_acquire) == ThreadState::observing;
 }
 
 void LocalProcess::registerThread(ThreadClock& thread) {
@@ -174,49 +195,95 @@ void LocalProcess::registerThread(ThreadClock& thread) {
         if (!m_arena) attach();
     }
     SharedLock lock(m_arena->lock);
+    HostThread& shared = addThread(m_index, presentNs(), static_cast<int32_t>(syscall(SYS_gettid)));
+    thread = ThreadClock{&shared, shared.boundNs, thread.device, shared.tid, g_generation};
+    t_clock = &thread;
+}
+
+uint32_t LocalProcess::takeThreadSlot() {
     uint32_t index = m_arena->freeThread;
-    if (index != kNone)
+    if (index != kNone) {
         m_arena->freeThread = m_arena->threads[index].nextOfProcess;
-    else if (m_arena->threadCount < kMaxThreads)
-        index = m_arena->threadCount++;
-    else {
-        std::fprintf(stderr, "rankscope virtual GPUs: more than %u threads in one job\n", kMaxThreads);
-        std::abort();
+        return index;
     }
-    Process& process = m_arena->processes[m_index];
+    if (m_arena->threadCount < kMaxThreads) return m_arena->threadCount++;
+    std::fprintf(stderr, "rankscope virtual GPUs: more than %u threads in one job\n", kMaxThreads);
+    std::abort();
+}
+
+/// Arena::lock is held.
+HostThread& LocalProcess::addThread(uint32_t processIndex, int64_t startNs, int32_t tid) {
+    const uint32_t index = takeThreadSlot();
+    Process& process = m_arena->processes[processIndex];
     HostThread& shared = m_arena->threads[index];
-    int64_t start = process.lastClockNs;
-    for (uint32_t t = process.firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess)
-        start = std::max(start, m_arena->threads[t].boundNs.load());
-    shared.process = m_index;
-    shared.tid = static_cast<int32_t>(syscall(SYS_gettid));
-    shared.boundNs = start;
+    shared.process = processIndex;
+    shared.tid = tid;
+    shared.number = process.threadsMade++;
+    shared.hasActed = shared.left = shared.waitKeyCount = 0;
+    shared.deadlineNs = kForever;
+    shared.boundNs = startNs;
     shared.nextOfProcess = process.firstThread;
     process.firstThread = index;
     shared.state = ThreadState::running;
-    thread = ThreadClock{&shared, start, 0, shared.tid, g_generation};
+    process.active++;
+    return shared;
+}
+
+/// Where a thread begins that nobody brought in: not before what its process has already seen. Arena::lock is held.
+int64_t LocalProcess::presentNs() const {
+    const Process& process = m_arena->processes[m_index];
+    int64_t ns = process.lastClockNs;
+    for (uint32_t t = process.firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess) {
+        const ThreadState state = m_arena->threads[t].state;
+        if (state == ThreadState::running || state == ThreadState::waiting)
+            ns = std::max(ns, m_arena->threads[t].boundNs.load());
+    }
+    return ns;
+}
+
+/// While it looked on the job went on without it: it cannot act before what has been simulated.
+void LocalProcess::rejoin(ThreadClock& thread) {
+    SharedLock lock(m_arena->lock);
+    const Process& island = m_arena->processes[sharedProcess().island];
+    thread.ns = std::max({thread.ns, presentNs(), island.nowNs - m_arena->launchNs});
+    engine().enter(*thread.shared, thread.ns);
 }
 
 void LocalProcess::releaseThread(ThreadClock& thread) {
+    t_clock = nullptr;
     if (!m_arena) return;
+    if (const auto tell = g_tellThreadEnd.load()) tell(thread.shared->state == ThreadState::running ? thread.ns : kNoClock);
     SharedLock lock(m_arena->lock);
-    auto index = static_cast<uint32_t>(thread.shared - m_arena->threads);
-    Process& process = m_arena->processes[m_index];
-    for (uint32_t* link = &process.firstThread; *link != kNone; link = &m_arena->threads[*link].nextOfProcess) {
-        if (*link != index) continue;
-        *link = thread.shared->nextOfProcess;
-        break;
-    }
-    process.lastClockNs = std::max(process.lastClockNs, thread.shared->boundNs.load());
-    thread.shared->state = ThreadState::free;
-    thread.shared->nextOfProcess = m_arena->freeThread;
-    m_arena->freeThread = index;
+    dropThread(*thread.shared);
     thread.shared = nullptr;
     engine().advance(m_index);
 }
 
+/// Arena::lock is held.
+void LocalProcess::dropThread(HostThread& shared) {
+    auto index = static_cast<uint32_t>(&shared - m_arena->threads);
+    Process& process = sharedProcess();
+    for (uint32_t* link = &process.firstThread; *link != kNone; link = &m_arena->threads[*link].nextOfProcess) {
+        if (*link != index) continue;
+        *link = shared.nextOfProcess;
+        break;
+    }
+    if (shared.state == ThreadState::running) process.active--;
+    if (shared.hasActed) process.lastClockNs = std::max(process.lastClockNs, shared.boundNs.load());
+    shared.state = ThreadState::free;
+    shared.nextOfProcess = m_arena->freeThread;
+    m_arena->freeThread = index;
+}
+
+void LocalProcess::adoptThread(HostThread* shared) {
+    shared->tid = static_cast<int32_t>(syscall(SYS_gettid));
+    ThreadClock& thread = t_slot.clock;
+    thread = ThreadClock{shared, shared->boundNs, thread.device, shared->tid, g_generation};
+    t_clock = &thread;
+}
+
 void LocalProcess::leave() {
-    if (!m_arena) return;
+    if (!m_arena || m_hasLeft.exchange(true)) return;
     {
         SharedLock lock(m_arena->lock);
         engine().removeProcess(m_index);

@@ -95,6 +95,10 @@ struct ThreadClock {
     uint64_t generation = 0;
 };
 
+/// No clock came with what woke a thread: somebody did it who has none.
+inline constexpr int64_t kNoClock = -1;
+inline constexpr uint64_t kAllBytes = ~uint64_t{0};
+
 /// One part of an operation that moves data between ranks, before it has a place in the arena.
 using PartSpec = Part;
 
@@ -119,11 +123,20 @@ class BorrowedClock {
 class LocalProcess {
   public:
     static LocalProcess& instance();
+    /// The same if the process has ever used CUDA, else null.
+    static LocalProcess* ifAny();
 
-    /// The calling thread's clock; joins the job and registers the thread on the first call.
+    /// The calling thread's clock, for a call that issues work or waits: joins the job and registers the thread on the
+    /// first one.
     ThreadClock& clock();
+    /// The same for a call that only asks. A thread that the real clock woke and that does nothing else (a watchdog) is an
+    /// observer: its clock stands still and bounds nobody.
+    ThreadClock& askingClock();
+    static bool observes(const ThreadClock& thread);
     /// The calling thread's clock if it has one, else null. Never registers.
     static ThreadClock* clockIfAny();
+    /// The same for calls of libc, which may come in any state: null in threads that observe or have no clock.
+    static ThreadClock* clockInBounds();
 
     const Cluster& cluster() const { return m_cluster; }
     /// Empty unless the scenario or RANKSCOPE_VGPU_PRICES names a table.
@@ -181,6 +194,56 @@ class LocalProcess {
     void throttle(LocalStream& stream);
     void releaseThread(ThreadClock& thread);
     void leave();
+
+    // Processes that this one forks off begin with its clock. In the parent, before and after; in the child, after.
+    struct Child {
+        uint32_t index = kNone;
+        HostThread* thread = nullptr;
+    };
+    Child prepareFork(const ThreadClock& thread);
+    void forkEnded(Child child, int32_t pid);
+    static void beginForked(Arena& arena, Child child);
+
+    // Pipes and pairs of sockets, by the inode of the end that is read.
+    /// The thread writes: those that wait for that are back in the bounds before it can be read.
+    void tellWritten(uint64_t key, uint64_t bytes, int64_t ns);
+    /// The thread has read so many, or kAllBytes: when the newest of it was written, or kNoClock.
+    int64_t whenWritten(uint64_t key, uint64_t bytes);
+    void pairSockets(uint64_t a, uint64_t b);
+    uint64_t peerOf(uint64_t socketKey);
+    void parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys);
+
+    // Threads that are blocked in libc; see threads/waiters.h.
+    /// A place for a thread that another one brings into the bounds: one that it has just made, or woken.
+    HostThread* makeThread(int64_t startNs);
+    void adoptThread(HostThread* shared);
+    void discardThread(HostThread* shared);
+    /// The thread leaves the bounds until it is woken; not if `isWoken` is set already.
+    void park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
+              const std::atomic<uint32_t>& isWoken);
+    /// A thread that waits for a lock in the middle of an operator stays in the bounds, since what it has launched has no price
+    /// yet. It has been long: it gets the price that was expected, and may leave.
+    void mayLeave(ThreadClock& thread, int32_t lockOwner);
+    /// Sets `isWoken`, and brings a parked thread back into the bounds, at `ns` or later.
+    void wake(HostThread* thread, int64_t ns, std::atomic<uint32_t>& isWoken);
+    /// The thread goes on, no earlier than `wakeNs`.
+    void unpark(ThreadClock& thread, int64_t wakeNs);
+    /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody did.
+    bool reachDeadline(ThreadClock& thread, int64_t deadlineNs, const std::atomic<uint32_t>& isWoken);
+    /// The real clock woke a parked thread that observes.
+    void observe(ThreadClock& thread);
+    /// Waits until no other thread of the process can act before this one. What follows happens in the order of virtual
+    /// time, whatever the order in real time.
+    void takeTurn(ThreadClock& thread) {
+        if (thread.shared->process == m_index && sharedProcess().active.load(std::memory_order_acquire) > 1)
+            awaitTurn(thread);
+    }
+    /// The same among all processes that were forked from one another: before something goes to another process.
+    void takeTurnInFamily(ThreadClock& thread);
+    bool severalAct() { return sharedProcess().active.load(std::memory_order_acquire) > 1; }
+    /// Called with the thread's clock when it ends.
+    static void tellThreadEndsTo(void (*tell)(int64_t ns));
+
     void forgetAfterFork();
 
   private:
@@ -190,12 +253,24 @@ class LocalProcess {
     void plantPairLinks();
     void describeDevice(LocalDevice& device);
     void registerThread(ThreadClock& thread);
+    uint32_t takeThreadSlot();
+    HostThread& addThread(uint32_t process, int64_t startNs, int32_t tid);
+    void dropThread(HostThread& shared);
+    int64_t presentNs() const;
+    void parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner);
+    void rejoin(ThreadClock& thread);
+    void awaitTurn(ThreadClock& thread);
+    void nudge();
+    void moveOn();
+    Process& sharedProcess() { return m_arena->processes[m_index]; }
+    std::atomic<uint32_t>& turnWaiters() { return m_arena->processes[sharedProcess().family].turnWaiters; }
     void reportSpan(OpReport& report, int64_t startNs, int64_t endNs);
     uint32_t takeOp();
     uint32_t takePart();
     void sleepUntilResumed(ThreadClock& thread, SharedLock& lock);
 
     std::atomic<void (*)(LocalProcess&)> m_sendObservations = nullptr;
+    std::atomic<bool> m_hasLeft = false;
     std::mutex m_mutex;
     Cluster m_cluster;
     PriceTable m_prices;

@@ -8,16 +8,18 @@
 #include <cstdio>
 #include <cstring>
 
+#include "reference/vgpu/device/thread_report.h"
+
 namespace rankscope::vgpu {
 namespace {
 
-// A thread beside one that waits for the device: it may be in pthread_join or a condition variable for that very
-// thread.
-constexpr int kSiblingSleepsMs = 60;
-// Any other sleeping thread may merely be slow; only a job that would else hang for ever goes on without it.
-constexpr int kSleepsMs = 3000;
-constexpr int kSpinsMs = 15000;
+// One waiter looks for all, or a large job would do little else than read /proc.
 constexpr int kInspectMs = 50;
+// When a job that stands still is told of: long enough for a slow disk or a debugger's step.
+constexpr int kTellMs = 10'000;
+// When a thread is given up that sleeps in a call nobody told us of, or spins: what depends on it is no longer reproducible. Longer
+// than any real work between two CUDA calls; a thread that still works (it used the processor meanwhile) is waited for.
+constexpr int kGiveUpMs = 20'000;
 
 char taskState(int32_t pid, int32_t tid) {
     char path[64], text[512];
@@ -32,12 +34,6 @@ char taskState(int32_t pid, int32_t tid) {
     return end && end[1] ? end[2] : 'X';
 }
 
-bool hasWaitingThread(const Arena& arena, const Process& process) {
-    for (uint32_t t = process.firstThread; t != kNone; t = arena.threads[t].nextOfProcess)
-        if (arena.threads[t].state == ThreadState::waiting) return true;
-    return false;
-}
-
 }  // namespace
 
 bool StallWatch::inspect(int sleptMs) {
@@ -48,14 +44,22 @@ bool StallWatch::inspect(int sleptMs) {
         return false;
     }
     m_stalledMs += sleptMs;
-    // One waiter looks for all, or a large job would do little else than read /proc.
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const int64_t nowMs = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
     if (nowMs - m_arena.inspectedMs < kInspectMs) return false;
     m_arena.inspectedMs = nowMs;
-    bool reaped = reapDeadProcesses();
-    return excludeSleepers() || reaped;
+    const bool reaped = reapDeadProcesses();
+    if (!reaped) tellIfStuck();
+    return giveUpStuckThreads() || reaped;
+}
+
+void StallWatch::lookWhileBlocked(int sleptMs) {
+    SharedLock lock(m_arena.lock);
+    inspect(sleptMs);
+    Engine engine(m_arena);
+    while (engine.advance(m_process) || engine.advanceQuiescent(m_process)) {
+    }
 }
 
 bool StallWatch::reapDeadProcesses() {
@@ -69,24 +73,34 @@ bool StallWatch::reapDeadProcesses() {
     return reaped;
 }
 
-bool StallWatch::excludeSleepers() {
-    bool excluded = false;
+void StallWatch::tellIfStuck() {
+    if (m_stalledMs < kTellMs || m_arena.deadlockTold == m_arena.progress.load()) return;
+    for (uint32_t t = 0; t < m_arena.threadCount; t++)
+        if (m_arena.threads[t].state == ThreadState::running) return;  // somebody works; whether he is stuck is seen below
+    m_arena.deadlockTold = m_arena.progress.load();
+    reportThreads(m_arena, m_stalledMs);
+}
+
+/// The one place where real time decides, for threads that are blocked in a way that is not seen here.
+bool StallWatch::giveUpStuckThreads() {
+    if (m_stalledMs < kGiveUpMs) return false;
+    bool gaveUp = false;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         const Process& process = m_arena.processes[p];
         if (!process.alive) continue;
-        bool siblingWaits = hasWaitingThread(m_arena, process);
-        if (m_stalledMs < (siblingWaits ? kSiblingSleepsMs : kSleepsMs)) continue;
         for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
             HostThread& thread = m_arena.threads[t];
             if (thread.state != ThreadState::running) continue;
-            char state = taskState(process.pid, thread.tid);
-            bool sleeps = state == 'S' || state == 'X';
-            if (!sleeps && m_stalledMs < kSpinsMs) continue;
-            thread.state = ThreadState::excluded;
-            excluded = true;
+            const char state = taskState(process.pid, thread.tid);
+            if (state != 'S' && state != 'X' && m_stalledMs < 3 * kGiveUpMs) continue;
+            reportGivenUp(m_arena, thread);
+            Engine(m_arena).park(thread, ParkKind::message, "a call that is not seen");
+            Engine(m_arena).observe(thread);
+            m_arena.fallbacks++;
+            gaveUp = true;
         }
     }
-    return excluded;
+    return gaveUp;
 }
 
 }  // namespace rankscope::vgpu

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out why a job does not move: a process that died, or a thread that sleeps outside CUDA and so cannot issue
-// anything.
+// Finds out why a job does not move: a process that died, or threads that all wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,13 @@ class StallWatch {
 
     /// Called with Arena::lock held after a wait of `sleptMs` brought nothing. True if somebody left the bounds.
     bool inspect(int sleptMs);
+    /// The same without the lock, by a thread that is blocked in libc; moves the simulation if it can go on.
+    void lookWhileBlocked(int sleptMs);
 
   private:
     bool reapDeadProcesses();
-    bool excludeSleepers();
+    bool giveUpStuckThreads();
+    void tellIfStuck();
 
     Arena& m_arena;
     uint32_t m_process;

@@ -93,6 +93,14 @@ void removeStaleArenas() {
     closedir(folder);
 }
 
+void beginProcess(Process& process, uint32_t index) {
+    process.rank = -1;
+    process.island = process.family = index;
+    process.nextOfIsland = kNone;
+    process.firstThread = process.firstStream = process.firstFlow = process.blocker = kNone;
+    process.nowNs = kEpochNs;
+}
+
 uint64_t hashText(const char* text) {
     uint64_t hash = 1469598103934665603ull;
     for (; *text; text++) hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211ull;
@@ -191,13 +199,9 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
         SharedLock lock(arena->lock);
         processIndex = arena->processCount;
         Process& process = arena->processes[processIndex];
+        beginProcess(process, processIndex);
         process.pid = getpid();
         process.startTime = processStartTime(process.pid);
-        process.rank = -1;
-        process.island = processIndex;
-        process.nextOfIsland = kNone;
-        process.firstThread = process.firstStream = process.firstFlow = process.blocker = kNone;
-        process.nowNs = kEpochNs;
         process.alive = 1;
         arena->processCount = processIndex + 1;
         lock.unlock();
@@ -205,6 +209,33 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
         g_arenaFd = fd;
         return arena;
     }
+}
+
+uint32_t reserveProcess(Arena& arena, uint32_t parent) {
+    uint32_t index = 0;
+    // One that has left can be followed by another, unless it had streams, which the engine still knows.
+    while (index < arena.processCount && !(arena.processes[index].isForked && !arena.processes[index].alive &&
+                                           arena.processes[index].firstStream == kNone))
+        index++;
+    if (index == kMaxProcesses) return kNone;
+    Process& process = arena.processes[index];
+    if (index == arena.processCount) {
+        arena.processCount++;
+        beginProcess(process, index);
+    }
+    process.firstThread = kNone;
+    process.pid = 0;
+    process.startTime = 0;
+    process.rank = arena.processes[parent].rank;
+    process.family = arena.processes[parent].family;
+    process.isForked = 1;
+    process.active = 0;
+    process.alive = 1;
+    return index;
+}
+
+void reopenArena() {
+    g_arenaFd = open(g_arenaPath.c_str(), O_RDWR | O_CLOEXEC);
 }
 
 void detachArena(Arena* arena, uint32_t processIndex) {
@@ -233,6 +264,7 @@ uint64_t processStartTime(int32_t pid) {
 }
 
 bool processLives(int32_t pid, uint64_t startTime) {
+    if (pid == 0) return true;  // it is just being forked
     uint64_t now = processStartTime(pid);
     return now != 0 && now == startTime;
 }

@@ -18,7 +18,7 @@ inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kEpochNs = 1767225600000000000;
 
 inline constexpr uint32_t kMaxProcesses = 256;
-inline constexpr uint32_t kMaxThreads = 1024;
+inline constexpr uint32_t kMaxThreads = 1u << 14;  // a rank of PyTorch has some sixty
 inline constexpr uint32_t kMaxDevices = 512;
 inline constexpr uint32_t kMaxStreams = 4096;
 inline constexpr uint32_t kMaxComms = 4096;
@@ -33,6 +33,10 @@ inline constexpr uint32_t kStreamDepth = 1024;  ///< a stream takes this many un
 inline constexpr uint32_t kProcessDepth = 12000;  ///< and so many all streams of a process together
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
+inline constexpr uint32_t kMaxPipes = 512;
+inline constexpr uint32_t kMaxSocketPairs = 512;
+inline constexpr uint32_t kMessagesPerChannel = 64;  ///< unread ones; older ones count as sent with the next
+inline constexpr uint32_t kMaxWaitKeys = 8;
 inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
 
 enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
@@ -95,6 +99,7 @@ struct Transfer {
     TransferKind kind;
     uint8_t flowing, mismatched;
     uint32_t expected, arrived, firstPart, lowestMember;
+    int64_t lastArrivalNs;
     uint64_t fingerprint;
     int64_t latencyNs;
     double busBytes, efficiency, networkShare, chunkBytes;
@@ -145,8 +150,17 @@ struct Device {
     Port out, in, nicOut, nicIn;
 };
 
-enum class ThreadState : uint32_t { free, running, waiting, excluded };
-enum class WaitKind : uint32_t { ops, until, comm };
+/// running: it may issue work at its bound or later. waiting: for virtual time, inside a call of CUDA or NCCL. parked: it
+/// is blocked in a call of libc. observing: a real time-out woke it, or it never acted: it has no bound.
+enum class ThreadState : uint32_t { free, running, waiting, parked, observing };
+enum class WaitKind : uint32_t { ops, until, comm, turn, timer };
+
+/// What may wake a parked thread, and so whether it still bounds the others.
+/// message: a thread of its process that has a clock, so it leaves the bounds. lock: who holds the lock, so it stays in the
+/// bounds unless that one waits itself. outside: perhaps a process without a clock, so it stays until the job is quiet.
+enum class ParkKind : uint32_t { message, lock, outside };
+
+inline constexpr int32_t kNeverWaits = -1;
 
 struct HostThread {
     std::atomic<ThreadState> state;
@@ -154,13 +168,36 @@ struct HostThread {
     std::atomic<uint32_t> futex;
     uint32_t process, nextOfProcess;
     int32_t tid;
+    uint32_t number;  ///< in order of birth, within its process: orders threads whose clocks are equal
     WaitKind waitKind;
+    ParkKind parkKind;
+    int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
+    int64_t deadlineNs;       ///< parked: its wait ends then at the latest, or kForever
+    uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
+    uint32_t waitKeyCount;
+    uint32_t left;            ///< parked outside: the job was quiet, so it has left the bounds
+    uint32_t hasActed;        ///< it has issued work or waited for the device
+    char inCall[24];          ///< what it is blocked in, for reports
     uint32_t waitCount;
     uint32_t waitStream[kMaxWaits];
     uint64_t waitSeq[kMaxWaits];
     int64_t waitUntilNs;
     uint32_t waitComm;
     int64_t resumeNs;
+};
+
+/// What has been written into a pipe, or one direction of a pair of sockets, and when: so that who reads it goes on no earlier.
+/// Bytes of threads without a clock count, too, without a time.
+struct Channel {
+    struct Message {
+        uint64_t endByte;
+        int64_t sentNs;
+    };
+    uint64_t key;  ///< of the end that is read, 0: unused
+    uint64_t writtenBytes, readBytes;
+    uint64_t usedAt;  ///< the least recently used one makes room
+    uint32_t firstMessage, messageCount;
+    Message messages[kMessagesPerChannel];
 };
 
 struct HeapEntry {
@@ -176,6 +213,11 @@ struct Process {
     int32_t rank;
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
+    uint32_t threadsMade;
+    uint32_t family;    ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;  ///< its place in the arena may be used again
+    std::atomic<uint32_t> active;       ///< threads that run or wait for virtual time
+    std::atomic<uint32_t> turnWaiters;  ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
     std::atomic<uint32_t> dataBell;      ///< rung when data this process waits for has come; a futex
     std::atomic<uint32_t> dataSleepers;  ///< threads that sleep on it
@@ -236,6 +278,10 @@ struct Arena {
     pthread_mutex_t dataLock;  ///< robust; taken after lock, never before
     int64_t launchNs;          ///< the lookahead: an op starts no earlier than its host time + this
     std::atomic<uint64_t> progress;
+    int64_t quietSinceMs;  ///< since when nothing moves but for what may come from outside, or 0
+    uint64_t quietProgress;
+    uint32_t deadlockTold;
+    uint32_t lateEvents, fallbacks;  ///< what makes two runs differ: events before the present, threads that were given up
     int64_t inspectedMs;  ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
@@ -243,6 +289,12 @@ struct Arena {
     uint32_t freeThread, freeStream;
     uint32_t pairLinkCount;
     PairLink pairLinks[kMaxPairLinks];
+    Channel pipes[kMaxPipes];
+    uint64_t pipeUses;
+    struct {
+        uint64_t a, b;
+    } socketPairs[kMaxSocketPairs];
+    uint32_t socketPairCount;
     uint32_t openExchanges[kMaxComms][kTransferBuckets];
     HostThread threads[kMaxThreads];
     Device devices[kMaxDevices];
@@ -293,6 +345,12 @@ class SharedLock {
 /// Maps the arena of the job named `key`, creating it if this is the first process. Never returns null: aborts with a
 /// message when shared memory is unusable, since no virtual GPU can exist then.
 Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
+
+/// The place of a process that is about to be forked off, which begins with a thread at `startNs`; kNone if there is none left.
+/// Arena::lock is held.
+uint32_t reserveProcess(Arena& arena, uint32_t parent);
+/// In a forked process: its own hold on the parent's arena.
+void reopenArena();
 
 /// Removes the arena's name if no live process is left.
 void detachArena(Arena* arena, uint32_t processIndex);

@@ -2,7 +2,11 @@
 // Bounds, the event loop, and the host threads that wait for it.
 #include "reference/vgpu/engine/engine.h"
 
+#include <time.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <tuple>
 
 #include "reference/vgpu/engine/engine_events.h"
 
@@ -11,6 +15,44 @@ namespace {
 
 /// What a host thread spends between the end of what it waited for and its next instruction.
 constexpr int64_t kWakeNs = 1500;
+
+/// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one machine
+/// take less than a millisecond, or as long as the system lets a busy server wait for its turn.
+constexpr int64_t kOutsideMs = 20;
+
+int64_t monotonicMs() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+/// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a time
+/// comes last, since another may still wake it in the same instant.
+struct Place {
+    int64_t ns;
+    uint32_t process, number;
+};
+
+bool precedes(Place a, Place b) {
+    return std::tie(a.ns, a.process, a.number) < std::tie(b.ns, b.process, b.number);
+}
+
+bool waitsForTurn(const HostThread& thread) {
+    return thread.state == ThreadState::waiting &&
+           (thread.waitKind == WaitKind::turn || thread.waitKind == WaitKind::timer);
+}
+
+Place placeOf(const HostThread& thread) {
+    if (thread.state != ThreadState::waiting)
+        return {thread.boundNs.load(std::memory_order_acquire), thread.process, thread.number};
+    const bool comesLast = thread.waitKind == WaitKind::timer;
+    return {thread.waitUntilNs, comesLast ? kNone : thread.process, thread.number};
+}
+
+/// A turn takes no time.
+int64_t endOfAsking(const HostThread& thread) {
+    return thread.waitKind == WaitKind::turn ? thread.boundNs.load() : thread.waitUntilNs;
+}
 
 bool later(const HeapEntry& a, const HeapEntry& b) {
     if (a.timeNs != b.timeNs) return a.timeNs > b.timeNs;
@@ -24,6 +66,7 @@ int64_t Engine::boundOf(uint32_t root) {
     int64_t bound = kForever;
     uint32_t blocker = kNone;
     for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        bool waitsForLock = false;
         for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
             const HostThread& thread = m_arena.threads[t];
             switch (thread.state.load(std::memory_order_acquire)) {
@@ -39,13 +82,23 @@ int64_t Engine::boundOf(uint32_t root) {
                     // A thread in a rendezvous goes on when members come whose clocks this island does not know.
                     if (thread.waitKind == WaitKind::comm)
                         bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
-                    if (thread.waitKind == WaitKind::until) bound = std::min(bound, thread.waitUntilNs);
+                    if (thread.waitKind == WaitKind::turn)  // it may have launches that have no price yet
+                        bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
+                    if (thread.waitKind != WaitKind::comm && thread.waitKind != WaitKind::ops)
+                        bound = std::min(bound, thread.waitUntilNs);
+                    break;
+                case ThreadState::parked:
+                    waitsForLock |= thread.parkKind == ParkKind::lock;
+                    if (thread.hasActed) bound = std::min(bound, thread.deadlineNs);
+                    if (thread.parkKind == ParkKind::outside && !thread.left && thread.hasActed)
+                        bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
                     break;
                 case ThreadState::free:
-                case ThreadState::excluded:
+                case ThreadState::observing:
                     break;
             }
         }
+        if (waitsForLock) bound = std::min(bound, lockBoundOf(m_arena.processes[p]));
     }
     Process& island = m_arena.processes[root];
     const bool isBlocker =
@@ -65,6 +118,34 @@ bool Engine::blockedAsBefore(uint32_t root) const {
            thread.boundNs.load(std::memory_order_acquire) == island.blockerNs;
 }
 
+/// The earliest clock among the process's threads that wait for a lock whose holder can give it back at any moment.
+int64_t Engine::lockBoundOf(const Process& process) const {
+    int64_t bound = kForever;
+    for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+        const HostThread& thread = m_arena.threads[t];
+        if (thread.state == ThreadState::parked && thread.parkKind == ParkKind::lock && !holderWaits(process, thread))
+            bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
+    }
+    return bound;
+}
+
+/// True if nobody gives the lock back before virtual time, or a thread that it depends on, goes on. Who holds it is not
+/// always known: then it may be any thread that waits for the device, while none runs.
+bool Engine::holderWaits(const Process& process, const HostThread& thread) const {
+    if (thread.lockOwner == kNeverWaits) return false;
+    bool somebodyWaits = false;
+    for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+        const HostThread& other = m_arena.threads[t];
+        if (&other == &thread) continue;
+        const ThreadState state = other.state;
+        if (thread.lockOwner && other.tid == thread.lockOwner)
+            return state == ThreadState::waiting || state == ThreadState::parked;
+        if (!thread.lockOwner && state == ThreadState::running) return false;
+        somebodyWaits |= state == ThreadState::waiting;
+    }
+    return !thread.lockOwner && somebodyWaits;
+}
+
 bool Engine::advance(uint32_t process) {
     bool progressed = false;
     uint32_t root = rootOf(process);
@@ -82,11 +163,12 @@ bool Engine::advance(uint32_t process) {
             }
             if (island.heapSize == 0 || island.heap[0].timeNs >= m_limitNs) break;
             HeapEntry entry = pop(island);
-            island.nowNs = entry.timeNs;
+            reach(island, entry.timeNs);
             handle(entry);
             moved = true;
         }
         if (settleQueries(root)) moved = true;
+        if (!moved && settleTurns(root, bound)) moved = true;
         if (!moved) break;
         progressed = true;
     }
@@ -109,6 +191,7 @@ bool Engine::advanceQuiescent(uint32_t process) {
         const Comm& comm = m_arena.comms[c];
         if (comm.inUse && !comm.complete && comm.size > live) return false;
     }
+    if (outsideMayStillWake()) return false;
     uint32_t root = kNone;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         Process& island = m_arena.processes[p];
@@ -117,12 +200,82 @@ bool Engine::advanceQuiescent(uint32_t process) {
         if (island.flowsDirty) updateFlows(p, island.nowNs);
         if (island.heapSize && (root == kNone || later(m_arena.processes[root].heap[0], island.heap[0]))) root = p;
     }
-    if (root == kNone) return false;
+    if (HostThread* asking = earliestAsking();
+        asking && (root == kNone || asking->waitUntilNs < m_arena.processes[root].heap[0].timeNs) &&
+        asking->waitUntilNs <= earliestDeadline()) {
+        resume(*asking, endOfAsking(*asking));
+        m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    if (root == kNone || m_arena.processes[root].heap[0].timeNs >= earliestDeadline()) return false;
     HeapEntry entry = pop(m_arena.processes[root]);
-    m_arena.processes[root].nowNs = entry.timeNs;
+    reach(m_arena.processes[root], entry.timeNs);
     handle(entry);
     m_arena.progress.fetch_add(1, std::memory_order_relaxed);
     return true;
+}
+
+/// Of the threads that only ask for what has happened up to their time, the earliest of the job.
+HostThread* Engine::earliestAsking() {
+    HostThread* earliest = nullptr;
+    int32_t rank = 0;
+    for (uint32_t t = 0; t < m_arena.threadCount; t++) {
+        HostThread& thread = m_arena.threads[t];
+        if (thread.state != ThreadState::waiting || thread.waitKind == WaitKind::ops || thread.waitKind == WaitKind::comm)
+            continue;
+        const int32_t itsRank = m_arena.processes[thread.process].rank;
+        const Place place = placeOf(thread);
+        if (earliest) {
+            const Place best = placeOf(*earliest);
+            if (std::tie(best.ns, rank, best.process, best.number) <
+                std::tie(place.ns, itsRank, place.process, place.number))
+                continue;
+        }
+        earliest = &thread;
+        rank = itsRank;
+    }
+    return earliest;
+}
+
+/// When the first of the waits that have an end in virtual time ends: until the real clock gets there as well, somebody may
+/// come in between.
+int64_t Engine::earliestDeadline() const {
+    int64_t deadlineNs = kForever;
+    for (uint32_t t = 0; t < m_arena.threadCount; t++) {
+        const HostThread& thread = m_arena.threads[t];
+        if (thread.state == ThreadState::parked && thread.hasActed) deadlineNs = std::min(deadlineNs, thread.deadlineNs);
+    }
+    return deadlineNs;
+}
+
+/// An event before the island's present is one that came too late: of a thread that was woken from outside the simulation
+/// after the job had gone on without it.
+void Engine::reach(Process& island, int64_t ns) {
+    if (ns < island.nowNs) m_arena.lateEvents++;
+    island.nowNs = std::max(island.nowNs, ns);
+}
+
+/// Threads that are blocked in a call that a process without a clock may end keep the job from going on for
+/// kOutsideMs of real time: an answer is on its way, or they wait for somebody who himself waits for the device. This guards
+/// an order of events only; what each thread's clock shows does not depend on it.
+bool Engine::outsideMayStillWake() {
+    bool someoneMay = false;
+    for (uint32_t t = 0; t < m_arena.threadCount; t++) {
+        const HostThread& thread = m_arena.threads[t];
+        someoneMay |= thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside && thread.hasActed &&
+                      !thread.left;
+    }
+    if (!someoneMay) return false;
+    const uint64_t progress = m_arena.progress.load();
+    if (m_arena.quietSinceMs == 0 || m_arena.quietProgress != progress) {
+        m_arena.quietSinceMs = monotonicMs();
+        m_arena.quietProgress = progress;
+        return true;
+    }
+    if (monotonicMs() - m_arena.quietSinceMs < kOutsideMs) return true;
+    for (uint32_t t = 0; t < m_arena.threadCount; t++)
+        if (m_arena.threads[t].state == ThreadState::parked) m_arena.threads[t].left = 1;
+    return false;
 }
 
 void Engine::mergeIslands(uint32_t processA, uint32_t processB) {
@@ -159,6 +312,7 @@ void Engine::removeProcess(uint32_t index) {
         process.lastClockNs = std::max(process.lastClockNs, thread.boundNs.load());
         thread.state = ThreadState::free;
     }
+    process.active = 0;
     for (uint32_t s = process.firstStream; s != kNone; s = m_arena.streams[s].nextOfProcess) {
         Stream& stream = m_arena.streams[s];
         stream.head = stream.tail = kNone;
@@ -166,6 +320,33 @@ void Engine::removeProcess(uint32_t index) {
         stream.version++;
     }
     m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::park(HostThread& thread, ParkKind kind, const char* call, int64_t deadlineNs) {
+    Process& process = m_arena.processes[thread.process];
+    thread.parkKind = kind;
+    thread.deadlineNs = deadlineNs;
+    thread.lockOwner = 0;
+    thread.left = 0;
+    std::snprintf(thread.inCall, sizeof thread.inCall, "%s", call);
+    if (thread.state == ThreadState::running) process.active--;
+    thread.state.store(ThreadState::parked, std::memory_order_release);
+    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::enter(HostThread& thread, int64_t ns) {
+    Process& process = m_arena.processes[thread.process];
+    thread.boundNs.store(std::max(thread.boundNs.load(), ns), std::memory_order_release);
+    if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::timer)
+        return resume(thread, thread.boundNs.load());
+    if (thread.state == ThreadState::running || thread.state == ThreadState::waiting) return;
+    process.active++;
+    thread.state.store(ThreadState::running, std::memory_order_release);
+    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::observe(HostThread& thread) {
+    if (thread.state == ThreadState::parked) thread.state.store(ThreadState::observing, std::memory_order_release);
 }
 
 void Engine::resume(HostThread& thread, int64_t ns) {
@@ -211,6 +392,45 @@ bool Engine::settleQueries(uint32_t root) {
         }
     }
     return settled;
+}
+
+/// In each family the earliest of the threads that wait for their turn gets it, when no other thread can act before.
+bool Engine::settleTurns(uint32_t root, int64_t boundNs) {
+    bool settled = false;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        if (m_arena.processes[p].family != p) continue;
+        if (m_arena.processes[p].turnWaiters.load(std::memory_order_relaxed) == 0) continue;
+        HostThread* first = nullptr;
+        for (uint32_t q = root; q != kNone; q = m_arena.processes[q].nextOfIsland) {
+            if (m_arena.processes[q].family != p) continue;
+            for (uint32_t t = m_arena.processes[q].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+                HostThread& thread = m_arena.threads[t];
+                if (waitsForTurn(thread) && (!first || precedes(placeOf(thread), placeOf(*first)))) first = &thread;
+            }
+        }
+        if (!first || !hasTurn(*first, root, boundNs)) continue;
+        resume(*first, endOfAsking(*first));
+        settled = true;
+    }
+    return settled;
+}
+
+bool Engine::hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const {
+    const uint32_t family = m_arena.processes[thread.process].family;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        if (m_arena.processes[p].family != family) continue;
+        for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+            const HostThread& other = m_arena.threads[t];
+            if (&other == &thread) continue;
+            const ThreadState state = other.state.load(std::memory_order_acquire);
+            if (state == ThreadState::running && precedes(placeOf(other), placeOf(thread))) return false;
+            // One that waits for the device may be resumed before, as long as the island has not come so far.
+            if (state == ThreadState::waiting && !waitsForTurn(other) &&
+                boundNs < std::min(thread.waitUntilNs, thread.boundNs.load(std::memory_order_acquire)))
+                return false;
+        }
+    }
+    return true;
 }
 
 void Engine::push(uint32_t root, HeapEntry entry) {

@@ -33,6 +33,15 @@ class Engine {
     /// Ends, at `nowNs`, a stream's running operation and all queued ones that belong to the communicator.
     void abortTransfers(uint32_t stream, uint32_t comm, int64_t nowNs);
 
+    /// The thread is blocked from now on in `call` of libc, until `deadlineNs` at the latest.
+    void park(HostThread& thread, ParkKind kind, const char* call, int64_t deadlineNs = kForever);
+
+    /// A parked or observing thread runs again, no earlier than `ns`: in the bounds before whoever woke it goes on.
+    void enter(HostThread& thread, int64_t ns);
+
+    /// A parked thread was woken by the real clock: it looks around, but does not bound anybody.
+    void observe(HostThread& thread);
+
     /// Lets a waiting thread go on at host time `ns`.
     void resume(HostThread& thread, int64_t ns);
 
@@ -64,7 +73,15 @@ class Engine {
     Transfer& transferOf(const Part& part, const Op& op);
     void release(Transfer& transfer);
     void forgetPart(uint32_t process, uint32_t part);
+    int64_t lockBoundOf(const Process& process) const;
+    bool holderWaits(const Process& process, const HostThread& thread) const;
     bool settleQueries(uint32_t root);
+    bool settleTurns(uint32_t root, int64_t boundNs);
+    bool hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const;
+    bool outsideMayStillWake();
+    HostThread* earliestAsking();
+    int64_t earliestDeadline() const;
+    void reach(Process& island, int64_t ns);
     void schedule(Stream& stream, uint32_t streamIndex);
     void wakeThreads(uint32_t process);
     uint32_t rootOf(uint32_t process) const { return m_arena.processes[process].island; }

@@ -110,8 +110,9 @@ void Engine::arrive(Stream& stream, Op& op, int64_t nowNs) {
             transfer.networkShare = part.networkShare;
             transfer.chunkBytes = part.chunkBytes;
         }
+        transfer.lastArrivalNs = std::max(transfer.lastArrivalNs, nowNs);  // arrivals may be seen out of order
         if (transfer.arrived == transfer.expected && !transfer.mismatched)
-            push(rootOf(stream.process), {nowNs + transfer.latencyNs, transfer.orderKey, kFlowBegins,
+            push(rootOf(stream.process), {transfer.lastArrivalNs + transfer.latencyNs, transfer.orderKey, kFlowBegins,
                                           static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
     }
 }

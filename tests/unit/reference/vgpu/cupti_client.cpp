@@ -43,6 +43,12 @@ void print(const CUpti_Activity* record) {
                          static_cast<unsigned long long>(m->bytes), m->srcKind, m->dstKind);
             break;
         }
+        case CUPTI_ACTIVITY_KIND_MEMSET: {
+            auto* m = reinterpret_cast<const CUpti_ActivityMemset4*>(record);
+            std::fprintf(output(), "memset %llu %llu %llu\n", static_cast<unsigned long long>(m->start) - kEpochNs,
+                         static_cast<unsigned long long>(m->end - m->start), static_cast<unsigned long long>(m->bytes));
+            break;
+        }
         case CUPTI_ACTIVITY_KIND_RUNTIME:
         case CUPTI_ACTIVITY_KIND_DRIVER: {
             auto* a = reinterpret_cast<const CUpti_ActivityAPI*>(record);
@@ -74,7 +80,8 @@ void completed(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t validBytes) 
 extern "C" int InitializeInjection() {
     cuptiActivityRegisterCallbacks(requested, completed);
     for (CUpti_ActivityKind kind :
-         {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME,
+         {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+          CUPTI_ACTIVITY_KIND_RUNTIME,
           CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2})
         cuptiActivityEnable(kind);
     std::atexit([] { cuptiActivityFlushAll(1); });

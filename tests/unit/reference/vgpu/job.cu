@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <nccl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,7 +58,10 @@ constexpr int kElements = 1 << 12;  // 16 KiB: larger than what moves by default
 bool g_jitter = false;
 
 void pauseSometimes(int rank) {
-    if (g_jitter && std::rand() % 4 == 0) usleep(static_cast<useconds_t>(std::rand() % 8000 * (1 + rank % 3)));
+    if (!g_jitter || std::rand() % 4 != 0) return;
+    // Not a sleep, which would take its length of virtual time: the system merely lets the thread stand.
+    const timespec pause{0, std::rand() % 8000 * (1 + rank % 3) * 1000L};
+    syscall(SYS_nanosleep, &pause, nullptr);
 }
 
 struct Rank {

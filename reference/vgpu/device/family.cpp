@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that are forked off, and what runs through pipes between them and inside them.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "reference/vgpu/device/data_plane.h"
+#include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/operator_scope.h"
+
+namespace rankscope::vgpu {
+namespace {
+
+/// The channel that is read under `key`; a new one takes the place of the one that was not used longest. Arena::lock is held.
+Channel& channelOf(Arena& arena, uint64_t key) {
+    Channel* oldest = &arena.pipes[0];
+    for (Channel& channel : arena.pipes) {
+        if (channel.key == key) {
+            channel.usedAt = ++arena.pipeUses;
+            return channel;
+        }
+        if (channel.usedAt < oldest->usedAt) oldest = &channel;
+    }
+    *oldest = Channel{};
+    oldest->key = key;
+    oldest->usedAt = ++arena.pipeUses;
+    return *oldest;
+}
+
+Channel::Message& messageAt(Channel& channel, uint32_t place) {
+    return channel.messages[(channel.firstMessage + place) % kMessagesPerChannel];
+}
+
+bool hasUnread(const Arena& arena, uint64_t key) {
+    return std::any_of(std::begin(arena.pipes), std::end(arena.pipes),
+                       [&](const Channel& channel) { return channel.key == key && channel.messageCount > 0; });
+}
+
+bool waitsFor(const HostThread& thread, uint64_t key) {
+    return thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside &&
+           std::find(thread.waitKeys, thread.waitKeys + thread.waitKeyCount, key) != thread.waitKeys + thread.waitKeyCount;
+}
+
+}  // namespace
+
+LocalProcess::Child LocalProcess::prepareFork(const ThreadClock& thread) {
+    SharedLock lock(m_arena->lock);
+    Child child;
+    child.index = reserveProcess(*m_arena, m_index);
+    if (child.index == kNone) return child;
+    Process& process = m_arena->processes[child.index];
+    process.lastClockNs = thread.ns;
+    child.thread = &addThread(child.index, thread.ns, 0);
+    engine().mergeIslands(m_index, child.index);
+    return child;
+}
+
+void LocalProcess::forkEnded(Child child, int32_t pid) {
+    if (child.index == kNone) return;
+    SharedLock lock(m_arena->lock);
+    Process& process = m_arena->processes[child.index];
+    if (pid < 0) {
+        engine().removeProcess(child.index);
+        return;
+    }
+    if (process.pid != 0) return;  // the child was quicker
+    process.startTime = processStartTime(pid);
+    process.pid = pid;
+}
+
+void LocalProcess::beginForked(Arena& arena, Child child) {
+    if (child.index == kNone) return;
+    {
+        SharedLock lock(arena.lock);
+        Process& process = arena.processes[child.index];
+        process.pid = getpid();
+        process.startTime = processStartTime(process.pid);
+    }
+    reopenArena();
+    LocalProcess& own = instance();
+    own.m_arena = &arena;
+    own.m_index = child.index;
+    own.m_order.resize(kOpsPerProcess);
+    own.adoptThread(child.thread);
+}
+
+void LocalProcess::tellWritten(uint64_t key, uint64_t bytes, int64_t ns) {
+    SharedLock lock(m_arena->lock);
+    Channel& channel = channelOf(*m_arena, key);
+    channel.writtenBytes += bytes;
+    if (channel.messageCount == kMessagesPerChannel) {  // the oldest counts as sent with the next one
+        Channel::Message& second = messageAt(channel, 1);
+        second.sentNs = std::max(second.sentNs, messageAt(channel, 0).sentNs);
+        channel.firstMessage++;
+        channel.messageCount--;
+    }
+    messageAt(channel, channel.messageCount++) = {channel.writtenBytes, ns};
+    if (ns == kNoClock) return;
+    for (uint32_t t = 0; t < m_arena->threadCount; t++)
+        if (waitsFor(m_arena->threads[t], key)) engine().enter(m_arena->threads[t], ns);
+}
+
+int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
+    SharedLock lock(m_arena->lock);
+    Channel& channel = channelOf(*m_arena, key);
+    channel.readBytes = bytes == kAllBytes ? channel.writtenBytes : channel.readBytes + bytes;
+    int64_t ns = kNoClock;
+    uint64_t beginByte = 0;
+    while (channel.messageCount) {
+        const Channel::Message& message = messageAt(channel, 0);
+        if (beginByte >= channel.readBytes) break;
+        ns = std::max(ns, message.sentNs);
+        if (message.endByte > channel.readBytes) break;
+        beginByte = message.endByte;
+        channel.firstMessage++;
+        channel.messageCount--;
+    }
+    // Somebody wrote who does not tell: what comes next is counted from here.
+    if (channel.readBytes > channel.writtenBytes) channel.writtenBytes = channel.readBytes;
+    return ns;
+}
+
+void LocalProcess::pairSockets(uint64_t a, uint64_t b) {
+    SharedLock lock(m_arena->lock);
+    m_arena->socketPairs[m_arena->socketPairCount++ % kMaxSocketPairs] = {a, b};
+}
+
+uint64_t LocalProcess::peerOf(uint64_t socketKey) {
+    SharedLock lock(m_arena->lock);
+    const uint32_t count = std::min(m_arena->socketPairCount, kMaxSocketPairs);
+    for (uint32_t i = 0; i < count; i++) {
+        if (m_arena->socketPairs[i].a == socketKey) return m_arena->socketPairs[i].b;
+        if (m_arena->socketPairs[i].b == socketKey) return m_arena->socketPairs[i].a;
+    }
+    return 0;
+}
+
+void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys) {
+    priceUnpricedLaunches();
+    HostThread& shared = *thread.shared;
+    sharedProcess().hostSleepers.fetch_add(1);
+    DataPlane::instance().catchUp();
+    SharedLock lock(m_arena->lock);
+    shared.waitKeyCount = static_cast<uint32_t>(std::min<size_t>(keys.size(), kMaxWaitKeys));
+    std::copy_n(keys.begin(), shared.waitKeyCount, shared.waitKeys);
+    for (const uint64_t key : keys)
+        if (hasUnread(*m_arena, key)) return;  // it came since the thread looked, so it is not blocked for long
+    parkHere(thread, ParkKind::outside, call, deadlineNs, 0);
+}
+
+}  // namespace rankscope::vgpu

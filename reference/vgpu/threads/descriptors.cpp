@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/threads/descriptors.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "reference/vgpu/threads/waiters.h"
+
+namespace rankscope::vgpu::threads {
+namespace {
+
+constexpr uint64_t kCounterBit = 1;
+
+uint64_t mix(uint64_t a, uint64_t b) {
+    return (a * 0x9E3779B97F4A7C15ull ^ b) * 0xBF58476D1CE4E5B9ull & ~kCounterBit;
+}
+
+/// An eventfd has no kind of file; all of them share one inode, so they are told apart by their number.
+uint64_t keyOf(int descriptor, bool& isSocket) {
+    struct stat status;
+    isSocket = false;
+    if (fstat(descriptor, &status) != 0) return 0;
+    if (S_ISFIFO(status.st_mode)) return mix(status.st_dev, status.st_ino);
+    isSocket = S_ISSOCK(status.st_mode);
+    if (isSocket) return mix(status.st_dev, status.st_ino);
+    if ((status.st_mode & S_IFMT) == 0)
+        return mix(LocalProcess::instance().index() + 1, static_cast<uint64_t>(descriptor)) | kCounterBit;
+    return 0;
+}
+
+}  // namespace
+
+BlockedOutside::BlockedOutside(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs)
+    : m_clock(anyClock()),
+      m_acts(m_clock && m_clock->shared->hasActed),
+      m_deadlineNs(m_acts && timeoutNs >= 0 ? m_clock->ns + timeoutNs : kForever) {
+    if (m_clock) LocalProcess::instance().parkOutside(*m_clock, call, m_deadlineNs, keys);
+}
+
+BlockedOutside::~BlockedOutside() {
+    if (!m_clock) return;
+    if (m_timedOut && !m_acts)
+        LocalProcess::instance().observe(*m_clock);
+    else
+        LocalProcess::instance().unpark(*m_clock, kNoClock);
+}
+
+bool BlockedOutside::timeIsUp() {
+    m_timedOut = true;
+    if (!m_acts) return true;
+    static const std::atomic<uint32_t> nobodyWakes{0};
+    LocalProcess::instance().reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
+    return m_clock->shared->boundNs.load() >= m_deadlineNs;
+}
+
+uint64_t readKey(int descriptor) {
+    bool isSocket;
+    const uint64_t key = keyOf(descriptor, isSocket);
+    return isSocket && LocalProcess::instance().peerOf(key) == 0 ? 0 : key;
+}
+
+uint64_t writeKey(int descriptor) {
+    bool isSocket;
+    const uint64_t key = keyOf(descriptor, isSocket);
+    return isSocket ? LocalProcess::instance().peerOf(key) : key;
+}
+
+void pairEnds(int a, int b) {
+    bool isSocket;
+    LocalProcess::instance().pairSockets(keyOf(a, isSocket), keyOf(b, isSocket));
+}
+
+void wrote(int descriptor, uint64_t bytes) {
+    ThreadClock* clock = activeClock();
+    if (!clock && !anyClock()) return;
+    const uint64_t key = writeKey(descriptor);
+    if (key == 0) return;
+    LocalProcess& process = LocalProcess::instance();
+    if (clock) process.takeTurnInFamily(*clock);
+    process.tellWritten(key, bytes, clockNs(clock));
+}
+
+void hasRead(int descriptor, int64_t result) {
+    ThreadClock* clock = result > 0 ? activeClock() : nullptr;
+    if (!clock) return;
+    const uint64_t key = readKey(descriptor);
+    if (key == 0) return;
+    LocalProcess& process = LocalProcess::instance();
+    clock->ns = std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
+    process.publish(*clock);
+}
+
+}  // namespace rankscope::vgpu::threads

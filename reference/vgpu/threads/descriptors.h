@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for what comes from outside the process, or may: files, pipes, sockets, children, memory shared with others.
+//
+// What goes through a pipe, an eventfd or a pair of sockets carries the clock of who wrote it, between processes too. Processes that
+// were forked from one another write in the order of their clocks. Other sockets carry none: an answer that comes from there costs
+// no time, since it went through a server that serves all ranks in whatever order they come.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "reference/vgpu/device/local_process.h"
+
+namespace rankscope::vgpu::threads {
+
+/// While it lives, the calling thread is blocked in `call`, in which libc itself lets it sleep.
+class BlockedOutside {
+  public:
+    /// `keys`: the pipes that it waits for. `timeoutNs`: how long at most, negative: for ever.
+    explicit BlockedOutside(const char* call, std::span<const uint64_t> keys = {}, int64_t timeoutNs = -1);
+    ~BlockedOutside();
+    BlockedOutside(const BlockedOutside&) = delete;
+    BlockedOutside& operator=(const BlockedOutside&) = delete;
+    /// The real time is up: true if the virtual one is as well, false if somebody wrote something first.
+    bool timeIsUp();
+
+  private:
+    ThreadClock* m_clock;
+    bool m_acts;
+    bool m_timedOut = false;
+    int64_t m_deadlineNs;
+};
+
+/// What a descriptor is called when it is read, or 0: nothing that carries a clock. An end of a pair of sockets that is written is
+/// called as the other end is.
+uint64_t readKey(int descriptor);
+uint64_t writeKey(int descriptor);
+void pairEnds(int a, int b);
+void wrote(int descriptor, uint64_t bytes);
+void hasRead(int descriptor, int64_t result);
+
+}  // namespace rankscope::vgpu::threads

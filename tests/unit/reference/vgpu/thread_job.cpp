@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose host threads work together as those of training frameworks do, one process per rank, forked here. Nothing in them knows
+// of virtual GPUs. Usage: vgpu_threads MODE RANKS. With VGPU_DISTURB=1 threads are held up in real time, at random.
+//   autograd    a worker takes tasks from a queue and fulfils a future; the main thread waits for it in each step
+//   watchdog    training beside a thread that wakes up every millisecond and queries all events
+//   pool        three workers with one queue; who takes which task decides when it runs
+//   mutex       three threads that synchronise with the device while they hold one mutex
+//   join        threads that are made for a task and joined
+//   comms       two threads with a communicator and a stream each, which share the links
+//   semaphore   two threads that take turns by POSIX semaphores, std::counting_semaphore, std::latch and std::atomic
+//   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
+//   loaders     batches from two forked processes that write into one pipe
+//   eventfd     a thread that is told by an eventfd, through poll()
+//   timeout     waits that end by themselves after a millisecond, and sleeps
+//   polling     a thread that queries an event until it is done, while the main thread joins it
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <future>
+#include <latch>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define CHECK(call)                                                              \
+    do {                                                                         \
+        const int status = static_cast<int>(call);                               \
+        if (status != 0) {                                                       \
+            std::fprintf(stderr, "line %d: %s = %d\n", __LINE__, #call, status); \
+            std::_Exit(2);                                                       \
+        }                                                                        \
+    } while (0)
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kSteps = 6;
+constexpr size_t kBytes = 1 << 24;
+bool g_disturb = false;
+
+/// Holds the thread up in real time only.
+void disturb() {
+    thread_local unsigned state = static_cast<unsigned>(getpid() * 31 + gettid());
+    if (!g_disturb || rand_r(&state) % 3) return;
+    const timespec pause{0, rand_r(&state) % 3'000'000};
+    syscall(SYS_nanosleep, &pause, nullptr);
+}
+
+struct Gpu {
+    int rank = 0, size = 1;
+    ncclComm_t comm = nullptr;
+    cudaStream_t stream = nullptr;
+    char* data = nullptr;
+
+    Gpu(int ownRank, int ranks, const ncclUniqueId& id) : rank(ownRank), size(ranks) {
+        CHECK(cudaSetDevice(0));
+        CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        CHECK(cudaMalloc(reinterpret_cast<void**>(&data), kBytes));
+        CHECK(ncclCommInitRank(&comm, size, id, rank));
+    }
+    void work(size_t kib) {
+        disturb();
+        CHECK(cudaMemsetAsync(data, 0, kib << 10, stream));
+    }
+    void sum(size_t kib) {
+        disturb();
+        CHECK(ncclAllReduce(data, data, (kib << 10) / sizeof(float), ncclFloat, ncclSum, comm, stream));
+    }
+    void wait() { CHECK(cudaStreamSynchronize(stream)); }
+    void close() {
+        CHECK(ncclCommDestroy(comm));
+        CHECK(cudaDeviceSynchronize());
+    }
+};
+
+/// Tasks for threads: the usual queue of a mutex and a condition variable.
+class TaskQueue {
+  public:
+    void push(std::function<void()> task) {
+        {
+            const std::lock_guard guard(m_mutex);
+            m_tasks.push_back(std::move(task));
+        }
+        disturb();
+        m_comes.notify_one();
+    }
+    void serve() {
+        for (;;) {
+            std::unique_lock lock(m_mutex);
+            m_comes.wait(lock, [this] { return !m_tasks.empty(); });
+            const std::function<void()> task = std::move(m_tasks.front());
+            m_tasks.pop_front();
+            lock.unlock();
+            disturb();
+            if (!task) return;
+            task();
+        }
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::condition_variable m_comes;
+    std::deque<std::function<void()>> m_tasks;
+};
+
+void autograd(Gpu& gpu) {
+    TaskQueue queue;
+    std::thread worker([&] { queue.serve(); });
+    for (int step = 0; step < kSteps; step++) {
+        gpu.work(2000 + 100 * static_cast<size_t>(gpu.rank));
+        std::promise<int> done;
+        queue.push([&] {
+            for (size_t layer = 0; layer < 4; layer++) {
+                gpu.work(3000);
+                gpu.sum(512);
+            }
+            done.set_value(1);
+        });
+        disturb();
+        done.get_future().get();
+        gpu.work(500);
+        gpu.wait();
+    }
+    queue.push({});
+    worker.join();
+}
+
+void watchdog(Gpu& gpu) {
+    std::mutex mutex;
+    std::condition_variable ends;
+    bool isOver = false;
+    std::vector<cudaEvent_t> events;
+    std::thread dog([&] {
+        CHECK(cudaSetDevice(0));
+        for (std::unique_lock lock(mutex); !ends.wait_for(lock, 1ms, [&] { return isOver; });)
+            for (cudaEvent_t event : events) {
+                const cudaError_t state = cudaEventQuery(event);
+                if (state != cudaSuccess && state != cudaErrorNotReady) std::_Exit(3);
+            }
+    });
+    for (int step = 0; step < kSteps; step++) {
+        gpu.work(4000 + 300 * static_cast<size_t>(gpu.rank));
+        gpu.sum(1024);
+        cudaEvent_t event;
+        CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+        CHECK(cudaEventRecord(event, gpu.stream));
+        {
+            const std::lock_guard guard(mutex);
+            events.push_back(event);
+        }
+        disturb();
+        gpu.wait();
+    }
+    {
+        const std::lock_guard guard(mutex);
+        isOver = true;
+    }
+    ends.notify_all();
+    dog.join();
+}
+
+void pool(Gpu& gpu) {
+    TaskQueue queue;
+    std::vector<std::thread> workers;
+    std::vector<cudaStream_t> streams(12);
+    for (cudaStream_t& stream : streams) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int worker = 0; worker < 3; worker++) workers.emplace_back([&] { queue.serve(); });
+    for (int step = 0; step < kSteps; step++) {
+        std::mutex mutex;
+        std::condition_variable done;
+        size_t left = streams.size();
+        for (size_t task = 0; task < streams.size(); task++) {
+            gpu.work(10);
+            queue.push([&, task] {
+                CHECK(cudaMemsetAsync(gpu.data, 0, (100 + 37 * (task % 5)) << 10, streams[task]));
+                CHECK(cudaStreamSynchronize(streams[task]));
+                CHECK(cudaMemsetAsync(gpu.data, 0, 50 << 10, streams[task]));
+                const std::lock_guard guard(mutex);
+                if (--left == 0) done.notify_one();
+            });
+        }
+        {
+            std::unique_lock lock(mutex);
+            done.wait(lock, [&] { return left == 0; });
+        }
+        gpu.sum(256);
+        gpu.wait();
+    }
+    for (size_t worker = 0; worker < workers.size(); worker++) queue.push({});
+    for (std::thread& worker : workers) worker.join();
+}
+
+void mutex(Gpu& gpu) {
+    std::mutex one;
+    std::vector<std::thread> threads;
+    for (size_t number = 0; number < 3; number++) {
+        threads.emplace_back([&, number] {
+            cudaStream_t stream;
+            {
+                const std::lock_guard guard(one);
+                CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+            }
+            for (int step = 0; step < kSteps; step++) {
+                CHECK(cudaMemsetAsync(gpu.data, 0, (100 + 50 * number) << 10, stream));
+                CHECK(cudaStreamSynchronize(stream));
+                disturb();
+                const std::lock_guard guard(one);
+                CHECK(cudaMemsetAsync(gpu.data, 0, 70 << 10, stream));
+                disturb();
+                CHECK(cudaStreamSynchronize(stream));
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    gpu.sum(256);
+    gpu.wait();
+}
+
+void join(Gpu& gpu) {
+    for (int step = 0; step < kSteps; step++) {
+        std::thread task([&] {
+            disturb();
+            gpu.work(1000 + 200 * static_cast<size_t>(gpu.rank));
+            gpu.sum(512);
+            gpu.wait();
+        });
+        disturb();
+        task.join();
+        gpu.work(100);
+    }
+    gpu.wait();
+}
+
+void comms(Gpu& gpu) {
+    ncclComm_t second;
+    CHECK(ncclCommSplit(gpu.comm, 0, gpu.rank, &second, nullptr));
+    std::vector<std::thread> threads;
+    cudaStream_t other;
+    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    for (size_t number = 0; number < 2; number++) {
+        threads.emplace_back([&, number] {
+            for (int step = 0; step < kSteps; step++) {
+                disturb();
+                CHECK(ncclAllReduce(gpu.data, gpu.data, (1 << 20) + (number << 18), ncclFloat, ncclSum,
+                                    number ? second : gpu.comm, number ? other : gpu.stream));
+                disturb();
+                CHECK(cudaStreamSynchronize(number ? other : gpu.stream));
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(ncclCommDestroy(second));
+}
+
+void semaphore(Gpu& gpu) {
+    sem_t there, back;
+    sem_init(&there, 0, 0);
+    sem_init(&back, 0, 0);
+    std::counting_semaphore<4> ready(0);
+    std::atomic<int> turn{0};
+    std::latch last(kSteps);
+    std::thread other([&] {
+        for (int step = 0; step < kSteps; step++) {
+            sem_wait(&there);
+            gpu.work(700);
+            gpu.sum(256);
+            disturb();
+            gpu.wait();
+            sem_post(&back);
+            ready.acquire();
+            gpu.work(300);
+            gpu.wait();
+            last.count_down();
+            turn = step + 1;
+            turn.notify_one();
+        }
+    });
+    for (int step = 0; step < kSteps; step++) {
+        gpu.work(500 + 100 * static_cast<size_t>(gpu.rank));
+        disturb();
+        sem_post(&there);
+        disturb();
+        sem_wait(&back);
+        gpu.work(200);
+        ready.release();
+        turn.wait(step);
+        if (step + 1 == kSteps) last.wait();
+        gpu.work(100);
+        gpu.wait();
+    }
+    other.join();
+}
+
+struct Batch {
+    int number;
+    char data[60];
+};
+
+/// Serves batches until it is told -1. Loading takes a millisecond, and the data nothing.
+void load(int requests, int batches, int extraUs) {
+    for (Batch batch{}; read(requests, &batch.number, sizeof batch.number) == sizeof batch.number && batch.number >= 0;) {
+        disturb();
+        std::this_thread::sleep_for(std::chrono::microseconds(1000 + extraUs * batch.number));
+        if (write(batches, &batch, sizeof batch) != sizeof batch) break;
+    }
+    _exit(0);
+}
+
+void askFor(int requests, int number) {
+    CHECK(write(requests, &number, sizeof number) != sizeof number);
+}
+
+void process(Gpu& gpu) {
+    int requests[2], batches[2];
+    CHECK(pipe(requests));
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, batches));
+    const pid_t loader = fork();
+    if (loader == 0) load(requests[0], batches[1], 0);
+    for (int step = 0; step < kSteps; step++) {
+        askFor(requests[1], step);
+        Batch batch{};
+        disturb();
+        CHECK(read(batches[0], &batch, sizeof batch) != sizeof batch || batch.number != step);
+        gpu.work(1000);
+        gpu.sum(512);
+        if (step % 2) gpu.wait();
+    }
+    askFor(requests[1], -1);
+    waitpid(loader, nullptr, 0);
+    gpu.wait();
+}
+
+void loaders(Gpu& gpu) {
+    int batches[2], requests[2][2];
+    CHECK(pipe(batches));
+    pid_t children[2];
+    for (int loader = 0; loader < 2; loader++) {
+        CHECK(pipe(requests[loader]));
+        children[loader] = fork();
+        if (children[loader] == 0) load(requests[loader][0], batches[1], loader ? 130 : 70);
+    }
+    for (int number = 0; number < 4; number++) askFor(requests[number % 2][1], number);
+    std::vector<bool> come(kSteps + 4);
+    for (int step = 0; step < kSteps; step++) {
+        while (!come[static_cast<size_t>(step)]) {
+            pollfd data{batches[0], POLLIN, 0};
+            CHECK(poll(&data, 1, 5000) != 1);
+            Batch batch{};
+            CHECK(read(batches[0], &batch, sizeof batch) != sizeof batch);
+            come[static_cast<size_t>(batch.number)] = true;
+        }
+        askFor(requests[step % 2][1], step + 4);
+        gpu.work(1000 + 100 * static_cast<size_t>(gpu.rank));
+        gpu.sum(512);
+        gpu.wait();
+    }
+    for (auto& request : requests) askFor(request[1], -1);
+    for (const pid_t child : children) waitpid(child, nullptr, 0);
+}
+
+void eventfds(Gpu& gpu) {
+    const int told = eventfd(0, 0), answered = eventfd(0, 0);
+    std::thread other([&] {
+        for (int step = 0; step < kSteps; step++) {
+            pollfd one{told, POLLIN, 0};
+            CHECK(poll(&one, 1, -1) != 1);
+            uint64_t value = 0;
+            CHECK(read(told, &value, sizeof value) != sizeof value);
+            gpu.work(800);
+            disturb();
+            gpu.wait();
+            CHECK(write(answered, &value, sizeof value) != sizeof value);
+        }
+    });
+    for (int step = 0; step < kSteps; step++) {
+        uint64_t value = 1;
+        gpu.work(300);
+        gpu.sum(256);
+        disturb();
+        CHECK(write(told, &value, sizeof value) != sizeof value);
+        disturb();
+        CHECK(read(answered, &value, sizeof value) != sizeof value);
+        gpu.work(200);
+    }
+    other.join();
+    gpu.wait();
+}
+
+void timeout(Gpu& gpu) {
+    std::mutex mutex;
+    std::condition_variable never;
+    std::timed_mutex held;
+    for (int step = 0; step < kSteps; step++) {
+        gpu.work(500 + 50 * static_cast<size_t>(gpu.rank));
+        disturb();
+        {
+            std::unique_lock lock(mutex);
+            if (never.wait_for(lock, 1ms) != std::cv_status::timeout) std::_Exit(4);
+        }
+        gpu.sum(256);
+        std::this_thread::sleep_for(700us);
+        gpu.work(100);
+        std::promise<void> unkept;
+        if (unkept.get_future().wait_for(300us) != std::future_status::timeout) std::_Exit(5);
+        gpu.work(100);
+    }
+    gpu.wait();
+}
+
+void polling(Gpu& gpu) {
+    for (int step = 0; step < kSteps; step++) {
+        cudaEvent_t event;
+        CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+        gpu.work(2000);
+        gpu.sum(512);
+        CHECK(cudaEventRecord(event, gpu.stream));
+        std::thread poller([&] {
+            while (cudaEventQuery(event) == cudaErrorNotReady) {
+            }
+            gpu.work(100);
+        });
+        disturb();
+        poller.join();
+    }
+    gpu.wait();
+}
+
+const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
+    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},       {"mutex", mutex},     {"join", join},       {"comms", comms},
+    {"semaphore", semaphore}, {"process", process},   {"loaders", loaders}, {"eventfd", eventfds}, {"timeout", timeout}, {"polling", polling}};
+
+int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
+    setenv("RANK", std::to_string(rank).c_str(), 1);
+    Gpu gpu(rank, size, id);
+    for (const auto& [name, run] : kModes) {
+        if (name != wanted) continue;
+        run(gpu);
+        gpu.close();
+        return 0;
+    }
+    return 64;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 3) return 64;
+    g_disturb = std::getenv("VGPU_DISTURB") != nullptr;
+    const int ranks = std::atoi(argv[2]);
+    std::vector<int> pipes(static_cast<size_t>(ranks) * 2);
+    for (int rank = 0; rank < ranks; rank++) CHECK(pipe(&pipes[2 * static_cast<size_t>(rank)]));
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < ranks; rank++) {
+        const pid_t child = fork();
+        if (child != 0) {
+            children.push_back(child);
+            continue;
+        }
+        ncclUniqueId id;
+        if (rank == 0) {
+            setenv("RANK", "0", 1);
+            CHECK(ncclGetUniqueId(&id));
+            for (int peer = 1; peer < ranks; peer++)
+                CHECK(write(pipes[2 * static_cast<size_t>(peer) + 1], &id, sizeof id) != sizeof id);
+        } else {
+            CHECK(read(pipes[2 * static_cast<size_t>(rank)], &id, sizeof id) != sizeof id);
+        }
+        return runRank(argv[1], rank, ranks, id);
+    }
+    int failures = 0;
+    for (const pid_t child : children) {
+        int status = 0;
+        waitpid(child, &status, 0);
+        failures += status != 0;
+    }
+    return failures;
+}
