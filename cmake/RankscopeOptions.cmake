@@ -5,6 +5,7 @@ set(RANKSCOPE_ROOMS "injector;collector;analyzer;reference;gui;tests" CACHE STRI
 set(RANKSCOPE_SANITIZE "" CACHE STRING "Sanitizers of the offline rooms and their tests: address,undefined or thread")
 option(RANKSCOPE_CUDA "Build what needs CUDA headers (injector, reference)" ON)
 option(RANKSCOPE_TESTS "Build the tests" ON)
+set(RANKSCOPE_UNIT_TESTS "injector;collector;analyzer;reference;gui" CACHE STRING "Rooms whose unit tests are built with the tests")
 option(RANKSCOPE_DEBUG_LINES "Debug information of functions and lines only, enough for backtraces: a third less to compile" OFF)
 if(RANKSCOPE_DEBUG_LINES)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-g1>)

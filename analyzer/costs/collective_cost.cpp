@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/ratio_curve.h"
 #include "analyzer/facts/operation.h"
 
 namespace rankscope::costs {
@@ -47,10 +48,15 @@ std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then
     if (now == then) return facts::Estimate{1, 1, 1};
     auto nowNs = now->at(bytes), thenNs = then->at(bytes);
     if (!nowNs || !thenNs) return std::nullopt;
+    const double smoothNs = nowNs->expected;
     if (!now->sizes.kinks().empty()) nowNs = inKink(*nowNs, seenNs);
+    const bool inItsKink = nowNs->expected != smoothNs;
     const double scale = thenNs->expected / nowNs->expected;
     const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
-    return facts::Estimate{scale / (1 + error), scale, scale * (1 + error)};
+    const facts::Estimate apart{scale / (1 + error), scale, scale * (1 + error)};
+    if (inItsKink) return apart;
+    const auto together = RatioCurve(now->sizes, then->sizes).at(bytes);
+    return together && together->high < together->expected * (1 + error) ? *together : apart;
 }
 
 /// Returns a rule as tables name it, with what it leaves to NCCL unknown. Nothing where it names several.

@@ -68,7 +68,7 @@ double nearRate(const LinkModel& link) {
 }
 
 bool overPcie(const LinkModel& link) {
-    return nearRate(link) > 0 && nearRate(link) < kSlowestNvlink;
+    return nearRate(link) > 0 && isPcieRate(nearRate(link));
 }
 
 /// Returns times of NCCL's table in hops of alphaNs: of a node's own hardware, and of the network.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_names.h"
@@ -40,8 +41,12 @@ std::optional<double> numberOf(const std::string& word) {
     return value;
 }
 
-/// srun --label puts "12: " in front of every line.
+/// srun --label puts "12: " in front of every line, mpirun --tag-output "[1,0]<stdout>:", and what starts mpirun may
+/// put a label of its own in front of that.
 std::string withoutLabel(const std::string& line) {
+    constexpr std::string_view kTag = "]<stdout>:";
+    const size_t tag = line.find(kTag), from = tag == std::string::npos ? tag : line.rfind('[', tag);
+    if (from != std::string::npos && line.find(',', from) < tag) return line.substr(tag + kTag.size());
     size_t at = line.find_first_not_of(' ');
     const size_t digits = at;
     while (at != std::string::npos && at < line.size() && std::isdigit(static_cast<unsigned char>(line[at]))) ++at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what nccl-tests (all_reduce_perf and its siblings) print, as evidence for cost fits: old and new column
-// layouts, output of srun --label, logs with NCCL's INFO lines between the rows, and several tables in one file (a
-// sweep over NCCL_ALGO and NCCL_PROTO).
+// layouts, output of srun --label and mpirun --tag-output, logs with NCCL's INFO lines between the rows, and several
+// tables in one file (a sweep over NCCL_ALGO and NCCL_PROTO).
 #pragma once
 
 #include <filesystem>

@@ -48,7 +48,7 @@ const MediumShare& shareOf(LinkMedium medium) {
 
 LinkMedium mediumOf(const LinkClass& link, bool betweenNodes) {
     if (link.medium != LinkMedium::unknown || betweenNodes) return link.medium;
-    return link.bytesPerNs < kSlowestNvlink ? LinkMedium::pcie : LinkMedium::nvlink;
+    return isPcieRate(link.bytesPerNs) ? LinkMedium::pcie : LinkMedium::nvlink;
 }
 
 ReachedShare reachedShare(const LinkClass& link, bool betweenNodes) {

@@ -27,7 +27,13 @@ ReachedShare ceilingShare(const LinkPeaks& peaks, const facts::Communicator& com
 /// Returns the medium, guessed by the rate where no source tells it.
 LinkMedium mediumOf(const LinkClass& link, bool betweenNodes);
 
-/// Slower ports than this are PCIe's where nothing tells: PCIe 4.0 reaches 31.5 GB/s, NVLinks 50 and more.
-inline constexpr double kSlowestNvlink = 40, kPcieGbps = 31.5;
+/// PCIe 4.0 and 5.0 by 16 lanes, in one direction; NVLinks of a device have 50 GB/s and more, in steps of 25 or so.
+inline constexpr double kPcieGbps = 31.5, kPcie5Gbps = 63, kSlowestNvlink = 40;
+
+/// Returns true for a rate that is a PCIe port's where nothing tells the medium: slower than any NVLinks, or PCIe
+/// 5.0's, which is called 64 as well.
+inline bool isPcieRate(double gbps) {
+    return gbps < kSlowestNvlink || (gbps > kPcie5Gbps - 1 && gbps <= kPcie5Gbps + 1);
+}
 
 }  // namespace rankscope::costs

@@ -67,6 +67,14 @@ Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates
     return best;
 }
 
+/// What is forced now, spelled out for each of the job's functions, so that a rule for one of them leaves the others.
+Proposal keptPerFunction(const AlgorithmCandidates& candidates, const PresentSetting& present) {
+    Proposal kept;
+    for (store::Op op : candidates.ops())
+        if (const costs::FunctionRule& rule = present.rules.ruleOf(op); !rule.empty()) kept.setting.rules[op] = rule;
+    return kept;
+}
+
 /// Writes what a setting leaves to NCCL as such.
 std::string choiceText(costs::AlgorithmChoice choice) {
     const std::string algorithm = costs::ncclName(choice.algorithm), protocol = costs::ncclName(choice.protocol);
@@ -285,6 +293,8 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     Proposal best = base, lastAdvised = base;
     if (context.nccl && context.nccl->perFunctionSyntax()) {
         best = bestPerFunction(context, candidates, base);
+        const Proposal beside = bestPerFunction(context, candidates, keptPerFunction(candidates, present));
+        if (beside.pessimisticNs > best.pessimisticNs) best = beside;
         if (clearlyBeats(context, best, base)) {
             Recommendation r = perFunction(context, candidates, best);
             if (r.certainty == Certainty::recommended && advised)

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds verdicts on links against published nccl-tests tables: told what a user tells, the makers' rates, no size of
 // any table is slow by RS204's measure, and the largest are at their ceiling by RS203's. Prints the table that
-// reference/README.md has of it. An argument names a file of further tables, one in a line: FILE LINKS [OPERATION];
-// these are printed only.
+// reference/README.md has of it. An argument names a file of further tables (table_list.h); these are printed only.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +15,7 @@
 #include "analyzer/job/collective_speed.h"
 #include "analyzer/job/link_probes.h"
 #include "collector/store/error.h"
+#include "tests/world/table_list.h"
 
 namespace rankscope {
 namespace {
@@ -27,12 +25,6 @@ namespace fs = std::filesystem;
 constexpr int kSkipped = 77;  // as CTest is told
 /// From here on a table shows what its links carry: the start-up is over, and so is the ramp.
 constexpr int64_t kLarge = 256 << 20;
-
-struct Machine {
-    std::string file;
-    std::string links;  // by the makers' data sheets
-    store::Op op = store::Op::unknown;
-};
 
 struct Verdicts {
     size_t sizes = 0, slow = 0, between = 0, large = 0, largeAtCeiling = 0;
@@ -72,40 +64,26 @@ Verdicts judge(const costs::NcclTestsTable& table, const costs::LinkPeaks& peaks
     return verdicts;
 }
 
-std::vector<Machine> recorded() {
+std::vector<ListedTable> recorded() {
     // A100: 12 links of NVLink 3, 25 GB/s each way; p4d: 4 x 100 Gbit/s for 8 ranks. The table of two nodes does not
     // name its operation; its bandwidths are an all-gather's.
-    std::vector<Machine> machines;
+    std::vector<ListedTable> machines;
     for (const char* name : {"allgather", "allreduce", "alltoall", "broadcast", "reduce", "reducescatter"})
         machines.push_back({fmt::format("superbench_a100x8/nccl_{}.log", name), "intra:gbps=300"});
     machines.push_back(
         {"p4d_a100x16_efa/nccl-tests_slurm-104.out", "intra:gbps=300;inter:gbps=6.25", store::Op::allGather});
-    for (Machine& machine : machines) machine.file = std::string(RANKSCOPE_RECORDED_TABLES) + "/" + machine.file;
-    return machines;
-}
-
-std::vector<Machine> listed(const char* file) {
-    std::vector<Machine> machines;
-    std::ifstream in(file);
-    for (std::string line; std::getline(in, line);) {
-        std::istringstream words(line);
-        Machine machine;
-        std::string op;
-        words >> machine.file >> machine.links >> op;
-        if (!op.empty()) machine.op = store::fromText<store::Op>(op);
-        if (!machine.links.empty()) machines.push_back(std::move(machine));
-    }
+    for (ListedTable& machine : machines) machine.file = std::string(RANKSCOPE_RECORDED_TABLES) + "/" + machine.file;
     return machines;
 }
 
 /// Returns how many tables were refused their verdict.
-int print(const std::vector<Machine>& machines, size_t& tables) {
+int print(const std::vector<ListedTable>& machines, size_t& tables) {
     int failed = 0;
     fmt::print(
         "| table | told | sizes that bytes decide | slow | neither | of {} MiB and more at the ceiling | most "
         "reached of the peak | slowest, 1.5 is slow |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
         kLarge >> 20);
-    for (const Machine& machine : machines) {
+    for (const ListedTable& machine : machines) {
         std::vector<costs::NcclTestsTable> read;
         try {
             read = costs::readNcclTestsTables(machine.file, {machine.op, {}, {}});
@@ -131,7 +109,7 @@ int print(const std::vector<Machine>& machines, size_t& tables) {
 int run(const char* list) {
     size_t tables = 0;
     if (list != nullptr) {
-        const int failed = print(listed(list), tables);
+        const int failed = print(readTableList(list), tables);
         fmt::print("{} of {} tables do not hold\n", failed, tables);
         return 0;
     }

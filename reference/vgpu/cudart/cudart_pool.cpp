@@ -84,4 +84,26 @@ cudaError_t CUDARTAPI cudaMemPoolSetAccess(cudaMemPool_t handle, const cudaMemAc
     return call.end(cudaSuccess);
 }
 
+// Graphs hold no memory of their own: what is allocated while a stream captures is allocated at once.
+cudaError_t CUDARTAPI cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType which, void* value) {
+    RANKSCOPE_RUNTIME_CALL("cudaDeviceGetGraphMemAttribute", cudaDeviceGetGraphMemAttribute_v11040, kQuickNs);
+    if (!isDevice(call, device)) return call.end(cudaErrorInvalidDevice);
+    if (!value || which < cudaGraphMemAttrUsedMemCurrent || which > cudaGraphMemAttrReservedMemHigh)
+        return call.end(cudaErrorInvalidValue);
+    *static_cast<uint64_t*>(value) = 0;
+    return call.end(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType which, void* value) {
+    RANKSCOPE_RUNTIME_CALL("cudaDeviceSetGraphMemAttribute", cudaDeviceSetGraphMemAttribute_v11040, kQuickNs);
+    if (!isDevice(call, device)) return call.end(cudaErrorInvalidDevice);
+    // Only the high marks can be reset, by writing zero.
+    const bool isHigh = which == cudaGraphMemAttrUsedMemHigh || which == cudaGraphMemAttrReservedMemHigh;
+    const bool resets = isHigh && value && *static_cast<uint64_t*>(value) == 0;
+    return call.end(resets ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t CUDARTAPI cudaDeviceGraphMemTrim(int device) {
+    RANKSCOPE_RUNTIME_CALL("cudaDeviceGraphMemTrim", cudaDeviceGraphMemTrim_v11040, kQuickNs);
+    return call.end(isDevice(call, device) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
 }  // extern "C"

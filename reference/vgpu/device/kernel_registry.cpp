@@ -146,6 +146,7 @@ void registerKernel(const void* hostFunction, const char* mangledName) {
     kernel->name = mangledName;
     kernel->declaresCost = kernel->name.find("10KernelCost") != std::string::npos;
     kernel->parameterBytes = parameterBytes(mangledName);
+    kernel->family = kernelFamily(kernel->name);
     std::lock_guard guard(g_mutex);
     auto& slot = kernels()[hostFunction];
     if (slot) {
@@ -162,6 +163,7 @@ Kernel* registerLoadedKernel(const std::string& name) {
     kernel->hostFunction = registered;
     kernel->name = name;
     kernel->declaresCost = false;
+    kernel->family = kernelFamily(name);
     std::lock_guard guard(g_mutex);
     kernels()[registered] = std::move(kernel);
     return registered;
@@ -186,6 +188,15 @@ Kernel* findKernel(const void* function) {
     return handles().contains(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
 }
 
+static double bytesMoved(const KernelFamily& family, const KernelLaunch& launch) {
+    if (family.countsElements && launch.args && launch.args[0]) {
+        int elements;
+        std::memcpy(&elements, launch.args[0], sizeof elements);
+        return family.bytesPerElement * elements;
+    }
+    return family.bytesPerThread * launch.blocks() * launch.block.x * launch.block.y * launch.block.z;
+}
+
 double kernelWorkNs(const LocalProcess& process, const KernelLaunch& launch) {
     const Cluster& cluster = process.cluster();
     const Kernel* kernel = launch.kernel;
@@ -195,7 +206,9 @@ double kernelWorkNs(const LocalProcess& process, const KernelLaunch& launch) {
         return std::max(kShortestKernelNs, workNs(cluster, {cost.flop, cost.bytes, RANKSCOPE_ELEMENT_BF16}));
     }
     const double measured = process.prices().kernelNs(kernel->name, launch.blocks());
-    return measured >= 0 ? measured : unknownKernelNs(launch.blocks());
+    if (measured >= 0) return measured;
+    if (kernel->family) return std::max(kShortestKernelNs, bytesMoved(*kernel->family, launch) / cluster.hbmGbps);
+    return unknownKernelNs(launch.blocks());
 }
 
 std::function<void()> kernelBody(const KernelLaunch& launch) {

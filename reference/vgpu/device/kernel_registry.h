@@ -4,8 +4,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "reference/vgpu/device/device_ops.h"
+#include "reference/vgpu/device/kernel_family.h"
 
 namespace rankscope::vgpu {
 
@@ -14,6 +16,7 @@ struct Kernel {
     std::string name;                    ///< mangled
     bool declaresCost;                   ///< its first parameter is a KernelCost
     std::vector<size_t> parameterBytes;  ///< as far as the mangled name tells; 0: a struct
+    std::optional<KernelFamily> family;
     size_t largestStruct =
         4096;  ///< no struct parameter takes more bytes; by default what all parameters of a kernel may take together
     void (*body)(void** args) = nullptr;

@@ -15,13 +15,13 @@ struct OpenOperator {
     RankscopeWork expected;
     double chargedNs = 0;
     bool isPaid = false;
+    const void* answer = nullptr;
     std::vector<std::shared_ptr<LaunchPrice>> launches;  ///< without a price so far
 };
 
 struct Scope {
     std::vector<OpenOperator> open;
     size_t unpriced = 0;  ///< launches in all of them
-    const void* answer = nullptr;
 };
 thread_local Scope t_scope;
 
@@ -66,7 +66,6 @@ void endOperator(const RankscopeWork& work) {
     if (t_scope.open.empty()) return;
     charge(t_scope.open.back(), work);
     t_scope.open.pop_back();
-    t_scope.answer = nullptr;
     if (t_scope.unpriced) return;
     if (ThreadClock* thread = LocalProcess::clockIfAny()) LocalProcess::instance().publish(*thread);
 }
@@ -85,13 +84,15 @@ void operatorIsPaid() {
 }
 
 void answerNextRead(const void* bytes) {
-    t_scope.answer = bytes;
+    if (!t_scope.open.empty()) t_scope.open.back().answer = bytes;
 }
 
 const void* sourceOfRead(const void* from, size_t bytes) {
     constexpr size_t kAnswerBytes = 8;
-    if (!t_scope.answer || bytes > kAnswerBytes) return from;
-    return std::exchange(t_scope.answer, nullptr);
+    if (bytes > kAnswerBytes) return from;
+    for (auto scope = t_scope.open.rbegin(); scope != t_scope.open.rend(); ++scope)
+        if (scope->answer) return std::exchange(scope->answer, nullptr);
+    return from;
 }
 
 bool hasUnpricedLaunches() {

@@ -40,8 +40,9 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
     RANKSCOPE_DRIVER_CALL("cuMemCreate", cuMemCreate, kMapNs);
     if (!handle || !properties || flags || bytes == 0 || bytes % kMappingGranule)
         return call.end(CUDA_ERROR_INVALID_VALUE);
-    // Memory of the host, or such that other processes open, would have to be shared between processes.
-    if (!isOwnMemory(*properties) || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+    // That memory could be handed out as a file is asked for beforehand, also by those who never do; doing it fails.
+    constexpr int kHandles = CU_MEM_HANDLE_TYPE_NONE | CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if (!isOwnMemory(*properties) || (properties->requestedHandleTypes & ~kHandles))
         return call.end(CUDA_ERROR_NOT_SUPPORTED);
     const LocalProcess& process = call.process();
     if (properties->location.id < 0 || properties->location.id >= process.deviceCount())

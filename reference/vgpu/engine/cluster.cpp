@@ -36,7 +36,7 @@ LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
     Json link = child(cluster, key);
     LinkClass result{number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
     result.reached = std::clamp(number(link, "reached", 1), 0.01, 1.0);
-    result.pcie = link.value("pcie", result.gbps < kSlowestNvlinkGbps);
+    result.pcie = link.value("pcie", isPcieRate(result.gbps));
     result.besideCompute = std::clamp(number(link, "beside_compute", 1), 0.01, 1.0);
     return result;
 }

@@ -11,9 +11,11 @@ namespace rankscope::vgpu {
 /// Channels (thread blocks) of a collective at most, and how many it takes to fill a link.
 inline constexpr int kMaxChannels = 16, kChannelsToFillALink = 8;
 
-/// Between PCIe 4.0, which reaches 31.5 GB/s, and the NVLinks of GeForce boards, 50 GB/s and more: what a scenario
-/// calls slower is PCIe.
-inline constexpr double kSlowestNvlinkGbps = 40;
+/// Returns true for a rate that a scenario gives a PCIe port: PCIe 4.0 has 31.5 GB/s, the NVLinks of GeForce boards 50
+/// and more, and PCIe 5.0's 63 or 64 lie between theirs.
+inline bool isPcieRate(double gbps) {
+    return gbps < 40 || (gbps > 62 && gbps <= 64);
+}
 
 struct LinkClass {
     double alphaUs;      ///< a ring's hop by Simple
@@ -21,7 +23,7 @@ struct LinkClass {
     double reached = 1;  ///< the share of it that NCCL gets
     /// What is left of the rate while a rank at its end computes. Copies over PCIe take 1.5 to 1.8 times as long then.
     double besideCompute = 1;
-    bool pcie = false;  ///< inside a node: no NVLink; unless a scenario says otherwise below kSlowestNvlinkGbps
+    bool pcie = false;  ///< inside a node: no NVLink; unless a scenario says otherwise by isPcieRate()
     double reachedGbps() const { return reached * gbps; }
 };
 

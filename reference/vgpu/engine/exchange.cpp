@@ -243,6 +243,15 @@ void ExchangeTask::reduce(Exchange& exchange) {
     reduceElements(m_spec.reduction, inputs.data(), inputs.size(), at(exchange.result), bytes);
 }
 
+/// Between the windows all members get zeros, so that what they make of them is equal: what one of them had there
+/// before, the others had not.
+void ExchangeTask::scatter(std::byte* to, const std::byte* from, const std::vector<ByteRange>& windows) const {
+    scatterWindows(to, from, windows);
+    if (!m_spec.zero || windows.size() < 2) return;
+    const size_t begin = windows[0].offset + windows[0].bytes;
+    m_spec.zero(to + begin, windows[1].offset - begin);
+}
+
 void ExchangeTask::read(Exchange& exchange) {
     std::vector<ByteRange> windows = windowsOf();
     size_t each = totalBytes(windows);
@@ -251,21 +260,21 @@ void ExchangeTask::read(Exchange& exchange) {
     switch (m_spec.kind) {
         case TransferKind::allReduce:
         case TransferKind::reduce:
-            return scatterWindows(out, at(exchange.result), windows);
+            return scatter(out, at(exchange.result), windows);
         case TransferKind::broadcast:
-            return scatterWindows(out, at(slots[m_spec.root]), windows);
+            return scatter(out, at(slots[m_spec.root]), windows);
         case TransferKind::p2p:
-            return scatterWindows(out, at(slots[0]), windows);
+            return scatter(out, at(slots[0]), windows);
         case TransferKind::scatter:
-            return scatterWindows(out, at(slots[m_spec.root]) + m_spec.rank * each, windows);
+            return scatter(out, at(slots[m_spec.root]) + m_spec.rank * each, windows);
         case TransferKind::allGather:
         case TransferKind::gather:
             for (uint32_t member = 0; member < m_spec.size; member++)
-                scatterWindows(out + member * m_spec.chunkBytes, at(slots[member]), windows);
+                scatter(out + member * m_spec.chunkBytes, at(slots[member]), windows);
             return;
         case TransferKind::allToAll:
             for (uint32_t member = 0; member < m_spec.size; member++)
-                scatterWindows(out + member * m_spec.chunkBytes, at(slots[member]) + m_spec.rank * each, windows);
+                scatter(out + member * m_spec.chunkBytes, at(slots[member]) + m_spec.rank * each, windows);
             return;
         case TransferKind::reduceScatter: {
             std::vector<const std::byte*> inputs;
@@ -273,7 +282,7 @@ void ExchangeTask::read(Exchange& exchange) {
                 inputs.push_back(at(slots[member]) + m_spec.rank * each);
             std::vector<std::byte> result(each);
             reduceElements(m_spec.reduction, inputs.data(), inputs.size(), result.data(), each);
-            return scatterWindows(out, result.data(), windows);
+            return scatter(out, result.data(), windows);
         }
     }
 }

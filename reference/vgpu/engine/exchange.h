@@ -34,6 +34,7 @@ struct ExchangeSpec {
     uint32_t root = 0, peer = 0;
     bool isSend = false;  ///< p2p
     Reduction reduction;
+    void (*zero)(void* memory, size_t bytes) = nullptr;  ///< for what does not move of what arrives; null: it stays
 };
 
 class ExchangeTask {
@@ -60,6 +61,7 @@ class ExchangeTask {
     uint64_t* slotsOf(const Exchange& exchange) const { return reinterpret_cast<uint64_t*>(at(exchange.slots)); }
     std::atomic_ref<uint32_t> bellFlag(uint64_t* slots, uint32_t rank) const;
     std::vector<ByteRange> windowsOf() const;
+    void scatter(std::byte* to, const std::byte* from, const std::vector<ByteRange>& windows) const;
     std::byte* at(uint64_t offset) const { return reinterpret_cast<std::byte*>(&m_arena) + offset; }
 
     Arena& m_arena;

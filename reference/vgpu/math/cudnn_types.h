@@ -16,6 +16,35 @@ enum CudnnStatus : int {
     kCudnnExecutionFailed = 5000,
 };
 
+/// cudnnDataType_t as the data types that prices know; f32 for those that they do not.
+inline DataType typeOfCudnn(int type) {
+    switch (type) {
+        case 1:
+            return DataType::f64;
+        case 2:
+            return DataType::f16;
+        case 3:
+            return DataType::s8;
+        case 4:
+            return DataType::s32;
+        case 6:
+            return DataType::u8;
+        case 9:
+            return DataType::bf16;
+        case 10:  // 64-bit integers move as many bytes
+            return DataType::f64;
+        case 11:
+        case 22:
+            return DataType::u8;
+        case 12:
+            return DataType::f8e4m3;
+        case 13:
+            return DataType::f8e5m2;
+        default:
+            return DataType::f32;
+    }
+}
+
 struct CudnnHandle {
     cudaStream_t stream = nullptr;
 };

@@ -9,6 +9,7 @@
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/device_ops.h"
 #include "reference/vgpu/device/graph_capture.h"
+#include "reference/vgpu/device/memory.h"
 #include "reference/vgpu/engine/nccl_world.h"
 #include "reference/vgpu/nccl/nccl_kernels.h"
 #include "reference/vgpu/nccl/profiler_api_events.h"
@@ -49,7 +50,8 @@ void rememberPending(ncclComm& comm, StreamPoint point) {
     comm.pending.push_back(point);
 }
 
-void enqueueExchange(Arena& arena, StreamPoint point, const ncclComm& comm, const ExchangeSpec& data) {
+void enqueueExchange(Arena& arena, StreamPoint point, const ncclComm& comm, ExchangeSpec data) {
+    data.zero = zeroMemory;
     auto task = std::make_shared<ExchangeTask>(arena, data);
     DataPlane::instance().enqueue(point, [task, aborted = comm.aborted] { return *aborted || task->attempt(); });
 }

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of NVML that tells of links, for the devices of a virtual node. It asks the scenario alone and joins no job.
-// Declared here by NVIDIA's NVML API Reference Guide (R470 to R580); its header is not needed to build.
-#include <algorithm>
-#include <cstdint>
 #include <cstdio>
 
-#include "reference/vgpu/device/machine.h"
+#include "reference/vgpu/nvml/nvml_handle.h"
 
 using namespace rankscope::vgpu;
+using namespace rankscope::vgpu::nvml;
 
 namespace {
-
-enum Result : int {
-    kSuccess = 0,
-    kUninitialized = 1,
-    kInvalidArgument = 2,
-    kNotSupported = 3,
-    kNotFound = 6,
-    kDriverNotLoaded = 9
-};
 
 constexpr uint32_t kFieldCommonSpeed = 90,
                    kFieldLinkCount = 91;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_LINK_COUNT
 constexpr uint32_t kUnsignedInt = 1;      // NVML_VALUE_TYPE_UNSIGNED_INT
+constexpr uint32_t kSwitch = 2;           // NVML_NVLINK_DEVICE_TYPE_SWITCH
 constexpr uint32_t kVersion4 = 6;         // NVML_NVLINK_VERSION_4_0
 
 struct FieldValue {
@@ -35,30 +25,6 @@ struct FieldValue {
         uint64_t whole;
     } value;
 };
-
-int g_begun = 0;
-
-/// Handles are numbers from 1.
-void* handleOf(uint32_t index) {
-    return reinterpret_cast<void*>(static_cast<uintptr_t>(index) + 1);
-}
-
-uint32_t deviceCount() {
-    return static_cast<uint32_t>(std::max(0, describedCluster().ranksPerNode));
-}
-
-int check(void* device) {
-    if (g_begun == 0) return kUninitialized;
-    const auto number = reinterpret_cast<uintptr_t>(device);
-    return number >= 1 && number <= deviceCount() ? kSuccess : kInvalidArgument;
-}
-
-int answer(void* device, uint32_t* into, uint32_t value) {
-    if (const int result = check(device); result != kSuccess) return result;
-    if (!into) return kInvalidArgument;
-    *into = value;
-    return kSuccess;
-}
 
 }  // namespace
 
@@ -96,6 +62,16 @@ int nvmlDeviceGetNvLinkVersion(void* device, uint32_t link, uint32_t* version) {
     const Nvlinks links = nvlinksOf(describedCluster());
     if (check(device) == kSuccess && links.count == 0) return kNotSupported;
     return link < links.count ? answer(device, version, kVersion4) : kInvalidArgument;
+}
+/// GPUs are joined by switches, as where every one reaches every other at full rate.
+int nvmlDeviceGetNvLinkRemoteDeviceType(void* device, uint32_t link, uint32_t* type) {
+    const Nvlinks links = nvlinksOf(describedCluster());
+    if (check(device) == kSuccess && links.count == 0) return kNotSupported;
+    return link < links.count ? answer(device, type, kSwitch) : kInvalidArgument;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* device, uint32_t, void*) {
+    const int result = check(device);
+    return result == kSuccess ? kNotSupported : result;  // a switch is no device of the node's own
 }
 int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
     if (const int result = check(device); result != kSuccess) return result;

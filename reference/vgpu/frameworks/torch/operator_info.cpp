@@ -19,8 +19,7 @@ const std::set<std::string_view> kQuiet = {
     "aten::new_empty"sv,   "aten::new_empty_strided"sv,   "aten::_empty_affine_quantized"sv,
     "aten::resize_"sv,     "aten::resize_as_"sv,          "aten::set_"sv,
     "aten::is_set_to"sv,   "aten::record_stream"sv,       "aten::is_pinned"sv,
-    "aten::_pin_memory"sv, "aten::_local_scalar_dense"sv, "aten::_fused_sdp_choice"sv,
-    "aten::equal"sv};  // made of others
+    "aten::_pin_memory"sv, "aten::_local_scalar_dense"sv, "aten::_fused_sdp_choice"sv};
 
 // One step for each element: so much cheaper than a product of matrices that more of them are computed.
 const std::set<std::string_view> kCheap = {
@@ -30,12 +29,13 @@ const std::set<std::string_view> kCheap = {
     "aten::bitwise_and"sv, "aten::bitwise_or"sv, "aten::bitwise_not"sv, "aten::arange"sv,       "aten::cumsum"sv,
     "aten::isnan"sv,       "aten::isinf"sv,      "aten::abs"sv,         "aten::masked_fill_"sv, "aten::nonzero"sv};
 
-const std::set<std::string_view> kCounting = {"aten::nonzero"sv,
-                                              "aten::_unique"sv,
-                                              "aten::_unique2"sv,
-                                              "aten::unique_dim"sv,
-                                              "aten::unique_consecutive"sv,
-                                              "aten::unique_dim_consecutive"sv};
+const std::set<std::string_view> kAsking = {"aten::equal"sv,
+                                            "aten::nonzero"sv,
+                                            "aten::_unique"sv,
+                                            "aten::_unique2"sv,
+                                            "aten::unique_dim"sv,
+                                            "aten::unique_consecutive"sv,
+                                            "aten::unique_dim_consecutive"sv};
 
 const std::set<std::string_view> kOverwrites = {
     "aten::fill_"sv,       "aten::zero_"sv,          "aten::copy_"sv,         "aten::normal_"sv,    "aten::uniform_"sv,
@@ -77,6 +77,17 @@ Arithmetic arithmeticOf(std::string_view name) {
     return found == known.end() ? Arithmetic::none : found->second;
 }
 
+/// Some operators have different names on different devices.
+std::optional<c10::OperatorHandle> otherTwinOf(std::string_view name) {
+    static const std::map<std::string_view, const char*> known = {
+        {"aten::_scaled_dot_product_flash_attention"sv, "aten::_scaled_dot_product_flash_attention_for_cpu"},
+        {"aten::_scaled_dot_product_flash_attention_backward"sv,
+         "aten::_scaled_dot_product_flash_attention_for_cpu_backward"}};
+    const auto found = known.find(name);
+    if (found == known.end()) return std::nullopt;
+    return c10::Dispatcher::singleton().findSchema({found->second, ""});
+}
+
 void describe(OperatorInfo& info, const c10::OperatorHandle& handle) {
     const c10::FunctionSchema& schema = handle.schema();
     const bool isAten = info.name.rfind("aten::", 0) == 0;
@@ -90,14 +101,19 @@ void describe(OperatorInfo& info, const c10::OperatorHandle& handle) {
                                                 : Reading::all;
     for (const c10::Argument& argument : schema.arguments())
         if (argument.alias_info() && argument.alias_info()->isWrite() && !argument.is_out()) info.mutates = true;
+    for (const std::string_view prefix : {"aten::_foreach_"sv, "aten::_fused_"sv, "aten::_amp_foreach_"sv})
+        if (info.name.rfind(prefix, 0) == 0 && !schema.arguments().empty())
+            info.isForEach = schema.arguments()[0].type()->kind() == c10::TypeKind::ListType;
     info.isRandom = handle.hasTag(at::Tag::nondeterministic_seeded);
-    info.hasCount = kCounting.count(info.name) != 0;
+    info.asksDevice = kAsking.count(info.name) != 0;
     info.isCheap = kCheap.count(info.name) != 0;
     info.arithmetic = arithmeticOf(info.name);
     // Only the framework's own operators stay for the life of the process, so that a call can be kept for later.
     if (isAten) {
         info.handle = handle;
         info.hasTwin = handle.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+        if (!info.hasTwin) info.twin = otherTwinOf(info.name);
+        info.hasTwin |= info.twin.has_value();
     }
 }
 

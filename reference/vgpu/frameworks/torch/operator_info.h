@@ -34,11 +34,14 @@ struct OperatorInfo {
     bool isLeaf = false;                        ///< does work on a device itself
     bool isView = false;                        ///< gives out what it was given
     bool isQuiet = false;                       ///< allocates, or hands a value to Python: neither work nor values
+    bool isForEach = false;                     ///< does the same with each element of its lists
     bool mutates = false;                       ///< changes an argument that it also reads
     bool isRandom = false;
-    bool hasCount = false;  ///< the first result is as long as the values make it, and the operator asks the device
-    bool isCheap = false;   ///< for its size: computed up to a higher limit
-    bool hasTwin = false;   ///< there is a kernel for the CPU
+    /// It asks the device for a number and goes on by it: whether all is equal, or how long its first result is.
+    bool asksDevice = false;
+    bool isCheap = false;                     ///< for its size: computed up to a higher limit
+    bool hasTwin = false;                     ///< there is a kernel for the CPU
+    std::optional<c10::OperatorHandle> twin;  ///< the operator with that kernel, if it is another one
     Arithmetic arithmetic = Arithmetic::none;
     Reading reading = Reading::all;
 };

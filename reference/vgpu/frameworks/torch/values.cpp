@@ -47,6 +47,39 @@ void measure(const c10::IValue& value, Gauge& gauge) {
     });
 }
 
+/// How many elements the lists of an operator on lists have.
+size_t elementsOf(const Call& call) {
+    return call.arguments.empty() || !call.arguments[0].isList() ? 0 : call.arguments[0].toListRef().size();
+}
+
+/// Lists that go through an operator together; others, of learning rates for example, belong to all elements.
+bool isPerElement(const c10::IValue& value, size_t elements) {
+    return value.isList() && value.toListRef().size() == elements;
+}
+
+/// The elements of which each tensor is small enough.
+std::vector<size_t> smallElements(const Call& call, uint64_t limitBytes) {
+    const size_t elements = elementsOf(call);
+    std::vector<bool> isSmall(elements, true);
+    for (const c10::IValue& value : call.arguments) {
+        if (!isPerElement(value, elements)) {
+            Gauge gauge;
+            measure(value, gauge);
+            if (gauge.isStrange || gauge.deviceBytes > static_cast<double>(limitBytes)) return {};
+            continue;
+        }
+        for (size_t i = 0; i < elements; i++) {
+            Gauge gauge;
+            measure(value.toListRef()[i], gauge);
+            if (gauge.isStrange || gauge.deviceBytes > static_cast<double>(limitBytes)) isSmall[i] = false;
+        }
+    }
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < elements; i++)
+        if (isSmall[i]) chosen.push_back(i);
+    return chosen;
+}
+
 uint64_t limitOf(const OperatorInfo& info, uint64_t limitBytes) {
     return info.isCheap ? limitBytes * kCheapFactor : limitBytes;
 }
@@ -63,6 +96,13 @@ at::Tensor argumentOnHost(const at::Tensor& tensor, bool isWritten) {
     if (!tensor.defined()) return tensor;
     const at::Tensor alias = onHost(tensor);
     return tensor.is_cuda() || isWritten ? alias : alias.clone();
+}
+
+/// The chosen elements of a list, which keeps its type.
+c10::IValue someOf(const c10::IValue& value, const std::vector<size_t>& chosen) {
+    c10::impl::GenericList all = value.toList(), some(all.elementType());
+    for (size_t i : chosen) some.push_back(all.get(i));
+    return some;
 }
 
 c10::IValue onHost(const c10::IValue& value, bool isWritten) {
@@ -161,8 +201,8 @@ struct Twin {
     }
 };
 
-/// How long the first result of an operator will be.
-struct Count {
+/// What an operator asks the device for.
+struct Answer {
     std::unique_ptr<Twin> twin;
     int64_t* answer;
 
@@ -171,8 +211,8 @@ struct Count {
         try {
             torch::jit::Stack stack = twin->arguments;
             twin->handle.callBoxed(stack);
-            *answer = stack.at(0).toTensor().size(0);
-        } catch (const std::exception&) {  // nothing was found
+            *answer = stack.at(0).isBool() ? stack.at(0).toBool() : stack.at(0).toTensor().size(0);
+        } catch (const std::exception&) {  // as of large tensors
         }
     }
 };
@@ -224,15 +264,35 @@ std::optional<c10::Device> deviceOf(const Call& call, c10::ArrayRef<c10::IValue>
     return device;
 }
 
+/// An argument for the twin.
+c10::IValue given(const Call& call, size_t index) {
+    const c10::Argument& schema = call.info->handle->schema().arguments()[index];
+    const bool isWritten = schema.alias_info() && schema.alias_info()->isWrite();
+    const c10::IValue& argument = call.arguments[index];
+    if (argument.isGenerator()) return {};
+    if (call.info->isForEach && isPerElement(argument, elementsOf(call)))
+        return onHost(someOf(argument, call.chosen), isWritten);
+    return onHost(argument, isWritten);
+}
+
+/// An operator of another name takes the arguments that it knows by name.
+void giveByName(Twin& twin, const Call& call) {
+    const auto& own = call.info->handle->schema().arguments();
+    for (const c10::Argument& wanted : twin.handle.schema().arguments()) {
+        c10::IValue value = wanted.default_value().value_or(c10::IValue());
+        for (size_t i = 0; i < own.size(); i++)
+            if (own[i].name() == wanted.name()) value = given(call, i);
+        twin.arguments.push_back(std::move(value));
+    }
+}
+
 std::unique_ptr<Twin> twinOf(const Call& call) {
     const PlainDispatch plain;
-    auto twin = std::make_unique<Twin>(Twin{*call.info->handle, {}, {}, {}});
-    const auto& schema = call.info->handle->schema().arguments();
-    for (size_t i = 0; i < call.arguments.size(); i++) {
-        const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
-        twin->arguments.push_back(call.arguments[i].isGenerator() ? c10::IValue()
-                                                                  : onHost(call.arguments[i], isWritten));
-    }
+    auto twin = std::make_unique<Twin>(Twin{call.info->twin.value_or(*call.info->handle), {}, {}, {}});
+    if (call.info->twin)
+        giveByName(*twin, call);
+    else
+        for (size_t i = 0; i < call.arguments.size(); i++) twin->arguments.push_back(given(call, i));
     return twin;
 }
 
@@ -246,7 +306,8 @@ void queueTwin(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Device
                 twin->results.emplace_back();
                 continue;
             }
-            forEachTensor(results[i], [&](const at::Tensor& tensor) {
+            const bool isList = call.info->isForEach && isPerElement(results[i], elementsOf(call));
+            forEachTensor(isList ? someOf(results[i], call.chosen) : results[i], [&](const at::Tensor& tensor) {
                 twin->results.push_back(isNew(*call.info, i) && tensor.is_cuda() ? onHost(tensor) : at::Tensor());
             });
             if (results[i].isTensor() && !results[i].toTensor().defined()) twin->results.emplace_back();
@@ -313,25 +374,32 @@ uint64_t seedOf(const Call& call) {
     }
 }
 
-/// Of large tensors 0: those hold zeros.
-void queueCount(Call& call, const RankscopeOperatorHooks& hooks) {
-    hooks.answer(&call.count);
+/// Large tensors hold zeros: they are equal, and nothing is found in them.
+void queueAnswer(Call& call, const RankscopeOperatorHooks& hooks) {
+    call.answer = call.info->name == "aten::equal" ? 1 : 0;
+    hooks.answer(&call.answer);
     Gauge gauge;
     for (const c10::IValue& value : call.arguments) measure(value, gauge);
     const auto device = deviceOf(call, {});
     if (!device || gauge.isStrange || gauge.deviceBytes > static_cast<double>(limitOf(*call.info, hooks.valueBytes)))
         return;
     if (call.arguments.size() != call.info->handle->schema().arguments().size()) return;
-    queue(std::make_unique<Count>(Count{twinOf(call), &call.count}), *device, hooks);
+    queue(std::make_unique<Answer>(Answer{twinOf(call), &call.answer}), *device, hooks);
 }
 
 }  // namespace
 
 void prepareValues(Call& call, const RankscopeOperatorHooks& hooks) {
     const OperatorInfo& info = *call.info;
-    if (info.hasCount && info.handle) queueCount(call, hooks);
+    if (info.asksDevice && info.handle) queueAnswer(call, hooks);
     if (info.isRandom && info.hasTwin) call.seed = seedOf(call);
-    if (!info.mutates || !info.hasTwin || call.isCovered) return;
+    if (!info.hasTwin || call.isCovered) return;
+    if (info.isForEach) {
+        call.chosen = smallElements(call, hooks.valueBytes);
+        call.isComputed = info.mutates && !call.chosen.empty();
+        return;
+    }
+    if (!info.mutates) return;
     Gauge gauge;
     for (const c10::IValue& value : call.arguments) measure(value, gauge);
     call.isComputed = !gauge.isStrange && gauge.deviceBytes <= static_cast<double>(limitOf(info, hooks.valueBytes));
@@ -345,7 +413,13 @@ bool leaveValues(const Call& call, c10::ArrayRef<c10::IValue> results, const Ran
     Gauge gauge;
     for (const c10::IValue& value : call.arguments) measure(value, gauge);
     for (const c10::IValue& value : results) measure(value, gauge);
-    if (gauge.isStrange || call.arguments.size() != info.handle->schema().arguments().size()) return false;
+    if (call.arguments.size() != info.handle->schema().arguments().size()) return false;
+    if (info.isForEach) {
+        if (call.chosen.size() != elementsOf(call)) queueZeros(call, results, *device, hooks);
+        if (!call.chosen.empty()) queueTwin(call, results, *device, hooks);
+        return !call.chosen.empty();
+    }
+    if (gauge.isStrange) return false;
     const bool isSmall = gauge.deviceBytes <= static_cast<double>(limitOf(info, hooks.valueBytes));
     // In place the results are arguments, counted twice now: what was decided before goes.
     if (info.hasTwin && (info.mutates ? call.isComputed : isSmall)) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/facts/operation.h"
@@ -75,6 +76,22 @@ TEST_F(NcclTests, ATableTellsOperationRanksNodesAndTimes) {
     EXPECT_EQ(tables[0].rows.back().bytes, 1 << 26);
     EXPECT_NEAR(tables[0].timeUs(tables[0].rows.back()), 30 + 671.09, 0.01);
     EXPECT_EQ(tables[0].algorithm, store::Algorithm::unknown);
+}
+
+/// Launchers that label what each process prints: srun --label, mpirun --tag-output, and a launcher of mpirun.
+TEST_F(NcclTests, LabelsInFrontOfEveryLineAreNoPartOfIt) {
+    const NcclTestsTable plain = readNcclTestsTables(file(Sheet{.hosts = 2}.text())).at(0);
+    for (const std::string label :
+         {"0: ", " 12: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "(head, pid=1) [1,0]<stdout>:"}) {
+        std::istringstream lines(Sheet{.hosts = 2}.text());
+        std::string labelled;
+        for (std::string line; std::getline(lines, line);) labelled += label + line + "\n";
+        const NcclTestsTable table = readNcclTestsTables(file(labelled)).at(0);
+        EXPECT_EQ(table.ranks, plain.ranks) << label;
+        EXPECT_EQ(table.nodes, plain.nodes) << label;
+        ASSERT_EQ(table.rows.size(), plain.rows.size()) << label;
+        EXPECT_EQ(table.rows.back().inPlaceUs, plain.rows.back().inPlaceUs) << label;
+    }
 }
 
 TEST_F(NcclTests, ASweepIsSeveralTablesWithTheVariablesOfEach) {

@@ -41,6 +41,13 @@ TEST(ReachedShare, PcieIsTheDeviceTablesOrWhatIsSlowerThanAnyNvlink) {
     EXPECT_EQ(deviceLinkOf("AMD Instinct MI300X")->medium, LinkMedium::infinityFabric);
 }
 
+TEST(ReachedShare, Pcie5LiesBetweenNvlinks) {
+    const auto medium = [](double gbps) { return mediumOf({gbps, 0, PeakKind::told, "--links"}, false); };
+    for (const double gbps : {15.75, 31.5, 63.0, 64.0}) EXPECT_EQ(medium(gbps), LinkMedium::pcie) << gbps;
+    for (const double gbps : {50.0, 56.25, 60.0, 75.0, 150.0, 450.0})
+        EXPECT_EQ(medium(gbps), LinkMedium::nvlink) << gbps;
+}
+
 TEST(ReachedShare, NetworksDifferByKind) {
     const auto low = [](LinkMedium medium) {
         return reachedShare({25, 0, PeakKind::machine, "sysfs", medium}, true).share.low;

@@ -42,6 +42,7 @@ struct Reductions {
     bool fromShell = true;
     int steps = 6;
     bool replayed = true;
+    bool gathered = false;  // by a ring behind each reduction
     Edited edited;
     std::function<StepPredictor(const StepPredictor&)> judge;  // made of the one of busy periods
 
@@ -70,6 +71,7 @@ Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
         for (int layer = 0; layer < 8; ++layer) {
             player.compute(3e6, "backward");
             player.beside(world, Op::allReduce, job.bytes, job.transferNs());
+            if (job.gathered) player.beside(world, Op::allGather, job.bytes, job.transferNs() / 2);
         }
         player.endStep();
     }
@@ -212,6 +214,29 @@ TEST(Recommend, ASweepOverAlgorithmsAloneMakesAClaimOfIt) {
     // Where the tree is measured to be slower, nothing is advised, whatever the model thinks of it.
     options.tables[1] = sweep({Algorithm::tree, Protocol::unknown}, 0.03);
     EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+}
+
+TEST(Recommend, WhatIsForcedForOtherFunctionsMayStay) {
+    // Freed from rings, NCCL gathers by something slower on this machine: reductions alone change.
+    Reductions job;
+    job.gathered = true;
+    job.share = 0.5;
+    job.environment = "NCCL_ALGO";
+    job.value = "Ring";
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
+                      sweep({Algorithm::ring, Protocol::ll128}, 0.0315),
+                      sweep({Algorithm::ring, Protocol::unknown}, 0.0175),
+                      sweep({Algorithm::unknown, Protocol::unknown}, 0.025)};
+    options.tables[2].op = options.tables[3].op = Op::allGather;
+    const std::vector<Recommendation> settings = settingsOf(adviceOn(job, options));
+    ASSERT_FALSE(settings.empty());
+    EXPECT_EQ(settings[0].certainty, Certainty::recommended);
+    const auto& environment = settings[0].settings.environment;
+    ASSERT_TRUE(environment.contains("NCCL_ALGO") && environment.at("NCCL_ALGO"));
+    EXPECT_NE(environment.at("NCCL_ALGO")->find("allgather:ring"), std::string::npos) << *environment.at("NCCL_ALGO");
+    ASSERT_TRUE(environment.contains("NCCL_PROTO"));
+    EXPECT_EQ(*environment.at("NCCL_PROTO"), "allreduce:ll128");
 }
 
 TEST(Recommend, NcclsOwnChoiceOfATableTellsWhatGivingItBackGains) {
