@@ -253,4 +253,32 @@ cudaError_t CUDARTAPI cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t 
     return hostFunction(call, stream, function, userData, true);
 }
 
+static cudaError_t addCallback(ApiCall& call, cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
+                               bool perThread) {
+    struct Kept {
+        cudaStream_t stream;
+        cudaStreamCallback_t callback;
+        void* userData;
+    };
+    if (!callback) return call.end(cudaErrorInvalidValue);
+    auto* kept = new Kept{stream, callback, userData};
+    const auto run = [](void* data) {
+        const std::unique_ptr<Kept> once(static_cast<Kept*>(data));
+        once->callback(once->stream, cudaSuccess, once->userData);
+    };
+    const cudaError_t result = hostFunction(call, stream, run, kept, perThread);
+    if (result != cudaSuccess) delete kept;
+    return result;
+}
+cudaError_t CUDARTAPI cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
+                                            unsigned) {
+    RANKSCOPE_RUNTIME_CALL("cudaStreamAddCallback", cudaStreamAddCallback_v5000, kIssueNs);
+    return addCallback(call, stream, callback, userData, false);
+}
+cudaError_t CUDARTAPI cudaStreamAddCallback_ptsz(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
+                                                 unsigned) {
+    RANKSCOPE_RUNTIME_CALL("cudaStreamAddCallback_ptsz", cudaStreamAddCallback_ptsz_v7000, kIssueNs);
+    return addCallback(call, stream, callback, userData, true);
+}
+
 }  // extern "C"

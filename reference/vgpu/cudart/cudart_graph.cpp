@@ -5,6 +5,7 @@
 
 #include "reference/vgpu/device/activity.h"
 #include "reference/vgpu/device/graph_capture.h"
+#include "reference/vgpu/device/user_object.h"
 
 using namespace rankscope::vgpu;
 
@@ -298,6 +299,33 @@ cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph) {
     RANKSCOPE_RUNTIME_CALL("cudaGraphDestroy", cudaGraphDestroy_v10000, kQuickNs);
     std::lock_guard guard(call.process().mutex());
     return call.end(known().graphs.erase(reinterpret_cast<uintptr_t>(graph)) ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t CUDARTAPI cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned holders,
+                                                unsigned flags) {
+    RANKSCOPE_RUNTIME_CALL("cudaGraphRetainUserObject", cudaGraphRetainUserObject_v11030, kQuickNs);
+    std::lock_guard guard(call.process().mutex());
+    auto it = known().graphs.find(reinterpret_cast<uintptr_t>(graph));
+    if (it == known().graphs.end() || holders == 0) return call.end(cudaErrorInvalidValue);
+    const bool moves = flags & cudaGraphUserObjectMove;  // the graph takes over what the caller holds
+    if (!moves && !retainUserObject(object, holders)) return call.end(cudaErrorInvalidValue);
+    it->second->held.push_back(heldByGraph(object, holders));
+    return call.end(cudaSuccess);
+}
+// What is built or changed node by node is not modelled; callers have to be ready for older drivers.
+cudaError_t CUDARTAPI cudaGraphAddNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, const cudaGraphEdgeData*,
+                                       size_t, cudaGraphNodeParams*) {
+    return refuse();
+}
+cudaError_t CUDARTAPI cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle*, cudaGraph_t, unsigned, unsigned) {
+    return refuse();
+}
+cudaError_t CUDARTAPI cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*,
+                                                    const cudaGraphEdgeData*, size_t, cudaStreamCaptureMode) {
+    return refuse();
+}
+cudaError_t CUDARTAPI cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, const cudaGraphEdgeData*,
+                                                          size_t, unsigned) {
+    return refuse();
 }
 cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
     RANKSCOPE_RUNTIME_CALL("cudaGraphGetNodes", cudaGraphGetNodes_v10000, kQuickNs);

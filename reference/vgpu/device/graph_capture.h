@@ -23,6 +23,7 @@ struct Graph {
     uint32_t id = 0;
     std::vector<int> laneDevices;
     std::vector<GraphNode> nodes;
+    std::vector<std::shared_ptr<void>> held;  ///< objects of the program that live as long
 };
 
 cudaStreamCaptureStatus captureStatusOf(const LocalStream& stream);

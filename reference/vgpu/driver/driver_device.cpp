@@ -3,6 +3,7 @@
 // runtime's in a trace.
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -104,6 +105,17 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
             *text = nullptr;
             return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+/// Only a CUDA runtime asks for these tables, so there is another one than ours. It tells the program of an error then.
+CUresult CUDAAPI cuGetExportTable(const void**, const CUuuid*) {
+    static std::atomic<bool> isTold{false};
+    if (!isTold.exchange(true))
+        std::fprintf(stderr,
+                     "rankscope virtual GPUs: the program brings a CUDA runtime of its own, which finds no device "
+                     "here: one linked in (link it with -cudart shared), or one of another release (take wheels or "
+                     "libraries for CUDA 13)\n");
+    return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /// Tells of errors that the driver logs; this one logs none.

@@ -79,7 +79,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return call.end(CUDA_ERROR_FILE_NOT_FOUND);
     const std::string image{std::istreambuf_iterator<char>(file), {}};
-    return image.size() < 64 ? call.end(CUDA_ERROR_INVALID_IMAGE) : load(call, module, image.c_str());
+    return image.size() < kSmallestImage ? call.end(CUDA_ERROR_INVALID_IMAGE) : load(call, module, image.c_str());
 }
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
     RANKSCOPE_DRIVER_CALL("cuModuleUnload", cuModuleUnload, kLoadNs);

@@ -76,6 +76,7 @@ const std::map<std::string, void*>& entryPoints() {
         RANKSCOPE_ENTRY(cuLaunchCooperativeKernel),
         RANKSCOPE_ENTRY(cuLaunchKernelEx),
         RANKSCOPE_ENTRY(cuGetProcAddress),
+        RANKSCOPE_ENTRY(cuGetExportTable),
     };
 #undef RANKSCOPE_ENTRY
     return *table;

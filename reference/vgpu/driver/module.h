@@ -3,12 +3,16 @@
 // executed; they take the time that their grid suggests.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace rankscope::vgpu {
 
 struct Kernel;
 struct Module;
+
+/// Less than the header of the smallest kind there is.
+inline constexpr size_t kSmallestImage = 64;
 
 /// Keeps what is known of an image, not the image. Null if it is of no kind that we know.
 Module* loadModule(const void* image);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's backend API, through which PyTorch convolves and attends: descriptors are kept, a graph gets an engine, or two
-// where TF32 makes a difference, and its execution is one kernel of the graph's price.
+// cuDNN's backend API, through which PyTorch convolves and attends: descriptors are kept, a graph gets an engine, or
+// two where TF32 makes a difference, and its execution is one kernel of the graph's price.
 #include <algorithm>
 #include <memory>
 
@@ -18,7 +18,7 @@ struct Held {
     bool isFinal = false;
 };
 
-constexpr int kNoteTensorCore = 0, kNoteDownConverts = 1;  // cudnnBackendNumericalNote_t
+constexpr int32_t kNoteTensorCore = 0;  // cudnnBackendNumericalNote_t
 
 size_t valueBytes(int type) {
     switch (type) {
@@ -77,10 +77,9 @@ AttributeValue computed(const DescriptorData& data, int attribute) {
     }
     if (data.type == kBackendEngine && attribute == kEngineNumericalNote) {
         const Descriptor graph = data.child(kEngineGraph);
-        const bool cuts = graph && multipliesFloats(*graph) &&
-                          data.number<int64_t>(kEngineIndex, 0) == kTensorCoreEngine;
-        return valueOf<int32_t>(kTypeNumericalNote,
-                                cuts ? std::vector<int32_t>{kNoteTensorCore, kNoteDownConverts} : std::vector<int32_t>{});
+        const bool cuts =
+            graph && multipliesFloats(*graph) && data.number<int64_t>(kEngineIndex, 0) == kTensorCoreEngine;
+        return valueOf<int32_t>(kTypeNumericalNote, cuts ? std::vector{kNoteTensorCore} : std::vector<int32_t>{});
     }
     if (data.type == kBackendPlan && attribute == kPlanWorkspace) return valueOf<int64_t>(kTypeInt64, {0});
     if (data.type == kBackendGraph && attribute == kGraphEngineCount)

@@ -245,6 +245,12 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t) {
     return comm ? ncclSuccess : ncclInvalidArgument;
 }
 
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void** buffer) {
+    if (!comm || !buffer) return ncclInvalidArgument;
+    *buffer = window;
+    return ncclSuccess;
+}
+
 const char* ncclGetErrorString(ncclResult_t result) {
     switch (result) {
         case ncclSuccess:
