@@ -19,9 +19,8 @@ from megatron.core.transformer.transformer_config import TransformerConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pytorch"))
 import transformer  # noqa: E402  # beside this folder
-from transformer import moved, run_steps  # noqa: E402
+from transformer import VOCABULARY, moved, run_steps  # noqa: E402
 
-VOCABULARY = 8192
 
 
 def options():

@@ -76,7 +76,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     result.add_argument("--loader-ms", type=float, default=0, metavar="MS", help="batches come from a DataLoader without workers whose storage takes this long")
     result.add_argument("--features", type=int, default=0, metavar="N", help="a batch brings N such numbers per token besides (frames, patches): the input of a model of sound or images")
     result.add_argument("--pageable", action="store_true", help="batches are copied from ordinary memory, not from pinned")
-    result.add_argument("--watch-layers", action="store_true", help="a hook reads the mean activation of every layer back to the host, as in hunting for NaNs")
+    result.add_argument("--watch-layers", action="store_true", help="hooks read the mean output of every norm and projection back to the host, as in hunting for NaNs")
     result.add_argument("--empty-cache", action="store_true", help="torch.cuda.empty_cache() at the end of each step")
     result.add_argument("--no-ranges", action="store_true", help="no NVTX ranges: a script that nobody annotated")
     result.add_argument("--step-times", type=pathlib.Path, metavar="FILE", help="rank 0 writes the wall-clock time of every step, in ms, as a JSON list")
@@ -200,15 +200,16 @@ class with_amp:  # noqa: N801  # used like a function
         with torch.autocast(inputs[0].device.type, dtype=torch.bfloat16):
             return self.model(*inputs)
 
-    def modules(self):
-        return self.model.modules()
+    def named_modules(self):
+        return self.model.named_modules()
 
 
-def watch_layers(blocks):
-    """Keeps the mean activation of each layer of the last forward pass, as a number."""
+def watch_layers(model):
+    """Keeps the mean output of each norm and projection of the last forward pass, as a number."""
     seen = {}
-    for i, block in enumerate(blocks):
-        block.register_forward_hook(lambda module, given, result, i=i: seen.__setitem__(i, result.detach().float().mean().item()))
+    for name, layer in model.named_modules():
+        if isinstance(layer, (nn.Linear, nn.LayerNorm)):
+            layer.register_forward_hook(lambda module, given, result, name=name: seen.__setitem__(name, result.detach().mean().item()))
     return seen
 
 
@@ -221,7 +222,7 @@ def train(model, optimizer, device, arguments, synchronise_only_when=lambda last
     different data apart (default: all differ). Returns the last loss."""
     data = batches(arguments, device, dist.get_rank() if data_rank is None else data_rank)
     if arguments.watch_layers:
-        watch_layers(module for module in model.modules() if isinstance(module, Block))
+        watch_layers(model)
 
     def one_step() -> float:
         for micro in range(arguments.accumulate):
