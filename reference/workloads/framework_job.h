@@ -7,7 +7,8 @@
 
 namespace rankscope::reference {
 
-/// A training script of a framework, started as its users start it: by torchrun, with options and environment variables.
+/// A training script of a framework, started as its users start it: by torchrun, with options and environment
+/// variables.
 struct FrameworkJob {
     std::string script;                  ///< beside the folder of the built-in jobs, or a path: "pytorch/ddp_train.py"
     std::vector<std::string> arguments;  ///< words behind the script

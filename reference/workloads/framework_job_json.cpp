@@ -13,10 +13,12 @@ std::string wordOf(const json& value) {
 /// An object, so that a repair can change one option: true stands for a flag, false for its absence, a list for several
 /// words.
 std::vector<std::string> readArguments(const json& arguments, const ObjectReader& reader) {
-    if (!arguments.is_object()) reader.fail("arguments", "must be an object, such as {\"--steps\": 8, \"--overlap\": true}");
+    if (!arguments.is_object())
+        reader.fail("arguments", "must be an object, such as {\"--steps\": 8, \"--overlap\": true}");
     std::vector<std::string> words;
     for (const auto& [name, value] : arguments.items()) {
-        if (name.empty() || name[0] != '-') reader.fail("arguments", "names '" + name + "': an option begins with a dash");
+        if (name.empty() || name[0] != '-')
+            reader.fail("arguments", "names '" + name + "': an option begins with a dash");
         if (value == false) continue;
         words.push_back(name);
         if (value.is_array()) {
@@ -39,7 +41,8 @@ FrameworkJob readFrameworkJob(ObjectReader reader) {
     if (const json* arguments = reader.find("arguments")) job.arguments = readArguments(*arguments, reader);
     ObjectReader environment = reader.object("environment");
     if (const json* variables = reader.find("environment"))
-        for (const auto& [name, value] : variables->items()) job.environment.emplace_back(name, environment.text(name.c_str(), ""));
+        for (const auto& [name, value] : variables->items())
+            job.environment.emplace_back(name, environment.text(name.c_str(), ""));
     if (const json* modules = reader.find("modules")) {
         if (!modules->is_array()) reader.fail("modules", "must be a list of Python modules");
         for (const json& module : *modules) {

@@ -77,8 +77,8 @@ json parseJson(const std::string& text, const std::string& origin) {
 Kind readKind(ObjectReader& reader) {
     const std::string name = reader.text("kind", "fsdp");
     if (name == "tp_sp" || name == "sp") return Kind::tpSp;
-    for (const Kind kind : {Kind::framework, Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp, Kind::tpSp, Kind::pp,
-                            Kind::ep, Kind::threeD})
+    for (const Kind kind : {Kind::framework, Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp,
+                            Kind::tpSp, Kind::pp, Kind::ep, Kind::threeD})
         if (name == kindName(kind)) return kind;
     reader.fail("kind", "is '" + name + "': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep, 3d or framework");
 }

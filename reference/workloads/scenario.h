@@ -87,8 +87,7 @@ struct Scenario {
     std::vector<Claim> claims;  ///< of expect and allow
 
     int worldSize() const {
-        return kind == Kind::framework ? cluster.nodes * cluster.ranksPerNode
-                                       : parallel.dp * parallel.tp * parallel.pp;
+        return kind == Kind::framework ? cluster.nodes * cluster.ranksPerNode : parallel.dp * parallel.tp * parallel.pp;
     }
 };
 

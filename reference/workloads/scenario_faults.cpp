@@ -107,9 +107,9 @@ bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scena
 /// one of them.
 bool readFrameworkLabel(const std::string& kind, ObjectReader& reader) {
     static const std::set<std::string> kLabels = {
-        "few_micro_batches", "fp32_grads",      "late_launch",   "launch_bound",    "no_no_sync",  "no_overlap",
-        "no_prefetch",       "pageable_copies", "saturated",     "single_bucket",   "slow_input",  "small_buckets",
-        "stage_imbalance",   "sync_every_step", "uneven_work",   "wrong_algo"};
+        "few_micro_batches", "fp32_grads",      "late_launch", "launch_bound",  "no_no_sync", "no_overlap",
+        "no_prefetch",       "pageable_copies", "saturated",   "single_bucket", "slow_input", "small_buckets",
+        "stage_imbalance",   "sync_every_step", "uneven_work", "wrong_algo"};
     if (kLabels.count(kind)) return true;
     if (kind != "alloc_churn") return false;
     reader.positive("us", AllocChurn{}.us);  // what the driver takes for each call: applied by the virtual GPUs

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHowToInstall = "./bootstrap.sh frameworks installs them (about 5 GB), or name a Python environment in RANKSCOPE_FRAMEWORKS";
+constexpr const char* kHowToInstall =
+    "./bootstrap.sh frameworks installs them (about 5 GB), or name a Python environment in RANKSCOPE_FRAMEWORKS";
 constexpr const char* kThisMachine = "127.0.0.1";
 
 fs::path launcherIn(const InstallLayout& layout) {
@@ -29,7 +30,8 @@ fs::path findScript(const InstallLayout& layout, const std::string& script) {
     if (fs::is_regular_file(script, ignored)) return fs::absolute(script);
     const fs::path builtIn = layout.frameworkJobs.parent_path().parent_path() / script;
     if (fs::is_regular_file(builtIn, ignored)) return builtIn;
-    throw VerbError(kExitInput, fmt::format("there is no script {}", script), "a path, or one of the built-in jobs' such as pytorch/ddp_train.py");
+    throw VerbError(kExitInput, fmt::format("there is no script {}", script),
+                    "a path, or one of the built-in jobs' such as pytorch/ddp_train.py");
 }
 
 // Looked for by its folder: importing it would take seconds.
@@ -75,7 +77,9 @@ Environment environmentOf(const InstallLayout& layout, const ReferenceScript& sc
 void requireFrameworks(const InstallLayout& layout) {
     std::error_code ignored;
     if (!fs::exists(launcherIn(layout), ignored))
-        throw VerbError(kExitInput, fmt::format("the frameworks are not installed: there is no {}", launcherIn(layout).string()), kHowToInstall);
+        throw VerbError(kExitInput,
+                        fmt::format("the frameworks are not installed: there is no {}", launcherIn(layout).string()),
+                        kHowToInstall);
 }
 
 std::vector<ProcessToStart> launchersOf(const InstallLayout& layout, const ReferenceScenario& scenario,
@@ -84,18 +88,21 @@ std::vector<ProcessToStart> launchersOf(const InstallLayout& layout, const Refer
     const ReferenceScript& script = scenario.script.value();
     for (const std::string& module : script.modules)
         if (!hasModule(layout.frameworks, module))
-            throw VerbError(kExitInput, fmt::format("{} has no module {}", layout.frameworks.string(), module), kHowToInstall);
+            throw VerbError(kExitInput, fmt::format("{} has no module {}", layout.frameworks.string(), module),
+                            kHowToInstall);
 
     const Environment environment = environmentOf(layout, script, settings);
-    std::vector<std::string> command = {launcherIn(layout).string(), fmt::format("--nproc-per-node={}", scenario.ranksPerNode)};
+    std::vector<std::string> command = {launcherIn(layout).string(),
+                                        fmt::format("--nproc-per-node={}", scenario.ranksPerNode)};
     if (scenario.nodes == 1) command.emplace_back("--standalone");
     const int port = scenario.nodes == 1 ? 0 : freePort();
     std::vector<ProcessToStart> launchers;
     for (int node = 0; node < scenario.nodes; ++node) {
         ProcessToStart launcher{command, environment};
         if (scenario.nodes > 1) {
-            for (const std::string& word : {fmt::format("--nnodes={}", scenario.nodes), fmt::format("--node-rank={}", node),
-                                            fmt::format("--master-addr={}", kThisMachine), fmt::format("--master-port={}", port)})
+            for (const std::string& word :
+                 {fmt::format("--nnodes={}", scenario.nodes), fmt::format("--node-rank={}", node),
+                  fmt::format("--master-addr={}", kThisMachine), fmt::format("--master-port={}", port)})
                 launcher.command.push_back(word);
             setVariable(launcher.environment, "RANKSCOPE_HOST", fmt::format("node{}", node));
         }

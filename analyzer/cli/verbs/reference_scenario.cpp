@@ -65,13 +65,13 @@ std::vector<fs::path> scenariosIn(const fs::path& folder) {
 ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& file) {
     const auto summary = nlohmann::json::parse(askWorkload(layout, "--check", file));
     ReferenceScenario scenario{.name = summary.at("name"),
-                                     .description = summary.value("description", ""),
-                                     .kind = summary.at("kind"),
-                                     .worldSize = summary.at("world_size"),
-                                     .nodes = summary.at("nodes"),
-                                     .ranksPerNode = summary.at("ranks_per_node"),
-                                     .links = summary.at("links"),
-                                     .faults = summary.at("faults")};
+                               .description = summary.value("description", ""),
+                               .kind = summary.at("kind"),
+                               .worldSize = summary.at("world_size"),
+                               .nodes = summary.at("nodes"),
+                               .ranksPerNode = summary.at("ranks_per_node"),
+                               .links = summary.at("links"),
+                               .faults = summary.at("faults")};
     if (const auto script = summary.find("framework"); script != summary.end()) scenario.script = readScript(*script);
     for (const auto& claim : summary.value("claims", nlohmann::json::array()))
         if (const auto id = claim.at("id").get<std::string>(); diagnose::findDiagnosis(id) == nullptr)

@@ -32,7 +32,8 @@ struct ReferenceScenario {
     std::optional<ReferenceScript> script;  // of a framework; empty: rankscope-workload runs the scenario
 };
 
-// A scenario file as given, or the built-in one of that name, be it a job of a framework. Throws VerbError when there is neither.
+// A scenario file as given, or the built-in one of that name, be it a job of a framework. Throws VerbError when there
+// is neither.
 std::filesystem::path findScenario(const InstallLayout& layout, const std::string& nameOrFile);
 
 // The scenarios in a folder of `layout`, by name.

@@ -124,9 +124,9 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
 
     console.note(fmt::format("{}: {} ranks on {}", scenario.name, started.worldSize,
                              text::countedText(started.nodes, "virtual node")));
-    endLike(
-        record({directory, processesOf(layout, started, settings), path.string(), !options.noCollect, kGracePeriodMs, true},
-               console));
+    endLike(record(
+        {directory, processesOf(layout, started, settings), path.string(), !options.noCollect, kGracePeriodMs, true},
+        console));
 }
 
 int list(const ReferenceListOptions& options, const Console& console) {
