@@ -76,8 +76,8 @@ bool hasPassed(const Deadline& deadline) {
 bool futexWaitUntil(std::atomic<uint32_t>& word, clockid_t clock, const timespec* until) {
     const int realtime = clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
     const int before = errno;
-    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE | realtime, 0, until,
-                                nullptr, FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE | realtime, 0,
+                                until, nullptr, FUTEX_BITSET_MATCH_ANY);
     const bool timedOut = result != 0 && errno == ETIMEDOUT;
     errno = before;
     return !timedOut;
