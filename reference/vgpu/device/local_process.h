@@ -150,6 +150,8 @@ class LocalProcess {
     int32_t pid() const { return m_pid; }
     uint64_t hostKey() const { return m_hostKey; }
     int deviceCount() const { return m_cluster.ranksPerNode; }
+    /// True once an operation of the process was put on a stream.
+    bool hasIssued() const { return m_arena && m_arena->processes[m_index].submitted.load() != 0; }
 
     /// Serialises what touches this process's streams, devices and operations.
     std::mutex& mutex() { return m_mutex; }

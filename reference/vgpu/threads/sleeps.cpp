@@ -34,10 +34,11 @@ int64_t inNs(const timespec& time) {
 }
 
 /// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for
-/// somebody who knows no other clock.
+/// somebody who knows no other clock. Before the process's first operation nothing passes: ranks that start poll for
+/// each other, and how often they do is the machine's.
 void passes(int64_t ns) {
     ThreadClock* clock = activeClock();
-    if (!clock || ns <= 0) return;
+    if (!clock || ns <= 0 || !LocalProcess::instance().hasIssued()) return;
     clock->ns += ns;
     LocalProcess::instance().publish(*clock);
 }
