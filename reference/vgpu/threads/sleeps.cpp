@@ -66,6 +66,12 @@ Deadline deadlineIn(int64_t ns) {
     return deadline;
 }
 
+int64_t leftNs(const Deadline& deadline) {
+    timespec now;
+    realGetTime(deadline.clock, &now);
+    return inNs(deadline.at) - inNs(now);
+}
+
 }  // namespace rankscope::vgpu::threads
 
 using namespace rankscope::vgpu;
