@@ -96,7 +96,9 @@ int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeout
         const int64_t leftMs = std::max<int64_t>(1, leftNs(end) / kNsPerMs);
         const int ready = look(BlockedOutside::stretchMs(leftMs));
         if (ready != 0) return ready;
-        if (blocked.isOver(leftNs(end) <= 0)) return look(0);
+        if (!blocked.isOver(leftNs(end) <= 0)) continue;
+        sleepOut(end);
+        return look(0);
     }
 }
 

@@ -87,6 +87,13 @@ bool futexWaitUntil(std::atomic<uint32_t>& word, uint32_t value, clockid_t clock
 
 }  // namespace
 
+void sleepOut(const Deadline& deadline) {
+    const int before = errno;
+    while (clock_nanosleep(deadline.clock, TIMER_ABSTIME, &deadline.at, nullptr) == EINTR) {
+    }
+    errno = before;
+}
+
 class WaiterQueue {
   public:
     static void add(Waiter& waiter) {
@@ -172,14 +179,17 @@ bool Waiter::block(const char* call, const Deadline* deadline, int32_t lockOwner
     process.park(*m_clock, m_kind, call, deadlineNs, lockOwner, m_woken);
     bool woken = sleep(deadline, lockOwner);
     const bool acts = m_clock->shared->hasActed;
-    const bool hasTimedOut = m_clock->shared->timedOut.load(std::memory_order_acquire);
-    if (!woken && !hasTimedOut && acts) woken = !process.reachDeadline(*m_clock, deadlineNs, m_woken);
+    const auto& timedOut = m_clock->shared->timedOut;
+    if (!woken && !timedOut.load() && acts) woken = !process.reachDeadline(*m_clock, deadlineNs, m_woken);
+    const bool hasTimedOut = timedOut.load();
+    if (hasTimedOut) woken = false;
     WaiterQueue::remove(*this);
     if (m_woken.load(std::memory_order_acquire)) woken = true;
     if (acts || hasTimedOut || (woken && m_wakeNs != kNoClock))
         process.unpark(*m_clock, m_wakeNs);
     else
         process.observe(*m_clock);
+    if (!woken && deadline) sleepOut(*deadline);
     return woken;
 }
 

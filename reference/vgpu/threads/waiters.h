@@ -32,6 +32,10 @@ struct Deadline {
     int64_t lengthNs = 0;
 };
 
+/// A wait that is over on the virtual clock ends for the program when it is on the real one as well, since it will look there. The
+/// thread is in the bounds meanwhile.
+void sleepOut(const Deadline& deadline);
+
 /// A blocked thread; lives on its stack.
 class Waiter {
   public:
