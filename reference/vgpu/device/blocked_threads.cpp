@@ -92,6 +92,11 @@ bool LocalProcess::reachDeadline(ThreadClock& thread, int64_t deadlineNs, const 
     return !isWoken.load();
 }
 
+bool LocalProcess::standsStill() {
+    SharedLock lock(m_arena->lock);
+    return engine().standsStill();
+}
+
 void LocalProcess::observe(ThreadClock& thread) {
     sharedProcess().hostSleepers.fetch_sub(1);
     SharedLock lock(m_arena->lock);

@@ -236,6 +236,8 @@ class LocalProcess {
     /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody
     /// did.
     bool reachDeadline(ThreadClock& thread, int64_t deadlineNs, const std::atomic<uint32_t>& isWoken);
+    /// True when nothing of the job moves, and nothing could: virtual time does not run.
+    bool standsStill();
     /// The real clock woke a parked thread that observes.
     void observe(ThreadClock& thread);
     /// Waits until no other thread of the process can act before this one. What follows happens in the order of virtual

@@ -89,7 +89,7 @@ int64_t Engine::boundOf(uint32_t root) {
                     break;
                 case ThreadState::parked:
                     waitsForLock |= thread.parkKind == ParkKind::lock;
-                    if (thread.hasActed) bound = std::min(bound, thread.deadlineNs);
+                    bound = std::min(bound, thread.deadlineNs);
                     if (thread.parkKind == ParkKind::outside && !thread.left && thread.hasActed)
                         bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
                     break;
@@ -169,6 +169,7 @@ bool Engine::advance(uint32_t process) {
         }
         if (settleQueries(root)) moved = true;
         if (!moved && settleTurns(root, bound)) moved = true;
+        if (!moved && settleDeadlines(root, bound)) moved = true;
         if (!moved) break;
         progressed = true;
     }
@@ -200,14 +201,22 @@ bool Engine::advanceQuiescent(uint32_t process) {
         if (island.flowsDirty) updateFlows(p, island.nowNs);
         if (island.heapSize && (root == kNone || later(m_arena.processes[root].heap[0], island.heap[0]))) root = p;
     }
-    if (HostThread* asking = earliestAsking();
-        asking && (root == kNone || asking->waitUntilNs < m_arena.processes[root].heap[0].timeNs) &&
-        asking->waitUntilNs <= earliestDeadline()) {
+    const int64_t eventNs = root == kNone ? kForever : m_arena.processes[root].heap[0].timeNs;
+    HostThread* asking = earliestAsking();
+    HostThread* due = earliestDeadline(kNone);
+    const int64_t askedNs = asking ? asking->waitUntilNs : kForever;
+    // Where nothing but deadlines is left, time does not run: they wait for the real clock.
+    if (due && due->deadlineNs < std::min(eventNs, askedNs) && std::min(eventNs, askedNs) != kForever) {
+        timeOut(*due);
+        m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    if (asking && askedNs < eventNs) {
         resume(*asking, endOfAsking(*asking));
         m_arena.progress.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
-    if (root == kNone || m_arena.processes[root].heap[0].timeNs >= earliestDeadline()) return false;
+    if (root == kNone) return false;
     HeapEntry entry = pop(m_arena.processes[root]);
     reach(m_arena.processes[root], entry.timeNs);
     handle(entry);
@@ -238,16 +247,54 @@ HostThread* Engine::earliestAsking() {
     return earliest;
 }
 
-/// When the first of the waits that have an end in virtual time ends: until the real clock gets there as well, somebody
-/// may come in between.
-int64_t Engine::earliestDeadline() const {
-    int64_t deadlineNs = kForever;
+/// Of the waits that have an end in virtual time, in one island or (kNone) in all of them, the one that ends first.
+HostThread* Engine::earliestDeadline(uint32_t root) const {
+    HostThread* earliest = nullptr;
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {
-        const HostThread& thread = m_arena.threads[t];
-        if (thread.state == ThreadState::parked && thread.hasActed)
-            deadlineNs = std::min(deadlineNs, thread.deadlineNs);
+        HostThread& thread = m_arena.threads[t];
+        if (thread.state != ThreadState::parked || thread.deadlineNs == kForever) continue;
+        if (root != kNone && rootOf(thread.process) != root) continue;
+        if (!earliest || std::tie(thread.deadlineNs, thread.process, thread.number) <
+                             std::tie(earliest->deadlineNs, earliest->process, earliest->number))
+            earliest = &thread;
     }
-    return deadlineNs;
+    return earliest;
+}
+
+/// A wait ends by itself when nobody can end it before: neither a thread that runs, nor one that the device lets go on.
+bool Engine::settleDeadlines(uint32_t root, int64_t boundNs) {
+    HostThread* first = earliestDeadline(root);
+    if (!first || boundNs < first->deadlineNs) return false;
+    const uint32_t family = m_arena.processes[first->process].family;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        if (m_arena.processes[p].family != family) continue;
+        for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+            const HostThread& other = m_arena.threads[t];
+            if (other.state == ThreadState::running && other.boundNs.load() <= first->deadlineNs) return false;
+        }
+    }
+    timeOut(*first);
+    return true;
+}
+
+void Engine::timeOut(HostThread& thread) {
+    thread.timedOut.store(1, std::memory_order_release);
+    enter(thread, thread.deadlineNs);
+    m_limitNs = std::min(m_limitNs, thread.deadlineNs + m_arena.launchNs);
+    thread.futex.fetch_add(1, std::memory_order_release);
+    wakeBehindLock(thread.futex);
+}
+
+/// Looks only; the next advance would find the same.
+bool Engine::standsStill() {
+    for (uint32_t t = 0; t < m_arena.threadCount; t++)
+        if (m_arena.threads[t].state == ThreadState::running) return false;
+    for (uint32_t p = 0; p < m_arena.processCount; p++) {
+        const Process& process = m_arena.processes[p];
+        if (process.island == p && process.heapSize) return false;
+        if (process.alive && process.submitted.load() != process.drained.load()) return false;
+    }
+    return earliestAsking() == nullptr;
 }
 
 /// An event before the island's present is one that came too late: of a thread that was woken from outside the
@@ -328,6 +375,7 @@ void Engine::park(HostThread& thread, ParkKind kind, const char* call, int64_t d
     Process& process = m_arena.processes[thread.process];
     thread.parkKind = kind;
     thread.deadlineNs = deadlineNs;
+    thread.timedOut = 0;
     thread.lockOwner = 0;
     thread.left = 0;
     std::snprintf(thread.inCall, sizeof thread.inCall, "%s", call);

@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
+#include "reference/vgpu/threads/sleeps.h"
 #include "reference/vgpu/threads/waiters.h"
 
 namespace rankscope::vgpu::threads {
@@ -83,16 +85,20 @@ ssize_t writeTo(int descriptor, size_t bytes, const char* call, Write realCall) 
     return realCall();
 }
 
-/// One that waits for any of several: a look without waiting first. `look(timeoutMs)` is the call itself.
-template <typename Look>
-int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs, Look look) {
-    if (timeoutNs == 0 || !anyClock()) return look(false);
-    if (const int ready = look(true)) return ready;
+/// One that waits for any of several. `look(ms)` is the call itself, for so long; a wait that has an end is made of stretches.
+template <typename Look, typename Wait>
+int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs, Look look, Wait whole) {
+    if (timeoutNs == 0 || !anyClock()) return whole();
+    if (const int ready = look(0)) return ready;
     BlockedOutside blocked(call, keys, timeoutNs);
-    for (;;) {
-        const int ready = look(false);
-        if (ready != 0 || blocked.timeIsUp()) return ready;
-        if (const int late = look(true)) return late;
+    if (timeoutNs < 0) return whole();
+    for (const Deadline end = deadlineIn(timeoutNs);;) {
+        const int64_t leftMs = std::max<int64_t>(1, leftNs(end) / kNsPerMs);
+        const int ready = look(BlockedOutside::stretchMs(leftMs));
+        if (ready != 0) return ready;
+        if (!blocked.isOver(leftNs(end) <= 0)) continue;
+        sleepOut(end);
+        return look(0);
     }
 }
 
@@ -111,7 +117,7 @@ int pollFor(pollfd* descriptors, nfds_t count, int64_t timeoutNs, Poll realCall)
             if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0)
                 keys[keyCount++] = key;
     return waitForAny("poll", {keys, keyCount}, timeoutNs,
-                      [&](bool atOnce) { return atOnce ? realPoll(descriptors, count, 0) : realCall(); });
+                      [&](int ms) { return realPoll(descriptors, count, ms); }, realCall);
 }
 
 /// select() overwrites what it is asked for, so each look has its own copy.
@@ -126,11 +132,16 @@ int selectFor(int count, fd_set* in, fd_set* out, fd_set* except, int64_t timeou
     fd_set* given[3] = {in, out, except};
     for (int i = 0; i < 3; i++)
         if (given[i]) before[i] = *given[i];
-    return waitForAny("select", keys, timeoutNs, [&](bool atOnce) {
+    auto look = [&](int ms) {
         for (int i = 0; i < 3; i++)
             if (given[i]) *given[i] = before[i];
-        timeval none{0, 0};
-        return atOnce ? realSelect(count, in, out, except, &none) : realCall();
+        timeval stretch{0, ms * 1000};
+        return realSelect(count, in, out, except, &stretch);
+    };
+    return waitForAny("select", keys, timeoutNs, look, [&] {
+        for (int i = 0; i < 3; i++)
+            if (given[i]) *given[i] = before[i];
+        return realCall();
     });
 }
 
@@ -177,12 +188,13 @@ int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* 
 }
 int epoll_wait(int epoll, epoll_event* events, int most, int timeoutMs) {
     return waitForAny("epoll_wait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
-                      [&](bool atOnce) { return realEpollWait(epoll, events, most, atOnce ? 0 : timeoutMs); });
+                      [&](int ms) { return realEpollWait(epoll, events, most, ms); },
+                      [&] { return realEpollWait(epoll, events, most, timeoutMs); });
 }
 int epoll_pwait(int epoll, epoll_event* events, int most, int timeoutMs, const sigset_t* signals) {
-    return waitForAny("epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs, [&](bool atOnce) {
-        return realEpollPwait(epoll, events, most, atOnce ? 0 : timeoutMs, signals);
-    });
+    return waitForAny("epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
+                      [&](int ms) { return realEpollPwait(epoll, events, most, ms, signals); },
+                      [&] { return realEpollPwait(epoll, events, most, timeoutMs, signals); });
 }
 
 ssize_t read(int descriptor, void* buffer, size_t bytes) {

@@ -22,13 +22,14 @@ class BlockedOutside {
     ~BlockedOutside();
     BlockedOutside(const BlockedOutside&) = delete;
     BlockedOutside& operator=(const BlockedOutside&) = delete;
-    /// The real time is up: true if the virtual one is as well, false if somebody wrote something first.
-    bool timeIsUp();
+    /// How long the thread may sleep at a stretch, in ms, of `wantedMs` (negative: for ever) that are left.
+    static int stretchMs(int64_t wantedMs);
+    /// Nothing came in a stretch: true if the wait is over, on the virtual clock or, with `isRealTimeUp`, because that stands still.
+    bool isOver(bool isRealTimeUp);
 
   private:
     ThreadClock* m_clock;
-    bool m_acts;
-    bool m_timedOut = false;
+    bool m_looksOn = false;
     int64_t m_deadlineNs;
 };
 

@@ -10,5 +10,7 @@ namespace rankscope::vgpu::threads {
 /// clock; how much later the thread gets here is the system's doing.
 Deadline deadlineAt(clockid_t clock, const timespec& at);
 Deadline deadlineIn(int64_t ns);
+/// Of real time; negative: it has passed.
+int64_t leftNs(const Deadline& deadline);
 
 }  // namespace rankscope::vgpu::threads
