@@ -6,12 +6,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'TEXT'
-Usage: ./bootstrap.sh demo | test | lint | build | bench
+Usage: ./bootstrap.sh demo | test | lint | build | bench | frameworks
 
   demo    build all but the timeline, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
   lint    compile every file by itself; a warning is an error
   build   leave all tools, the timeline with them, in build/bin/
+  frameworks  build the tools, and install PyTorch, DeepSpeed, Megatron-core and Accelerate from PyPI into build/frameworks, to run on virtual
+          GPUs: 3 GB to fetch, 5 GB on disk, in ~/.cache/rankscope, where all checkouts share them; what was fetched is kept when it is interrupted
   bench   build and run the benchmarks: what recording, collecting, importing, analysing and advising cost, each beside its yardstick
 
 Installs missing packages of packages.txt with apt-get (as root or through sudo). Where CUDA 13 with CUPTI, NVTX and NCCL is not installed,
@@ -28,6 +30,9 @@ readonly cuda_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda
 
 # Checkouts share the compiler's cache: nothing in a result depends on where the checkout lies but debug paths.
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+
+# One set of releases, so that the jobs of the suite `frameworks` are the same everywhere.
+readonly framework_packages=(torch==2.15.0 numpy==2.4.6 megatron-core==0.16.1 deepspeed==0.19.8 accelerate==1.15.0)
 
 say() { printf '== %s\n' "$*" >&2; }
 fail() { printf 'bootstrap.sh: %s\n' "$*" >&2; exit 1; }
@@ -160,6 +165,60 @@ find_cuda() {
     cuda_root="$fetched_cuda"
 }
 
+# Prints the GB that are free where the folder $1 is, or will be.
+free_gb() {
+    local folder="$1"
+    until [ -d "$folder" ]; do folder=$(dirname "$folder"); done
+    df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1e6) }'
+}
+
+# Prints the folder of the frameworks' Python environment: one for each set of releases and Python version.
+frameworks_folder() {
+    local key
+    key=$(printf '%s\n' "${framework_packages[@]}" "$(python3 -c 'import sys; print(sys.version_info[:2])')" | sha256sum | cut -c 1-10)
+    echo "${XDG_CACHE_HOME:-$HOME/.cache}/rankscope/frameworks-$key"
+}
+
+# Leaves the frameworks in the folder $1. The file `complete` in it says that nothing is missing.
+fetch_frameworks() {
+    local folder="$1" wheels="$1.wheels" free
+    # 5.5 GB installed, and 3 GB of what was fetched until then.
+    free=$(free_gb "$folder")
+    [ "$free" -ge 9 ] || fail "the frameworks need 9 GB while they are installed, and 5.5 GB later: $folder has $free GB"
+    install_packages frameworks
+    mkdir -p "$wheels"
+    say "installing ${framework_packages[*]} from PyPI into $folder (3 GB to fetch; log: build/bootstrap-frameworks.log)"
+    [ -x "$folder/bin/python" ] || python3 -m venv "$folder" || fail "python3 cannot make a virtual environment in $folder"
+    # The small one first: whether PyPI answers shows at once.
+    PIP_CACHE_DIR="$wheels" "$folder/bin/python" -m pip install --disable-pip-version-check --no-deps "${framework_packages[-1]}" >build/bootstrap-frameworks.log 2>&1 ||
+        { tail -n 5 build/bootstrap-frameworks.log >&2; fail "PyPI does not answer, or has no ${framework_packages[-1]} for this Python"; }
+    # What was fetched stays in $wheels when this is interrupted, and is not fetched again.
+    PIP_CACHE_DIR="$wheels" "$folder/bin/python" -m pip install --disable-pip-version-check "${framework_packages[@]}" >>build/bootstrap-frameworks.log 2>&1 ||
+        { tail -n 20 build/bootstrap-frameworks.log >&2; fail "the installation stopped; the same command goes on from here"; }
+    rm -rf "$wheels"
+    touch "$folder/complete"
+}
+
+frameworks() {
+    local folder
+    build_tools_for_demo
+    # A link of the user's own to an environment of theirs is left alone.
+    if [ -L build/frameworks ] && [ -x build/frameworks/bin/torchrun ] && [ "$(readlink build/frameworks)" != "$(frameworks_folder)" ]; then
+        say "build/frameworks is $(readlink build/frameworks): left as it is"
+        return
+    fi
+    folder=$(frameworks_folder)
+    mkdir -p "$(dirname "$folder")"
+    # Another checkout may be at it.
+    exec 9>"$folder.lock"
+    flock 9
+    [ -e "$folder/complete" ] || fetch_frameworks "$folder"
+    exec 9>&-
+    ln -sfn "$folder" build/frameworks
+    say "the frameworks are in build/frameworks; next: build/bin/rankscope reference run torch-ddp-straggler -o slow, or your own script:"
+    say "build/bin/rankscope run --virtual -o mine -- build/frameworks/bin/torchrun --standalone --nproc-per-node 8 train.py"
+}
+
 # build_preset PRESET [cmake options]: configures and builds; the output of a build that works stays out of sight.
 build_preset() {
     local preset="$1"
@@ -190,11 +249,15 @@ build_tools() {
     build_preset dev $(tests_option)
 }
 
-demo() {
+build_tools_for_demo() {
     install_packages build
     find_cuda
     # shellcheck disable=SC2046
     build_target dev rankscope_demo $(tests_option)
+}
+
+demo() {
+    build_tools_for_demo
     say "build/bin/rankscope reference run fsdp-slow-rank -o demo-run --force"
     build/bin/rankscope -q reference run fsdp-slow-rank -o demo-run --force
     say "build/bin/rankscope analyze demo-run"
@@ -263,6 +326,7 @@ bench() {
 case "${1:-}" in
     demo) demo ;;
     bench) bench ;;
+    frameworks) frameworks ;;
     test) test_all ;;
     lint) lint ;;
     build)

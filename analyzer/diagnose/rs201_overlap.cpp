@@ -12,6 +12,7 @@
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
+#include "analyzer/facts/comm_usage.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
@@ -35,6 +36,7 @@ struct Hideable {
     double gatherNs = 0;   // all-gathers that could start during the compute before them
     double scatterNs = 0;  // reduce-scatters that the compute behind them did not have to wait for
     double returnNs = 0;   // all-gathers of updated parameters that the next forward pass could hide
+    size_t awaited = 0;    // sums of gradients that stop the backward pass, which does not need them
     bool sameStream = false;
     bool oneMessage = false;
     bool late = false;
@@ -56,6 +58,37 @@ Hideable hideableGradients(const CriticalStep& step) {
     const double hideable = plan.transferNs * (1 - bucketShare(plan.bytes));  // the last bucket follows backward
     result.ns = std::min({hideable, plan.backwardNs(), step.exposedTransferNs()});
     return result;
+}
+
+/// The message has the device to itself: nothing computes beside it, and no other message runs that compute may be
+/// waiting for instead.
+bool standsAlone(const CriticalStep& step, const facts::CommTask& task) {
+    if (static_cast<double>(task.computeAtEndNs - task.computeBeforeNs) >
+        facts::CommUsage::kStill * static_cast<double>(task.transferNs()))
+        return false;
+    return std::ranges::none_of(step.tasks, [&](const facts::CommTask& other) {
+        return other.kernelId != task.kernelId && other.startNs < task.endNs && other.endNs > task.startNs;
+    });
+}
+
+/// Gradients that leave in time, but backward stands still until they are summed, although nothing needs the sums
+/// before it is over (a hook that waits for its own message, a back-end that does so on the device). Left alone, they
+/// would run one after the other beside it: what is then left at its end is not hidden. `stallsNs`: what the host was
+/// charged with.
+void addAwaited(const CriticalStep& step, double stallsNs, Hideable& result) {
+    const double backwardEnd = planOf(step).backwardEnd;
+    double exposed = 0, besideStalls = 0, networkFree = 0;
+    for (size_t i : step.own) {
+        const facts::CommTask& task = step.tasks[i];
+        networkFree =
+            std::max(networkFree, static_cast<double>(task.computeBeforeNs)) + static_cast<double>(task.transferNs());
+        if (static_cast<double>(task.computeAtEndNs) >= backwardEnd || !standsAlone(step, task)) continue;
+        ++result.awaited;
+        exposed += static_cast<double>(task.exposedTransferNs);
+        besideStalls += step.besideHostStallsNs(task);
+    }
+    const double left = std::max(0.0, networkFree - backwardEnd);
+    result.ns = std::max(0.0, exposed - std::min(besideStalls, stallsNs) - left);
 }
 
 /// ZeRO-1 and 2: updated parameters may return under the next forward pass, all but the bucket that its first layer
@@ -195,6 +228,20 @@ void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Find
         if (sameStream)
             finding.cause =
                 "gradients are communicated on the compute stream: compute and communication exclude each other";
+        std::vector<double> awaited;
+        for (const Hideable& step : steps) awaited.push_back(static_cast<double>(step.awaited));
+        if (facts::median(awaited) > 0 && !sameStream) {
+            finding.cause = fmt::format(
+                "backward stands still behind {:.0f} reductions of a step until they are over, although nothing needs "
+                "their sums before the optimizer",
+                facts::median(awaited));
+            finding.evidence.numbers.emplace_back("awaited_per_step", facts::median(awaited));
+            finding.fix = {
+                "own communication hooks: return the future of the reduction instead of waiting for it",
+                "DDP of PyTorch 2.15, whose new NCCL back-end lets the compute stream wait behind each all-reduce: "
+                "TORCH_DIST_USE_NCCL2=0 chooses the former one"};
+            return;
+        }
         finding.fix = {
             fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())",
                         kBucketMebi),
@@ -271,9 +318,12 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
             Hideable h = role == facts::CommRole::gradients ? hideableGradients(step) : hideableShards(step);
             h.sameStream = std::all_of(step.own.begin(), step.own.end(),
                                        [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
-            if (role == facts::CommRole::gradients)
-                h.returnNs = hideableReturn(
-                    step, where.ids, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
+            if (role == facts::CommRole::gradients) {
+                const double byHost = claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step);
+                // The stages of a pipeline wait for each other between their passes, too.
+                if (!h.late && analysis.layout.pipelineOf(step.rank->rank) == nullptr) addAwaited(step, byHost, h);
+                h.returnNs = hideableReturn(step, where.ids, byHost);
+            }
             hideable.push_back(h);
             costs.push_back(h.ns);
             overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
@@ -355,7 +405,8 @@ const Diagnosis kOverlap{
     .definition =
         "Communication that is exposed although it would fit under compute it may legally overlap: gradients under the "
         "backward pass (its last two thirds of the compute in front of them, since backward costs twice the forward's "
-        "flop), all-gathers of sharded parameters under the compute before them, reduce-scatters under the compute "
+        "flop), also where they leave in time and the pass stands still until they are summed, all-gathers of sharded "
+        "parameters under the compute before them, reduce-scatters under the compute "
         "behind them, updated parameters (ZeRO-1 and 2) under the next forward pass. Also communication of any size "
         "that the host calls only well after the work has ended that its stream was told to wait for, while its kernel "
         "starts as soon as it is called. Waiting for a late rank is not communication and does not count.",

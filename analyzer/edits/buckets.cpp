@@ -45,9 +45,10 @@ class Rebucket {
     TaskGraph run() {
         for (size_t i = 0; i < m_traffic.rounds().size(); ++i) resend(i);
         if (m_sent + m_kept == 0)
-            throw EditError(
-                m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass",
-                "ddp, ZeRO-1 and ZeRO-2 have buckets");
+            throw EditError(m_mebibytes
+                                ? "no gradients are sent in buckets"
+                                : "no buckets wait for the end of the backward pass, and it waits for none of them",
+                            "ddp, ZeRO-1 and ZeRO-2 have buckets");
         return m_sent > 0 ? std::move(m_resend).finish() : m_graph;
     }
 
@@ -69,6 +70,7 @@ class Rebucket {
         const GradientRound& round = m_traffic.rounds()[number];
         const bool gathers = round.op == store::Op::allGather;
         if (!m_mebibytes && gathers) return awaitWhereUsed(round);
+        if (!m_mebibytes && !round.late()) return awaitBehindLast(round);
         const bool moves = m_mebibytes || round.late();
         const std::vector<std::optional<GradientCurve>>& curves = m_traffic.curves(number);
         for (size_t m = 0; m < round.members.size(); ++m) {
@@ -152,6 +154,23 @@ class Rebucket {
             m_resend.awaitAt(member, uses);
         }
         ++m_sent;
+    }
+
+    /// Compute that waits for a sum of gradients before the last gradients are made needs none of them yet: it waits
+    /// where it waits for the last one.
+    void awaitBehindLast(const GradientRound& round) {
+        for (const RoundMember& member : round.members) {
+            const ComputeLane& compute = m_traffic.index().compute(member.rank);
+            const int64_t made = member.ready.back();
+            const int64_t last = firstUse(m_graph, compute, {member.transfers.back()}).kernel;
+            const bool early = std::ranges::any_of(member.transfers, [&](TaskId transfer) {
+                const int64_t use = firstUse(m_graph, compute, {transfer}).kernel;
+                return use >= 0 && use <= made;
+            });
+            if (!early || last < 0) continue;
+            m_resend.awaitAt(member, std::vector<int64_t>(member.transfers.size(), std::max(last, made + 1)));
+            ++m_sent;
+        }
     }
 
     TensorEnds tensorEnds() const {

@@ -42,6 +42,11 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) :
         for (const ExchangeMember& member : graph.membersOf(exchange)) m_messagesOf[member.arrival].push_back(i);
     }
     findCalls();
+    // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
+    for (int step : m_steps)
+        for (const auto& [rank, stage] : m_stages)
+            if (m_calls.count({rank, step}) == 0)
+                throw EditError(fmt::format("rank {} launches nothing in step {}", rank, step), kOrder);
     learnKeys();
     for (const auto& [who, calls] : m_calls) take(who.first, who.second);
 }

@@ -34,6 +34,7 @@ void overlap(const AdviceContext& context, const job::Finding& finding, Recommen
     r.area = "overlap";
     if (numberOf(finding, "lateness_ns").value_or(0) > 0)
         return;  // the program calls too late: no setting makes it call earlier
+    if (numberOf(finding, "awaited_per_step").value_or(0) > 0) return;  // what waits is code: a hook, or a back-end
     if (sharded(context.analysis)) {
         r.title = "gather the next layer while this one computes: prefetch and overlap on";
         setPrefetch(r.settings);

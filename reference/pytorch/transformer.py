@@ -42,15 +42,18 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, layers: int, hidden: int, heads: int, vocabulary: int = VOCABULARY):
+    def __init__(self, layers: int, hidden: int, heads: int, vocabulary: int = VOCABULARY, features: int = 0):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, hidden)
+        self.patches = nn.Linear(features, hidden) if features else None
         self.blocks = nn.ModuleList(Block(hidden, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(hidden)
         self.head = nn.Linear(hidden, vocabulary)
 
-    def forward(self, tokens):
+    def forward(self, tokens, features=None):
         x = self.embedding(tokens)
+        if features is not None:
+            x = x + self.patches(features.to(x.dtype))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))
@@ -68,6 +71,14 @@ def parser(description: str) -> argparse.ArgumentParser:
     result.add_argument("--micro-batch", type=int, default=4)
     result.add_argument("--accumulate", type=int, default=1)
     result.add_argument("--seed", type=int, default=7)
+    result.add_argument("--lengths", type=lambda text: [int(length) for length in text.split(",")], metavar="SEQ,SEQ,…",
+                        help="the sequence length of each rank's share of the data, where documents are not mixed (instead of --seq)")
+    result.add_argument("--loader-ms", type=float, default=0, metavar="MS", help="batches come from a DataLoader without workers whose storage takes this long")
+    result.add_argument("--features", type=int, default=0, metavar="N", help="a batch brings N such numbers per token besides (frames, patches): the input of a model of sound or images")
+    result.add_argument("--pageable", action="store_true", help="batches are copied from ordinary memory, not from pinned")
+    result.add_argument("--watch-layers", action="store_true", help="hooks read the mean output of every norm and projection back to the host, as in hunting for NaNs")
+    result.add_argument("--empty-cache", action="store_true", help="torch.cuda.empty_cache() at the end of each step")
+    result.add_argument("--no-ranges", action="store_true", help="no NVTX ranges: a script that nobody annotated")
     result.add_argument("--step-times", type=pathlib.Path, metavar="FILE", help="rank 0 writes the wall-clock time of every step, in ms, as a JSON list")
     result.add_argument("--profile", type=pathlib.Path, metavar="FOLDER", help="every rank runs torch.profiler over its steps and leaves rank<N>.json there")
     result.add_argument("--kill", metavar="RANK:STEP", help="this rank is killed (SIGKILL) when this step begins")
@@ -84,13 +95,18 @@ def join_job(arguments) -> torch.device:
         torch.cuda.set_device(device)
     dist.init_process_group(arguments.backend)
     torch.manual_seed(arguments.seed)
+    global annotated
+    annotated = not arguments.no_ranges
     return device
+
+
+annotated = True  # whether nvtx_range() does anything
 
 
 @contextlib.contextmanager
 def nvtx_range(name: str, device: torch.device):
     """A range on the timeline, where there is a GPU to look at."""
-    if device.type != "cuda":
+    if device.type != "cuda" or not annotated:
         yield
         return
     torch.cuda.nvtx.range_push(name)
@@ -124,6 +140,8 @@ def run_steps(arguments, device, one_step) -> float:
             begin = time.perf_counter()
             with nvtx_range(f"ProfilerStep#{step}", device):
                 value = one_step()
+                if arguments.empty_cache and device.type == "cuda":
+                    torch.cuda.empty_cache()
             times.append((time.perf_counter() - begin) * 1e3)
     if arguments.step_times and dist.get_rank() == 0:
         arguments.step_times.write_text(json.dumps(times))
@@ -133,7 +151,66 @@ def run_steps(arguments, device, one_step) -> float:
 def drawn_tokens(generator, arguments, device):
     """A micro-batch: tokens of shape (micro_batch, seq + 1)."""
     tokens = torch.randint(VOCABULARY, (arguments.micro_batch, arguments.seq + 1), generator=generator)
-    return tokens.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tokens
+    return moved(tokens, arguments, device)
+
+
+def moved(batch, arguments, device):
+    """The batch on the device."""
+    if device.type != "cuda":
+        return batch
+    return batch.to(device) if arguments.pageable else batch.pin_memory().to(device, non_blocking=True)
+
+
+class Documents(torch.utils.data.Dataset):
+    """Sequences of tokens on a slow disk."""
+
+    def __init__(self, arguments, rank: int):
+        self.arguments, self.rank = arguments, rank
+
+    def __len__(self):
+        return self.arguments.steps * self.arguments.accumulate * self.arguments.micro_batch
+
+    def __getitem__(self, index: int):
+        time.sleep(self.arguments.loader_ms / 1e3 / self.arguments.micro_batch)
+        generator = torch.Generator().manual_seed(self.arguments.seed + self.rank * len(self) + index)
+        return torch.randint(VOCABULARY, (self.arguments.seq + 1,), generator=generator)
+
+
+def batches(arguments, device, data_rank: int):
+    """Tokens of one micro-batch after the other, on the device; with --features a pair of tokens and features."""
+    if arguments.lengths:
+        arguments.seq = arguments.lengths[data_rank % len(arguments.lengths)]
+    generator = torch.Generator().manual_seed(arguments.seed + data_rank)
+    loader = None
+    if arguments.loader_ms > 0:
+        loader = iter(torch.utils.data.DataLoader(Documents(arguments, data_rank), batch_size=arguments.micro_batch, pin_memory=False))
+    features = torch.empty(arguments.micro_batch, arguments.seq, arguments.features) if arguments.features else None
+    while True:
+        tokens = drawn_tokens(generator, arguments, device) if loader is None else moved(next(loader), arguments, device)
+        yield tokens if features is None else (tokens, moved(features, arguments, device))
+
+
+class with_amp:  # noqa: N801  # used like a function
+    """A model whose forward pass computes in bf16 wherever autocast thinks that it may."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, *inputs):
+        with torch.autocast(inputs[0].device.type, dtype=torch.bfloat16):
+            return self.model(*inputs)
+
+    def named_modules(self):
+        return self.model.named_modules()
+
+
+def watch_layers(model):
+    """Keeps the mean output of each norm and projection of the last forward pass, as a number."""
+    seen = {}
+    for name, layer in model.named_modules():
+        if isinstance(layer, (nn.Linear, nn.LayerNorm)):
+            layer.register_forward_hook(lambda module, given, result, name=name: seen.__setitem__(name, result.detach().mean().item()))
+    return seen
 
 
 def next_token_loss(logits, following):
@@ -143,14 +220,17 @@ def next_token_loss(logits, following):
 def train(model, optimizer, device, arguments, synchronise_only_when=lambda last: contextlib.nullcontext(), data_rank=None) -> float:
     """Runs all steps; `synchronise_only_when(last)` is a context in which gradients are reduced only if `last`; `data_rank` tells ranks with
     different data apart (default: all differ). Returns the last loss."""
-    generator = torch.Generator().manual_seed(arguments.seed + (dist.get_rank() if data_rank is None else data_rank))
+    data = batches(arguments, device, dist.get_rank() if data_rank is None else data_rank)
+    if arguments.watch_layers:
+        watch_layers(model)
 
     def one_step() -> float:
         for micro in range(arguments.accumulate):
-            tokens = drawn_tokens(generator, arguments, device)
+            batch = next(data)
+            tokens, *features = batch if arguments.features else (batch,)
             with synchronise_only_when(micro + 1 == arguments.accumulate):
                 with nvtx_range("forward", device):
-                    loss = next_token_loss(model(tokens[:, :-1]), tokens[:, 1:])
+                    loss = next_token_loss(model(tokens[:, :-1], *features), tokens[:, 1:])
                 with nvtx_range("backward", device):
                     (loss / arguments.accumulate).backward()
         with nvtx_range("optimizer", device):

@@ -50,8 +50,14 @@ double numberIn(const json& document, const char* group, const char* key, double
     return value != found->end() && value->is_number() ? value->get<double>() : fallback;
 }
 
+// What a framework's script takes in a step only its own options tell, so that the job says it.
+double frameworkTokens(const json& document) {
+    return numberIn(document, "framework", "tokens", 1);
+}
+
 // Tokens of one optimizer step: data-parallel ranks x sequences x their length x how often a step repeats that.
 double tokensPerStep(const json& document) {
+    if (document.value("kind", json()) == "framework") return frameworkTokens(document);
     const double sequences = numberIn(document, "parallel", "dp", 8) * numberIn(document, "model", "micro_batch", 2);
     const bool pipelined = numberIn(document, "parallel", "pp", 1) > 1;
     const double rounds = pipelined ? numberIn(document, "parallel", "micro_batches", 8)

@@ -51,7 +51,10 @@ bool isWanted(const std::string& name, const std::vector<std::string>& only) {
 }
 
 std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
-    std::vector<Scenario> scenarios = readFolder(options.scenarios.empty() ? options.builtIns : options.scenarios);
+    const bool frameworks = options.suite == "frameworks";
+    std::vector<Scenario> scenarios = readFolder(!options.scenarios.empty() ? options.scenarios
+                                                 : frameworks               ? options.frameworkJobs
+                                                                            : options.builtIns);
     if (options.scenarios.empty() && options.suite == "full")
         for (Scenario& scenario : readGenerated(options.fullSuite, options.draw))
             scenarios.push_back(std::move(scenario));

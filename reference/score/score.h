@@ -17,11 +17,12 @@
 namespace rankscope::score {
 
 struct ScoreOptions {
-    std::filesystem::path tool;       ///< the `rankscope` binary
-    std::filesystem::path builtIns;   ///< folder of the built-in scenarios
-    std::filesystem::path fullSuite;  ///< full_suite.json
-    std::string suite = "core";       ///< core or full
-    std::filesystem::path scenarios;  ///< run every *.json of this folder instead of a suite
+    std::filesystem::path tool;           ///< the `rankscope` binary
+    std::filesystem::path builtIns;       ///< folder of the built-in scenarios
+    std::filesystem::path frameworkJobs;  ///< folder of the built-in jobs of frameworks
+    std::filesystem::path fullSuite;      ///< full_suite.json
+    std::string suite = "core";           ///< core, full or frameworks
+    std::filesystem::path scenarios;      ///< run every *.json of this folder instead of a suite
     std::vector<std::string>
         only;  ///< names that are or contain one of these, or match one as a shell pattern; empty: all
     std::filesystem::path keep;  ///< keep runs and reports here; empty: in a temporary folder, removed at the end

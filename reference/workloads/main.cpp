@@ -107,8 +107,12 @@ void setNcclVariables(const Faults& faults, bool overNodes) {
 }
 
 int runRank(const Scenario& scenario, const Identity& identity) {
+    if (scenario.kind == Kind::framework)
+        throw ScenarioError("'" + scenario.name + "' is a job of a framework: `rankscope reference run` starts it");
     Worker worker(scenario, identity);
     switch (scenario.kind) {
+        case Kind::framework:
+            break;
         case Kind::ddp:
         case Kind::zero1:
         case Kind::zero2:

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reference/workloads/framework_job_json.h"
 #include "reference/workloads/scenario_check.h"
 #include "reference/workloads/scenario_claims.h"
 #include "reference/workloads/scenario_faults.h"
@@ -17,6 +18,8 @@ using nlohmann::json;
 
 const char* kindName(Kind kind) {
     switch (kind) {
+        case Kind::framework:
+            return "framework";
         case Kind::ddp:
             return "ddp";
         case Kind::zero1:
@@ -74,10 +77,10 @@ json parseJson(const std::string& text, const std::string& origin) {
 Kind readKind(ObjectReader& reader) {
     const std::string name = reader.text("kind", "fsdp");
     if (name == "tp_sp" || name == "sp") return Kind::tpSp;
-    for (const Kind kind : {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp, Kind::tpSp, Kind::pp,
-                            Kind::ep, Kind::threeD})
+    for (const Kind kind : {Kind::framework, Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp,
+                            Kind::tpSp, Kind::pp, Kind::ep, Kind::threeD})
         if (name == kindName(kind)) return kind;
-    reader.fail("kind", "is '" + name + "': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep or 3d");
+    reader.fail("kind", "is '" + name + "': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep, 3d or framework");
 }
 
 Link readLink(ObjectReader reader, const Link& fallback) {
@@ -188,11 +191,15 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     scenario.noiseRun = reader.notNegative("noise_run", scenario.noiseRun);
     checkWorld(reader);
     scenario.cluster = readCluster(reader.object("cluster"));
-    scenario.model = readModel(reader.object("model"));
-    scenario.parallel = readParallel(reader.object("parallel"));
-    // Experts without a number: one for each rank that they are spread over.
-    if (scenario.parallel.ep > 1 && scenario.model.experts == 0) scenario.model.experts = scenario.parallel.ep;
-    checkCombination(scenario, origin);
+    if (scenario.kind == Kind::framework) {
+        scenario.framework = readFrameworkJob(reader.object("framework"));
+    } else {
+        scenario.model = readModel(reader.object("model"));
+        scenario.parallel = readParallel(reader.object("parallel"));
+        // Experts without a number: one for each rank that they are spread over.
+        if (scenario.parallel.ep > 1 && scenario.model.experts == 0) scenario.model.experts = scenario.parallel.ep;
+        checkCombination(scenario, origin);
+    }
     if (const json* faults = reader.find("faults")) scenario.faults = readFaults(*faults, scenario, origin);
     applySettings(scenario.faults, scenario.parallel);
     for (const char* key : {"expect", "allow"})
@@ -239,6 +246,7 @@ std::string summaryText(const Scenario& scenario) {
     summary["links"] = linksText(scenario.cluster);
     summary["steps"] = scenario.steps;
     summary["faults"] = scenario.faults.kinds;
+    if (scenario.kind == Kind::framework) summary["framework"] = summaryOf(scenario.framework);
     summary["claims"] = json::array();
     for (const Claim& claim : scenario.claims) summary["claims"].push_back({{"key", claim.key}, {"id", claim.id}});
     return summary.dump() + "\n";

@@ -9,10 +9,12 @@
 
 #include "reference/workloads/claim.h"
 #include "reference/workloads/faults.h"
+#include "reference/workloads/framework_job.h"
 
 namespace rankscope::reference {
 
-enum class Kind : uint8_t { ddp, zero1, zero2, fsdp, hsdp, tp, tpSp, pp, ep, threeD };
+/// The kind framework is a script of a training framework; the others are jobs of rankscope-workload.
+enum class Kind : uint8_t { framework, ddp, zero1, zero2, fsdp, hsdp, tp, tpSp, pp, ep, threeD };
 enum class Dtype : uint8_t { bf16, fp16, fp32 };
 enum class Schedule : uint8_t { gpipe, oneForwardOneBackward, interleaved };
 
@@ -80,10 +82,13 @@ struct Scenario {
     Cluster cluster;
     Model model;
     Parallel parallel;
+    FrameworkJob framework;  ///< of the kind framework, where model and parallel say nothing
     Faults faults;
     std::vector<Claim> claims;  ///< of expect and allow
 
-    int worldSize() const { return parallel.dp * parallel.tp * parallel.pp; }
+    int worldSize() const {
+        return kind == Kind::framework ? cluster.nodes * cluster.ranksPerNode : parallel.dp * parallel.tp * parallel.pp;
+    }
 };
 
 /// Says which key of which file is wrong, and what would be right.
@@ -103,7 +108,7 @@ std::string fixedScenarioText(const std::string& text, const std::string& origin
 std::string linksText(const Cluster& cluster);
 
 /// One JSON object for tools that start workloads: name, kind, world_size, nodes, ranks_per_node, links, steps, faults,
-/// claims [{key, id}].
+/// claims [{key, id}], and of the kind framework `framework`: script, arguments, environment, modules.
 std::string summaryText(const Scenario& scenario);
 
 }  // namespace rankscope::reference

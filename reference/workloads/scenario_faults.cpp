@@ -103,6 +103,19 @@ bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scena
     return true;
 }
 
+/// Faults that a framework's own options and environment plant, as a user would: the scenario only says so. False: not
+/// one of them.
+bool readFrameworkLabel(const std::string& kind, ObjectReader& reader) {
+    static const std::set<std::string> kLabels = {
+        "few_micro_batches", "fp32_grads",      "late_launch", "launch_bound",  "no_no_sync", "no_overlap",
+        "no_prefetch",       "pageable_copies", "saturated",   "single_bucket", "slow_input", "small_buckets",
+        "stage_imbalance",   "sync_every_step", "uneven_work", "wrong_algo"};
+    if (kLabels.count(kind)) return true;
+    if (kind != "alloc_churn") return false;
+    reader.positive("us", AllocChurn{}.us);  // what the driver takes for each call: applied by the virtual GPUs
+    return true;
+}
+
 /// Forward and backward passes in a step: host faults that a training loop repeats come in each of them.
 int microSteps(const Scenario& scenario) {
     return scenario.parallel.pp > 1 ? scenario.parallel.microBatches : scenario.parallel.accumulate;
@@ -287,8 +300,11 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         reader.fail("kind", "is '" + kind + "' a second time");
     faults.kinds.push_back(kind);
     if (kind == "none") return;
+    if (scenario.kind == Kind::framework && readFrameworkLabel(kind, reader)) return;
     if (readVirtualFault(kind, reader, scenario)) {
         faults.virtualOnly.push_back(kind);
+    } else if (scenario.kind == Kind::framework && kind != "straggler") {
+        reader.fail("kind", "is '" + kind + "', which nothing plants in a job of a framework");
     } else if (readHostFault(kind, reader, scenario, faults) || readJobFault(kind, reader, scenario, faults) ||
                readFailure(kind, reader, scenario, faults)) {
         return;

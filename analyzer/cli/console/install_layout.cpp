@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/console/install_layout.h"
 
+#include <cstdlib>
+
 namespace rankscope::cli {
 
 std::filesystem::path ownProgram() {
@@ -16,6 +18,9 @@ InstallLayout findInstallLayout() {
     layout.workload = layout.prefix / "libexec/rankscope/rankscope-workload";
     layout.view = layout.prefix / "libexec/rankscope/rankscope-view";
     layout.scenarios = layout.prefix / "share/rankscope/scenarios";
+    layout.frameworkJobs = layout.prefix / "share/rankscope/frameworks/jobs";
+    const char* frameworks = std::getenv("RANKSCOPE_FRAMEWORKS");
+    layout.frameworks = frameworks && *frameworks ? std::filesystem::path(frameworks) : layout.prefix / "frameworks";
     return layout;
 }
 

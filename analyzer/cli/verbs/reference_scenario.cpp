@@ -31,21 +31,32 @@ std::string askWorkload(const InstallLayout& layout, const char* question, const
     return output.standardOutput;
 }
 
+ReferenceScript readScript(const nlohmann::json& summary) {
+    ReferenceScript script{.script = summary.at("script"),
+                           .arguments = summary.at("arguments"),
+                           .environment = {},
+                           .modules = summary.at("modules")};
+    for (const auto& [name, value] : summary.at("environment").items()) script.environment.emplace_back(name, value);
+    return script;
+}
+
 }  // namespace
 
 fs::path findScenario(const InstallLayout& layout, const std::string& nameOrFile) {
     std::error_code ignored;
     if (fs::is_regular_file(nameOrFile, ignored)) return nameOrFile;
-    const fs::path builtIn = layout.scenarios / (nameOrFile + ".json");
-    if (nameOrFile.find('/') == std::string::npos && fs::is_regular_file(builtIn, ignored)) return builtIn;
+    for (const fs::path& folder : {layout.scenarios, layout.frameworkJobs}) {
+        const fs::path builtIn = folder / (nameOrFile + ".json");
+        if (nameOrFile.find('/') == std::string::npos && fs::is_regular_file(builtIn, ignored)) return builtIn;
+    }
     throw VerbError(kExitInput, fmt::format("there is no scenario {}", nameOrFile),
                     "`rankscope reference list` names the built-in ones; a scenario file works too");
 }
 
-std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
+std::vector<fs::path> scenariosIn(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(layout.scenarios, ignored))
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
         if (entry.path().extension() == ".json") files.push_back(entry.path());
     std::ranges::sort(files);
     return files;
@@ -53,14 +64,15 @@ std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
 
 ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& file) {
     const auto summary = nlohmann::json::parse(askWorkload(layout, "--check", file));
-    const ReferenceScenario scenario{.name = summary.at("name"),
-                                     .description = summary.value("description", ""),
-                                     .kind = summary.at("kind"),
-                                     .worldSize = summary.at("world_size"),
-                                     .nodes = summary.at("nodes"),
-                                     .ranksPerNode = summary.at("ranks_per_node"),
-                                     .links = summary.at("links"),
-                                     .faults = summary.at("faults")};
+    ReferenceScenario scenario{.name = summary.at("name"),
+                               .description = summary.value("description", ""),
+                               .kind = summary.at("kind"),
+                               .worldSize = summary.at("world_size"),
+                               .nodes = summary.at("nodes"),
+                               .ranksPerNode = summary.at("ranks_per_node"),
+                               .links = summary.at("links"),
+                               .faults = summary.at("faults")};
+    if (const auto script = summary.find("framework"); script != summary.end()) scenario.script = readScript(*script);
     for (const auto& claim : summary.value("claims", nlohmann::json::array()))
         if (const auto id = claim.at("id").get<std::string>(); diagnose::findDiagnosis(id) == nullptr)
             throw VerbError(kExitInput,

@@ -16,6 +16,7 @@
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/cli/tune/tuner_file.h"
+#include "analyzer/cli/verbs/reference_framework.h"
 #include "analyzer/cli/verbs/reference_scenario.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/lists.h"
@@ -40,6 +41,11 @@ struct ReferenceRunOptions {
     bool noCollect = false;
 };
 
+struct ReferenceListOptions {
+    std::string suite = "core";
+    std::string format = "text";
+};
+
 // The ranks as torchrun would start them, one process each, so that no launcher needs to be installed.
 std::vector<ProcessToStart> ranksOf(const InstallLayout& layout, const ReferenceScenario& scenario,
                                     const JobSettings& settings) {
@@ -61,12 +67,29 @@ std::vector<ProcessToStart> ranksOf(const InstallLayout& layout, const Reference
     return ranks;
 }
 
+std::vector<ProcessToStart> processesOf(const InstallLayout& layout, const ReferenceScenario& scenario,
+                                        const JobSettings& settings) {
+    return scenario.script ? launchersOf(layout, scenario, settings) : ranksOf(layout, scenario, settings);
+}
+
+// What the job's processes find when they start: what the user set, and what a framework's job sets besides.
+Environment startEnvironment(const std::string& scenario) {
+    Environment environment = currentEnvironment();
+    const nlohmann::json document = nlohmann::json::parse(scenario, nullptr, false);
+    const nlohmann::json::json_pointer place("/framework/environment");
+    if (document.is_object() && document.contains(place))
+        for (const auto& [name, value] : document.at(place).items())
+            if (value.is_string() && getVariable(environment, name).empty()) setVariable(environment, name, value);
+    return environment;
+}
+
 int runScenario(const ReferenceRunOptions& options, const Console& console) {
     ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenario
     const InstallLayout layout = findInstallLayout();
     const auto file = findScenario(layout, options.scenario);
     const std::string text = options.fixed ? fixedScenario(layout, file) : readFile(file);
     const ReferenceScenario scenario = checkScenario(layout, file);
+    if (scenario.script) requireFrameworks(layout);  // before anything is created
 
     const auto rows = options.tuner.empty() ? std::vector<recommend::TunerRow>{} : readTunerFile(options.tuner);
     const std::string tunerRows = tunerRowsForJob(rows);
@@ -76,7 +99,8 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
 
     const std::string name = options.name.empty() ? scenario.name + (options.fixed ? "-fixed" : "") : options.name;
     const auto path = expandRunName(name, nullptr);
-    const RunDescription description{.command = {layout.workload.string(), "scenario.json"},
+    const std::string program = scenario.script ? scenario.script->script : layout.workload.string();
+    const RunDescription description{.command = {program, "scenario.json"},
                                      .jobKey = fmt::format("inside:{}:{}", getpid(), std::time(nullptr)),
                                      .launcher = "inside",
                                      .worldSize = scenario.worldSize,
@@ -84,7 +108,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
                                      .links = options.links == "told" ? scenario.links : "",
                                      .scenario = scenario.name,
                                      .tunerRows = tunerRows,
-                                     .startVariables = forcingVariables(currentEnvironment())};
+                                     .startVariables = forcingVariables(startEnvironment(text))};
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
     const JobSettings settings{.captureFolder = directory.captureFolder(),
@@ -100,16 +124,16 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
 
     console.note(fmt::format("{}: {} ranks on {}", scenario.name, started.worldSize,
                              text::countedText(started.nodes, "virtual node")));
-    endLike(
-        record({directory, ranksOf(layout, started, settings), path.string(), !options.noCollect, kGracePeriodMs, true},
-               console));
+    endLike(record(
+        {directory, processesOf(layout, started, settings), path.string(), !options.noCollect, kGracePeriodMs, true},
+        console));
 }
 
-int list(const std::string& format, const Console& console) {
+int list(const ReferenceListOptions& options, const Console& console) {
     const InstallLayout layout = findInstallLayout();
     nlohmann::json entries = nlohmann::json::array();
     std::string text;
-    for (const auto& file : builtInScenarios(layout)) {
+    for (const auto& file : scenariosIn(options.suite == "core" ? layout.scenarios : layout.frameworkJobs)) {
         const ReferenceScenario scenario = checkScenario(layout, file);
         const nlohmann::json source = nlohmann::json::parse(readFile(file), nullptr, false);
         const nlohmann::json expected =
@@ -124,7 +148,7 @@ int list(const std::string& format, const Console& console) {
         text += fmt::format("{:<24} {:<5} {:>3} ranks  {}\n", file.stem().string(), scenario.kind, scenario.worldSize,
                             scenario.description);
     }
-    console.result(format == "json" ? entries.dump(2) + "\n" : text);
+    console.result(options.format == "json" ? entries.dump(2) + "\n" : text);
     console.next("rankscope reference run NAME -o RUN");
     return kExitOk;
 }
@@ -157,10 +181,13 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
     addReferenceScoreVerb(*verb, invocation);
 #endif
 
-    auto format = std::make_shared<std::string>("text");
+    auto listed = std::make_shared<ReferenceListOptions>();
     auto* names = verb->add_subcommand("list", "Name the built-in scenarios");
-    addFormatOption(*names, *format, {"text", "json"}, "text or json");
-    setAction(*names, invocation, [format, &invocation] { return list(*format, invocation.console); });
+    names->add_option("--suite", listed->suite, "core, or frameworks: jobs of training frameworks")
+        ->check(CLI::IsMember({"core", "frameworks"}))
+        ->capture_default_str();
+    addFormatOption(*names, listed->format, {"text", "json"}, "text or json");
+    setAction(*names, invocation, [listed, &invocation] { return list(*listed, invocation.console); });
 }
 
 }  // namespace rankscope::cli

@@ -10,6 +10,7 @@
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/verbs/reference_framework.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "reference/score/compare_score.h"
 #include "reference/score/score.h"
@@ -64,7 +65,7 @@ void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options)
                             isCompare ? "what it requires is fixed, and exit status 1 tells; --only names its parts: "
                                         "same, slower-5, bimodal or a planted cause"
                                       : "rankscope reference score --suite compare");
-    if (verb.count("--seed") > 0 && options.score.suite == "core")
+    if (verb.count("--seed") > 0 && (options.score.suite == "core" || options.score.suite == "frameworks"))
         throw VerbError(kExitUsage, "--seed is for the suites that draw their scenarios",
                         "rankscope reference score --suite full --seed 7");
     if (options.score.again && verb.count("--links") > 0 && options.score.links != kAllLinks)
@@ -116,6 +117,7 @@ int run(ScoreVerbOptions options, const Console& console) {
     if (options.score.suite == "compare") return runCompare(std::move(options), layout, console);
     options.score.tool = layout.prefix / "bin/rankscope";
     options.score.builtIns = layout.scenarios;
+    options.score.frameworkJobs = layout.frameworkJobs;
     options.score.fullSuite = layout.prefix / "share/rankscope/score/full_suite.json";
     options.score.scenarios = options.scenarios;
     options.score.keep = options.keep;
@@ -127,6 +129,7 @@ int run(ScoreVerbOptions options, const Console& console) {
         console.result(names);
         return kExitOk;
     }
+    if (options.score.suite == "frameworks" && options.scenarios.empty()) requireFrameworks(layout);
     const bool all = options.score.links == kAllLinks;
     std::vector<score::Scoreboard> boards;
     for (const std::string& links :
@@ -149,9 +152,10 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     auto options = std::make_shared<ScoreVerbOptions>();
     auto* verb = reference.add_subcommand("score", "Run scenarios and compare the findings with what was planted");
     auto* suite = verb->add_option("--suite", options->score.suite,
-                                   "core: every diagnosis and kind; full: core and generated scenarios; compare: "
-                                   "`rankscope compare` on pairs of noisy runs")
-                      ->check(CLI::IsMember({"core", "full", "compare"}))
+                                   "core: every diagnosis and kind; full: core and generated scenarios; frameworks: "
+                                   "jobs of PyTorch, DeepSpeed, Megatron and Accelerate; compare: `rankscope "
+                                   "compare` on pairs of noisy runs")
+                      ->check(CLI::IsMember({"core", "full", "frameworks", "compare"}))
                       ->capture_default_str();
     verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")
         ->type_name("DIR")

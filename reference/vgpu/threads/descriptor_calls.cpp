@@ -108,7 +108,8 @@ int pollFor(pollfd* descriptors, nfds_t count, int64_t timeoutNs, Poll realCall)
     size_t keyCount = 0;
     if (timeoutNs != 0 && anyClock())
         for (nfds_t i = 0; i < count && keyCount < kMaxWaitKeys; i++)
-            if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0) keys[keyCount++] = key;
+            if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0)
+                keys[keyCount++] = key;
     return waitForAny("poll", {keys, keyCount}, timeoutNs,
                       [&](bool atOnce) { return atOnce ? realPoll(descriptors, count, 0) : realCall(); });
 }
@@ -179,8 +180,9 @@ int epoll_wait(int epoll, epoll_event* events, int most, int timeoutMs) {
                       [&](bool atOnce) { return realEpollWait(epoll, events, most, atOnce ? 0 : timeoutMs); });
 }
 int epoll_pwait(int epoll, epoll_event* events, int most, int timeoutMs, const sigset_t* signals) {
-    return waitForAny("epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
-                      [&](bool atOnce) { return realEpollPwait(epoll, events, most, atOnce ? 0 : timeoutMs, signals); });
+    return waitForAny("epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs, [&](bool atOnce) {
+        return realEpollPwait(epoll, events, most, atOnce ? 0 : timeoutMs, signals);
+    });
 }
 
 ssize_t read(int descriptor, void* buffer, size_t bytes) {
@@ -200,13 +202,15 @@ ssize_t __recv_chk(int descriptor, void* buffer, size_t bytes, size_t, int flags
     return readFrom(descriptor, "recv", [&] { return realRecv(descriptor, buffer, bytes, flags); });
 }
 ssize_t recvfrom(int descriptor, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
-    return readFrom(descriptor, "recvfrom", [&] { return realRecvfrom(descriptor, buffer, bytes, flags, from, length); });
+    return readFrom(descriptor, "recvfrom",
+                    [&] { return realRecvfrom(descriptor, buffer, bytes, flags, from, length); });
 }
 ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
     return readFrom(descriptor, "recvmsg", [&] { return realRecvmsg(descriptor, message, flags); });
 }
 int accept(int descriptor, sockaddr* from, socklen_t* length) {
-    return static_cast<int>(readFrom(descriptor, "accept", [&] { return ssize_t{realAccept(descriptor, from, length)}; }));
+    return static_cast<int>(
+        readFrom(descriptor, "accept", [&] { return ssize_t{realAccept(descriptor, from, length)}; }));
 }
 int accept4(int descriptor, sockaddr* from, socklen_t* length, int flags) {
     return static_cast<int>(
@@ -219,7 +223,8 @@ ssize_t write(int descriptor, const void* buffer, size_t bytes) {
 }
 ssize_t writev(int descriptor, const iovec* parts, int count) {
     if (RANKSCOPE_NOT_OURS()) return realWritev(descriptor, parts, count);
-    return writeTo(descriptor, totalBytes(parts, count), "writev", [&] { return realWritev(descriptor, parts, count); });
+    return writeTo(descriptor, totalBytes(parts, count), "writev",
+                   [&] { return realWritev(descriptor, parts, count); });
 }
 ssize_t send(int descriptor, const void* buffer, size_t bytes, int flags) {
     return writeTo(descriptor, bytes, "send", [&] { return realSend(descriptor, buffer, bytes, flags); });

@@ -33,8 +33,8 @@ int64_t inNs(const timespec& time) {
     return time.tv_sec * kNsPerS + time.tv_nsec;
 }
 
-/// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for somebody who
-/// knows no other clock.
+/// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for
+/// somebody who knows no other clock.
 void passes(int64_t ns) {
     ThreadClock* clock = activeClock();
     if (!clock || ns <= 0) return;

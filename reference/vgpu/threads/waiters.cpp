@@ -19,7 +19,9 @@ namespace {
 constexpr size_t kBuckets = 256;
 constexpr size_t kStampsPerBucket = 16;
 // A thread in the bounds looks after the job so often while it is blocked: who died, and whether all stand still.
-constexpr int64_t kLookMs = 250;
+constexpr int kLookMs = 250;
+// And so often at a word that another process may change.
+constexpr int kWordMs = 20;
 
 std::atomic<uint32_t> g_waiters{0};
 std::atomic<uint64_t> g_arrivals{0};
@@ -64,12 +66,18 @@ bool earlier(const timespec& a, const timespec& b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
+bool hasPassed(const Deadline& deadline) {
+    timespec now;
+    clock_gettime(deadline.clock, &now);
+    return !earlier(now, deadline.at);
+}
+
 /// False when `until` has passed.
-bool futexWaitUntil(std::atomic<uint32_t>& word, clockid_t clock, const timespec& until) {
+bool futexWaitUntil(std::atomic<uint32_t>& word, clockid_t clock, const timespec* until) {
     const int realtime = clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
     const int before = errno;
-    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE | realtime, 0, &until,
-                                nullptr, FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE | realtime, 0,
+                                until, nullptr, FUTEX_BITSET_MATCH_ANY);
     const bool timedOut = result != 0 && errno == ETIMEDOUT;
     errno = before;
     return !timedOut;
@@ -188,17 +196,20 @@ void Waiter::resume() {
 bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
     std::optional<StallWatch> watch;
     if (m_clock) watch.emplace(LocalProcess::instance().arena(), LocalProcess::instance().index());
+    const int lookMs = m_word ? kWordMs : kLookMs;
     while (!m_woken.load(std::memory_order_acquire)) {
-        const timespec look = after(kLookMs);
-        timespec now;
-        if (deadline) clock_gettime(deadline->clock, &now);
-        if (deadline && !earlier(now, deadline->at)) return false;
-        if (deadline && (!watch || deadline->clock != CLOCK_MONOTONIC || earlier(deadline->at, look))) {
-            if (!futexWaitUntil(m_futex, deadline->clock, deadline->at)) return m_woken.load(std::memory_order_acquire);
-        } else if (!futexWaitUntil(m_futex, CLOCK_MONOTONIC, look) && watch) {
-            LocalProcess::instance().mayLeave(*m_clock, lockOwner);
-            watch->lookWhileBlocked(kLookMs);
+        if (deadline && hasPassed(*deadline)) return false;
+        if (!m_clock && !m_word) {
+            futexWaitUntil(m_futex, deadline ? deadline->clock : CLOCK_MONOTONIC, deadline ? &deadline->at : nullptr);
+            continue;
         }
+        timespec look = after(lookMs);
+        if (deadline && deadline->clock == CLOCK_MONOTONIC && earlier(deadline->at, look)) look = deadline->at;
+        if (futexWaitUntil(m_futex, CLOCK_MONOTONIC, &look)) continue;
+        if (m_word && __atomic_load_n(m_word, __ATOMIC_SEQ_CST) != m_value) return true;
+        if (!watch) continue;
+        LocalProcess::instance().mayLeave(*m_clock, lockOwner);
+        watch->lookWhileBlocked(lookMs);
     }
     return true;
 }

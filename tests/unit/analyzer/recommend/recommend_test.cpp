@@ -224,10 +224,9 @@ TEST(Recommend, WhatIsForcedForOtherFunctionsMayStay) {
     job.environment = "NCCL_ALGO";
     job.value = "Ring";
     RecommendOptions options;
-    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
-                      sweep({Algorithm::ring, Protocol::ll128}, 0.0315),
-                      sweep({Algorithm::ring, Protocol::unknown}, 0.0175),
-                      sweep({Algorithm::unknown, Protocol::unknown}, 0.025)};
+    options.tables = {
+        sweep({Algorithm::ring, Protocol::simple}, 0.035), sweep({Algorithm::ring, Protocol::ll128}, 0.0315),
+        sweep({Algorithm::ring, Protocol::unknown}, 0.0175), sweep({Algorithm::unknown, Protocol::unknown}, 0.025)};
     options.tables[2].op = options.tables[3].op = Op::allGather;
     const std::vector<Recommendation> settings = settingsOf(adviceOn(job, options));
     ASSERT_FALSE(settings.empty());

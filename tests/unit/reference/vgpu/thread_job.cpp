@@ -8,11 +8,12 @@
 //   mutex       three threads that synchronise with the device while they hold one mutex
 //   join        threads that are made for a task and joined
 //   comms       two threads with a communicator and a stream each, which share the links
-//   semaphore   two threads that take turns by POSIX semaphores, std::counting_semaphore, std::latch and std::atomic
+//   semaphore   two threads that take turns by semaphores and meet at a barrier
 //   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
 //   loaders     batches from two forked processes that write into one pipe
 //   eventfd     a thread that is told by an eventfd, through poll()
 //   timeout     waits that end by themselves after a millisecond, and sleeps
+//   deadlock    rank 1 waits for a signal that nobody gives, the others for their sum with it; ends after two seconds
 //   polling     a thread that queries an event until it is done, while the main thread joins it
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -24,7 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -32,9 +32,7 @@
 #include <deque>
 #include <functional>
 #include <future>
-#include <latch>
 #include <mutex>
-#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -272,11 +270,10 @@ void comms(Gpu& gpu) {
 
 void semaphore(Gpu& gpu) {
     sem_t there, back;
+    pthread_barrier_t both;
     sem_init(&there, 0, 0);
     sem_init(&back, 0, 0);
-    std::counting_semaphore<4> ready(0);
-    std::atomic<int> turn{0};
-    std::latch last(kSteps);
+    pthread_barrier_init(&both, nullptr, 2);
     std::thread other([&] {
         for (int step = 0; step < kSteps; step++) {
             sem_wait(&there);
@@ -285,12 +282,10 @@ void semaphore(Gpu& gpu) {
             disturb();
             gpu.wait();
             sem_post(&back);
-            ready.acquire();
             gpu.work(300);
             gpu.wait();
-            last.count_down();
-            turn = step + 1;
-            turn.notify_one();
+            disturb();
+            pthread_barrier_wait(&both);
         }
     });
     for (int step = 0; step < kSteps; step++) {
@@ -299,11 +294,9 @@ void semaphore(Gpu& gpu) {
         sem_post(&there);
         disturb();
         sem_wait(&back);
+        disturb();
+        pthread_barrier_wait(&both);
         gpu.work(200);
-        ready.release();
-        turn.wait(step);
-        if (step + 1 == kSteps) last.wait();
-        gpu.work(100);
         gpu.wait();
     }
     other.join();
@@ -444,10 +437,21 @@ void polling(Gpu& gpu) {
     gpu.wait();
 }
 
+void deadlock(Gpu& gpu) {
+    alarm(2);
+    std::mutex mutex;
+    std::condition_variable never;
+    std::unique_lock lock(mutex);
+    if (gpu.rank == 1) never.wait(lock);
+    gpu.sum(256);
+    gpu.wait();
+}
+
 const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
     {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},           {"mutex", mutex},
     {"join", join},         {"comms", comms},       {"semaphore", semaphore}, {"process", process},
-    {"loaders", loaders},   {"eventfd", eventfds},  {"timeout", timeout},     {"polling", polling}};
+    {"loaders", loaders},   {"eventfd", eventfds},  {"timeout", timeout},     {"polling", polling},
+    {"deadlock", deadlock}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);
