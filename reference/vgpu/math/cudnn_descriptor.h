@@ -37,6 +37,10 @@ enum BackendType : int {
     kBackendRandom = 33,
     kBackendAttentionForward = 41,
     kBackendAttentionBackward = 43,
+    kBackendBandMask = 44,
+    kBackendSoftmax = 45,
+    kBackendTranspose = 46,
+    kBackendSlice = 47,
 };
 
 enum BackendAttribute : int {

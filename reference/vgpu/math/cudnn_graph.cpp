@@ -139,7 +139,11 @@ std::string unknownOperation(const DescriptorData& graph) {
                                         kBackendReshape,
                                         kBackendRandom,
                                         kBackendAttentionForward,
-                                        kBackendAttentionBackward};
+                                        kBackendAttentionBackward,
+                                        kBackendBandMask,
+                                        kBackendSoftmax,
+                                        kBackendTranspose,
+                                        kBackendSlice};
     for (const Descriptor& operation : operationsOf(graph))
         if (!known.contains(operation->type))
             return "cudnnBackendFinalize of a graph with an operation of descriptor type " +

@@ -20,7 +20,7 @@ namespace {
 using namespace rankscope::vgpu::math;
 
 constexpr int kTypeDataType = 1, kTypeBoolean = 2, kCudnnFloat = 0, kCudnnBf16 = 9;
-constexpr int kBackendVariantPack = 16, kTransposeOperation = 46;
+constexpr int kBackendVariantPack = 16, kMixtureOfExpertsProduct = 42;
 
 void* made(int type) {
     void* descriptor = nullptr;
@@ -135,8 +135,8 @@ TEST_F(CudnnGraph, TensorsBetweenOperationsCostNoMemory) {
 }
 
 TEST_F(CudnnGraph, AnOperationThatIsNotModelledEndsTheProcessByItsNumber) {
-    EXPECT_EXIT(graphOf({operation(kTransposeOperation, {})}), testing::ExitedWithCode(69),
-                "an operation of descriptor type 46 of libcudnn.so.9");
+    EXPECT_EXIT(graphOf({operation(kMixtureOfExpertsProduct, {})}), testing::ExitedWithCode(69),
+                "an operation of descriptor type 42 of libcudnn.so.9");
 }
 
 }  // namespace
