@@ -172,9 +172,9 @@ struct HostThread {
     uint32_t number;  ///< in order of birth, within its process: orders threads whose clocks are equal
     WaitKind waitKind;
     ParkKind parkKind;
-    int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
-    int64_t deadlineNs;       ///< parked: its wait ends then at the latest, or kForever
-    std::atomic<uint32_t> timedOut;  ///< and has
+    int32_t lockOwner;   ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
+    int64_t deadlineNs;  ///< parked: its wait ends then at the latest, or kForever
+    std::atomic<uint32_t> timedOut;   ///< and has
     uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
     uint32_t waitKeyCount;
     uint32_t left;      ///< parked outside: the job was quiet, so it has left the bounds

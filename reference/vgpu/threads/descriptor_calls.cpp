@@ -85,7 +85,8 @@ ssize_t writeTo(int descriptor, size_t bytes, const char* call, Write realCall) 
     return realCall();
 }
 
-/// One that waits for any of several. `look(ms)` is the call itself, for so long; a wait that has an end is made of stretches.
+/// One that waits for any of several. `look(ms)` is the call itself, for so long; a wait that has an end is made of
+/// stretches.
 template <typename Look, typename Wait>
 int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs, Look look, Wait whole) {
     if (timeoutNs == 0 || !anyClock()) return whole();
@@ -116,8 +117,8 @@ int pollFor(pollfd* descriptors, nfds_t count, int64_t timeoutNs, Poll realCall)
         for (nfds_t i = 0; i < count && keyCount < kMaxWaitKeys; i++)
             if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0)
                 keys[keyCount++] = key;
-    return waitForAny("poll", {keys, keyCount}, timeoutNs,
-                      [&](int ms) { return realPoll(descriptors, count, ms); }, realCall);
+    return waitForAny(
+        "poll", {keys, keyCount}, timeoutNs, [&](int ms) { return realPoll(descriptors, count, ms); }, realCall);
 }
 
 /// select() overwrites what it is asked for, so each look has its own copy.
@@ -187,14 +188,16 @@ int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* 
                      [&] { return realPselect(count, in, out, except, timeout, signals); });
 }
 int epoll_wait(int epoll, epoll_event* events, int most, int timeoutMs) {
-    return waitForAny("epoll_wait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
-                      [&](int ms) { return realEpollWait(epoll, events, most, ms); },
-                      [&] { return realEpollWait(epoll, events, most, timeoutMs); });
+    return waitForAny(
+        "epoll_wait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
+        [&](int ms) { return realEpollWait(epoll, events, most, ms); },
+        [&] { return realEpollWait(epoll, events, most, timeoutMs); });
 }
 int epoll_pwait(int epoll, epoll_event* events, int most, int timeoutMs, const sigset_t* signals) {
-    return waitForAny("epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
-                      [&](int ms) { return realEpollPwait(epoll, events, most, ms, signals); },
-                      [&] { return realEpollPwait(epoll, events, most, timeoutMs, signals); });
+    return waitForAny(
+        "epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
+        [&](int ms) { return realEpollPwait(epoll, events, most, ms, signals); },
+        [&] { return realEpollPwait(epoll, events, most, timeoutMs, signals); });
 }
 
 ssize_t read(int descriptor, void* buffer, size_t bytes) {

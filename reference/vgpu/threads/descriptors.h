@@ -24,7 +24,8 @@ class BlockedOutside {
     BlockedOutside& operator=(const BlockedOutside&) = delete;
     /// How long the thread may sleep at a stretch, in ms, of `wantedMs` (negative: for ever) that are left.
     static int stretchMs(int64_t wantedMs);
-    /// Nothing came in a stretch: true if the wait is over, on the virtual clock or, with `isRealTimeUp`, because that stands still.
+    /// Nothing came in a stretch: true if the wait is over, on the virtual clock or, with `isRealTimeUp`, because that
+    /// stands still.
     bool isOver(bool isRealTimeUp);
 
   private:
