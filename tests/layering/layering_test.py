@@ -75,6 +75,7 @@ ALLOWED = {
     "gui/pane": gui("session", "view", "findings", "run", "charts", "table"),
     "gui/compare": [*gui("timeline", "session", "view", "table", "pane"), *analyzer("text", "compare")],  # says what `rankscope compare` says
     "gui/shell": [*gui("timeline", "session", "view", "table", "pane", "compare"), *analyzer("text")],
+    "reference/frameworks": ["reference/score"],  # the jobs of a file, written out
     "reference/vgpu/engine": [],  # the virtual GPUs know neither the workloads nor the profiler
     "reference/vgpu/device": ["reference/vgpu/engine"],
     "reference/vgpu/frameworks/torch": ["reference/vgpu/engine/operator_api.h"],  # compiled against PyTorch, where a job has it
@@ -82,6 +83,7 @@ ALLOWED = {
     "reference/vgpu/cudart": ["reference/vgpu/device"],
     "reference/vgpu/driver": ["reference/vgpu/engine", "reference/vgpu/device"],
     "reference/vgpu/math": ["reference/vgpu/device"],  # libraries of their own: of the device they know how to refuse
+    "reference/vgpu/threads": ["reference/vgpu/device"],  # what libc calls mean to the clocks of threads
     "reference/vgpu/symbols": [],  # lists, and what makes sources of them
     "reference/vgpu/cupti": ["reference/vgpu/device"],
     "reference/vgpu/nvml": ["reference/vgpu/device"],

@@ -28,11 +28,13 @@ class LinkTest : public EngineTest {
             ops.push_back(&submitTransfer(streams[members[m]], comm, m, 0, busBytes));
         return run(ops);
     }
-    /// Time of one message.
+    /// Time of one message, sent when all before it have ended.
     int64_t messageNs(uint32_t from, uint32_t to, double bytes) {
         uint32_t comm = addComm({0, 1, 2, 3});
-        Op& send = submitTransfer(streams[from], comm, from, 0, bytes);
-        Op& receive = submitTransfer(streams[to], comm, to, 0, bytes);
+        int64_t nowNs = 0;
+        for (uint32_t rank : ranks) nowNs = std::max(nowNs, arena.processes[rank].nowNs);
+        Op& send = submitTransfer(streams[from], comm, from, nowNs, bytes);
+        Op& receive = submitTransfer(streams[to], comm, to, nowNs, bytes);
         Part& out = arena.processes[from].parts[send.firstPart];
         Part& in = arena.processes[to].parts[receive.firstPart];
         out.kind = in.kind = TransferKind::p2p;
