@@ -79,6 +79,7 @@ ALLOWED = {
     "reference/vgpu/device": ["reference/vgpu/engine"],
     "reference/vgpu/plugins": ["reference/vgpu/engine"],
     "reference/vgpu/cudart": ["reference/vgpu/device"],
+    "reference/vgpu/threads": ["reference/vgpu/device"],
     "reference/vgpu/cupti": ["reference/vgpu/device"],
     "reference/vgpu/nvml": ["reference/vgpu/device"],
     "reference/vgpu/nccl": ["reference/vgpu/engine", "reference/vgpu/device", "reference/vgpu/plugins"],

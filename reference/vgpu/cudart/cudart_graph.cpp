@@ -245,7 +245,8 @@ cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStr
     return captureInfo(call, stream, true, {status, id, graph, dependencies, edges, count});
 }
 cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-    RANKSCOPE_RUNTIME_QUESTION("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode_v10010, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode_v10010,
+                               kQuickNs);
     static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
     if (!mode) return call.end(cudaErrorInvalidValue);
     std::swap(current, *mode);

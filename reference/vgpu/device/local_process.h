@@ -132,7 +132,8 @@ class LocalProcess {
     ThreadClock& clock();
     /// The same for a call that only asks: it takes no time in a thread that has done nothing else so far (a watchdog).
     ThreadClock& askingClock();
-    /// True for a thread that the real clock woke and that has not acted since: its clock stands still and bounds nobody.
+    /// True for a thread that the real clock woke and that has not acted since: its clock stands still and bounds
+    /// nobody.
     static bool observes(const ThreadClock& thread);
     static bool onlyAsks(const ThreadClock& thread) { return !thread.shared->hasActed; }
     /// The calling thread's clock if it has one, else null. Never registers.
@@ -223,14 +224,15 @@ class LocalProcess {
     /// The thread leaves the bounds until it is woken; not if `isWoken` is set already.
     void park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
               const std::atomic<uint32_t>& isWoken);
-    /// A thread that waits for a lock in the middle of an operator stays in the bounds, since what it has launched has no price
-    /// yet. It has been long: it gets the price that was expected, and may leave.
+    /// A thread that waits for a lock in the middle of an operator stays in the bounds, since what it has launched has
+    /// no price yet. It has been long: it gets the price that was expected, and may leave.
     void mayLeave(ThreadClock& thread, int32_t lockOwner);
     /// Sets `isWoken`, and brings a parked thread back into the bounds, at `ns` or later.
     void wake(HostThread* thread, int64_t ns, std::atomic<uint32_t>& isWoken);
     /// The thread goes on, no earlier than `wakeNs`.
     void unpark(ThreadClock& thread, int64_t wakeNs);
-    /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody did.
+    /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody
+    /// did.
     bool reachDeadline(ThreadClock& thread, int64_t deadlineNs, const std::atomic<uint32_t>& isWoken);
     /// True when nothing of the job moves, and nothing could: virtual time does not run.
     bool standsStill();

@@ -16,7 +16,8 @@ namespace {
 
 // One waiter looks for all, or a large job would do little else than read /proc.
 constexpr int kInspectMs = 50;
-// When a job that stands still is told of: long enough for a slow disk or a debugger's step. RANKSCOPE_VGPU_TELL_MS sets it.
+// When a job that stands still is told of: long enough for a slow disk or a debugger's step. RANKSCOPE_VGPU_TELL_MS
+// sets it.
 constexpr int kTellMs = 10'000;
 
 int tellAfterMs() {
@@ -27,8 +28,9 @@ int tellAfterMs() {
     return ms;
 }
 
-// When a thread is given up that sleeps in a call nobody told us of, or spins: what depends on it is no longer reproducible. Longer
-// than any real work between two CUDA calls; a thread that still works (it used the processor meanwhile) is waited for.
+// When a thread is given up that sleeps in a call nobody told us of, or spins: what depends on it is no longer
+// reproducible. Longer than any real work between two CUDA calls; a thread that still works (it used the processor
+// meanwhile) is waited for.
 constexpr int kGiveUpMs = 20'000;
 
 char taskState(int32_t pid, int32_t tid) {
@@ -86,7 +88,8 @@ bool StallWatch::reapDeadProcesses() {
 void StallWatch::tellIfStuck() {
     if (m_stalledMs < tellAfterMs() || m_arena.deadlockTold == m_arena.progress.load()) return;
     for (uint32_t t = 0; t < m_arena.threadCount; t++)
-        if (m_arena.threads[t].state == ThreadState::running) return;  // somebody works; whether he is stuck is seen below
+        if (m_arena.threads[t].state == ThreadState::running)
+            return;  // somebody works; whether he is stuck is seen below
     m_arena.deadlockTold = m_arena.progress.load();
     reportThreads(m_arena, m_stalledMs);
 }

@@ -16,8 +16,8 @@ namespace {
 /// What a host thread spends between the end of what it waited for and its next instruction.
 constexpr int64_t kWakeNs = 1500;
 
-/// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one machine
-/// take less than a millisecond, or as long as the system lets a busy server wait for its turn.
+/// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one
+/// machine take less than a millisecond, or as long as the system lets a busy server wait for its turn.
 constexpr int64_t kOutsideMs = 20;
 
 int64_t monotonicMs() {
@@ -26,8 +26,8 @@ int64_t monotonicMs() {
     return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a time
-/// comes last, since another may still wake it in the same instant.
+/// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a
+/// time comes last, since another may still wake it in the same instant.
 struct Place {
     int64_t ns;
     uint32_t process, number;
@@ -230,7 +230,8 @@ HostThread* Engine::earliestAsking() {
     int32_t rank = 0;
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {
         HostThread& thread = m_arena.threads[t];
-        if (thread.state != ThreadState::waiting || thread.waitKind == WaitKind::ops || thread.waitKind == WaitKind::comm)
+        if (thread.state != ThreadState::waiting || thread.waitKind == WaitKind::ops ||
+            thread.waitKind == WaitKind::comm)
             continue;
         const int32_t itsRank = m_arena.processes[thread.process].rank;
         const Place place = placeOf(thread);
@@ -296,16 +297,16 @@ bool Engine::standsStill() {
     return earliestAsking() == nullptr;
 }
 
-/// An event before the island's present is one that came too late: of a thread that was woken from outside the simulation
-/// after the job had gone on without it.
+/// An event before the island's present is one that came too late: of a thread that was woken from outside the
+/// simulation after the job had gone on without it.
 void Engine::reach(Process& island, int64_t ns) {
     if (ns < island.nowNs) m_arena.lateEvents++;
     island.nowNs = std::max(island.nowNs, ns);
 }
 
 /// Threads that are blocked in a call that a process without a clock may end keep the job from going on for
-/// kOutsideMs of real time: an answer is on its way, or they wait for somebody who himself waits for the device. This guards
-/// an order of events only; what each thread's clock shows does not depend on it.
+/// kOutsideMs of real time: an answer is on its way, or they wait for somebody who himself waits for the device. This
+/// guards an order of events only; what each thread's clock shows does not depend on it.
 bool Engine::outsideMayStillWake() {
     bool someoneMay = false;
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {

@@ -98,7 +98,8 @@ void hasRead(int descriptor, int64_t result) {
     const uint64_t key = readKey(descriptor);
     if (key == 0) return;
     LocalProcess& process = LocalProcess::instance();
-    clock->ns = std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
+    clock->ns =
+        std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
     process.publish(*clock);
 }
 

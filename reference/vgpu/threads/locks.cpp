@@ -16,9 +16,11 @@ RealCall<int (*)(pthread_mutex_t*)> realLock("pthread_mutex_lock"), realTryLock(
 RealCall<int (*)(pthread_mutex_t*, const timespec*)> realTimedLock("pthread_mutex_timedlock");
 RealCall<int (*)(pthread_mutex_t*, clockid_t, const timespec*)> realClockLock("pthread_mutex_clocklock");
 RealCall<int (*)(pthread_rwlock_t*)> realReadLock("pthread_rwlock_rdlock"), realTryReadLock("pthread_rwlock_tryrdlock"),
-    realWriteLock("pthread_rwlock_wrlock"), realTryWriteLock("pthread_rwlock_trywrlock"), realRwUnlock("pthread_rwlock_unlock");
+    realWriteLock("pthread_rwlock_wrlock"), realTryWriteLock("pthread_rwlock_trywrlock"),
+    realRwUnlock("pthread_rwlock_unlock");
 
-// glibc's bit of pthread_mutex_t for mutexes between processes (its PTHREAD_MUTEX_PSHARED_BIT): their waiters are elsewhere.
+// glibc's bit of pthread_mutex_t for mutexes between processes (its PTHREAD_MUTEX_PSHARED_BIT): their waiters are
+// elsewhere.
 constexpr int kBetweenProcesses = 128;
 
 void goOnFrom(ThreadClock& clock, int64_t ns) {
@@ -46,10 +48,14 @@ int take(const void* object, ThreadClock& clock, const char* call, int32_t owner
     }
 }
 
-/// Before a lock is given back: its next owner goes on no earlier than now.
-void stamp(const void* object) {
+/// Before a lock is given back, which also has its turn: who was to try it before has tried. Its next owner goes on no
+/// earlier than now.
+void prepareRelease(const void* object) {
     ThreadClock* clock = activeClock();
-    if (clock && (anybodyWaits() || LocalProcess::instance().severalAct())) leaveStamp(object, clock->ns);
+    if (!clock) return;
+    LocalProcess& process = LocalProcess::instance();
+    process.takeTurn(*clock);
+    if (anybodyWaits() || process.severalAct()) leaveStamp(object, clock->ns);
 }
 
 void wakeThoseWaiting(const void* object) {
@@ -68,7 +74,7 @@ int lockMutex(pthread_mutex_t* mutex) {
 }
 
 int unlockMutex(pthread_mutex_t* mutex) {
-    stamp(mutex);
+    prepareRelease(mutex);
     const int result = realUnlock(mutex);
     wakeThoseWaiting(mutex);
     return result;
@@ -129,7 +135,7 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     if (RANKSCOPE_NOT_OURS()) return realRwUnlock(lock);
-    stamp(lock);
+    prepareRelease(lock);
     const int result = realRwUnlock(lock);
     wakeThoseWaiting(lock);
     return result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that meet at a barrier, and what is done once by whoever comes first. std::promise tells its future by way of the latter.
+// Threads that meet at a barrier, and what is done once by whoever comes first. std::promise tells its future by way of
+// the latter.
 #include <errno.h>
 #include <pthread.h>
 
@@ -15,7 +16,8 @@ namespace rankscope::vgpu::threads {
 namespace {
 
 RealCall<int (*)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned)> realBarrierInit("pthread_barrier_init");
-RealCall<int (*)(pthread_barrier_t*)> realBarrierWait("pthread_barrier_wait"), realBarrierDestroy("pthread_barrier_destroy");
+RealCall<int (*)(pthread_barrier_t*)> realBarrierWait("pthread_barrier_wait"),
+    realBarrierDestroy("pthread_barrier_destroy");
 RealCall<int (*)(pthread_once_t*, void (*)())> realOnce("pthread_once");
 
 // glibc's states of a pthread_once_t; a higher part counts forks.
@@ -93,7 +95,8 @@ int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
 int pthread_once(pthread_once_t* once, void (*function)()) {
     ThreadClock* clock = activeClock();
     const int state = __atomic_load_n(once, __ATOMIC_ACQUIRE);
-    if (!clock || state & kOnceDone || callerAt(__builtin_return_address(0)) == Caller::profiler) return realOnce(once, function);
+    if (!clock || state & kOnceDone || callerAt(__builtin_return_address(0)) == Caller::profiler)
+        return realOnce(once, function);
     LocalProcess::instance().takeTurn(*clock);
     if (!(__atomic_load_n(once, __ATOMIC_ACQUIRE) & kOnceInProgress)) return realOnce(once, function);
     Waiter waiter(once, clock, ParkKind::lock);

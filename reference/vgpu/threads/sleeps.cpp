@@ -38,8 +38,8 @@ void keepReading(clockid_t which, int64_t ns) {
     t_last[which] = {ns, clockNs(LocalProcess::clockIfAny())};
 }
 
-/// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for somebody who
-/// knows no other clock.
+/// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for
+/// somebody who knows no other clock.
 void passes(int64_t ns) {
     ThreadClock* clock = activeClock();
     if (!clock || ns <= 0) return;
@@ -60,7 +60,8 @@ Deadline deadlineAt(clockid_t clock, const timespec& at) {
     }
     // A wait that goes on after it was interrupted is shorter by what has passed on the thread's clock meanwhile.
     const ThreadClock* own = LocalProcess::clockIfAny();
-    const int64_t passedNs = own && isKept && t_last[clock].virtualNs != kNoClock ? own->ns - t_last[clock].virtualNs : 0;
+    const int64_t passedNs =
+        own && isKept && t_last[clock].virtualNs != kNoClock ? own->ns - t_last[clock].virtualNs : 0;
     deadline.lengthNs = std::max<int64_t>(0, inNs(at) - from - passedNs);
     return deadline;
 }

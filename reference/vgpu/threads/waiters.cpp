@@ -78,8 +78,8 @@ bool hasPassed(const Deadline& deadline) {
 bool futexWaitUntil(std::atomic<uint32_t>& word, uint32_t value, clockid_t clock, const timespec* until) {
     const int realtime = clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
     const int before = errno;
-    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET | realtime, value, until,
-                                nullptr, FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET | realtime, value,
+                                until, nullptr, FUTEX_BITSET_MATCH_ANY);
     const bool timedOut = result != 0 && errno == ETIMEDOUT;
     errno = before;
     return !timedOut;
@@ -235,9 +235,11 @@ bool Waiter::sleepWithoutClock(const Deadline* deadline) {
         if (deadline && hasPassed(*deadline)) return false;
         const timespec look = after(kWordMs);
         if (m_word)
-            futexWaitUntil(m_futex, 0, CLOCK_MONOTONIC, deadline && earlier(deadline->at, look) ? &deadline->at : &look);
+            futexWaitUntil(m_futex, 0, CLOCK_MONOTONIC,
+                           deadline && earlier(deadline->at, look) ? &deadline->at : &look);
         else
-            futexWaitUntil(m_futex, 0, deadline ? deadline->clock : CLOCK_MONOTONIC, deadline ? &deadline->at : nullptr);
+            futexWaitUntil(m_futex, 0, deadline ? deadline->clock : CLOCK_MONOTONIC,
+                           deadline ? &deadline->at : nullptr);
         if (m_word && __atomic_load_n(m_word, __ATOMIC_SEQ_CST) != m_value) return true;
     }
     return true;

@@ -42,8 +42,7 @@ inline bool isPlain(const at::Tensor& tensor) {
 
 /// A subclass written in Python: its operators are made of those of the tensors within.
 inline bool isWrapper(const at::Tensor& tensor) {
-    return tensor.key_set().has_any(
-        c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::Functionalize}));
+    return tensor.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::Functionalize}));
 }
 
 }  // namespace rankscope::torch_operators

@@ -21,8 +21,9 @@ double productFlop(const at::Tensor& a, const at::Tensor& b) {
     return 2.0 * static_cast<double>(a.numel()) * static_cast<double>(b.size(-1));
 }
 
-/// Scores and their weighted sum: 2 products of seq x seq x head for each head of the batch. Half of it is skipped where
-/// later tokens are masked. Q is (batch, heads, seq, head) or, below the flash kernels, (batch, seq, heads, head).
+/// Scores and their weighted sum: 2 products of seq x seq x head for each head of the batch. Half of it is skipped
+/// where later tokens are masked. Q is (batch, heads, seq, head) or, below the flash kernels, (batch, seq, heads,
+/// head).
 double attentionFlop(const OperatorInfo& info, c10::ArrayRef<c10::IValue> arguments, size_t first) {
     const at::Tensor q = tensorAt(arguments, first), k = tensorAt(arguments, first + 1);
     if (!q.defined() || !k.defined() || q.dim() != 4 || k.dim() != 4) return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose host threads work together as those of training frameworks do, one process per rank, forked here. Nothing in them knows
-// of virtual GPUs. Usage: vgpu_threads MODE RANKS. With VGPU_DISTURB=1 threads are held up in real time, at random.
+// Programs whose host threads work together as those of training frameworks do, one process per rank, forked here.
+// Nothing in them knows of virtual GPUs. Usage: vgpu_threads MODE RANKS. With VGPU_DISTURB=1 threads are held up in
+// real time, at random.
 //   autograd    a worker takes tasks from a queue and fulfils a future; the main thread waits for it in each step
 //   watchdog    training beside a thread that wakes up every millisecond and queries all events
 //   pool        three workers with one queue; who takes which task decides when it runs
@@ -308,7 +309,8 @@ struct Batch {
 
 /// Serves batches until it is told -1. Loading takes a millisecond, and the data nothing.
 void load(int requests, int batches, int extraUs) {
-    for (Batch batch{}; read(requests, &batch.number, sizeof batch.number) == sizeof batch.number && batch.number >= 0;) {
+    for (Batch batch{};
+         read(requests, &batch.number, sizeof batch.number) == sizeof batch.number && batch.number >= 0;) {
         disturb();
         std::this_thread::sleep_for(std::chrono::microseconds(1000 + extraUs * batch.number));
         if (write(batches, &batch, sizeof batch) != sizeof batch) break;
@@ -446,8 +448,9 @@ void deadlock(Gpu& gpu) {
 }
 
 const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
-    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},       {"mutex", mutex},     {"join", join},       {"comms", comms},
-    {"semaphore", semaphore}, {"process", process},   {"loaders", loaders}, {"eventfd", eventfds}, {"timeout", timeout}, {"polling", polling},
+    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},           {"mutex", mutex},
+    {"join", join},         {"comms", comms},       {"semaphore", semaphore}, {"process", process},
+    {"loaders", loaders},   {"eventfd", eventfds},  {"timeout", timeout},     {"polling", polling},
     {"deadlock", deadlock}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose threads and processes work together: their times are the same every time, however the system runs them.
+// Programs whose threads and processes work together: their times are the same every time, however the system runs
+// them.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
