@@ -48,10 +48,14 @@ int take(const void* object, ThreadClock& clock, const char* call, int32_t owner
     }
 }
 
-/// Before a lock is given back: its next owner goes on no earlier than now.
-void stamp(const void* object) {
+/// Before a lock is given back, which also has its turn: who was to try it before has tried. Its next owner goes on no
+/// earlier than now.
+void prepareRelease(const void* object) {
     ThreadClock* clock = activeClock();
-    if (clock && (anybodyWaits() || LocalProcess::instance().severalAct())) leaveStamp(object, clock->ns);
+    if (!clock) return;
+    LocalProcess& process = LocalProcess::instance();
+    process.takeTurn(*clock);
+    if (anybodyWaits() || process.severalAct()) leaveStamp(object, clock->ns);
 }
 
 void wakeThoseWaiting(const void* object) {
@@ -70,7 +74,7 @@ int lockMutex(pthread_mutex_t* mutex) {
 }
 
 int unlockMutex(pthread_mutex_t* mutex) {
-    stamp(mutex);
+    prepareRelease(mutex);
     const int result = realUnlock(mutex);
     wakeThoseWaiting(mutex);
     return result;
@@ -131,7 +135,7 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     if (RANKSCOPE_NOT_OURS()) return realRwUnlock(lock);
-    stamp(lock);
+    prepareRelease(lock);
     const int result = realRwUnlock(lock);
     wakeThoseWaiting(lock);
     return result;

@@ -33,13 +33,15 @@ class EngineTest : public testing::Test {
         Process& process = arena.processes[p];
         process.alive = 1;
         process.rank = static_cast<int32_t>(p);
-        process.island = p;
+        process.island = process.family = p;
         process.nextOfIsland = process.firstStream = process.firstFlow = kNone;
         process.firstThread = p;
         HostThread& thread = arena.threads[p];
         arena.threadCount++;
         thread.process = p;
         thread.nextOfProcess = kNone;
+        thread.deadlineNs = kForever;
+        thread.hasActed = 1;
         thread.state = ThreadState::running;
         Device& device = arena.devices[p];
         arena.deviceCount++;
@@ -132,6 +134,24 @@ class EngineTest : public testing::Test {
     /// The rank's host does nothing any more and bounds nobody.
     void hostSleeps(uint32_t rank) { arena.threads[rank].state = ThreadState::observing; }
 
+    /// Another host thread of the rank, which runs.
+    HostThread& addThread(uint32_t rank, int64_t boundNs) {
+        HostThread& thread = arena.threads[kFirstExtraThread + m_extraThreads++];
+        arena.threadCount = kFirstExtraThread + m_extraThreads;
+        thread.process = rank;
+        thread.tid = static_cast<int32_t>(100 + m_extraThreads);
+        thread.number = m_extraThreads;
+        thread.deadlineNs = kForever;
+        thread.hasActed = 1;
+        thread.boundNs = boundNs;
+        thread.nextOfProcess = arena.processes[rank].firstThread;
+        arena.processes[rank].firstThread = static_cast<uint32_t>(&thread - arena.threads);
+        thread.state = ThreadState::running;
+        return thread;
+    }
+
+    static constexpr uint32_t kFirstExtraThread = 64;
+    uint32_t m_extraThreads = 0;
     void* m_memory;
     Arena& arena;
     Engine engine;
