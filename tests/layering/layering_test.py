@@ -77,8 +77,12 @@ ALLOWED = {
     "gui/shell": [*gui("timeline", "session", "view", "table", "pane", "compare"), *analyzer("text")],
     "reference/vgpu/engine": [],  # the virtual GPUs know neither the workloads nor the profiler
     "reference/vgpu/device": ["reference/vgpu/engine"],
+    "reference/vgpu/frameworks/torch": ["reference/vgpu/engine/operator_api.h"],  # compiled against PyTorch, where a job has it
     "reference/vgpu/plugins": ["reference/vgpu/engine"],
     "reference/vgpu/cudart": ["reference/vgpu/device"],
+    "reference/vgpu/driver": ["reference/vgpu/engine", "reference/vgpu/device"],
+    "reference/vgpu/math": ["reference/vgpu/device"],  # libraries of their own: of the device they know how to refuse
+    "reference/vgpu/symbols": [],  # lists, and what makes sources of them
     "reference/vgpu/cupti": ["reference/vgpu/device"],
     "reference/vgpu/nvml": ["reference/vgpu/device"],
     "reference/vgpu/nccl": ["reference/vgpu/engine", "reference/vgpu/device", "reference/vgpu/plugins"],

@@ -224,29 +224,30 @@ cudaError_t CUDARTAPI cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t
     return endCapture(call, stream, graph, true);
 }
 cudaError_t CUDARTAPI cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamIsCapturing", cudaStreamIsCapturing_v10000, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaStreamIsCapturing", cudaStreamIsCapturing_v10000, kQuickNs);
     return captureInfo(call, stream, false, {status});
 }
 cudaError_t CUDARTAPI cudaStreamIsCapturing_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamIsCapturing_ptsz", cudaStreamIsCapturing_ptsz_v10000, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaStreamIsCapturing_ptsz", cudaStreamIsCapturing_ptsz_v10000, kQuickNs);
     return captureInfo(call, stream, true, {status});
 }
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
                                                unsigned long long* id, cudaGraph_t* graph,
                                                const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
                                                size_t* count) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamGetCaptureInfo", cudaStreamGetCaptureInfo_v12030, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaStreamGetCaptureInfo", cudaStreamGetCaptureInfo_v12030, kQuickNs);
     return captureInfo(call, stream, false, {status, id, graph, dependencies, edges, count});
 }
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status,
                                                     unsigned long long* id, cudaGraph_t* graph,
                                                     const cudaGraphNode_t** dependencies,
                                                     const cudaGraphEdgeData** edges, size_t* count) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamGetCaptureInfo_ptsz", cudaStreamGetCaptureInfo_ptsz_v12030, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaStreamGetCaptureInfo_ptsz", cudaStreamGetCaptureInfo_ptsz_v12030, kQuickNs);
     return captureInfo(call, stream, true, {status, id, graph, dependencies, edges, count});
 }
 cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-    RANKSCOPE_RUNTIME_CALL("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode_v10010, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode_v10010,
+                               kQuickNs);
     static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
     if (!mode) return call.end(cudaErrorInvalidValue);
     std::swap(current, *mode);

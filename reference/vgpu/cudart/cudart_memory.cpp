@@ -172,13 +172,13 @@ cudaError_t CUDARTAPI cudaHostUnregister(void* pointer) {
     return call.end(unregisterHostMemory(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
 }
 cudaError_t CUDARTAPI cudaHostGetDevicePointer(void** devicePointer, void* hostPointer, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaHostGetDevicePointer", cudaHostGetDevicePointer_v3020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaHostGetDevicePointer", cudaHostGetDevicePointer_v3020, kQuickNs);
     *devicePointer = hostPointer;
     return call.end(cudaSuccess);
 }
 
 cudaError_t CUDARTAPI cudaMemGetInfo(size_t* freeBytes, size_t* totalBytes) {
-    RANKSCOPE_RUNTIME_CALL("cudaMemGetInfo", cudaMemGetInfo_v3020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaMemGetInfo", cudaMemGetInfo_v3020, kQuickNs);
     uint64_t total = capacity(call.process());
     if (totalBytes) *totalBytes = total;
     if (freeBytes) *freeBytes = total - deviceMemoryUsed(call.clock().device);
@@ -186,7 +186,7 @@ cudaError_t CUDARTAPI cudaMemGetInfo(size_t* freeBytes, size_t* totalBytes) {
 }
 
 cudaError_t CUDARTAPI cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-    RANKSCOPE_RUNTIME_CALL("cudaPointerGetAttributes", cudaPointerGetAttributes_v4000, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaPointerGetAttributes", cudaPointerGetAttributes_v4000, kQuickNs);
     if (!attributes) return call.end(cudaErrorInvalidValue);
     Allocation allocation = findAllocation(pointer);
     std::memset(attributes, 0, sizeof *attributes);

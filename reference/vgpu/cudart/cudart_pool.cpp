@@ -18,14 +18,14 @@ bool isDevice(ApiCall& call, int device) {
 extern "C" {
 
 cudaError_t CUDARTAPI cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-    RANKSCOPE_RUNTIME_CALL("cudaDeviceGetDefaultMemPool", cudaDeviceGetDefaultMemPool_v11020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaDeviceGetDefaultMemPool", cudaDeviceGetDefaultMemPool_v11020, kQuickNs);
     if (!pool) return call.end(cudaErrorInvalidValue);
     if (!isDevice(call, device)) return call.end(cudaErrorInvalidDevice);
     *pool = handleOf(defaultPool(device));
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
-    RANKSCOPE_RUNTIME_CALL("cudaDeviceGetMemPool", cudaDeviceGetMemPool_v11020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaDeviceGetMemPool", cudaDeviceGetMemPool_v11020, kQuickNs);
     if (!pool) return call.end(cudaErrorInvalidValue);
     if (!isDevice(call, device)) return call.end(cudaErrorInvalidDevice);
     *pool = handleOf(currentPool(device));
@@ -56,7 +56,7 @@ cudaError_t CUDARTAPI cudaMemPoolDestroy(cudaMemPool_t handle) {
     return call.end(destroyPool(findPool(handle)) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t CUDARTAPI cudaMemPoolGetAttribute(cudaMemPool_t handle, cudaMemPoolAttr which, void* value) {
-    RANKSCOPE_RUNTIME_CALL("cudaMemPoolGetAttribute", cudaMemPoolGetAttribute_v11020, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaMemPoolGetAttribute", cudaMemPoolGetAttribute_v11020, kQuickNs);
     const MemoryPool* pool = findPool(handle);
     return call.end(pool ? getPoolAttribute(*pool, which, value) : cudaErrorInvalidValue);
 }

@@ -91,7 +91,7 @@ cudaError_t destroy(ApiCall& call, cudaStream_t handle) {
 template <typename Get>
 cudaError_t describe(cudaStream_t handle, bool perThread, Get get) {
     LocalProcess& process = LocalProcess::instance();
-    ThreadClock& thread = process.clock();
+    ThreadClock& thread = process.askingClock();
     std::lock_guard guard(process.mutex());
     LocalStream* stream = resolveStream(process, thread, handle, perThread);
     if (!stream) return lastError() = cudaErrorInvalidResourceHandle;

@@ -65,7 +65,7 @@ ApiCall::ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* n
       m_domain(domain),
       m_id(id),
       m_name(name),
-      m_costNs(costNs),
+      m_costNs(manner == Manner::asks && LocalProcess::onlyAsks(m_thread) ? 0 : costNs),
       m_startNs(m_thread.ns),
       m_params(params),
       m_symbol(symbol),

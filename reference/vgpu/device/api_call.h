@@ -79,6 +79,9 @@ cudaError_t& lastError();
 #define RANKSCOPE_DRIVER_CALL(function, cbid, costNs) \
     ApiCall call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##cbid, function, costNs)
 
-#define RANKSCOPE_RUNTIME_QUESTION(function, cbid, costNs)                                                       \
+#define RANKSCOPE_RUNTIME_QUESTION(function, cbid, costNs)                                                         \
     ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##cbid, function, costNs, nullptr, nullptr, \
+                 Manner::asks)
+#define RANKSCOPE_DRIVER_QUESTION(function, cbid, costNs)                                                        \
+    ApiCall call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##cbid, function, costNs, nullptr, nullptr, \
                  Manner::asks)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host threads that are blocked in libc: how they leave the bounds, who brings them back, and in which order threads of one
-// process act.
+// Host threads that are blocked in libc: how they leave the bounds, who brings them back, and in which order threads of
+// one process act.
 #include <algorithm>
 
 #include "reference/vgpu/device/data_plane.h"
@@ -30,7 +30,9 @@ void LocalProcess::park(ThreadClock& thread, ParkKind kind, const char* call, in
 }
 
 /// Whoever leaves may have been the last that the others waited for. Arena::lock is held.
-void LocalProcess::parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner) {
+void LocalProcess::parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs,
+                            int32_t lockOwner) {
+    thread.asked = 0;
     HostThread& shared = *thread.shared;
     if (!hasUnpricedLaunches()) shared.boundNs.store(thread.ns, std::memory_order_release);
     engine().park(shared, kind, call, deadlineNs);
@@ -59,8 +61,8 @@ void LocalProcess::unpark(ThreadClock& thread, int64_t wakeNs) {
     if (shared.state.load(std::memory_order_acquire) != ThreadState::running) {
         SharedLock lock(m_arena->lock);
         if (shared.state != ThreadState::running) {
-            // Somebody without a clock woke it. A message says that something has happened, so it is not earlier than what is
-            // known; a lock or an answer from outside costs no time.
+            // Somebody without a clock woke it. A message says that something has happened, so it is not earlier than
+            // what is known; a lock or an answer from outside costs no time.
             if (shared.parkKind == ParkKind::message && wakeNs == kNoClock) {
                 const Process& island = m_arena->processes[sharedProcess().island];
                 thread.ns = std::max({thread.ns, presentNs(), island.nowNs - m_arena->launchNs});
@@ -88,6 +90,11 @@ bool LocalProcess::reachDeadline(ThreadClock& thread, int64_t deadlineNs, const 
     sleepUntilResumed(thread, lock);
     turnWaiters()--;
     return !isWoken.load();
+}
+
+bool LocalProcess::standsStill() {
+    SharedLock lock(m_arena->lock);
+    return engine().standsStill();
 }
 
 void LocalProcess::observe(ThreadClock& thread) {

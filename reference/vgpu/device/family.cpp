@@ -11,7 +11,8 @@
 namespace rankscope::vgpu {
 namespace {
 
-/// The channel that is read under `key`; a new one takes the place of the one that was not used longest. Arena::lock is held.
+/// The channel that is read under `key`; a new one takes the place of the one that was not used longest. Arena::lock is
+/// held.
 Channel& channelOf(Arena& arena, uint64_t key) {
     Channel* oldest = &arena.pipes[0];
     for (Channel& channel : arena.pipes) {
@@ -38,7 +39,8 @@ bool hasUnread(const Arena& arena, uint64_t key) {
 
 bool waitsFor(const HostThread& thread, uint64_t key) {
     return thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside &&
-           std::find(thread.waitKeys, thread.waitKeys + thread.waitKeyCount, key) != thread.waitKeys + thread.waitKeyCount;
+           std::find(thread.waitKeys, thread.waitKeys + thread.waitKeyCount, key) !=
+               thread.waitKeys + thread.waitKeyCount;
 }
 
 }  // namespace
@@ -135,7 +137,8 @@ uint64_t LocalProcess::peerOf(uint64_t socketKey) {
     return 0;
 }
 
-void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys) {
+void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs,
+                               std::span<const uint64_t> keys) {
     priceUnpricedLaunches();
     HostThread& shared = *thread.shared;
     sharedProcess().hostSleepers.fetch_add(1);

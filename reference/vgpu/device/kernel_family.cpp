@@ -6,8 +6,9 @@
 namespace rankscope::vgpu {
 namespace {
 
-// PyTorch 2.9 to 2.15, aten/src/ATen/native/cuda/CUDALoops.cuh and MemoryAccess.cuh: a kernel for one operation on every
-// element takes the number of elements first, and where it is vectorised or unrolled, the tensors as an array of char*.
+// PyTorch 2.9 to 2.15, aten/src/ATen/native/cuda/CUDALoops.cuh and MemoryAccess.cuh: a kernel for one operation on
+// every element takes the number of elements first, and where it is vectorised or unrolled, the tensors as an array of
+// char*.
 constexpr std::string_view kElementwise = "elementwise_kernel", kArrayOfTensors = "St5arrayIPcLm";
 constexpr double kUsualTensors = 3;    // two operands and a result
 constexpr double kItemsPerThread = 4;  // thread_work_size

@@ -181,7 +181,7 @@ ThreadClock& LocalProcess::clock() {
 
 ThreadClock& LocalProcess::askingClock() {
     ThreadClock& thread = t_slot.clock;
-    if (!thread.shared || thread.generation != g_generation) registerThread(thread);
+    if (!thread.shared || thread.generation != g_generation) return clock();
     return thread;
 }
 
@@ -252,7 +252,8 @@ void LocalProcess::rejoin(ThreadClock& thread) {
 void LocalProcess::releaseThread(ThreadClock& thread) {
     t_clock = nullptr;
     if (!m_arena) return;
-    if (const auto tell = g_tellThreadEnd.load()) tell(thread.shared->state == ThreadState::running ? thread.ns : kNoClock);
+    if (const auto tell = g_tellThreadEnd.load())
+        tell(thread.shared->state == ThreadState::running ? thread.ns : kNoClock);
     SharedLock lock(m_arena->lock);
     dropThread(*thread.shared);
     thread.shared = nullptr;

@@ -93,6 +93,7 @@ struct ThreadClock {
     int device = 0;
     int32_t tid = 0;
     uint64_t generation = 0;
+    uint32_t asked = 0;  ///< questions in a row that were answered with "not yet", of a thread that only asks
 };
 
 /// No clock came with what woke a thread: somebody did it who has none.
@@ -129,10 +130,12 @@ class LocalProcess {
     /// The calling thread's clock, for a call that issues work or waits: joins the job and registers the thread on the
     /// first one.
     ThreadClock& clock();
-    /// The same for a call that only asks. A thread that the real clock woke and that does nothing else (a watchdog) is an
-    /// observer: its clock stands still and bounds nobody.
+    /// The same for a call that only asks: it takes no time in a thread that has done nothing else so far (a watchdog).
     ThreadClock& askingClock();
+    /// True for a thread that the real clock woke and that has not acted since: its clock stands still and bounds
+    /// nobody.
     static bool observes(const ThreadClock& thread);
+    static bool onlyAsks(const ThreadClock& thread) { return !thread.shared->hasActed; }
     /// The calling thread's clock if it has one, else null. Never registers.
     static ThreadClock* clockIfAny();
     /// The same for calls of libc, which may come in any state: null in threads that observe or have no clock.
@@ -147,6 +150,8 @@ class LocalProcess {
     int32_t pid() const { return m_pid; }
     uint64_t hostKey() const { return m_hostKey; }
     int deviceCount() const { return m_cluster.ranksPerNode; }
+    /// True once an operation of the process was put on a stream.
+    bool hasIssued() const { return m_arena && m_arena->processes[m_index].submitted.load() != 0; }
 
     /// Serialises what touches this process's streams, devices and operations.
     std::mutex& mutex() { return m_mutex; }
@@ -221,15 +226,18 @@ class LocalProcess {
     /// The thread leaves the bounds until it is woken; not if `isWoken` is set already.
     void park(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner,
               const std::atomic<uint32_t>& isWoken);
-    /// A thread that waits for a lock in the middle of an operator stays in the bounds, since what it has launched has no price
-    /// yet. It has been long: it gets the price that was expected, and may leave.
+    /// A thread that waits for a lock in the middle of an operator stays in the bounds, since what it has launched has
+    /// no price yet. It has been long: it gets the price that was expected, and may leave.
     void mayLeave(ThreadClock& thread, int32_t lockOwner);
     /// Sets `isWoken`, and brings a parked thread back into the bounds, at `ns` or later.
     void wake(HostThread* thread, int64_t ns, std::atomic<uint32_t>& isWoken);
     /// The thread goes on, no earlier than `wakeNs`.
     void unpark(ThreadClock& thread, int64_t wakeNs);
-    /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody did.
+    /// A parked thread's real time is up: waits until nobody can wake it any more before `deadlineNs`. False: somebody
+    /// did.
     bool reachDeadline(ThreadClock& thread, int64_t deadlineNs, const std::atomic<uint32_t>& isWoken);
+    /// True when nothing of the job moves, and nothing could: virtual time does not run.
+    bool standsStill();
     /// The real clock woke a parked thread that observes.
     void observe(ThreadClock& thread);
     /// Waits until no other thread of the process can act before this one. What follows happens in the order of virtual

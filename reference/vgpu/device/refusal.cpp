@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/vgpu/symbols/refusal.h"
+#include "reference/vgpu/device/refusal.h"
 
 #include <unistd.h>
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "reference/vgpu/device/thread_report.h"
@@ -15,10 +16,21 @@ namespace {
 
 // One waiter looks for all, or a large job would do little else than read /proc.
 constexpr int kInspectMs = 50;
-// When a job that stands still is told of: long enough for a slow disk or a debugger's step.
+// When a job that stands still is told of: long enough for a slow disk or a debugger's step. RANKSCOPE_VGPU_TELL_MS
+// sets it.
 constexpr int kTellMs = 10'000;
-// When a thread is given up that sleeps in a call nobody told us of, or spins: what depends on it is no longer reproducible. Longer
-// than any real work between two CUDA calls; a thread that still works (it used the processor meanwhile) is waited for.
+
+int tellAfterMs() {
+    static const int ms = [] {
+        const char* text = std::getenv("RANKSCOPE_VGPU_TELL_MS");
+        return text && *text ? std::atoi(text) : kTellMs;
+    }();
+    return ms;
+}
+
+// When a thread is given up that sleeps in a call nobody told us of, or spins: what depends on it is no longer
+// reproducible. Longer than any real work between two CUDA calls; a thread that still works (it used the processor
+// meanwhile) is waited for.
 constexpr int kGiveUpMs = 20'000;
 
 char taskState(int32_t pid, int32_t tid) {
@@ -74,9 +86,10 @@ bool StallWatch::reapDeadProcesses() {
 }
 
 void StallWatch::tellIfStuck() {
-    if (m_stalledMs < kTellMs || m_arena.deadlockTold == m_arena.progress.load()) return;
+    if (m_stalledMs < tellAfterMs() || m_arena.deadlockTold == m_arena.progress.load()) return;
     for (uint32_t t = 0; t < m_arena.threadCount; t++)
-        if (m_arena.threads[t].state == ThreadState::running) return;  // somebody works; whether he is stuck is seen below
+        if (m_arena.threads[t].state == ThreadState::running)
+            return;  // somebody works; whether he is stuck is seen below
     m_arena.deadlockTold = m_arena.progress.load();
     reportThreads(m_arena, m_stalledMs);
 }

@@ -37,8 +37,8 @@ std::string whereItStands(const Arena& arena, const HostThread& thread) {
     }
     switch (thread.waitKind) {
         case WaitKind::ops:
-            return "waits for stream " + std::to_string(arena.streams[thread.waitStream[0]].ordinal) +
-                   ", operation " + std::to_string(thread.waitSeq[0]);
+            return "waits for stream " + std::to_string(arena.streams[thread.waitStream[0]].ordinal) + ", operation " +
+                   std::to_string(thread.waitSeq[0]);
         case WaitKind::comm:
             return "waits for the members of communicator " + std::to_string(thread.waitComm);
         case WaitKind::turn:
@@ -72,7 +72,8 @@ void reportThreads(const Arena& arena, int stalledMs) {
 
 void reportGivenUp(const Arena& arena, const HostThread& thread) {
     std::fprintf(stderr,
-                 "rankscope virtual GPUs: the job goes on without a thread that is blocked or spins in a way that is not seen; from here "
+                 "rankscope virtual GPUs: the job goes on without a thread that is blocked or spins in a way that is "
+                 "not seen; from here "
                  "on its times are not reproducible: %s\n",
                  lineOf(arena, thread).c_str());
 }

@@ -62,7 +62,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
     return hasDevice(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-// A thread that has called nothing yet has no context, and gets no clock by asking.
+// A thread without a clock has no context, and gets no clock by asking.
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
     if (!context) return CUDA_ERROR_INVALID_VALUE;
     const int device = currentDevice();
@@ -70,7 +70,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
     return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
-    RANKSCOPE_DRIVER_CALL("cuCtxSetCurrent", cuCtxSetCurrent, kSwitchNs);
+    RANKSCOPE_DRIVER_QUESTION("cuCtxSetCurrent", cuCtxSetCurrent, kSwitchNs);
     if (!context) return call.end(CUDA_SUCCESS);  // the device that runtime calls use stays
     const int device = deviceOf(context);
     if (!hasDevice(device)) return call.end(CUDA_ERROR_INVALID_CONTEXT);
@@ -78,7 +78,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
     return call.end(CUDA_SUCCESS);
 }
 CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
-    RANKSCOPE_DRIVER_CALL("cuCtxPushCurrent", cuCtxPushCurrent_v2, kSwitchNs);
+    RANKSCOPE_DRIVER_QUESTION("cuCtxPushCurrent", cuCtxPushCurrent_v2, kSwitchNs);
     const int device = deviceOf(context);
     if (!hasDevice(device)) return call.end(CUDA_ERROR_INVALID_CONTEXT);
     t_pushed.push_back(call.clock().device);
@@ -86,7 +86,7 @@ CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
     return call.end(CUDA_SUCCESS);
 }
 CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
-    RANKSCOPE_DRIVER_CALL("cuCtxPopCurrent", cuCtxPopCurrent_v2, kSwitchNs);
+    RANKSCOPE_DRIVER_QUESTION("cuCtxPopCurrent", cuCtxPopCurrent_v2, kSwitchNs);
     if (t_pushed.empty()) return call.end(CUDA_ERROR_INVALID_CONTEXT);
     if (context) *context = contextOf(call.clock().device);
     call.clock().device = t_pushed.back();

@@ -108,12 +108,12 @@ CUresult CUDAAPI cuGetProcAddress(const char* name, void** function, int, cuuint
 
 cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
                                               cudaDriverEntryPointQueryResult* result) {
-    RANKSCOPE_RUNTIME_CALL("cudaGetDriverEntryPoint", cudaGetDriverEntryPoint_v11030, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaGetDriverEntryPoint", cudaGetDriverEntryPoint_v11030, kQuickNs);
     return find(call, name, function, result);
 }
 cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
                                                        cudaDriverEntryPointQueryResult* result) {
-    RANKSCOPE_RUNTIME_CALL("cudaGetDriverEntryPointByVersion", cudaGetDriverEntryPointByVersion_v12050, kQuickNs);
+    RANKSCOPE_RUNTIME_QUESTION("cudaGetDriverEntryPointByVersion", cudaGetDriverEntryPointByVersion_v12050, kQuickNs);
     return find(call, name, function, result);
 }
 

@@ -150,14 +150,15 @@ struct Device {
     Port out, in, nicOut, nicIn;
 };
 
-/// running: it may issue work at its bound or later. waiting: for virtual time, inside a call of CUDA or NCCL. parked: it
-/// is blocked in a call of libc. observing: a real time-out woke it, or it never acted: it has no bound.
+/// running: it may issue work at its bound or later. waiting: for virtual time, inside a call of CUDA or NCCL. parked:
+/// it is blocked in a call of libc. observing: a real time-out woke it, or it never acted: it has no bound.
 enum class ThreadState : uint32_t { free, running, waiting, parked, observing };
 enum class WaitKind : uint32_t { ops, until, comm, turn, timer };
 
 /// What may wake a parked thread, and so whether it still bounds the others.
-/// message: a thread of its process that has a clock, so it leaves the bounds. lock: who holds the lock, so it stays in the
-/// bounds unless that one waits itself. outside: perhaps a process without a clock, so it stays until the job is quiet.
+/// message: a thread of its process that has a clock, so it leaves the bounds. lock: who holds the lock, so it stays in
+/// the bounds unless that one waits itself. outside: perhaps a process without a clock, so it stays until the job is
+/// quiet.
 enum class ParkKind : uint32_t { message, lock, outside };
 
 inline constexpr int32_t kNeverWaits = -1;
@@ -171,13 +172,14 @@ struct HostThread {
     uint32_t number;  ///< in order of birth, within its process: orders threads whose clocks are equal
     WaitKind waitKind;
     ParkKind parkKind;
-    int32_t lockOwner;        ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
-    int64_t deadlineNs;       ///< parked: its wait ends then at the latest, or kForever
+    int32_t lockOwner;   ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
+    int64_t deadlineNs;  ///< parked: its wait ends then at the latest, or kForever
+    std::atomic<uint32_t> timedOut;   ///< and has
     uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
     uint32_t waitKeyCount;
-    uint32_t left;            ///< parked outside: the job was quiet, so it has left the bounds
-    uint32_t hasActed;        ///< it has issued work or waited for the device
-    char inCall[24];          ///< what it is blocked in, for reports
+    uint32_t left;      ///< parked outside: the job was quiet, so it has left the bounds
+    uint32_t hasActed;  ///< it has issued work or waited for the device
+    char inCall[24];    ///< what it is blocked in, for reports
     uint32_t waitCount;
     uint32_t waitStream[kMaxWaits];
     uint64_t waitSeq[kMaxWaits];
@@ -186,8 +188,8 @@ struct HostThread {
     int64_t resumeNs;
 };
 
-/// What has been written into a pipe, or one direction of a pair of sockets, and when: so that who reads it goes on no earlier.
-/// Bytes of threads without a clock count, too, without a time.
+/// What has been written into a pipe, or one direction of a pair of sockets, and when: so that who reads it goes on no
+/// earlier. Bytes of threads without a clock count, too, without a time.
 struct Channel {
     struct Message {
         uint64_t endByte;
@@ -214,8 +216,8 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     uint32_t threadsMade;
-    uint32_t family;    ///< the process it was forked from, or that one's family: they share pipes
-    uint32_t isForked;  ///< its place in the arena may be used again
+    uint32_t family;                    ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;                  ///< its place in the arena may be used again
     std::atomic<uint32_t> active;       ///< threads that run or wait for virtual time
     std::atomic<uint32_t> turnWaiters;  ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
@@ -281,7 +283,8 @@ struct Arena {
     int64_t quietSinceMs;  ///< since when nothing moves but for what may come from outside, or 0
     uint64_t quietProgress;
     uint32_t deadlockTold;
-    uint32_t lateEvents, fallbacks;  ///< what makes two runs differ: events before the present, threads that were given up
+    uint32_t lateEvents,
+        fallbacks;        ///< what makes two runs differ: events before the present, threads that were given up
     int64_t inspectedMs;  ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
@@ -346,8 +349,8 @@ class SharedLock {
 /// message when shared memory is unusable, since no virtual GPU can exist then.
 Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
 
-/// The place of a process that is about to be forked off, which begins with a thread at `startNs`; kNone if there is none left.
-/// Arena::lock is held.
+/// The place of a process that is about to be forked off, which begins with a thread at `startNs`; kNone if there is
+/// none left. Arena::lock is held.
 uint32_t reserveProcess(Arena& arena, uint32_t parent);
 /// In a forked process: its own hold on the parent's arena.
 void reopenArena();

@@ -51,8 +51,8 @@ struct Cluster {
     double tflops = 300, hbmGbps = 2000, launchUs = 6, memoryGb = 80, pcieGbps = 50, pageableGbps = 12;
     int computeCapability = 80;         ///< major * 10 + minor
     double mallocUs = 60, freeUs = 30;  ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
-    /// Host time of a framework's operator beside its launches. PyTorch's own measurements of eager operators lie
-    /// between 4 and 8 us for a whole call, of which a launch is 2.
+    /// Host time of a framework's operator beside its launches. Break-downs that people publish of PyTorch's eager
+    /// calls put 5 to 25 us in front of a kernel, 1 to 3 of them for the launch: this is the fast end.
     double operatorUs = 5;
     std::string prices;  ///< file of measured prices, empty: none
     LinkClass intra{6, 200}, inter{18, 40};

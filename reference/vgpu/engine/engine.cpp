@@ -16,8 +16,8 @@ namespace {
 /// What a host thread spends between the end of what it waited for and its next instruction.
 constexpr int64_t kWakeNs = 1500;
 
-/// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one machine
-/// take less than a millisecond, or as long as the system lets a busy server wait for its turn.
+/// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one
+/// machine take less than a millisecond, or as long as the system lets a busy server wait for its turn.
 constexpr int64_t kOutsideMs = 20;
 
 int64_t monotonicMs() {
@@ -26,8 +26,8 @@ int64_t monotonicMs() {
     return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a time
-/// comes last, since another may still wake it in the same instant.
+/// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a
+/// time comes last, since another may still wake it in the same instant.
 struct Place {
     int64_t ns;
     uint32_t process, number;
@@ -89,7 +89,7 @@ int64_t Engine::boundOf(uint32_t root) {
                     break;
                 case ThreadState::parked:
                     waitsForLock |= thread.parkKind == ParkKind::lock;
-                    if (thread.hasActed) bound = std::min(bound, thread.deadlineNs);
+                    bound = std::min(bound, thread.deadlineNs);
                     if (thread.parkKind == ParkKind::outside && !thread.left && thread.hasActed)
                         bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
                     break;
@@ -169,6 +169,7 @@ bool Engine::advance(uint32_t process) {
         }
         if (settleQueries(root)) moved = true;
         if (!moved && settleTurns(root, bound)) moved = true;
+        if (!moved && settleDeadlines(root, bound)) moved = true;
         if (!moved) break;
         progressed = true;
     }
@@ -200,14 +201,22 @@ bool Engine::advanceQuiescent(uint32_t process) {
         if (island.flowsDirty) updateFlows(p, island.nowNs);
         if (island.heapSize && (root == kNone || later(m_arena.processes[root].heap[0], island.heap[0]))) root = p;
     }
-    if (HostThread* asking = earliestAsking();
-        asking && (root == kNone || asking->waitUntilNs < m_arena.processes[root].heap[0].timeNs) &&
-        asking->waitUntilNs <= earliestDeadline()) {
+    const int64_t eventNs = root == kNone ? kForever : m_arena.processes[root].heap[0].timeNs;
+    HostThread* asking = earliestAsking();
+    HostThread* due = earliestDeadline(kNone);
+    const int64_t askedNs = asking ? asking->waitUntilNs : kForever;
+    // Where nothing but deadlines is left, time does not run: they wait for the real clock.
+    if (due && due->deadlineNs < std::min(eventNs, askedNs) && std::min(eventNs, askedNs) != kForever) {
+        timeOut(*due);
+        m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    if (asking && askedNs < eventNs) {
         resume(*asking, endOfAsking(*asking));
         m_arena.progress.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
-    if (root == kNone || m_arena.processes[root].heap[0].timeNs >= earliestDeadline()) return false;
+    if (root == kNone) return false;
     HeapEntry entry = pop(m_arena.processes[root]);
     reach(m_arena.processes[root], entry.timeNs);
     handle(entry);
@@ -221,7 +230,8 @@ HostThread* Engine::earliestAsking() {
     int32_t rank = 0;
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {
         HostThread& thread = m_arena.threads[t];
-        if (thread.state != ThreadState::waiting || thread.waitKind == WaitKind::ops || thread.waitKind == WaitKind::comm)
+        if (thread.state != ThreadState::waiting || thread.waitKind == WaitKind::ops ||
+            thread.waitKind == WaitKind::comm)
             continue;
         const int32_t itsRank = m_arena.processes[thread.process].rank;
         const Place place = placeOf(thread);
@@ -237,27 +247,66 @@ HostThread* Engine::earliestAsking() {
     return earliest;
 }
 
-/// When the first of the waits that have an end in virtual time ends: until the real clock gets there as well, somebody may
-/// come in between.
-int64_t Engine::earliestDeadline() const {
-    int64_t deadlineNs = kForever;
+/// Of the waits that have an end in virtual time, in one island or (kNone) in all of them, the one that ends first.
+HostThread* Engine::earliestDeadline(uint32_t root) const {
+    HostThread* earliest = nullptr;
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {
-        const HostThread& thread = m_arena.threads[t];
-        if (thread.state == ThreadState::parked && thread.hasActed) deadlineNs = std::min(deadlineNs, thread.deadlineNs);
+        HostThread& thread = m_arena.threads[t];
+        if (thread.state != ThreadState::parked || thread.deadlineNs == kForever) continue;
+        if (root != kNone && rootOf(thread.process) != root) continue;
+        if (!earliest || std::tie(thread.deadlineNs, thread.process, thread.number) <
+                             std::tie(earliest->deadlineNs, earliest->process, earliest->number))
+            earliest = &thread;
     }
-    return deadlineNs;
+    return earliest;
 }
 
-/// An event before the island's present is one that came too late: of a thread that was woken from outside the simulation
-/// after the job had gone on without it.
+/// A wait ends by itself when nobody can end it before: neither a thread that runs, nor one that the device lets go on.
+bool Engine::settleDeadlines(uint32_t root, int64_t boundNs) {
+    HostThread* first = earliestDeadline(root);
+    if (!first || boundNs < first->deadlineNs) return false;
+    const uint32_t family = m_arena.processes[first->process].family;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        if (m_arena.processes[p].family != family) continue;
+        for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+            const HostThread& other = m_arena.threads[t];
+            if (other.state == ThreadState::running && other.boundNs.load() <= first->deadlineNs) return false;
+        }
+    }
+    timeOut(*first);
+    return true;
+}
+
+void Engine::timeOut(HostThread& thread) {
+    thread.timedOut.store(1, std::memory_order_release);
+    enter(thread, thread.deadlineNs);
+    m_limitNs = std::min(m_limitNs, thread.deadlineNs + m_arena.launchNs);
+    thread.futex.fetch_add(1, std::memory_order_release);
+    wakeBehindLock(thread.futex);
+}
+
+/// Looks only; the next advance would find the same.
+bool Engine::standsStill() {
+    for (uint32_t t = 0; t < m_arena.threadCount; t++)
+        if (m_arena.threads[t].state == ThreadState::running) return false;
+    for (uint32_t p = 0; p < m_arena.processCount; p++) {
+        const Process& process = m_arena.processes[p];
+        if (process.island == p && process.heapSize) return false;
+        if (process.alive && process.submitted.load() != process.drained.load()) return false;
+    }
+    return earliestAsking() == nullptr;
+}
+
+/// An event before the island's present is one that came too late: of a thread that was woken from outside the
+/// simulation after the job had gone on without it.
 void Engine::reach(Process& island, int64_t ns) {
     if (ns < island.nowNs) m_arena.lateEvents++;
     island.nowNs = std::max(island.nowNs, ns);
 }
 
 /// Threads that are blocked in a call that a process without a clock may end keep the job from going on for
-/// kOutsideMs of real time: an answer is on its way, or they wait for somebody who himself waits for the device. This guards
-/// an order of events only; what each thread's clock shows does not depend on it.
+/// kOutsideMs of real time: an answer is on its way, or they wait for somebody who himself waits for the device. This
+/// guards an order of events only; what each thread's clock shows does not depend on it.
 bool Engine::outsideMayStillWake() {
     bool someoneMay = false;
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {
@@ -326,6 +375,7 @@ void Engine::park(HostThread& thread, ParkKind kind, const char* call, int64_t d
     Process& process = m_arena.processes[thread.process];
     thread.parkKind = kind;
     thread.deadlineNs = deadlineNs;
+    thread.timedOut = 0;
     thread.lockOwner = 0;
     thread.left = 0;
     std::snprintf(thread.inCall, sizeof thread.inCall, "%s", call);

@@ -21,6 +21,9 @@ class Engine {
     /// that one. `process`: any one of them.
     bool advanceQuiescent(uint32_t process);
 
+    /// True when nothing of the job moves, and nothing that could.
+    bool standsStill();
+
     /// A thread of the island now waits for something else than operations: its next advance looks at everything.
     void forgetBlocker(uint32_t process) { m_arena.processes[rootOf(process)].blocker = kNone; }
 
@@ -80,7 +83,9 @@ class Engine {
     bool hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const;
     bool outsideMayStillWake();
     HostThread* earliestAsking();
-    int64_t earliestDeadline() const;
+    HostThread* earliestDeadline(uint32_t root) const;
+    bool settleDeadlines(uint32_t root, int64_t boundNs);
+    void timeOut(HostThread& thread);
     void reach(Process& island, int64_t ns);
     void schedule(Stream& stream, uint32_t streamIndex);
     void wakeThreads(uint32_t process);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "reference/vgpu/device/refusal.h"
 #include "reference/vgpu/math/cudnn_graph.h"
 #include "reference/vgpu/math/cudnn_types.h"
-#include "reference/vgpu/symbols/refusal.h"
 
 using namespace rankscope::vgpu::math;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of cuDNN's backend API: what was set, by attribute. Numbers are those of NVIDIA's "cuDNN Backend API" (9.x).
+// Descriptors of cuDNN's backend API: what was set, by attribute. Numbers are those of NVIDIA's "cuDNN Backend API"
+// (9.x).
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,10 @@ enum BackendType : int {
     kBackendRandom = 33,
     kBackendAttentionForward = 41,
     kBackendAttentionBackward = 43,
+    kBackendBandMask = 44,
+    kBackendSoftmax = 45,
+    kBackendTranspose = 46,
+    kBackendSlice = 47,
 };
 
 enum BackendAttribute : int {

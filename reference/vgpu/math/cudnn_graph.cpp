@@ -58,8 +58,8 @@ Multiplication attention(const DescriptorData& operation, int q, int k, int v, d
     const Dimensions queries = dimensionsOf(operation.child(q)), keys = dimensionsOf(operation.child(k)),
                      values = dimensionsOf(operation.child(v));
     if (queries.size() != 4 || keys.size() != 4 || values.size() != 4) return {};
-    const double one = product(queries) * static_cast<double>(keys[2]) *
-                       static_cast<double>(queries[3] + values[3]) / static_cast<double>(queries[3]);
+    const double one = product(queries) * static_cast<double>(keys[2]) * static_cast<double>(queries[3] + values[3]) /
+                       static_cast<double>(queries[3]);
     return {one * products, typeOf(operation.child(q)), products > 2 ? "sdpa_backward" : "sdpa_forward"};
 }
 
@@ -122,12 +122,28 @@ void addTensors(const DescriptorData& operation, std::set<int64_t>& seen, GraphP
 }  // namespace
 
 std::string unknownOperation(const DescriptorData& graph) {
-    static const std::set<int> known = {kBackendConvolutionForward, kBackendConvolutionFilter, kBackendConvolutionData,
-                                        kBackendPointwise,          kBackendStatistics,        kBackendMatmul,
-                                        kBackendNormFinalize,       kBackendReduction,         kBackendNormWeights,
-                                        kBackendResampleForward,    kBackendResampleBackward,  kBackendConcat,
-                                        kBackendNormForward,        kBackendNormBackward,      kBackendReshape,
-                                        kBackendRandom,             kBackendAttentionForward,  kBackendAttentionBackward};
+    static const std::set<int> known = {kBackendConvolutionForward,
+                                        kBackendConvolutionFilter,
+                                        kBackendConvolutionData,
+                                        kBackendPointwise,
+                                        kBackendStatistics,
+                                        kBackendMatmul,
+                                        kBackendNormFinalize,
+                                        kBackendReduction,
+                                        kBackendNormWeights,
+                                        kBackendResampleForward,
+                                        kBackendResampleBackward,
+                                        kBackendConcat,
+                                        kBackendNormForward,
+                                        kBackendNormBackward,
+                                        kBackendReshape,
+                                        kBackendRandom,
+                                        kBackendAttentionForward,
+                                        kBackendAttentionBackward,
+                                        kBackendBandMask,
+                                        kBackendSoftmax,
+                                        kBackendTranspose,
+                                        kBackendSlice};
     for (const Descriptor& operation : operationsOf(graph))
         if (!known.contains(operation->type))
             return "cudnnBackendFinalize of a graph with an operation of descriptor type " +

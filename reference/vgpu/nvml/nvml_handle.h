@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML's functions have in common. Declared here by NVIDIA's NVML API Reference Guide (R470 to R580); its header is
-// not needed to build.
+// What NVML's functions have in common. Declared here by NVIDIA's NVML API Reference Guide (R470 to R580); its header
+// is not needed to build.
 #pragma once
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of NVML that tells of versions, identities and the memory that processes hold.
+#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 
 #include "reference/vgpu/device/memory.h"
-#include "reference/vgpu/engine/public_api.h"
 #include "reference/vgpu/nvml/nvml_handle.h"
 
 using namespace rankscope::vgpu;
@@ -86,6 +86,16 @@ int nvmlDeviceGetP2PStatus(void* device, void* peer, int, int* status) {
     *status = kOk;
     return kSuccess;
 }
+/// Devices form no fabric beyond their node: everything behind the structure's version, which holds its size, is zero.
+int nvmlDeviceGetGpuFabricInfoV(void* device, uint32_t* info) {
+    if (const int result = check(device); result != kSuccess) return result;
+    if (!info) return kInvalidArgument;
+    const size_t bytes = *info & 0xffffff;
+    if (bytes < sizeof *info) return kInvalidArgument;
+    std::memset(info + 1, 0, bytes - sizeof *info);
+    return kSuccess;
+}
+
 /// The calling process, if it holds memory of the device. Others' memory is not known to it.
 int nvmlDeviceGetComputeRunningProcesses(void* device, uint32_t* count, ProcessInfo* infos) {
     if (const int result = check(device); result != kSuccess) return result;

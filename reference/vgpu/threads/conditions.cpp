@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Condition variables inside a process. Their waiters queue here and not in libc, so that a signal wakes the thread whose clock is the
-// earliest. The interpreter's own are its global lock; what it hands over is the right to run, not a message.
+// Condition variables inside a process. Their waiters queue here and not in libc, so that a signal wakes the thread
+// whose clock is the earliest. The interpreter's own are its global lock; what it hands over is the right to run, not a
+// message.
 #include <errno.h>
 #include <pthread.h>
 
@@ -14,10 +15,12 @@ namespace {
 
 // libc has two of each: the first ones are from before conditions could be shared between processes.
 constexpr const char* kVersion = "GLIBC_2.3.2";
-RealCall<int (*)(pthread_cond_t*)> realSignal("pthread_cond_signal", kVersion), realBroadcast("pthread_cond_broadcast", kVersion);
+RealCall<int (*)(pthread_cond_t*)> realSignal("pthread_cond_signal", kVersion),
+    realBroadcast("pthread_cond_broadcast", kVersion);
 RealCall<int (*)(pthread_cond_t*, pthread_mutex_t*)> realWait("pthread_cond_wait", kVersion);
 RealCall<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)> realTimedWait("pthread_cond_timedwait", kVersion);
-RealCall<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> realClockWait("pthread_cond_clockwait");
+RealCall<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> realClockWait(
+    "pthread_cond_clockwait");
 
 // glibc's flags in pthread_cond_t::__wrefs: shared between processes; waits by the monotonic clock.
 constexpr unsigned kShared = 1, kMonotonic = 2;
@@ -74,7 +77,8 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
         case Caller::profiler:
             return realWait(condition, mutex);
         default:
-            return isShared(condition) ? realWait(condition, mutex) : wait(condition, mutex, "pthread_cond_wait", nullptr);
+            return isShared(condition) ? realWait(condition, mutex)
+                                       : wait(condition, mutex, "pthread_cond_wait", nullptr);
     }
 }
 
@@ -88,7 +92,8 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, co
             break;
     }
     if (isShared(condition)) return realTimedWait(condition, mutex, until);
-    return waitUntil(condition, mutex, condition->__data.__wrefs & kMonotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, until);
+    return waitUntil(condition, mutex, condition->__data.__wrefs & kMonotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME,
+                     until);
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
@@ -103,7 +108,8 @@ int pthread_cond_signal(pthread_cond_t* condition) noexcept {
 }
 
 int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
-    if (isShared(condition) || callerAt(__builtin_return_address(0)) != Caller::program) return realBroadcast(condition);
+    if (isShared(condition) || callerAt(__builtin_return_address(0)) != Caller::program)
+        return realBroadcast(condition);
     return wake(condition, wakeAll);
 }
 

@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
+#include "reference/vgpu/threads/sleeps.h"
 #include "reference/vgpu/threads/waiters.h"
 
 namespace rankscope::vgpu::threads {
@@ -83,16 +85,21 @@ ssize_t writeTo(int descriptor, size_t bytes, const char* call, Write realCall) 
     return realCall();
 }
 
-/// One that waits for any of several: a look without waiting first. `look(timeoutMs)` is the call itself.
-template <typename Look>
-int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs, Look look) {
-    if (timeoutNs == 0 || !anyClock()) return look(false);
-    if (const int ready = look(true)) return ready;
+/// One that waits for any of several. `look(ms)` is the call itself, for so long; a wait that has an end is made of
+/// stretches.
+template <typename Look, typename Wait>
+int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs, Look look, Wait whole) {
+    if (timeoutNs == 0 || !anyClock()) return whole();
+    if (const int ready = look(0)) return ready;
     BlockedOutside blocked(call, keys, timeoutNs);
-    for (;;) {
-        const int ready = look(false);
-        if (ready != 0 || blocked.timeIsUp()) return ready;
-        if (const int late = look(true)) return late;
+    if (timeoutNs < 0) return whole();
+    for (const Deadline end = deadlineIn(timeoutNs);;) {
+        const int64_t leftMs = std::max<int64_t>(1, leftNs(end) / kNsPerMs);
+        const int ready = look(BlockedOutside::stretchMs(leftMs));
+        if (ready != 0) return ready;
+        if (!blocked.isOver(leftNs(end) <= 0)) continue;
+        sleepOut(end);
+        return look(0);
     }
 }
 
@@ -108,9 +115,10 @@ int pollFor(pollfd* descriptors, nfds_t count, int64_t timeoutNs, Poll realCall)
     size_t keyCount = 0;
     if (timeoutNs != 0 && anyClock())
         for (nfds_t i = 0; i < count && keyCount < kMaxWaitKeys; i++)
-            if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0) keys[keyCount++] = key;
-    return waitForAny("poll", {keys, keyCount}, timeoutNs,
-                      [&](bool atOnce) { return atOnce ? realPoll(descriptors, count, 0) : realCall(); });
+            if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0)
+                keys[keyCount++] = key;
+    return waitForAny(
+        "poll", {keys, keyCount}, timeoutNs, [&](int ms) { return realPoll(descriptors, count, ms); }, realCall);
 }
 
 /// select() overwrites what it is asked for, so each look has its own copy.
@@ -125,11 +133,16 @@ int selectFor(int count, fd_set* in, fd_set* out, fd_set* except, int64_t timeou
     fd_set* given[3] = {in, out, except};
     for (int i = 0; i < 3; i++)
         if (given[i]) before[i] = *given[i];
-    return waitForAny("select", keys, timeoutNs, [&](bool atOnce) {
+    auto look = [&](int ms) {
         for (int i = 0; i < 3; i++)
             if (given[i]) *given[i] = before[i];
-        timeval none{0, 0};
-        return atOnce ? realSelect(count, in, out, except, &none) : realCall();
+        timeval stretch{0, ms * 1000};
+        return realSelect(count, in, out, except, &stretch);
+    };
+    return waitForAny("select", keys, timeoutNs, look, [&] {
+        for (int i = 0; i < 3; i++)
+            if (given[i]) *given[i] = before[i];
+        return realCall();
     });
 }
 
@@ -175,12 +188,16 @@ int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* 
                      [&] { return realPselect(count, in, out, except, timeout, signals); });
 }
 int epoll_wait(int epoll, epoll_event* events, int most, int timeoutMs) {
-    return waitForAny("epoll_wait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
-                      [&](bool atOnce) { return realEpollWait(epoll, events, most, atOnce ? 0 : timeoutMs); });
+    return waitForAny(
+        "epoll_wait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
+        [&](int ms) { return realEpollWait(epoll, events, most, ms); },
+        [&] { return realEpollWait(epoll, events, most, timeoutMs); });
 }
 int epoll_pwait(int epoll, epoll_event* events, int most, int timeoutMs, const sigset_t* signals) {
-    return waitForAny("epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
-                      [&](bool atOnce) { return realEpollPwait(epoll, events, most, atOnce ? 0 : timeoutMs, signals); });
+    return waitForAny(
+        "epoll_pwait", {}, timeoutMs < 0 ? -1 : timeoutMs * kNsPerMs,
+        [&](int ms) { return realEpollPwait(epoll, events, most, ms, signals); },
+        [&] { return realEpollPwait(epoll, events, most, timeoutMs, signals); });
 }
 
 ssize_t read(int descriptor, void* buffer, size_t bytes) {
@@ -200,13 +217,15 @@ ssize_t __recv_chk(int descriptor, void* buffer, size_t bytes, size_t, int flags
     return readFrom(descriptor, "recv", [&] { return realRecv(descriptor, buffer, bytes, flags); });
 }
 ssize_t recvfrom(int descriptor, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
-    return readFrom(descriptor, "recvfrom", [&] { return realRecvfrom(descriptor, buffer, bytes, flags, from, length); });
+    return readFrom(descriptor, "recvfrom",
+                    [&] { return realRecvfrom(descriptor, buffer, bytes, flags, from, length); });
 }
 ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
     return readFrom(descriptor, "recvmsg", [&] { return realRecvmsg(descriptor, message, flags); });
 }
 int accept(int descriptor, sockaddr* from, socklen_t* length) {
-    return static_cast<int>(readFrom(descriptor, "accept", [&] { return ssize_t{realAccept(descriptor, from, length)}; }));
+    return static_cast<int>(
+        readFrom(descriptor, "accept", [&] { return ssize_t{realAccept(descriptor, from, length)}; }));
 }
 int accept4(int descriptor, sockaddr* from, socklen_t* length, int flags) {
     return static_cast<int>(
@@ -219,7 +238,8 @@ ssize_t write(int descriptor, const void* buffer, size_t bytes) {
 }
 ssize_t writev(int descriptor, const iovec* parts, int count) {
     if (RANKSCOPE_NOT_OURS()) return realWritev(descriptor, parts, count);
-    return writeTo(descriptor, totalBytes(parts, count), "writev", [&] { return realWritev(descriptor, parts, count); });
+    return writeTo(descriptor, totalBytes(parts, count), "writev",
+                   [&] { return realWritev(descriptor, parts, count); });
 }
 ssize_t send(int descriptor, const void* buffer, size_t bytes, int flags) {
     return writeTo(descriptor, bytes, "send", [&] { return realSend(descriptor, buffer, bytes, flags); });

@@ -12,6 +12,8 @@ namespace rankscope::vgpu::threads {
 namespace {
 
 constexpr uint64_t kCounterBit = 1;
+// Whoever sleeps in the system is not woken by the virtual clock, so it looks at it so often.
+constexpr int64_t kStretchMs = 50;
 
 uint64_t mix(uint64_t a, uint64_t b) {
     return (a * 0x9E3779B97F4A7C15ull ^ b) * 0xBF58476D1CE4E5B9ull & ~kCounterBit;
@@ -33,26 +35,34 @@ uint64_t keyOf(int descriptor, bool& isSocket) {
 }  // namespace
 
 BlockedOutside::BlockedOutside(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs)
-    : m_clock(anyClock()),
-      m_acts(m_clock && m_clock->shared->hasActed),
-      m_deadlineNs(m_acts && timeoutNs >= 0 ? m_clock->ns + timeoutNs : kForever) {
+    : m_clock(anyClock()), m_deadlineNs(m_clock && timeoutNs >= 0 ? m_clock->ns + timeoutNs : kForever) {
     if (m_clock) LocalProcess::instance().parkOutside(*m_clock, call, m_deadlineNs, keys);
 }
 
 BlockedOutside::~BlockedOutside() {
     if (!m_clock) return;
-    if (m_timedOut && !m_acts)
+    if (m_looksOn)
         LocalProcess::instance().observe(*m_clock);
     else
         LocalProcess::instance().unpark(*m_clock, kNoClock);
 }
 
-bool BlockedOutside::timeIsUp() {
-    m_timedOut = true;
-    if (!m_acts) return true;
-    static const std::atomic<uint32_t> nobodyWakes{0};
-    LocalProcess::instance().reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
-    return m_clock->shared->boundNs.load() >= m_deadlineNs;
+int BlockedOutside::stretchMs(int64_t wantedMs) {
+    return static_cast<int>(wantedMs < 0 ? kStretchMs : std::min<int64_t>(wantedMs, kStretchMs));
+}
+
+bool BlockedOutside::isOver(bool isRealTimeUp) {
+    if (m_deadlineNs == kForever) return false;
+    HostThread& shared = *m_clock->shared;
+    LocalProcess& process = LocalProcess::instance();
+    if (shared.timedOut.load(std::memory_order_acquire)) return true;
+    if (!isRealTimeUp) return false;
+    if (shared.hasActed) {
+        static const std::atomic<uint32_t> nobodyWakes{0};
+        process.reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
+        return shared.boundNs.load() >= m_deadlineNs;
+    }
+    return m_looksOn = process.standsStill();
 }
 
 uint64_t readKey(int descriptor) {
@@ -88,7 +98,8 @@ void hasRead(int descriptor, int64_t result) {
     const uint64_t key = readKey(descriptor);
     if (key == 0) return;
     LocalProcess& process = LocalProcess::instance();
-    clock->ns = std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
+    clock->ns =
+        std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
     process.publish(*clock);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits for what comes from outside the process, or may: files, pipes, sockets, children, memory shared with others.
 //
-// What goes through a pipe, an eventfd or a pair of sockets carries the clock of who wrote it, between processes too. Processes that
-// were forked from one another write in the order of their clocks. Other sockets carry none: an answer that comes from there costs
-// no time, since it went through a server that serves all ranks in whatever order they come.
+// What goes through a pipe, an eventfd or a pair of sockets carries the clock of who wrote it, between processes too.
+// Processes that were forked from one another write in the order of their clocks. Other sockets carry none: an answer
+// that comes from there costs no time, since it went through a server that serves all ranks in whatever order they
+// come.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +22,20 @@ class BlockedOutside {
     ~BlockedOutside();
     BlockedOutside(const BlockedOutside&) = delete;
     BlockedOutside& operator=(const BlockedOutside&) = delete;
-    /// The real time is up: true if the virtual one is as well, false if somebody wrote something first.
-    bool timeIsUp();
+    /// How long the thread may sleep at a stretch, in ms, of `wantedMs` (negative: for ever) that are left.
+    static int stretchMs(int64_t wantedMs);
+    /// Nothing came in a stretch: true if the wait is over, on the virtual clock or, with `isRealTimeUp`, because that
+    /// stands still.
+    bool isOver(bool isRealTimeUp);
 
   private:
     ThreadClock* m_clock;
-    bool m_acts;
-    bool m_timedOut = false;
+    bool m_looksOn = false;
     int64_t m_deadlineNs;
 };
 
-/// What a descriptor is called when it is read, or 0: nothing that carries a clock. An end of a pair of sockets that is written is
-/// called as the other end is.
+/// What a descriptor is called when it is read, or 0: nothing that carries a clock. An end of a pair of sockets that is
+/// written is called as the other end is.
 uint64_t readKey(int descriptor);
 uint64_t writeKey(int descriptor);
 void pairEnds(int a, int b);

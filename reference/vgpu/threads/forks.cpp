@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that a thread with a clock forks off are part of the job from their first instant, at that thread's clock; they leave it when they
-// end or become another program.
+// Processes that a thread with a clock forks off are part of the job from their first instant, at that thread's clock;
+// they leave it when they end or become another program.
 #include <errno.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 RealCall<pid_t (*)()> realFork("fork");
 RealCall<void (*)(int)> realExit("_exit");
-RealCall<int (*)(const char*, char* const*, char* const*)> realExecve("execve"), realExecvpe("execvpe");
+RealCall<int (*)(const char*, char*const*, char*const*)> realExecve("execve"), realExecvpe("execvpe");
 RealCall<int (*)(int, char* const*, char* const*)> realFexecve("fexecve");
 
 /// Not in a child of vfork(), which runs in its parent's memory.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits on a word of memory, which libraries ask the system for by syscall(): std::future, std::counting_semaphore, std::latch and the
-// waits of std::atomic are made of them.
+// Waits on a word of memory, which libraries ask the system for by syscall(): std::future, std::counting_semaphore,
+// std::latch and the waits of std::atomic are made of them.
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 
 #include <optional>
 
-#include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
 #include "reference/vgpu/threads/sleeps.h"
 #include "reference/vgpu/threads/waiters.h"
@@ -45,6 +44,7 @@ std::optional<Deadline> deadlineOf(const FutexCall& call) {
 long wait(const FutexCall& call) {
     const std::optional<Deadline> deadline = deadlineOf(call);
     Waiter waiter(call.word, anyClock(), ParkKind::message);
+    if (!call.isPrivate()) waiter.watch(call.word, call.value);
     if (__atomic_load_n(call.word, __ATOMIC_SEQ_CST) != call.value) {
         errno = EAGAIN;
         return -1;
@@ -62,8 +62,8 @@ long wake(const FutexCall& call) {
     int woken = 0;
     while (woken < most && wakeFirst(call.word, clockNs(clock))) woken++;
     if (woken == most) return woken;
-    const long others = realSystemCall(SYS_futex, call.word, call.operation, static_cast<long>(most - woken), nullptr, nullptr,
-                                       static_cast<long>(call.bits));
+    const long others = realSystemCall(SYS_futex, call.word, call.operation, static_cast<long>(most - woken), nullptr,
+                                       nullptr, static_cast<long>(call.bits));
     return others < 0 ? others : others + woken;
 }
 
@@ -80,14 +80,11 @@ extern "C" long syscall(long number, ...) noexcept {
     for (long& argument : given) argument = va_arg(list, long);
     va_end(list);
     if (number == SYS_futex && callerAt(__builtin_return_address(0)) == Caller::program) {
-        const FutexCall call{reinterpret_cast<uint32_t*>(given[0]), static_cast<int>(given[1]), static_cast<uint32_t>(given[2]),
-                             reinterpret_cast<const timespec*>(given[3]), static_cast<uint32_t>(given[5])};
-        if (call.isPrivate() && call.isWait()) return wait(call);
-        if (call.isPrivate() && call.isWake()) return wake(call);
-        if (call.isWait()) {
-            const BlockedOutside blocked("futex between processes");
-            return realSystemCall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
-        }
+        const FutexCall call{reinterpret_cast<uint32_t*>(given[0]), static_cast<int>(given[1]),
+                             static_cast<uint32_t>(given[2]), reinterpret_cast<const timespec*>(given[3]),
+                             static_cast<uint32_t>(given[5])};
+        if (call.isWait()) return wait(call);
+        if (call.isWake()) return wake(call);
     }
     return realSystemCall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
 }

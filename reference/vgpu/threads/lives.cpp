@@ -31,7 +31,11 @@ void threadEnds(int64_t ns) {
 
 [[gnu::constructor]] void askForEnds() {
     LocalProcess::tellThreadEndsTo(threadEnds);
-    pthread_atfork(nullptr, nullptr, forgetWaitersAfterFork);
+    pthread_atfork(nullptr, nullptr, [] {
+        forgetWaitersAfterFork();
+        forgetSemaphoresAfterFork();
+        forgetMeetingsAfterFork();
+    });
 }
 
 struct Birth {
@@ -48,15 +52,15 @@ void* begin(void* given) {
     return mine.function(mine.argument);
 }
 
-/// Threads made by the profiler, or inside a call of ours, are not the job's; those of computing libraries only ever compute, and
-/// are blocked in ways of their own.
+/// Threads made by the profiler, or inside a call of ours, are not the job's; those of computing libraries only ever
+/// compute, and are blocked in ways of their own.
 bool belongsToJob(const void* returnAddress, void* (*function)(void*)) {
     if (isInsideCall() || callerAt(returnAddress) == Caller::profiler) return false;
     return !isComputingLibrary(returnAddress) && !isComputingLibrary(reinterpret_cast<const void*>(function));
 }
 
-// Between its last instruction and its end as the system sees it, a thread has told where it ended. A stamp that stands longer is
-// that of an earlier thread of the same name.
+// Between its last instruction and its end as the system sees it, a thread has told where it ended. A stamp that stands
+// longer is that of an earlier thread of the same name.
 constexpr int64_t kEndingNs = 50'000'000;
 
 template <typename Join>
@@ -90,7 +94,8 @@ using namespace rankscope::vgpu::threads;
 
 extern "C" {
 
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*), void* argument) noexcept {
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                   void* argument) noexcept {
     ThreadClock* clock = activeClock();
     if (!clock || !belongsToJob(__builtin_return_address(0), function))
         return realCreate(thread, attributes, function, argument);

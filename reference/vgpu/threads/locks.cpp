@@ -16,9 +16,11 @@ RealCall<int (*)(pthread_mutex_t*)> realLock("pthread_mutex_lock"), realTryLock(
 RealCall<int (*)(pthread_mutex_t*, const timespec*)> realTimedLock("pthread_mutex_timedlock");
 RealCall<int (*)(pthread_mutex_t*, clockid_t, const timespec*)> realClockLock("pthread_mutex_clocklock");
 RealCall<int (*)(pthread_rwlock_t*)> realReadLock("pthread_rwlock_rdlock"), realTryReadLock("pthread_rwlock_tryrdlock"),
-    realWriteLock("pthread_rwlock_wrlock"), realTryWriteLock("pthread_rwlock_trywrlock"), realRwUnlock("pthread_rwlock_unlock");
+    realWriteLock("pthread_rwlock_wrlock"), realTryWriteLock("pthread_rwlock_trywrlock"),
+    realRwUnlock("pthread_rwlock_unlock");
 
-// glibc's bit of pthread_mutex_t for mutexes between processes (its PTHREAD_MUTEX_PSHARED_BIT): their waiters are elsewhere.
+// glibc's bit of pthread_mutex_t for mutexes between processes (its PTHREAD_MUTEX_PSHARED_BIT): their waiters are
+// elsewhere.
 constexpr int kBetweenProcesses = 128;
 
 void goOnFrom(ThreadClock& clock, int64_t ns) {

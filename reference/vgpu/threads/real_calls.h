@@ -10,8 +10,8 @@
 
 namespace rankscope::vgpu::threads {
 
-/// The next definition of `name` behind this library; where libc has several, that of `version`. Ends the process where there
-/// is none: nothing could go on without.
+/// The next definition of `name` behind this library; where libc has several, that of `version`. Ends the process where
+/// there is none: nothing could go on without.
 void* nextDefinition(const char* name, const char* version);
 
 template <typename Function>
@@ -35,8 +35,8 @@ class RealCall {
 };
 
 /// Whose call it is, by its return address.
-/// profiler: this library or Rankscope's own: its locks and threads are no part of the job. interpreter: Python's own code, whose
-/// conditions and mutexes are its interpreter lock. Threads of computing libraries only ever compute.
+/// profiler: this library or Rankscope's own: its locks and threads are no part of the job. interpreter: Python's own
+/// code, whose conditions and mutexes are its interpreter lock. Threads of computing libraries only ever compute.
 enum class Caller : uint8_t { program, profiler, interpreter };
 Caller callerAt(const void* returnAddress);
 bool isComputingLibrary(const void* codeAddress);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semaphores inside a process. A post by the thread that took the semaphore last gives back a lock; any other post is a message, and who
-// takes it goes on no earlier than it was sent. Python's locks are semaphores, too, used in both ways.
+// Semaphores inside a process. A post by the thread that took the semaphore last gives back a lock; any other post is a
+// message, and who takes it goes on no earlier than it was sent. Python's locks are semaphores, too, used in both ways.
 #include <errno.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
@@ -18,7 +18,8 @@
 namespace rankscope::vgpu::threads {
 namespace {
 
-RealCall<int (*)(sem_t*)> realWait("sem_wait"), realTryWait("sem_trywait"), realPost("sem_post"), realDestroy("sem_destroy");
+RealCall<int (*)(sem_t*)> realWait("sem_wait"), realTryWait("sem_trywait"), realPost("sem_post"),
+    realDestroy("sem_destroy");
 RealCall<int (*)(sem_t*, const timespec*)> realTimedWait("sem_timedwait");
 RealCall<int (*)(sem_t*, clockid_t, const timespec*)> realClockWait("sem_clockwait");
 
@@ -125,10 +126,12 @@ int sem_wait(sem_t* semaphore) {
     return RANKSCOPE_LEAVE_ALONE(semaphore) ? realWait(semaphore) : wait(semaphore, "sem_wait", nullptr);
 }
 int sem_timedwait(sem_t* semaphore, const timespec* until) {
-    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realTimedWait(semaphore, until) : waitUntil(semaphore, CLOCK_REALTIME, until);
+    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realTimedWait(semaphore, until)
+                                            : waitUntil(semaphore, CLOCK_REALTIME, until);
 }
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
-    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realClockWait(semaphore, clock, until) : waitUntil(semaphore, clock, until);
+    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realClockWait(semaphore, clock, until)
+                                            : waitUntil(semaphore, clock, until);
 }
 int sem_trywait(sem_t* semaphore) noexcept {
     ThreadClock* clock = RANKSCOPE_LEAVE_ALONE(semaphore) ? nullptr : activeClock();

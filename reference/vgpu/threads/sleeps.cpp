@@ -25,6 +25,7 @@ constexpr int64_t kLongestNs = 366 * 24 * 3600 * kNsPerS;
 
 struct Reading {
     int64_t ns = 0;
+    int64_t virtualNs = kNoClock;  ///< what the thread's own clock showed
 };
 // Real time and the monotonic clock: whatever else there is, nobody waits by it.
 [[gnu::tls_model("initial-exec")]] thread_local Reading t_last[2];
@@ -33,11 +34,15 @@ int64_t inNs(const timespec& time) {
     return time.tv_sec * kNsPerS + time.tv_nsec;
 }
 
-/// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for somebody who
-/// knows no other clock.
+void keepReading(clockid_t which, int64_t ns) {
+    t_last[which] = {ns, clockNs(LocalProcess::clockIfAny())};
+}
+
+/// Passes on the virtual clock at once: the thread does nothing before. It sleeps all the same, since it may wait for
+/// somebody who knows no other clock.
 void passes(int64_t ns) {
     ThreadClock* clock = activeClock();
-    if (!clock || ns <= 0) return;
+    if (!clock || ns <= 0 || !LocalProcess::instance().hasIssued()) return;
     clock->ns += ns;
     LocalProcess::instance().publish(*clock);
 }
@@ -53,7 +58,11 @@ Deadline deadlineAt(clockid_t clock, const timespec& at) {
         realGetTime(clock, &now);
         from = inNs(now);
     }
-    deadline.lengthNs = std::max<int64_t>(0, inNs(at) - from);
+    // A wait that goes on after it was interrupted is shorter by what has passed on the thread's clock meanwhile.
+    const ThreadClock* own = LocalProcess::clockIfAny();
+    const int64_t passedNs =
+        own && isKept && t_last[clock].virtualNs != kNoClock ? own->ns - t_last[clock].virtualNs : 0;
+    deadline.lengthNs = std::max<int64_t>(0, inNs(at) - from - passedNs);
     return deadline;
 }
 
@@ -66,6 +75,12 @@ Deadline deadlineIn(int64_t ns) {
     return deadline;
 }
 
+int64_t leftNs(const Deadline& deadline) {
+    timespec now;
+    realGetTime(deadline.clock, &now);
+    return inNs(deadline.at) - inNs(now);
+}
+
 }  // namespace rankscope::vgpu::threads
 
 using namespace rankscope::vgpu;
@@ -75,13 +90,15 @@ extern "C" {
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
     const int result = realGetTime(clock, time);
-    if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC)) t_last[clock].ns = inNs(*time);
+    if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
+        callerAt(__builtin_return_address(0)) != Caller::profiler)
+        keepReading(clock, inNs(*time));
     return result;
 }
 
 int gettimeofday(timeval* time, void* zone) noexcept {
     const int result = realGetTimeOfDay(time, zone);
-    if (result == 0) t_last[CLOCK_REALTIME].ns = time->tv_sec * kNsPerS + time->tv_usec * 1000;
+    if (result == 0) keepReading(CLOCK_REALTIME, time->tv_sec * kNsPerS + time->tv_usec * 1000);
     return result;
 }
 

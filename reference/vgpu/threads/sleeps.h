@@ -6,9 +6,11 @@
 
 namespace rankscope::vgpu::threads {
 
-/// A deadline is a reading of a clock plus a length. The length is told exactly by the thread's last reading of that clock; how much
-/// later the thread gets here is the system's doing.
+/// A deadline is a reading of a clock plus a length. The length is told exactly by the thread's last reading of that
+/// clock; how much later the thread gets here is the system's doing.
 Deadline deadlineAt(clockid_t clock, const timespec& at);
 Deadline deadlineIn(int64_t ns);
+/// Of real time; negative: it has passed.
+int64_t leftNs(const Deadline& deadline);
 
 }  // namespace rankscope::vgpu::threads

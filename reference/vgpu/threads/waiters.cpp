@@ -19,7 +19,11 @@ namespace {
 constexpr size_t kBuckets = 256;
 constexpr size_t kStampsPerBucket = 16;
 // A thread in the bounds looks after the job so often while it is blocked: who died, and whether all stand still.
-constexpr int64_t kLookMs = 250;
+constexpr int kLookMs = 250;
+// A timed wait whose real time is over, while virtual time still runs, looks so often whether it does.
+constexpr int kStillMs = 100;
+// And so often at a word that another process may change.
+constexpr int kWordMs = 20;
 
 std::atomic<uint32_t> g_waiters{0};
 std::atomic<uint64_t> g_arrivals{0};
@@ -64,18 +68,31 @@ bool earlier(const timespec& a, const timespec& b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
+bool hasPassed(const Deadline& deadline) {
+    timespec now;
+    clock_gettime(deadline.clock, &now);
+    return !earlier(now, deadline.at);
+}
+
 /// False when `until` has passed.
-bool futexWaitUntil(std::atomic<uint32_t>& word, clockid_t clock, const timespec& until) {
+bool futexWaitUntil(std::atomic<uint32_t>& word, uint32_t value, clockid_t clock, const timespec* until) {
     const int realtime = clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
     const int before = errno;
-    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE | realtime, 0, &until,
-                                nullptr, FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET | realtime, value,
+                                until, nullptr, FUTEX_BITSET_MATCH_ANY);
     const bool timedOut = result != 0 && errno == ETIMEDOUT;
     errno = before;
     return !timedOut;
 }
 
 }  // namespace
+
+void sleepOut(const Deadline& deadline) {
+    const int before = errno;
+    while (clock_nanosleep(deadline.clock, TIMER_ABSTIME, &deadline.at, nullptr) == EINTR) {
+    }
+    errno = before;
+}
 
 class WaiterQueue {
   public:
@@ -111,9 +128,9 @@ class WaiterQueue {
             if (ns != kNoClock) waiter.m_given = LocalProcess::instance().makeThread(ns);
             waiter.m_woken.store(1, std::memory_order_release);
         }
-        std::atomic<uint32_t>& futex = waiter.m_futex;
-        futex.store(1, std::memory_order_release);
-        syscall(SYS_futex, reinterpret_cast<uint32_t*>(&futex), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        std::atomic<uint32_t>& futex = waiter.m_clock ? waiter.m_clock->shared->futex : waiter.m_futex;
+        futex.fetch_add(1, std::memory_order_release);
+        futexWake(futex, 1);
     }
     static void forgetAll() {
         for (Bucket& bucket : g_buckets) {
@@ -158,17 +175,21 @@ bool Waiter::block(const char* call, const Deadline* deadline, int32_t lockOwner
         return woken;
     }
     LocalProcess& process = LocalProcess::instance();
-    const bool acts = m_clock->shared->hasActed;
-    const int64_t deadlineNs = deadline && acts ? m_clock->ns + deadline->lengthNs : kForever;
+    const int64_t deadlineNs = deadline ? m_clock->ns + deadline->lengthNs : kForever;
     process.park(*m_clock, m_kind, call, deadlineNs, lockOwner, m_woken);
     bool woken = sleep(deadline, lockOwner);
-    if (!woken && acts) woken = !process.reachDeadline(*m_clock, deadlineNs, m_woken);
+    const bool acts = m_clock->shared->hasActed;
+    const auto& timedOut = m_clock->shared->timedOut;
+    if (!woken && !timedOut.load() && acts) woken = !process.reachDeadline(*m_clock, deadlineNs, m_woken);
+    const bool hasTimedOut = timedOut.load();
+    if (hasTimedOut) woken = false;
     WaiterQueue::remove(*this);
     if (m_woken.load(std::memory_order_acquire)) woken = true;
-    if (acts || (woken && m_wakeNs != kNoClock))
+    if (acts || hasTimedOut || (woken && m_wakeNs != kNoClock))
         process.unpark(*m_clock, m_wakeNs);
     else
         process.observe(*m_clock);
+    if (!woken && deadline) sleepOut(*deadline);
     return woken;
 }
 
@@ -184,21 +205,42 @@ void Waiter::resume() {
         takeClock();
 }
 
-/// False when the deadline came first.
+/// False when the deadline came first: on the virtual clock, or on the real one while the virtual one stands still.
 bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
-    std::optional<StallWatch> watch;
-    if (m_clock) watch.emplace(LocalProcess::instance().arena(), LocalProcess::instance().index());
-    while (!m_woken.load(std::memory_order_acquire)) {
-        const timespec look = after(kLookMs);
-        timespec now;
-        if (deadline) clock_gettime(deadline->clock, &now);
-        if (deadline && !earlier(now, deadline->at)) return false;
-        if (deadline && (!watch || deadline->clock != CLOCK_MONOTONIC || earlier(deadline->at, look))) {
-            if (!futexWaitUntil(m_futex, deadline->clock, deadline->at)) return m_woken.load(std::memory_order_acquire);
-        } else if (!futexWaitUntil(m_futex, CLOCK_MONOTONIC, look) && watch) {
-            LocalProcess::instance().mayLeave(*m_clock, lockOwner);
-            watch->lookWhileBlocked(kLookMs);
+    if (!m_clock) return sleepWithoutClock(deadline);
+    HostThread& shared = *m_clock->shared;
+    LocalProcess& process = LocalProcess::instance();
+    StallWatch watch(process.arena(), process.index());
+    const int lookMs = m_word ? kWordMs : kLookMs;
+    for (;;) {
+        const uint32_t before = shared.futex.load(std::memory_order_acquire);
+        if (m_woken.load(std::memory_order_acquire)) return true;
+        if (shared.timedOut.load(std::memory_order_acquire)) return false;
+        timespec look = after(lookMs);
+        if (deadline && hasPassed(*deadline)) {
+            if (shared.hasActed || process.standsStill()) return m_woken.load(std::memory_order_acquire);
+            look = after(kStillMs);
+        } else if (deadline && deadline->clock == CLOCK_MONOTONIC && earlier(deadline->at, look)) {
+            look = deadline->at;
         }
+        if (futexWaitUntil(shared.futex, before, CLOCK_MONOTONIC, &look)) continue;
+        if (m_word && __atomic_load_n(m_word, __ATOMIC_SEQ_CST) != m_value) return true;
+        process.mayLeave(*m_clock, lockOwner);
+        watch.lookWhileBlocked(lookMs);
+    }
+}
+
+bool Waiter::sleepWithoutClock(const Deadline* deadline) {
+    while (!m_woken.load(std::memory_order_acquire)) {
+        if (deadline && hasPassed(*deadline)) return false;
+        const timespec look = after(kWordMs);
+        if (m_word)
+            futexWaitUntil(m_futex, 0, CLOCK_MONOTONIC,
+                           deadline && earlier(deadline->at, look) ? &deadline->at : &look);
+        else
+            futexWaitUntil(m_futex, 0, deadline ? deadline->clock : CLOCK_MONOTONIC,
+                           deadline ? &deadline->at : nullptr);
+        if (m_word && __atomic_load_n(m_word, __ATOMIC_SEQ_CST) != m_value) return true;
     }
     return true;
 }

@@ -80,6 +80,7 @@ Arithmetic arithmeticOf(std::string_view name) {
 /// Some operators have different names on different devices.
 std::optional<c10::OperatorHandle> otherTwinOf(std::string_view name) {
     static const std::map<std::string_view, const char*> known = {
+        {"aten::cudnn_convolution"sv, "aten::convolution"},
         {"aten::_scaled_dot_product_flash_attention"sv, "aten::_scaled_dot_product_flash_attention_for_cpu"},
         {"aten::_scaled_dot_product_flash_attention_backward"sv,
          "aten::_scaled_dot_product_flash_attention_for_cpu_backward"}};

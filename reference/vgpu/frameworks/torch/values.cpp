@@ -275,13 +275,22 @@ c10::IValue given(const Call& call, size_t index) {
     return onHost(argument, isWritten);
 }
 
+/// What an argument is of which the operator itself knows nothing: it leaves that out.
+c10::IValue neutral(const c10::Argument& argument) {
+    if (argument.default_value()) return *argument.default_value();
+    if (argument.type()->kind() == c10::TypeKind::BoolType) return false;
+    if (argument.type()->kind() == c10::TypeKind::ListType) return c10::List<int64_t>({0});
+    return {};
+}
+
 /// An operator of another name takes the arguments that it knows by name.
 void giveByName(Twin& twin, const Call& call) {
     const auto& own = call.info->handle->schema().arguments();
     for (const c10::Argument& wanted : twin.handle.schema().arguments()) {
-        c10::IValue value = wanted.default_value().value_or(c10::IValue());
+        c10::IValue value = neutral(wanted);
         for (size_t i = 0; i < own.size(); i++)
-            if (own[i].name() == wanted.name()) value = given(call, i);
+            if (own[i].name() == wanted.name() || (i == 0 && own[i].name() == "self" && wanted.name() == "input"))
+                value = given(call, i);
         twin.arguments.push_back(std::move(value));
     }
 }
@@ -332,7 +341,7 @@ void addHeads(Cleared& cleared, const at::Tensor& to, const at::Tensor& from) {
 }
 
 void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue) {
-    if (!tensor.is_cuda() || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
+    if (tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
     cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue});
 }
 

@@ -79,10 +79,9 @@ void completed(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t validBytes) 
 
 extern "C" int InitializeInjection() {
     cuptiActivityRegisterCallbacks(requested, completed);
-    for (CUpti_ActivityKind kind :
-         {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
-          CUPTI_ACTIVITY_KIND_RUNTIME,
-          CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2})
+    for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                    CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+                                    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2})
         cuptiActivityEnable(kind);
     std::atexit([] { cuptiActivityFlushAll(1); });
     return 1;

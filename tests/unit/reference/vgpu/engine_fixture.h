@@ -130,7 +130,7 @@ class EngineTest : public testing::Test {
     }
 
     /// The rank's host does nothing any more and bounds nobody.
-    void hostSleeps(uint32_t rank) { arena.threads[rank].state = ThreadState::parked; }
+    void hostSleeps(uint32_t rank) { arena.threads[rank].state = ThreadState::observing; }
 
     void* m_memory;
     Arena& arena;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose host threads work together as those of training frameworks do, one process per rank, forked here. Nothing in them knows
-// of virtual GPUs. Usage: vgpu_threads MODE RANKS. With VGPU_DISTURB=1 threads are held up in real time, at random.
+// Programs whose host threads work together as those of training frameworks do, one process per rank, forked here.
+// Nothing in them knows of virtual GPUs. Usage: vgpu_threads MODE RANKS. With VGPU_DISTURB=1 threads are held up in
+// real time, at random.
 //   autograd    a worker takes tasks from a queue and fulfils a future; the main thread waits for it in each step
 //   watchdog    training beside a thread that wakes up every millisecond and queries all events
 //   pool        three workers with one queue; who takes which task decides when it runs
 //   mutex       three threads that synchronise with the device while they hold one mutex
 //   join        threads that are made for a task and joined
 //   comms       two threads with a communicator and a stream each, which share the links
-//   semaphore   two threads that take turns by POSIX semaphores, std::counting_semaphore, std::latch and std::atomic
+//   semaphore   two threads that take turns by semaphores and meet at a barrier
 //   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
 //   loaders     batches from two forked processes that write into one pipe
 //   eventfd     a thread that is told by an eventfd, through poll()
 //   timeout     waits that end by themselves after a millisecond, and sleeps
+//   deadlock    rank 1 waits for a signal that nobody gives, the others for their sum with it; ends after two seconds
 //   polling     a thread that queries an event until it is done, while the main thread joins it
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -23,7 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -31,9 +32,7 @@
 #include <deque>
 #include <functional>
 #include <future>
-#include <latch>
 #include <mutex>
-#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -271,11 +270,10 @@ void comms(Gpu& gpu) {
 
 void semaphore(Gpu& gpu) {
     sem_t there, back;
+    pthread_barrier_t both;
     sem_init(&there, 0, 0);
     sem_init(&back, 0, 0);
-    std::counting_semaphore<4> ready(0);
-    std::atomic<int> turn{0};
-    std::latch last(kSteps);
+    pthread_barrier_init(&both, nullptr, 2);
     std::thread other([&] {
         for (int step = 0; step < kSteps; step++) {
             sem_wait(&there);
@@ -284,12 +282,10 @@ void semaphore(Gpu& gpu) {
             disturb();
             gpu.wait();
             sem_post(&back);
-            ready.acquire();
             gpu.work(300);
             gpu.wait();
-            last.count_down();
-            turn = step + 1;
-            turn.notify_one();
+            disturb();
+            pthread_barrier_wait(&both);
         }
     });
     for (int step = 0; step < kSteps; step++) {
@@ -298,11 +294,9 @@ void semaphore(Gpu& gpu) {
         sem_post(&there);
         disturb();
         sem_wait(&back);
+        disturb();
+        pthread_barrier_wait(&both);
         gpu.work(200);
-        ready.release();
-        turn.wait(step);
-        if (step + 1 == kSteps) last.wait();
-        gpu.work(100);
         gpu.wait();
     }
     other.join();
@@ -315,7 +309,8 @@ struct Batch {
 
 /// Serves batches until it is told -1. Loading takes a millisecond, and the data nothing.
 void load(int requests, int batches, int extraUs) {
-    for (Batch batch{}; read(requests, &batch.number, sizeof batch.number) == sizeof batch.number && batch.number >= 0;) {
+    for (Batch batch{};
+         read(requests, &batch.number, sizeof batch.number) == sizeof batch.number && batch.number >= 0;) {
         disturb();
         std::this_thread::sleep_for(std::chrono::microseconds(1000 + extraUs * batch.number));
         if (write(batches, &batch, sizeof batch) != sizeof batch) break;
@@ -442,9 +437,21 @@ void polling(Gpu& gpu) {
     gpu.wait();
 }
 
+void deadlock(Gpu& gpu) {
+    alarm(2);
+    std::mutex mutex;
+    std::condition_variable never;
+    std::unique_lock lock(mutex);
+    if (gpu.rank == 1) never.wait(lock);
+    gpu.sum(256);
+    gpu.wait();
+}
+
 const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
-    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},       {"mutex", mutex},     {"join", join},       {"comms", comms},
-    {"semaphore", semaphore}, {"process", process},   {"loaders", loaders}, {"eventfd", eventfds}, {"timeout", timeout}, {"polling", polling}};
+    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},           {"mutex", mutex},
+    {"join", join},         {"comms", comms},       {"semaphore", semaphore}, {"process", process},
+    {"loaders", loaders},   {"eventfd", eventfds},  {"timeout", timeout},     {"polling", polling},
+    {"deadlock", deadlock}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);
