@@ -103,7 +103,7 @@ TEST(Scenario, ImpossibleCombinationsAreErrors) {
 
 TEST(Scenario, UnknownKindsAndFaultsAreErrors) {
     EXPECT_EQ(errorOf(R"({"kind": "dp"})"),
-              "s.json: 'kind' is 'dp': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep or 3d");
+              "s.json: 'kind' is 'dp': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep, 3d or framework");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "gremlins"}]})"),
               "s.json: 'faults[0].kind' is 'gremlins', which is not a fault of this harness");
 }
