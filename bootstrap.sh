@@ -196,6 +196,9 @@ fetch_frameworks() {
     PIP_CACHE_DIR="$wheels" "$folder/bin/python" -m pip install --disable-pip-version-check "${framework_packages[@]}" >>build/bootstrap-frameworks.log 2>&1 ||
         { tail -n 20 build/bootstrap-frameworks.log >&2; fail "the installation stopped; the same command goes on from here"; }
     rm -rf "$wheels"
+    # What prices PyTorch's operators is compiled against the headers just installed, so that no job has to wait for it.
+    build/lib/rankscope/frameworks/torch/build_library.sh "$(echo "$folder"/lib/python3.*/site-packages/torch)" >>build/bootstrap-frameworks.log ||
+        fail "the library of PyTorch's operators could not be compiled: see build/bootstrap-frameworks.log"
     touch "$folder/complete"
 }
 

@@ -87,6 +87,7 @@ ALLOWED = {
     "reference/vgpu/nccl": ["reference/vgpu/engine", "reference/vgpu/device", "reference/vgpu/plugins"],
     "reference/workloads": [],
     "reference/score": [],
+    "reference/frameworks": [],
 }
 
 

@@ -81,7 +81,7 @@ TraceFixture playDdp(const DdpJob& job) {
             trace.collective(world, store::Op::allReduce, static_cast<int64_t>(bytes), arrivals, transfer, lane);
         for (size_t r = 0; r < at.compute.size(); ++r) {
             at.communication[r] = end;
-            if (lane == Lane::compute) at.compute[r] = end;
+            if (lane == Lane::compute || job.buckets == Buckets::awaited) at.compute[r] = end;
         }
     };
     for (int step = 0; step < job.steps; ++step) {
@@ -95,7 +95,7 @@ TraceFixture playDdp(const DdpJob& job) {
                 for (int rank = 0; rank < job.ranks; ++rank)
                     run(rank, "backward", 96, 2 * job.forwardNs / std::min(job.messagesPerLayer, 4));
                 const int now = job.messagesPerLayer / std::min(job.messagesPerLayer, 4);
-                if (job.buckets == Buckets::perLayer || job.buckets == Buckets::computeStream)
+                if (job.buckets != Buckets::afterBackward && job.buckets != Buckets::single)
                     for (int i = 0; i < now; ++i) reduce(message);
             }
         }

@@ -29,7 +29,7 @@ struct JobShape {
     bool linksKnown = true;
 };
 
-enum class Buckets { perLayer, afterBackward, single, computeStream };
+enum class Buckets { perLayer, afterBackward, single, computeStream, awaited };  // awaited: compute stops behind each
 
 struct DdpJob : JobShape {
     Buckets buckets = Buckets::perLayer;

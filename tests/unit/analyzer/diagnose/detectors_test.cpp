@@ -158,6 +158,25 @@ TEST(Overlap, ASingleBucketIsFoundAndNamed) {
     EXPECT_NE(report.findings[0].cause.find("one bucket"), std::string::npos);
 }
 
+TEST(Overlap, BackwardThatWaitsForEachOfItsReductionsIsFound) {
+    test::DdpJob job;
+    job.buckets = test::Buckets::awaited;
+    const report::Report report = test::playDdp(job).analyze();
+    ASSERT_EQ(test::idsIn(report), "RS201");
+    EXPECT_NE(report.findings[0].cause.find("backward stands still behind"), std::string::npos)
+        << report.findings[0].cause;
+}
+
+TEST(Overlap, WaitingForReductionsIsANoteJustUnderTheFloor) {
+    test::DdpJob job;
+    job.buckets = test::Buckets::awaited;
+    job.layerBytes = 5e6;
+    job.messagesPerLayer = 1;
+    job.wire.alphaNs = 1000;
+    const report::Report report = test::playDdp(job).analyze();
+    EXPECT_EQ(test::foundIn(report), "");
+}
+
 TEST(Overlap, ShardedWithoutPrefetchOrOverlapIsFound) {
     for (bool overlap : {true, false}) {
         test::FsdpJob job;

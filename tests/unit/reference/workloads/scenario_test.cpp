@@ -103,7 +103,7 @@ TEST(Scenario, ImpossibleCombinationsAreErrors) {
 
 TEST(Scenario, UnknownKindsAndFaultsAreErrors) {
     EXPECT_EQ(errorOf(R"({"kind": "dp"})"),
-              "s.json: 'kind' is 'dp': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep or 3d");
+              "s.json: 'kind' is 'dp': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep, 3d or framework");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "gremlins"}]})"),
               "s.json: 'faults[0].kind' is 'gremlins', which is not a fault of this harness");
 }
@@ -343,6 +343,46 @@ TEST(Scenario, SummaryTellsWhatALauncherNeeds) {
     EXPECT_EQ(summary["nodes"], 2);
     EXPECT_EQ(summary["ranks_per_node"], 4);
     EXPECT_EQ(summary["links"], "intra:gbps=200,alpha_us=6;inter:gbps=12.5,alpha_us=18");
+}
+
+TEST(FrameworkJob, SaysHowItsScriptIsStarted) {
+    const Scenario scenario = parseScenario(
+        R"({"kind": "framework", "cluster": {"nodes": 2, "ranks_per_node": 2}, "framework": {"script": "train.py", "modules": ["torch"],
+            "arguments": {"--steps": 8, "--overlap": true, "--quiet": false, "--split": [1, 3]}, "environment": {"NCCL_PROTO": "LL"}}})",
+        "s.json");
+    EXPECT_EQ(scenario.worldSize(), 4);
+    const auto summary = nlohmann::json::parse(summaryText(scenario))["framework"];
+    EXPECT_EQ(summary["script"], "train.py");
+    EXPECT_EQ(summary["arguments"], (nlohmann::json{"--overlap", "--split", "1", "3", "--steps", "8"}));
+    EXPECT_EQ(summary["environment"], (nlohmann::json{{"NCCL_PROTO", "LL"}}));
+    EXPECT_EQ(summary["modules"], nlohmann::json{"torch"});
+}
+
+TEST(FrameworkJob, FaultsOfItsOwnSettingsAreLabelsAndThoseOfDevicesArePlanted) {
+    const auto withFault = [](const std::string& fault) {
+        return R"({"kind": "framework", "cluster": {"nodes": 1, "ranks_per_node": 2}, "framework": {"script": "t.py"}, "faults": [)" +
+               fault + "]}";
+    };
+    EXPECT_EQ(parseScenario(withFault(R"({"kind": "small_buckets"})"), "s.json").faults.kinds,
+              std::vector<std::string>{"small_buckets"});
+    EXPECT_EQ(parseScenario(withFault(R"({"kind": "straggler", "rank": 1})"), "s.json").faults.stragglers.size(), 1u);
+    EXPECT_NE(errorOf(withFault(R"({"kind": "small_buckets", "kb": 4})")).find("'faults[0].kb' is not a known key"),
+              std::string::npos);
+    EXPECT_NE(errorOf(withFault(R"({"kind": "kill"})")).find("which nothing plants in a job of a framework"),
+              std::string::npos);
+    EXPECT_NE(errorOf(withFault(R"({"kind": "straggler", "rank": 2})")).find("2 of 2 ranks"), std::string::npos);
+}
+
+TEST(FrameworkJob, WhatIsNoJobIsRefused) {
+    EXPECT_NE(errorOf(R"({"kind": "framework"})").find("'framework.script' is missing"), std::string::npos);
+    EXPECT_NE(errorOf(R"({"kind": "framework", "framework": {"script": "t.py", "arguments": {"steps": 8}}})")
+                  .find("begins with a dash"),
+              std::string::npos);
+    EXPECT_NE(errorOf(R"({"kind": "framework", "framework": {"script": "t.py"}, "model": {"layers": 2}})")
+                  .find("'model' is not a known key"),
+              std::string::npos);
+    EXPECT_NE(errorOf(R"({"kind": "ddp", "framework": {"script": "t.py"}})").find("'framework' is not a known key"),
+              std::string::npos);
 }
 
 TEST(Scenario, BuiltInScenariosAreValidAndNamedLikeTheirFiles) {
