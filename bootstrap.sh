@@ -32,6 +32,7 @@ readonly cuda_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 
 # One set of releases, so that the jobs of the suite `frameworks` are the same everywhere.
+readonly no_pypi=75  # exit status of `frameworks` then: a temporary failure (sysexits.h)
 readonly framework_packages=(torch==2.15.0 numpy==2.4.6 megatron-core==0.16.1 deepspeed==0.19.8 accelerate==1.15.0)
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -191,7 +192,7 @@ fetch_frameworks() {
     [ -x "$folder/bin/python" ] || python3 -m venv "$folder" || fail "python3 cannot make a virtual environment in $folder"
     # The small one first: whether PyPI answers shows at once.
     PIP_CACHE_DIR="$wheels" "$folder/bin/python" -m pip install --disable-pip-version-check --no-deps "${framework_packages[-1]}" >build/bootstrap-frameworks.log 2>&1 ||
-        { tail -n 5 build/bootstrap-frameworks.log >&2; fail "PyPI does not answer, or has no ${framework_packages[-1]} for this Python"; }
+        { tail -n 5 build/bootstrap-frameworks.log >&2; say "PyPI does not answer, or has no ${framework_packages[-1]} for this Python"; exit $no_pypi; }
     # What was fetched stays in $wheels when this is interrupted, and is not fetched again.
     PIP_CACHE_DIR="$wheels" "$folder/bin/python" -m pip install --disable-pip-version-check "${framework_packages[@]}" >>build/bootstrap-frameworks.log 2>&1 ||
         { tail -n 20 build/bootstrap-frameworks.log >&2; fail "the installation stopped; the same command goes on from here"; }
