@@ -81,13 +81,15 @@ ALLOWED = {
     "reference/vgpu/frameworks/torch": ["reference/vgpu/engine/operator_api.h"],  # compiled against PyTorch, where a job has it
     "reference/vgpu/plugins": ["reference/vgpu/engine"],
     "reference/vgpu/cudart": ["reference/vgpu/device"],
-    "reference/vgpu/threads": ["reference/vgpu/device"],
+    "reference/vgpu/driver": ["reference/vgpu/engine", "reference/vgpu/device"],
+    "reference/vgpu/math": ["reference/vgpu/device"],  # libraries of their own: of the device they know how to refuse
+    "reference/vgpu/threads": ["reference/vgpu/device"],  # what libc calls mean to the clocks of threads
+    "reference/vgpu/symbols": [],  # lists, and what makes sources of them
     "reference/vgpu/cupti": ["reference/vgpu/device"],
     "reference/vgpu/nvml": ["reference/vgpu/device"],
     "reference/vgpu/nccl": ["reference/vgpu/engine", "reference/vgpu/device", "reference/vgpu/plugins"],
     "reference/workloads": [],
     "reference/score": [],
-    "reference/frameworks": [],
 }
 
 

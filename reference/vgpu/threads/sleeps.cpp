@@ -42,7 +42,7 @@ void keepReading(clockid_t which, int64_t ns) {
 /// somebody who knows no other clock.
 void passes(int64_t ns) {
     ThreadClock* clock = activeClock();
-    if (!clock || ns <= 0 || !LocalProcess::instance().hasIssued()) return;
+    if (!clock || ns <= 0 || !LocalProcess::instance().isUnderWay()) return;
     clock->ns += ns;
     LocalProcess::instance().publish(*clock);
 }
