@@ -130,10 +130,9 @@ int64_t Engine::lockBoundOf(const Process& process) const {
 }
 
 /// True if nobody gives the lock back before virtual time, or a thread that it depends on, goes on. Who holds it is not
-/// always known: then it may be any thread that waits for the device, while none runs.
+/// always known: then it may be any other thread, unless one runs.
 bool Engine::holderWaits(const Process& process, const HostThread& thread) const {
     if (thread.lockOwner == kNeverWaits) return false;
-    bool somebodyWaits = false;
     for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
         const HostThread& other = m_arena.threads[t];
         if (&other == &thread) continue;
@@ -141,9 +140,8 @@ bool Engine::holderWaits(const Process& process, const HostThread& thread) const
         if (thread.lockOwner && other.tid == thread.lockOwner)
             return state == ThreadState::waiting || state == ThreadState::parked;
         if (!thread.lockOwner && state == ThreadState::running) return false;
-        somebodyWaits |= state == ThreadState::waiting;
     }
-    return !thread.lockOwner && somebodyWaits;
+    return !thread.lockOwner;
 }
 
 bool Engine::advance(uint32_t process) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
 #include "reference/vgpu/threads/sleeps.h"
 #include "reference/vgpu/threads/waiters.h"
@@ -106,6 +107,21 @@ int waitUntil(sem_t* semaphore, clockid_t clock, const timespec* until) {
     return wait(semaphore, "sem_timedwait", &deadline);
 }
 
+/// Between processes: mostly locks of queues, which the processes of a family get in the order of their clocks.
+template <typename Wait>
+int waitShared(sem_t* semaphore, Wait realCall) {
+    if (!anyClock()) return realCall();
+    if (ThreadClock* clock = activeClock()) LocalProcess::instance().takeTurnInFamily(*clock);
+    if (realTryWait(semaphore) == 0) return 0;
+    const BlockedOutside blocked("sem_wait between processes");
+    return realCall();
+}
+
+int postShared(sem_t* semaphore) {
+    if (ThreadClock* clock = activeClock()) LocalProcess::instance().takeTurnInFamily(*clock);
+    return realPost(semaphore);
+}
+
 }  // namespace
 
 void forgetSemaphoresAfterFork() {
@@ -117,24 +133,27 @@ void forgetSemaphoresAfterFork() {
 using namespace rankscope::vgpu;
 using namespace rankscope::vgpu::threads;
 
-#define RANKSCOPE_LEAVE_ALONE(semaphore) \
-    (isShared(semaphore) || callerAt(__builtin_return_address(0)) == Caller::profiler)
+#define RANKSCOPE_NOT_OURS() (callerAt(__builtin_return_address(0)) == Caller::profiler)
 
 extern "C" {
 
 int sem_wait(sem_t* semaphore) {
-    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realWait(semaphore) : wait(semaphore, "sem_wait", nullptr);
+    if (RANKSCOPE_NOT_OURS()) return realWait(semaphore);
+    if (isShared(semaphore)) return waitShared(semaphore, [&] { return realWait(semaphore); });
+    return wait(semaphore, "sem_wait", nullptr);
 }
 int sem_timedwait(sem_t* semaphore, const timespec* until) {
-    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realTimedWait(semaphore, until)
-                                            : waitUntil(semaphore, CLOCK_REALTIME, until);
+    if (RANKSCOPE_NOT_OURS()) return realTimedWait(semaphore, until);
+    if (isShared(semaphore)) return waitShared(semaphore, [&] { return realTimedWait(semaphore, until); });
+    return waitUntil(semaphore, CLOCK_REALTIME, until);
 }
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
-    return RANKSCOPE_LEAVE_ALONE(semaphore) ? realClockWait(semaphore, clock, until)
-                                            : waitUntil(semaphore, clock, until);
+    if (RANKSCOPE_NOT_OURS()) return realClockWait(semaphore, clock, until);
+    if (isShared(semaphore)) return waitShared(semaphore, [&] { return realClockWait(semaphore, clock, until); });
+    return waitUntil(semaphore, clock, until);
 }
 int sem_trywait(sem_t* semaphore) noexcept {
-    ThreadClock* clock = RANKSCOPE_LEAVE_ALONE(semaphore) ? nullptr : activeClock();
+    ThreadClock* clock = RANKSCOPE_NOT_OURS() || isShared(semaphore) ? nullptr : activeClock();
     if (!clock) return realTryWait(semaphore);
     LocalProcess::instance().takeTurn(*clock);
     const int result = realTryWait(semaphore);
@@ -142,7 +161,8 @@ int sem_trywait(sem_t* semaphore) noexcept {
     return result;
 }
 int sem_post(sem_t* semaphore) noexcept {
-    if (RANKSCOPE_LEAVE_ALONE(semaphore)) return realPost(semaphore);
+    if (RANKSCOPE_NOT_OURS()) return realPost(semaphore);
+    if (isShared(semaphore)) return postShared(semaphore);
     ThreadClock* clock = activeClock();
     if (clock) {
         LocalProcess::instance().takeTurn(*clock);
