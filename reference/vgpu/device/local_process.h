@@ -150,12 +150,10 @@ class LocalProcess {
     int32_t pid() const { return m_pid; }
     uint64_t hostKey() const { return m_hostKey; }
     int deviceCount() const { return m_cluster.ranksPerNode; }
-    /// True once an operation of the process was put on a stream, and in those that were forked from one of the job.
-    bool isUnderWay() const {
-        if (!m_arena) return false;
-        const Process& process = m_arena->processes[m_index];
-        return process.family != m_index || process.submitted.load() != 0;
-    }
+    /// True for a process that was forked from one of the job.
+    bool isForked() const { return m_arena && m_arena->processes[m_index].family != m_index; }
+    /// True once an operation of the process was put on a stream, and in those that were forked.
+    bool isUnderWay() const { return isForked() || (m_arena && m_arena->processes[m_index].submitted.load() != 0); }
 
     /// Serialises what touches this process's streams, devices and operations.
     std::mutex& mutex() { return m_mutex; }

@@ -116,6 +116,9 @@ void wakeNow() {
     while (t_wakeCount) futexWake(*t_wakes[--t_wakeCount]);
 }
 
+/// Counted before a lock is asked for and after it is given back: a signal handler may look at any moment.
+thread_local volatile int t_held = 0;
+
 }  // namespace
 
 void wakeBehindLock(std::atomic<uint32_t>& word) {
@@ -136,7 +139,12 @@ SharedLock::SharedLock(pthread_mutex_t& mutex) : m_mutex(mutex) {
     lock();
 }
 
+bool SharedLock::isHeldHere() {
+    return t_held != 0;
+}
+
 void SharedLock::lock() {
+    t_held = t_held + 1;
     if (pthread_mutex_lock(&m_mutex) == EOWNERDEAD) {
         pthread_mutex_consistent(&m_mutex);
         m_ownerDied = true;
@@ -148,6 +156,7 @@ void SharedLock::unlock() {
     if (!m_held) return;
     m_held = false;
     pthread_mutex_unlock(&m_mutex);
+    t_held = t_held - 1;
     wakeNow();
 }
 

@@ -336,6 +336,8 @@ class SharedLock {
     SharedLock& operator=(const SharedLock&) = delete;
     void lock();
     void unlock();
+    /// True while the calling thread holds one, or is about to: a signal handler that would take it waits for itself.
+    static bool isHeldHere();
     /// True once when the last holder died inside; what it was doing may be half done.
     bool takeOwnerDied();
 

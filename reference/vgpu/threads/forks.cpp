@@ -19,9 +19,21 @@ RealCall<void (*)(int)> realExit("_exit");
 RealCall<int (*)(const char*, char*const*, char*const*)> realExecve("execve"), realExecvpe("execvpe");
 RealCall<int (*)(int, char* const*, char* const*)> realFexecve("fexecve");
 
-/// Not in a child of vfork(), which runs in its parent's memory.
+/// Not in a child of vfork(), which runs in its parent's memory, nor in a handler that came in the middle of a call.
+LocalProcess* processThatMayLeave() {
+    if (isInsideCall() || SharedLock::isHeldHere()) return nullptr;
+    LocalProcess* process = LocalProcess::ifAny();
+    return process && process->pid() == getpid() ? process : nullptr;
+}
+
 void leaveJob() {
-    if (LocalProcess* process = LocalProcess::ifAny(); process && process->pid() == getpid()) process->leave();
+    if (LocalProcess* process = processThatMayLeave()) process->leave();
+}
+
+/// Workers of a loader end so, and their rank goes on at once. Any other process may do it in a handler that came
+/// anywhere, inside malloc as well: the others find out that it is gone.
+void leaveFamily() {
+    if (LocalProcess* process = processThatMayLeave(); process && process->isForked()) process->leave();
 }
 
 }  // namespace
@@ -49,12 +61,12 @@ pid_t fork() noexcept {
 }
 
 void _exit(int status) {
-    leaveJob();
+    leaveFamily();
     realExit(status);
     __builtin_unreachable();
 }
 void _Exit(int status) noexcept {
-    leaveJob();
+    leaveFamily();
     realExit(status);
     __builtin_unreachable();
 }
