@@ -9,8 +9,11 @@
 #include <tuple>
 
 #include "analyzer/costs/algorithm_support.h"
+#include "analyzer/costs/cost_fit.h"
 #include "analyzer/costs/most_share.h"
+#include "analyzer/costs/nccl_setting.h"
 #include "analyzer/facts/operation.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::costs {
@@ -18,6 +21,8 @@ namespace {
 
 using Kind = TableNote::Kind;
 using Thresholds = TableTrustThresholds;
+
+constexpr size_t kFewestOwn = 3;  // messages of a size, of whose times the median tells
 
 /// Returns a class of links as far as it is a limit: what was only reached is none.
 std::optional<LinkClass> limitOf(const std::optional<LinkClass>& peak, const std::vector<LinkClass>& others) {
@@ -131,12 +136,68 @@ std::string fallingText(const NcclTestsTable& table) {
                        sizeText(table, *from), sizeText(table, *to), falling, pairs);
 }
 
+/// Returns true where a table's setting is what the job's message ran under: its choice, or the job's own variables.
+bool standsFor(const NcclTestsTable& table, AlgorithmChoice present, const FunctionRule& rule) {
+    const auto same = [](auto told, auto ran, const auto& allowed) {
+        using Choice = decltype(ran);
+        return told == ran || (told == Choice::unknown && allowed.empty());
+    };
+    return same(table.algorithm, present.algorithm, rule.algorithms) &&
+           same(table.protocol, present.protocol, rule.protocols);
+}
+
+/// Returns the job's own times (ns) of what a table is about, medians by size (bytes).
+std::map<double, double> ownTimes(const NcclTestsTable& table, const facts::TraceFacts& facts) {
+    const FunctionRule rule =
+        NcclSetting::parse(facts.text("env.NCCL_ALGO"), facts.text("env.NCCL_PROTO")).ruleOf(table.op);
+    TimesBySize times;
+    for (const store::Collective& one : facts.collectives) {
+        const AlgorithmChoice choice{one.algorithm, one.protocol};
+        const facts::Communicator* communicator = facts.findCommunicator(one.communicatorId);
+        if (communicator == nullptr || one.op != table.op || !one.complete || !choice.known()) continue;
+        if (shapeOf(*communicator) != GroupShape{std::max(1, table.nodes), table.ranks}) continue;
+        if (one.bytes.value_or(0) <= 0 || one.transferNs.value_or(0) <= 0) continue;
+        if (standsFor(table, choice, rule))
+            times[static_cast<double>(*one.bytes)].push_back(static_cast<double>(*one.transferNs));
+    }
+    std::map<double, double> medians;
+    for (const auto& [bytes, all] : times)
+        if (all.size() >= kFewestOwn) medians[bytes] = facts::median(all);
+    return medians;
+}
+
+/// Says that the job itself is much faster than a table of what it runs; empty where it is not. That it is slower says
+/// nothing: tests have the links to themselves.
+std::string beatenText(const NcclTestsTable& table, const facts::TraceFacts& facts) {
+    const std::map<double, double> own = ownTimes(table, facts);
+    if (own.empty()) return {};
+    const SizeCurve curve(linkTimes(table));
+    size_t compared = 0, beaten = 0;
+    double most = 0;
+    std::string worst;
+    for (const auto& [bytes, ownNs] : own) {
+        const bool inside = bytes >= curve.smallestBytes() && bytes <= curve.largestBytes();
+        const auto told = inside && !curve.isKink(bytes) ? curve.ns(bytes) : std::nullopt;
+        if (!told) continue;
+        ++compared;
+        const double times = (told->low - Thresholds::kLaunchNs) / ownNs;
+        beaten += times > SizeCurve::kKink ? 1 : 0;
+        if (times <= most) continue;
+        most = times;
+        worst = fmt::format("{} takes {} by it, and {} in this job, whose messages ran that way",
+                            text::bytesText(bytes), text::durationText(told->expected), text::durationText(ownNs));
+    }
+    if (2 * beaten <= compared) return {};
+    return fmt::format("{}: it is of another machine, or of a busy one ({} of {} sizes)", worst, beaten, compared);
+}
+
 /// Returns why a table is set aside by itself; nothing: it is not.
 std::optional<TableNote> againstItself(const NcclTestsTable& table, const LinkPeaks& peaks,
                                        const facts::TraceFacts& facts) {
     const auto note = [&](Kind kind, const std::string& text) { return TableNote{kind, table.file, table.line, text}; };
     if (const std::string text = impossibleText(table, peaks, facts); !text.empty())
         return note(Kind::impossible, text);
+    if (const std::string text = beatenText(table, facts); !text.empty()) return note(Kind::impossible, text);
     if (const std::string text = ambiguousText(table); !text.empty()) return note(Kind::inconsistent, text);
     if (const std::string text = fallingText(table); !text.empty()) return note(Kind::inconsistent, text);
     return std::nullopt;

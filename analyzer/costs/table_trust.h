@@ -20,6 +20,8 @@ struct TrustedTables {
 /// Sets tables aside, each with its file, lines and what speaks against it:
 /// - impossible: a size that takes less than any link's latency, or a bandwidth beyond what the links of `peaks` carry,
 ///   or those of any machine. Peaks that were only reached are no limit;
+/// - impossible, too: sizes that the job's own messages took much less time for, under the table's own setting, at most
+///   of the sizes that both have: it is of another machine, or of a busy one;
 /// - inconsistent: times that fall with the size, or two times of one size that are a kink apart;
 /// - contradicted: tables of the same setting and group that are apart at most sizes: all of them, or, where most
 /// agree,
@@ -38,6 +40,8 @@ struct TableTrustThresholds {
     /// Of the pairs of sizes that are SizeCurve::kSmallestRange apart, this many may have the smaller one slower by
     /// more than SizeCurve::kWorldError: in 55 published tables at most 3 in 100 do, with kinks and all.
     static constexpr double kMostFalling = 1.0 / 3;
+    /// A test's time holds launches, which a trace's does not: kernels of eight GPUs under one thread start in 40 us.
+    static constexpr double kLaunchNs = 40'000;
     /// Of the sizes that two tables share this many may be a kink apart: published tables have up to one kink in eight.
     static constexpr double kMostApart = 1.0 / 3;
 };

@@ -100,6 +100,48 @@ TEST(TableTrust, NoTableIsFasterThanAnyLink) {
     expectParts(only(trustedTables({instant}), Kind::impossible), {"4 KiB in 0.01 us (line 9)", "0.3 us"});
 }
 
+/// Eight ranks of a node, reductions of two sizes at 100 GB/s of bus bandwidth by ring/simple.
+facts::TraceFacts reductions() {
+    facts::TraceFacts facts;
+    facts::Communicator& communicator = facts.communicators[1];
+    communicator.id = 1;
+    communicator.size = communicator.smallestNode = 8;
+    for (const double mebibytes : {16, 64})
+        for (int i = 0; i < 4; ++i) {
+            store::Collective row;
+            row.id = static_cast<int64_t>(facts.collectives.size()) + 1;
+            row.communicatorId = 1;
+            row.op = Op::allReduce;
+            row.bytes = static_cast<int64_t>(mebibytes * kMebi);
+            row.transferNs = static_cast<int64_t>(20'000 + static_cast<double>(*row.bytes) * 1.75 / 100);
+            row.complete = true;
+            row.algorithm = Algorithm::ring;
+            row.protocol = store::Protocol::simple;
+            facts.collectives.push_back(row);
+        }
+    return facts;
+}
+
+TEST(TableTrust, WhatTheJobItselfBeatsIsOfAnotherMachine) {
+    const auto of = [](double gbps, Algorithm algorithm = Algorithm::unknown) {
+        NcclTestsTable table = sweep(gbps);
+        table.algorithm = algorithm;
+        return table;
+    };
+    expectParts(only(trustedTables({of(30)}, {}, reductions()), Kind::impossible),
+                {"64 MiB takes 3.93 ms by it, and 1.19 ms in this job", "2 of 2 sizes"});
+    EXPECT_NE(only(trustedTables({of(30, Algorithm::ring)}, {}, reductions()), Kind::impossible), "");
+    // A little slower is noise, faster is what tests are, and another setting may be slow.
+    EXPECT_EQ(only(trustedTables({of(75)}, {}, reductions()), Kind::impossible), "");
+    EXPECT_EQ(only(trustedTables({of(190)}, {}, reductions()), Kind::impossible), "");
+    EXPECT_EQ(only(trustedTables({of(30, Algorithm::tree)}, {}, reductions()), Kind::impossible), "");
+    // So may NCCL's own choice, where the job's is forced.
+    facts::TraceFacts forced = reductions();
+    forced.meta["env.NCCL_ALGO"] = "Ring";
+    EXPECT_EQ(only(trustedTables({of(30)}, {}, forced), Kind::impossible), "");
+    EXPECT_NE(only(trustedTables({of(30, Algorithm::ring)}, {}, forced), Kind::impossible), "");
+}
+
 TEST(TableTrust, TimesThatFallWithTheSizeAreInconsistent) {
     NcclTestsTable falling = sweep(200);
     for (size_t i = 0; i < falling.rows.size(); ++i) falling.rows[i].inPlaceUs = 50000.0 / static_cast<double>(i + 1);
