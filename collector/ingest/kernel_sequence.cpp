@@ -12,6 +12,9 @@ namespace {
 
 /// Counts that differ by no more than this share are the same: data decides over a kernel now and then.
 constexpr double kSameCount = 0.1;
+/// Fewer pieces than this share may hold more of the same kernels: a validation pass behind each third step or less
+/// often. More of them are a program whose pieces differ.
+constexpr double kOtherPasses = 0.4;
 /// With so many pieces the first is left out.
 constexpr size_t kEnoughPieces = 4;
 
@@ -55,10 +58,25 @@ double alikeShare(const KernelSequence& kernels, const Cuts& cuts) {
         std::vector<int64_t> sorted = counts.launches;
         std::sort(sorted.begin(), sorted.end());
         const auto usual = static_cast<double>(sorted[pieces / 2]);
+        const auto unlike = [usual](int64_t launches) {
+            return std::abs(static_cast<double>(launches) - usual) > kSameCount * usual;
+        };
+        const auto more = static_cast<double>(std::count_if(sorted.begin(), sorted.end(), [&](int64_t launches) {
+            return unlike(launches) && static_cast<double>(launches) > usual;
+        }));
+        const bool otherPass = usual > 0 && more < kOtherPasses * static_cast<double>(pieces);
         for (size_t piece = 0; piece < pieces; ++piece) {
-            allNs += counts.timesNs[piece];
-            if (std::abs(static_cast<double>(counts.launches[piece]) - usual) <= kSameCount * usual)
-                alikeNs += counts.timesNs[piece];
+            const int64_t launches = counts.launches[piece];
+            const bool alike = !unlike(launches);
+            const double timesNs = counts.timesNs[piece];
+            if (!alike && otherPass && static_cast<double>(launches) > usual) {
+                // Its part in the step itself is alike, and the rest is another pass's.
+                allNs += timesNs * usual / static_cast<double>(launches);
+                alikeNs += timesNs * usual / static_cast<double>(launches);
+                continue;
+            }
+            allNs += timesNs;
+            if (alike) alikeNs += timesNs;
         }
     }
     return allNs > 0 ? alikeNs / allNs : 0;

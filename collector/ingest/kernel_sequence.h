@@ -25,12 +25,13 @@ KernelSequence kernelsInLaunchOrder(const RankRecording& recording);
 using Cuts = std::vector<size_t>;
 
 /// How alike the pieces between cuts are, 0 to 1: the share of compute time in kernels that their piece holds as often
-/// as most pieces do. The first of four and more pieces may differ: it sets things up. Pieces that each hold the whole
-/// program come near 1; those of which one holds a forward pass and others some layers of backward do not.
+/// as most pieces do. Pieces that each hold the whole program come near 1; those of which one holds a forward pass and
+/// others some layers of backward do not. The first of four and more pieces may differ: it sets things up. What some
+/// pieces hold beyond the others, of the same kernels, is a validation pass, and counts for neither.
 double alikeShare(const KernelSequence& kernels, const Cuts& cuts);
 
-/// From this share on the pieces are steps. A validation pass in each fifth step takes 1/15 of the time away; the
-/// buckets of one backward pass of equal layers, each taken for a step, have 2/3.
+/// From this share on the pieces are steps: where layers are equal, forward takes a third of the time, and pieces of
+/// which only some hold it have 2/3.
 constexpr double kAlike = 0.8;
 
 }  // namespace rankscope::collector

@@ -34,6 +34,11 @@ Cuts cutsByPeriod(const KernelSequence& kernels) {
     while (last < kernels.size() && kernels[last].nameId == kernels[last - period].nameId) ++last;
     const size_t repeats = (last - first) / period;
     if (repeats < kLeastCycles) return {};
+    // One kernel over and over is no program of steps.
+    if (std::all_of(kernels.begin() + static_cast<std::ptrdiff_t>(first),
+                    kernels.begin() + static_cast<std::ptrdiff_t>(last),
+                    [&](const KernelLaunch& kernel) { return kernel.nameId == kernels[first].nameId; }))
+        return {};
     Cuts cuts;
     for (size_t k = 0; k <= repeats; ++k) cuts.push_back(first + k * period);
     return cuts;

@@ -33,6 +33,8 @@ bool agree(const std::vector<RankSummary>& summaries, const RankMarks& marks, co
         const auto& otherCalls = summaries[static_cast<size_t>(otherSummary)].calls;
         const int32_t step = stepOf(own, calls[static_cast<size_t>(call)], clock);
         const int32_t otherStep = stepOf(others, otherCalls[static_cast<size_t>(otherCall)], clock);
+        // What sets the job up lies before a step on one rank, and in its first one on another.
+        if (step < 0 || otherStep < 0 || step + 1 >= std::ssize(own) || otherStep + 1 >= std::ssize(others)) return;
         ++met;
         if (step != otherStep) ++across;
     };

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "collector/ingest/loop_body.h"
+
 namespace rankscope::collector {
 namespace {
 
@@ -16,10 +18,9 @@ constexpr double kInsideUpdate = 0.1;
 /// Updates of one step that stand apart: two optimizers that take turns, or clipping of a model so small that its
 /// passes take no longer.
 constexpr size_t kMostUpdatesPerStep = 4;
-/// So many kernels after an update tell a step's beginning.
-constexpr size_t kBeginning = 8;
-/// A first step that has a smaller share of the second's kernels was recorded in part.
-constexpr double kWhole = 0.9;
+/// A first step that has a smaller share of the second's kernels was recorded in part. A whole one may lack some: the
+/// first update finds no momentum to apply.
+constexpr double kWhole = 0.66;
 
 std::string lowerCase(std::string_view text) {
     std::string lower(text);
@@ -63,29 +64,6 @@ std::vector<Update> groupUpdates(const KernelSequence& kernels, const std::vecto
     return grouped;
 }
 
-/// Where the first step begins: at the kernels that follow other updates, too. The end of the first update when they
-/// are not found before it.
-size_t beginning(const KernelSequence& kernels, const Cuts& ends, size_t firstUpdate) {
-    std::vector<int32_t> wanted;
-    for (size_t i = ends[ends.size() / 2]; i < kernels.size() && wanted.size() < kBeginning; ++i)
-        if (!kernels[i].communicates) wanted.push_back(kernels[i].nameId);
-    if (wanted.size() < kBeginning) {
-        // The last update may be the one in the middle: there is nothing behind it.
-        wanted.clear();
-        for (size_t i = ends.front(); i < kernels.size() && wanted.size() < kBeginning; ++i)
-            if (!kernels[i].communicates) wanted.push_back(kernels[i].nameId);
-    }
-    std::vector<size_t> compute;
-    for (size_t i = 0; i < firstUpdate; ++i)
-        if (!kernels[i].communicates) compute.push_back(i);
-    for (size_t c = 0; !wanted.empty() && c + wanted.size() <= compute.size(); ++c) {
-        size_t same = 0;
-        while (same < wanted.size() && kernels[compute[c + same]].nameId == wanted[same]) ++same;
-        if (same == wanted.size()) return compute[c];
-    }
-    return ends.front();
-}
-
 double computeIn(const KernelSequence& kernels, size_t first, size_t last) {
     return static_cast<double>(std::count_if(kernels.begin() + static_cast<std::ptrdiff_t>(first),
                                              kernels.begin() + static_cast<std::ptrdiff_t>(last),
@@ -107,10 +85,7 @@ Cuts cutsBehind(const KernelSequence& kernels, const std::vector<Update>& update
     }
     Cuts ends;
     for (size_t u = last; u < updates.size(); u += perStep) ends.push_back(updates[u].last + 1);
-    const size_t begin = beginning(kernels, ends, updates.front().first);
-    if (begin == ends.front()) return ends;
-    Cuts cuts{begin};
-    cuts.insert(cuts.end(), ends.begin(), ends.end());
+    Cuts cuts = cutsByLoop(kernels, ends, updates.front().first);
     // A recording that began inside a step has its first piece torn.
     if (cuts.size() > 2 && computeIn(kernels, cuts[0], cuts[1]) < kWhole * computeIn(kernels, cuts[1], cuts[2]))
         cuts.erase(cuts.begin());
