@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 
 #include "collector/ingest/launch_order.h"
@@ -65,6 +66,8 @@ double alikeShare(const KernelSequence& kernels, const Cuts& cuts) {
             return unlike(launches) && static_cast<double>(launches) > usual;
         }));
         const bool otherPass = usual > 0 && more < kOtherPasses * static_cast<double>(pieces);
+        const double meanNs = std::accumulate(counts.timesNs.begin(), counts.timesNs.end(), 0.0) /
+                              static_cast<double>(std::accumulate(sorted.begin(), sorted.end(), int64_t{0}));
         for (size_t piece = 0; piece < pieces; ++piece) {
             const int64_t launches = counts.launches[piece];
             const bool alike = !unlike(launches);
@@ -77,6 +80,9 @@ double alikeShare(const KernelSequence& kernels, const Cuts& cuts) {
             }
             allNs += timesNs;
             if (alike) alikeNs += timesNs;
+            // What a piece lacks is unlike, too.
+            if (!alike && static_cast<double>(launches) < usual)
+                allNs += (usual - static_cast<double>(launches)) * meanNs;
         }
     }
     return allNs > 0 ? alikeNs / allNs : 0;

@@ -2,6 +2,7 @@
 #include "collector/ingest/loop_body.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <unordered_set>
 
@@ -10,11 +11,15 @@ namespace {
 
 /// So many kernels in a row tell a place in the program.
 constexpr size_t kPlace = 8;
+/// What the end of an update leaves to the step before is no more of its compute time: a forward pass takes a third. A
+/// recording that began inside a backward pass knows that pass alone from before the first update.
+constexpr double kMostPast = 0.25;
 
 /// The compute kernels of a part of the sequence.
 struct Part {
     std::vector<int32_t> names;
     std::vector<size_t> positions;  ///< in the sequence
+    std::vector<double> timesNs;
 };
 
 Part partOf(const KernelSequence& kernels, size_t first, size_t last) {
@@ -23,6 +28,7 @@ Part partOf(const KernelSequence& kernels, size_t first, size_t last) {
         if (kernels[i].communicates) continue;
         part.names.push_back(kernels[i].nameId);
         part.positions.push_back(i);
+        part.timesNs.push_back(static_cast<double>(kernels[i].durNs));
     }
     return part;
 }
@@ -43,11 +49,13 @@ std::optional<size_t> find(const Place& place, const Part& part) {
     return static_cast<size_t>(at - part.names.begin());
 }
 
-/// The first place of `later` that is in `before`, too.
+/// The first place of `later` that is in `before`, too, if it is near its beginning.
 std::optional<Place> commonPlace(const Part& before, const Part& later) {
     std::unordered_set<uint64_t> places;
     for (size_t at = 0; at + kPlace <= before.names.size(); ++at) places.insert(placeHash(before.names, at));
-    for (size_t at = 0; at + kPlace <= later.names.size(); ++at) {
+    const double mostNs = kMostPast * std::accumulate(later.timesNs.begin(), later.timesNs.end(), 0.0);
+    double pastNs = 0;
+    for (size_t at = 0; at + kPlace <= later.names.size() && pastNs <= mostNs; pastNs += later.timesNs[at++]) {
         if (!places.count(placeHash(later.names, at))) continue;
         const auto first = later.names.begin() + static_cast<std::ptrdiff_t>(at);
         Place place(first, first + kPlace);
