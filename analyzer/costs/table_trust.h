@@ -24,8 +24,7 @@ struct TrustedTables {
 ///   of the sizes that both have: it is of another machine, or of a busy one;
 /// - inconsistent: times that fall with the size, or two times of one size that are a kink apart;
 /// - contradicted: tables of the same setting and group that are apart at most sizes: all of them, or, where most
-/// agree,
-///   those that do not; of two those of another NCCL than the job's.
+///   agree, those that do not; of two those of another NCCL than the job's.
 /// `facts` are those of the job, for its groups and its NCCL.
 TrustedTables trustedTables(const std::vector<NcclTestsTable>& tables, const LinkPeaks& peaks = {},
                             const facts::TraceFacts& facts = {});
@@ -38,7 +37,8 @@ struct TableTrustThresholds {
     /// than one.
     static constexpr double kShortestNs = 300;
     /// Of the pairs of sizes that are SizeCurve::kSmallestRange apart, this many may have the smaller one slower by
-    /// more than SizeCurve::kWorldError: in 55 published tables at most 3 in 100 do, with kinks and all.
+    /// more than SizeCurve::kWorldError: in 55 published tables at most 8 in 100 are slower by a twentieth, with kinks
+    /// and all.
     static constexpr double kMostFalling = 1.0 / 3;
     /// A test's time holds launches, which a trace's does not: kernels of eight GPUs under one thread start in 40 us.
     static constexpr double kLaunchNs = 40'000;
