@@ -214,7 +214,8 @@ const Diagnosis kUnderUsedLink{
         "Ethernet and 0.73 over a network of unknown kind, all of what was measured. Healthy machines may take a "
         "quarter more than that inside a node and 0.6 times more over nodes, less for messages of tens of MiB. Slow is "
         "what takes 1.5 times as long as that; where a recorded NCCL variable keeps it off the fast way, 1.5 times "
-        "the expected time is enough, and the variable is named. Up to 1.3 times it is at its ceiling (RS203), in "
+        "the expected time is enough, and the variable is named. Up to 1.3 times the time at that share it is at its "
+        "ceiling (RS203), in "
         "between nobody can tell; a faster link of the class becomes the measure of the others. Only "
         "transfers beside which none of their ranks carried another are looked at: contention is no under-used link.",
     .thresholds = {{"slow", job::LinkProbeThresholds::kSlow,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/replay/message_times.h"
@@ -41,9 +42,10 @@ std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const fac
     const double expected = costs::collectiveNs(*link, op, communicator.size, bytes, choice).high;
     const double startup = costs::latencyHops(*link, op, communicator.size, choice).high * link->alphaNs;
     if (startup > CollectiveSpeedThresholds::kStartupShare * expected) return std::nullopt;
-    // A link this slow leaves the protocol what its format does.
-    return measuredNs < costs::kSlowLink * expected ? expected
-                                                    : costs::linkBoundNs(*link, op, communicator.size, bytes, choice);
+    // A link this slow, whatever holds the protocol, leaves it what its format does. What is less slow may be healthy.
+    const double slowFromNs = costs::kSlowLink * expected * costs::healthyLateness(*link, bytes) /
+                              costs::ceilingShare(peaks, communicator, op).share.low;
+    return measuredNs < slowFromNs ? expected : costs::linkBoundNs(*link, op, communicator.size, bytes, choice);
 }
 
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,

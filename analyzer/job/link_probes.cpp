@@ -199,7 +199,7 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
                         .peakBytesPerNs = link.bytesPerNs,
                         .atLeast = analysis.peaks.atLeast(communicator),
                         .share = costs::ceilingShare(analysis.peaks, communicator, op).share,
-                        .modelError = costs::modelError(link, medianBytes(large)),
+                        .lateness = costs::healthyLateness(link, medianBytes(large)),
                         .samples = large.size()};
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
@@ -234,7 +234,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.ranks = {message.srcRank, message.dstRank};
         probe.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
         probe.share = costs::ceilingShare(analysis.peaks, pair, store::Op::send).share;
-        probe.modelError = std::max(probe.modelError, costs::modelError(*link, static_cast<double>(*message.bytes)));
+        probe.lateness = std::max(probe.lateness, costs::healthyLateness(*link, static_cast<double>(*message.bytes)));
         if (probe.rows.size() < kProbeRows)
             probe.rows.push_back(
                 {"p2p", message.id, message.srcRank,
@@ -264,16 +264,38 @@ void compareSiblings(std::vector<LinkProbe>& probes) {
         if (siblings.empty()) continue;
         const double fastest = (*std::ranges::min_element(siblings, {}, &LinkProbe::slowness))->slowness;
         for (LinkProbe* probe : siblings) {
-            probe->alone = siblings.size() == 1;
-            probe->healthy = probe->alone ? probe->mostHealthy() : std::clamp(fastest, 1.0, probe->mostHealthy());
+            if (siblings.size() == 1)
+                probe->compareWithOthers();
+            else
+                probe->compareWithSiblings(fastest);
         }
     }
 }
 
 }  // namespace
 
+void LinkProbe::compareWithOthers() {
+    alone = true;
+    reached = 1 / share.low;
+    healthy = mostHealthy();
+}
+
+void LinkProbe::compareWithSiblings(double fastest) {
+    alone = false;
+    reached = std::clamp(fastest, 1.0, 1 / share.low);
+    healthy = std::clamp(fastest, 1.0, mostHealthy());
+}
+
+double LinkProbe::ceilingTo() const {
+    return LinkProbeThresholds::kAtCeiling * reached;
+}
+
+double LinkProbe::slowFrom() const {
+    return LinkProbeThresholds::kSlow * healthy;
+}
+
 bool LinkProbe::slow() const {
-    return slowness >= LinkProbeThresholds::kSlow * healthy;
+    return slowness >= slowFrom();
 }
 
 bool LinkProbe::maybeSlow() const {
@@ -285,7 +307,7 @@ bool LinkProbe::slowForAReason() const {
 }
 
 bool LinkProbe::atCeiling() const {
-    return slowness <= LinkProbeThresholds::kAtCeiling * healthy;
+    return slowness <= ceilingTo();
 }
 
 double LinkProbe::excess() const {

@@ -23,14 +23,22 @@ struct LinkProbe {
     double peakBytesPerNs = 0;  // what the expectation rests on
     bool atLeast = false;       // that is a lower bound, and so is the slowness
     costs::Range share{1, 1};   // of the peak, that healthy links of this class reach
-    double modelError = 0;      // share of the expected time by which the formulas may be off for such messages
-    double healthy = 1;         // slowness up to which a link is like its siblings, or like healthy ones elsewhere
+    double lateness = 1;        // how many times as long as at that share such messages take on healthy machines at most
+    double reached = 1;         // slowness of a link that reaches what its siblings do, or healthy ones elsewhere
+    double healthy = 1;         // slowness up to which it may be healthy: `reached`, and what the formulas do not know
     bool alone = true;          // the class has no other probe: only healthy links elsewhere are the measure
     size_t samples = 0;
     std::vector<EvidenceRow> rows;
 
+    /// Takes healthy links elsewhere as the measure: `reached` and `healthy` by `share` and `lateness`.
+    void compareWithOthers();
+    /// Takes the fastest of its class as the measure, as far as healthy links elsewhere are no slower.
+    void compareWithSiblings(double fastest);
     /// Slowness up to which a link that has no siblings may be healthy.
-    double mostHealthy() const { return (1 + modelError) / share.low; }
+    double mostHealthy() const { return lateness / share.low; }
+    /// Slowness up to which the link is at its ceiling, and from which on it is slow.
+    double ceilingTo() const;
+    double slowFrom() const;
     /// Slower than healthy links are, by so much that the link has a fault.
     bool slow() const;
     /// The same, or slower than the peak by so much: enough where who holds it up is told by other evidence.
@@ -38,7 +46,8 @@ struct LinkProbe {
     /// Slower than the peak's share by so much, whatever the formulas do not know of a machine: enough where a setting
     /// tells why.
     bool slowForAReason() const;
-    /// As fast as healthy links are; what is neither this nor slow() nobody can tell.
+    /// As fast as healthy links are in a job's step, whatever the formulas may be off by; what is neither this nor
+    /// slow() nobody can tell.
     bool atCeiling() const;
     /// Times that a repair makes it faster, at least.
     double excess() const;
