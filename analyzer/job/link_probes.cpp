@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/statistics.h"
@@ -16,7 +18,8 @@
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kProbeRows = 2;  // evidence rows per probe
+constexpr size_t kProbeRows = 2;            // evidence rows per probe
+constexpr double kKinksToBytes = 64 << 20;  // kinks of published tables lie from 32 KiB to 64 MiB
 
 /// Bytes of a rank's kernel of messages, out and in, by class of links.
 struct Load {
@@ -179,6 +182,20 @@ double medianBytes(const std::vector<LargeCollective>& collectives) {
     return facts::median(std::move(bytes));
 }
 
+/// Median slowness by operation, choice and power of two of the size, of those that occur often enough.
+std::vector<double> slownessOfKinds(const std::vector<LargeCollective>& collectives) {
+    std::map<std::tuple<store::Op, store::Algorithm, store::Protocol, int>, std::vector<double>> kinds;
+    for (const LargeCollective& one : collectives) {
+        const store::Collective& c = *one.collective;
+        kinds[{c.op, c.algorithm, c.protocol, static_cast<int>(std::lround(std::log2(*c.bytes)))}].push_back(
+            one.slowness());
+    }
+    std::vector<double> medians;
+    for (auto& [kind, slowness] : kinds)
+        if (slowness.size() >= CollectiveSpeedThresholds::kFewest) medians.push_back(facts::median(slowness));
+    return medians;
+}
+
 const char* peakName(bool atLeast) {
     return atLeast ? "the best that this job reached" : "the link's peak";
 }
@@ -201,6 +218,11 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
                         .share = costs::ceilingShare(analysis.peaks, communicator, op).share,
                         .lateness = costs::healthyLateness(link, medianBytes(large)),
                         .samples = large.size()};
+        const std::vector<double> kinds = slownessOfKinds(large);
+        if (kinds.size() >= 2)
+            probe.leastSlowness = *std::ranges::min_element(kinds);
+        else if (medianBytes(large) <= kKinksToBytes)
+            probe.lateness *= LinkProbeThresholds::kKink;
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
                 {"collective", large[i].collective->id, communicator.ranks.front(),
@@ -295,7 +317,7 @@ double LinkProbe::slowFrom() const {
 }
 
 bool LinkProbe::slow() const {
-    return slowness >= slowFrom();
+    return leastSlowness.value_or(slowness) >= slowFrom();
 }
 
 bool LinkProbe::maybeSlow() const {

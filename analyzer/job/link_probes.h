@@ -3,6 +3,7 @@
 // touches some ranks, and was as fast as its links should be, or slower.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
@@ -19,6 +20,7 @@ struct LinkProbe {
     bool betweenNodes = false;
     std::vector<int> ranks;     // members; of a pair: sender, receiver
     double slowness = 1;        // median of measured over expected time
+    std::optional<double> leastSlowness;  // that of the operation and size of which it is least, where these differ
     double busBytesPerNs = 0;   // median reached
     double peakBytesPerNs = 0;  // what the expectation rests on
     bool atLeast = false;       // that is a lower bound, and so is the slowness
@@ -39,7 +41,7 @@ struct LinkProbe {
     /// Slowness up to which the link is at its ceiling, and from which on it is slow.
     double ceilingTo() const;
     double slowFrom() const;
-    /// Slower than healthy links are, by so much that the link has a fault.
+    /// Slower than healthy links are, with every operation and size, by so much that the link has a fault.
     bool slow() const;
     /// The same, or slower than the peak by so much: enough where who holds it up is told by other evidence.
     bool maybeSlow() const;
@@ -59,6 +61,9 @@ struct LinkProbeThresholds {
     static constexpr double kSlow = costs::kSlowLink;
     // The same of a link at its ceiling: in a real step eight A100 reach 186 of the 235 GB/s of nccl-tests, 1.26 times.
     static constexpr double kAtCeiling = 1.3;
+    // Of one size by one operation it may be a kink: of 44 published tables of several nodes 15 have one, of 39 of one
+    // node 5, which take 1.5 to 6 times what their neighbours let expect, 3 in the median.
+    static constexpr double kKink = 3;
 };
 
 /// All probes with enough large, undisturbed messages, expected times from the link peaks. Where those are what the job
