@@ -68,7 +68,8 @@ constexpr double kMiB = 1 << 20;
 /// Nine in ten sizes of 18 tables of one node and 24 of several are off by less: |ln| 0.51 at 1 to 4 MiB, 0.37 at 4 to
 /// 16, 0.27 at 16 to 64, 0.18 at 64 to 256, 0.14 beyond; over nodes up to 1.1 below 1 MiB, 0.88 at 4 to 16, 0.63, 0.46
 /// and 0.30.
-constexpr ErrorBySize kModelErrorNear{0.6, 4 * kMiB, 0.15, 256 * kMiB}, kModelErrorFar{1.4, 16 * kMiB, 0.35, 256 * kMiB};
+constexpr ErrorBySize kModelErrorNear{0.6, 4 * kMiB, 0.15, 256 * kMiB},
+    kModelErrorFar{1.4, 16 * kMiB, 0.35, 256 * kMiB};
 /// The same of the ratio of two sizes: |ln| 0.34 at 1 to 4 MiB, 0.21, 0.14, 0.10 and 0.07; over nodes up to 0.85 below
 /// 1 MiB, 0.67 at 4 to 16, 0.34, 0.37 and 0.10.
 constexpr ErrorBySize kSizeErrorNear{0.4, 4 * kMiB, 0.1, 256 * kMiB}, kSizeErrorFar{0.9, 16 * kMiB, 0.15, 1024 * kMiB};

@@ -25,8 +25,8 @@ struct LinkModel {
     double alphaNs = 0;     // a ring's hop by Simple, on the slowest links that there are
     double bytesPerNs = 0;  // highest bus bandwidth of a ring
     int nodes = 1;
-    double nearAlphaShare = 1;  // what a hop inside a node takes of alphaNs
-    double nearBytesPerNs = 0;  // of a rank's port where there are several nodes; 0: not known
+    double nearAlphaShare = 1;                    // what a hop inside a node takes of alphaNs
+    double nearBytesPerNs = 0;                    // of a rank's port where there are several nodes; 0: not known
     LinkMedium nearMedium = LinkMedium::unknown;  // of that port, or of a node's links; unknown: by the rate (mediumOf)
 };
 

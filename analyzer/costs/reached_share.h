@@ -24,8 +24,8 @@ ReachedShare reachedShare(const LinkClass& link, bool betweenNodes);
 ReachedShare ceilingShare(const LinkPeaks& peaks, const facts::Communicator& communicator,
                           store::Op op = store::Op::unknown);
 
-/// Returns the medium that a source tells. Inside a node, where none does, and only there, the rate is read as one: PCIe
-/// is what is slower than any NVLinks, and PCIe 5.0's rate, which is called 63 or 64.
+/// Returns the medium that a source tells. Inside a node, where none does, and only there, the rate is read as one:
+/// PCIe is what is slower than any NVLinks, and PCIe 5.0's rate, which is called 63 or 64.
 LinkMedium mediumOf(const LinkClass& link, bool betweenNodes);
 
 /// PCIe 4.0 and 5.0 by 16 lanes, in one direction; NVLinks of a device have 50 GB/s and more, in steps of 25 or so.

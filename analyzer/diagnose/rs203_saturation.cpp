@@ -259,15 +259,15 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                           communicator.nodes > 1 ? "communication between nodes" + together
                                                  : "communication inside nodes",
                           *ceiling, costs::kTellLinks)
-                : !ceiling ? std::string("no link peak is known: ") + costs::kTellLinks
-                           : fmt::format(
-                                 "large messages take {:.1f} times as long as at the peak: at its ceiling a link takes "
-                                 "up to {:.1f} times{}, from {:.1f} times on it is slow (RS204), and in between it may "
-                                 "be either. Measure these links with nccl-tests: if they reach no more there, the "
-                                 "volume is too much for them",
-                                 pace.slowness, pace.ceilingTo(),
-                                 healthy.what.empty() ? std::string() : fmt::format(" ({})", healthy.what),
-                                 pace.slowFrom());
+                : !ceiling
+                    ? std::string("no link peak is known: ") + costs::kTellLinks
+                    : fmt::format(
+                          "large messages take {:.1f} times as long as at the peak: at its ceiling a link takes "
+                          "up to {:.1f} times{}, from {:.1f} times on it is slow (RS204), and in between it may "
+                          "be either. Measure these links with nccl-tests: if they reach no more there, the "
+                          "volume is too much for them",
+                          pace.slowness, pace.ceilingTo(),
+                          healthy.what.empty() ? std::string() : fmt::format(" ({})", healthy.what), pace.slowFrom());
         setCost(analysis, costs, finding);
         if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
         if (!judged && finding.verdict == job::Verdict::note) continue;
@@ -302,12 +302,12 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                 together, analysis.peaks.source, share < 1 ? text::percentText(share) : std::string("all")));
             if (!reached && !tops.empty() &&
                 facts::median(bandwidths) > job::ReachedPeakThresholds::kRefuted * facts::median(tops))
-                finding.evidence.facts.push_back(fmt::format(
-                    "rings and trees carry no more: the algorithm{} sends less over these links, or the "
-                    "peak is too low",
-                    steps.front().tasks[steps.front().own.front()].algorithm == store::Algorithm::unknown
-                        ? ", which is not recorded,"
-                        : ""));
+                finding.evidence.facts.push_back(
+                    fmt::format("rings and trees carry no more: the algorithm{} sends less over these links, or the "
+                                "peak is too low",
+                                steps.front().tasks[steps.front().own.front()].algorithm == store::Algorithm::unknown
+                                    ? ", which is not recorded,"
+                                    : ""));
             if (!reached && share < 1 && !healthy.what.empty())
                 finding.evidence.facts.push_back(fmt::format("healthy links reach {} of their peak, or more ({})",
                                                              text::percentText(healthy.share.low), healthy.what));

@@ -61,8 +61,8 @@ class BesideCompute {
             for (const facts::CommTask& task : rank.communication) {
                 if (task.communicatorId != communicator.id || task.transferNs() <= 0) continue;
                 double& share = m_shares[task.collectiveId];  // of the member that computes most
-                share = std::max(share, 1 - static_cast<double>(task.exposedTransferNs) /
-                                                static_cast<double>(task.transferNs()));
+                share = std::max(
+                    share, 1 - static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs()));
             }
     }
 

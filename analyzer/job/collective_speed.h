@@ -18,7 +18,8 @@ std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
 std::set<int64_t> sharedCollectives(const Analysis& analysis);
 
 /// Longest time that the link's peak, algorithm and protocol explain of a collective that took `measuredNs`, ns; where
-/// that is slow by LinkProbe's measure of links without siblings, linkBoundNs(). Nothing without a peak, and where start-up, not bytes, takes the time.
+/// that is slow by LinkProbe's measure of links without siblings, linkBoundNs(). Nothing without a peak, and where
+/// start-up, not bytes, takes the time.
 std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const facts::Communicator& communicator,
                                         store::Op op, double bytes, costs::AlgorithmChoice choice, double measuredNs);
 

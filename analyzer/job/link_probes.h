@@ -18,17 +18,17 @@ struct LinkProbe {
     bool exchange = false;  // an all-to-all of experts: `slowness` is against the best of its class
     bool pair = false;      // messages from ranks[0] to ranks[1]; else all members of the communicator
     bool betweenNodes = false;
-    std::vector<int> ranks;     // members; of a pair: sender, receiver
-    double slowness = 1;        // median of measured over expected time
+    std::vector<int> ranks;               // members; of a pair: sender, receiver
+    double slowness = 1;                  // median of measured over expected time
     std::optional<double> leastSlowness;  // that of the operation and size of which it is least, where these differ
-    double busBytesPerNs = 0;   // median reached
-    double peakBytesPerNs = 0;  // what the expectation rests on
-    bool atLeast = false;       // that is a lower bound, and so is the slowness
-    costs::Range share{1, 1};   // of the peak, that healthy links of this class reach
-    double lateness = 1;        // how many times as long as at that share such messages take on healthy machines at most
-    double reached = 1;         // slowness of a link that reaches what its siblings do, or healthy ones elsewhere
-    double healthy = 1;         // slowness up to which it may be healthy: `reached`, and what the formulas do not know
-    bool alone = true;          // the class has no other probe: only healthy links elsewhere are the measure
+    double busBytesPerNs = 0;             // median reached
+    double peakBytesPerNs = 0;            // what the expectation rests on
+    bool atLeast = false;                 // that is a lower bound, and so is the slowness
+    costs::Range share{1, 1};             // of the peak, that healthy links of this class reach
+    double lateness = 1;  // how many times as long as at that share such messages take on healthy machines at most
+    double reached = 1;   // slowness of a link that reaches what its siblings do, or healthy ones elsewhere
+    double healthy = 1;   // slowness up to which it may be healthy: `reached`, and what the formulas do not know
+    bool alone = true;    // the class has no other probe: only healthy links elsewhere are the measure
     size_t samples = 0;
     std::vector<EvidenceRow> rows;
 

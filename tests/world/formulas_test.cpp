@@ -132,7 +132,8 @@ int run(const char* list) {
         return kSkipped;
     }
     Deviations near, far;
-    for (const ListedTable& listed : list != nullptr ? readTableList(list) : recordedTables(RANKSCOPE_RECORDED_TABLES)) {
+    for (const ListedTable& listed :
+         list != nullptr ? readTableList(list) : recordedTables(RANKSCOPE_RECORDED_TABLES)) {
         std::vector<costs::NcclTestsTable> tables;
         try {
             tables = costs::readNcclTestsTables(listed.file, {listed.op, {}, {}});
@@ -147,8 +148,9 @@ int run(const char* list) {
         {"several nodes", &far.ofSize},
         {"one node, against 4 times the size", &near.ofRatio},
         {"several nodes, against 4 times the size", &far.ofRatio}};
-    fmt::print("| tables of | size | sizes | abs ln(predicted / measured), median | p90 | within the quoted error |\n"
-               "| --- | --- | ---: | ---: | ---: | ---: |\n");
+    fmt::print(
+        "| tables of | size | sizes | abs ln(predicted / measured), median | p90 | within the quoted error |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: |\n");
     for (const auto& [what, all] : kinds) print(what, *all);
     int failed = 0;
     for (const auto& [what, all] : kinds) {

@@ -32,8 +32,8 @@ std::vector<ListedTable> recordedTables(const std::string& folder) {
     std::vector<ListedTable> tables;
     for (const char* name : {"allgather", "allreduce", "alltoall", "broadcast", "reduce", "reducescatter"})
         tables.push_back({folder + "/superbench_a100x8/nccl_" + name + ".log", "intra:gbps=300"});
-    tables.push_back({folder + "/p4d_a100x16_efa/nccl-tests_slurm-104.out", "intra:gbps=300;inter:gbps=6.25",
-                      store::Op::allGather});
+    tables.push_back(
+        {folder + "/p4d_a100x16_efa/nccl-tests_slurm-104.out", "intra:gbps=300;inter:gbps=6.25", store::Op::allGather});
     return tables;
 }
 

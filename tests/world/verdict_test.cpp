@@ -26,8 +26,8 @@ constexpr int kSkipped = 77;  // as CTest is told
 /// From here on a table shows what its links carry: the start-up is over, and so is the ramp.
 constexpr int64_t kLarge = 256 << 20;
 
-/// So many times as slow a link is slow, whichever healthy machine it is compared with: NVLink and InfiniBand at a third
-/// of what they reach are out of order.
+/// So many times as slow a link is slow, whichever healthy machine it is compared with: NVLink and InfiniBand at a
+/// third of what they reach are out of order.
 constexpr double kWorse = 3;
 
 struct Verdicts {
@@ -124,9 +124,10 @@ int run(const char* list) {
     }
     const std::vector<ListedTable> recorded = recordedTables(RANKSCOPE_RECORDED_TABLES);
     const int failed = print(recorded, tables);
-    fmt::print("{}: no size of {} tables is called slow, all large ones are at their ceiling, and slow where they take "
-               "{:.0f} times as long\n",
-               failed == 0 && tables == recorded.size() ? "holds" : "FAILS", tables, kWorse);
+    fmt::print(
+        "{}: no size of {} tables is called slow, all large ones are at their ceiling, and slow where they take "
+        "{:.0f} times as long\n",
+        failed == 0 && tables == recorded.size() ? "holds" : "FAILS", tables, kWorse);
     return failed + (tables == recorded.size() ? 0 : 1);
 }
 

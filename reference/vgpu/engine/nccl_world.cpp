@@ -18,8 +18,8 @@ constexpr double kNear = 0.14, kFar = 0.31, kSpreadOfSpread = 0.55;
 constexpr double kOctaves = 3;
 /// Between these powers of two the deviation falls to this part. Of tables told their makers' rates the median |ln| is
 /// 0.12 at 16 to 64 MiB in one node and 0.19 over nodes, 0.08 and 0.19 at 64 to 256 MiB, 0.05 and 0.12 beyond, of which
-/// the spread of what links reach, drawn by itself, makes 0.03 and 0.06 (reference/README.md). Where one machine ran two
-/// algorithms with the largest messages their ratio is off by 0.15 to 0.29 (NVIDIA/nccl 1368, 1801).
+/// the spread of what links reach, drawn by itself, makes 0.03 and 0.06 (reference/README.md). Where one machine ran
+/// two algorithms with the largest messages their ratio is off by 0.15 to 0.29 (NVIDIA/nccl 1368, 1801).
 constexpr double kFadeFrom = 26, kFadeTo = 30, kFadePart = 0.45;
 /// 5 of 39 tables of one node and 15 of 44 of several nodes have a kink; a kink takes 1.5 to 6 times, 3 in the median.
 constexpr double kKinksNear = 0.13, kKinksFar = 0.34, kKinkFactor = 3, kKinkSpread = 0.35;

@@ -20,7 +20,8 @@ constexpr int kRanks = 4;
 constexpr AlgorithmChoice kRingSimple{Algorithm::ring, Protocol::simple}, kRingLl{Algorithm::ring, Protocol::ll},
     kTreeLl{Algorithm::tree, Protocol::ll};
 constexpr LinkModel kLink{6000, 100};  // 6 us a hop, 100 GB/s
-/// Read off one of 16 to 64 MiB, nine in ten published times of four times the size differ by less (reference/README.md).
+/// Read off one of 16 to 64 MiB, nine in ten published times of four times the size differ by less
+/// (reference/README.md).
 constexpr double kNineInTen = 1.3;
 const ChoiceRules kAny{{kRingSimple, kRingLl, kTreeLl, {Algorithm::tree, Protocol::simple}}, {}};
 

@@ -357,9 +357,10 @@ TEST(LinkPeaks, AnAnalysisSaysAndKeepsWhatItTook) {
     options.links.told = {{"inter:gbps=10", "--links"}};
     const report::Report report = report::analyze(folder.path() / "trace.db", options);
     const auto json = nlohmann::json::parse(report::renderJson(report));
-    EXPECT_EQ(json["link_peaks"]["inter"],
-              (nlohmann::json{
-                  {"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"medium", nullptr}, {"source", "--links"}}));
+    EXPECT_EQ(
+        json["link_peaks"]["inter"],
+        (nlohmann::json{
+            {"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"medium", nullptr}, {"source", "--links"}}));
     EXPECT_EQ(json["link_peaks"]["intra"]["alpha_us"], 6.0);
     EXPECT_NE(json["link_peak_source"].get<std::string>().find("--links"), std::string::npos);
     const auto warned = std::any_of(json["loss"].begin(), json["loss"].end(), [](const auto& loss) {
