@@ -20,7 +20,7 @@ CLUSTERS, FIRST, MODEL_ADVISES = 6, 0, 0
 MEAN_REGRET, WORST_REGRET = 0.03, 0.10
 KEEP_WITHIN = 0.05   # of the step: so near the best NCCL's own choice is kept
 INSIDE = 0.9         # share of measured gains inside their intervals
-HALF_WIDTH = 0.05    # of the step: median of half an interval that rests on tables; wider ones would hold any gain
+HALF_WIDTH = 0.1     # of the step: median of half an interval that rests on tables; wider ones would hold any gain
 NO_SLOWER = 0.005    # of the step: chance
 
 
