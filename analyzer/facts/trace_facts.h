@@ -71,7 +71,7 @@ struct TraceFacts {
     std::map<int, std::vector<std::string>> sourcesNotLive;  // rank: "cupti taken: …"
     std::vector<std::string> strings;                        // interned texts by id; [0] is empty
     ClockFacts clock;
-    std::string stepSource;          // nvtx:NAME | period | none
+    std::string stepSource;          // nvtx:NAME | updates | period | none
     bool wholeRunIsOneStep = false;  // no steps found: everything is analysed as one
 
     // The median by (communicator, op, bytes) over the instances whose members are all recorded.

@@ -30,7 +30,7 @@ struct RunSection {
     int64_t durationNs = 0;
     int steps = 0;  // analysed
     int warmUpSteps = 0;
-    std::string stepSource;  // nvtx:NAME | period | none
+    std::string stepSource;  // nvtx:NAME | updates | period | none
     double stepNs = 0;
     std::optional<int64_t> overheadNs;
 };

@@ -49,8 +49,9 @@ std::string boundText(int64_t ns) {
 std::string stepSourceText(const std::string& source) {
     constexpr std::string_view kNvtx = "nvtx:";
     if (source.starts_with(kNvtx)) return "steps are the ranges " + source.substr(kNvtx.size());
-    if (source == "none") return "no steps are marked";
-    return source == "period" ? "steps by the period of the collectives" : "steps by " + source;
+    if (source == "none") return "steps unknown: name them by NVTX ranges ProfilerStep#N";
+    if (source == "updates") return "a step ends with the optimizer's update";
+    return source == "period" ? "steps by the period of the kernels" : "steps by " + source;
 }
 
 std::string bestSeenText(const Report& report, const job::Finding& finding) {

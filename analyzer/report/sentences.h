@@ -17,7 +17,7 @@ namespace rankscope::report {
 std::string boundText(int64_t ns);
 
 /// Says where the steps' boundaries come from: "steps are the ranges ProfilerStep", "steps by the period of the
-/// collectives".
+/// kernels".
 std::string stepSourceText(const std::string& source);
 
 /// Says which window a finding names: "best seen in step 2, 62.2 ms to 90.4 ms into the recording; 12 analysed steps

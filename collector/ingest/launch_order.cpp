@@ -4,33 +4,20 @@
 #include <algorithm>
 
 namespace rankscope::collector {
-namespace {
-
-/// Host start of the call that carries a correlation id.
-class LaunchTimes {
-  public:
-    explicit LaunchTimes(const std::vector<store::ApiCall>& calls) {
-        m_times.reserve(calls.size());
-        for (const store::ApiCall& call : calls) {
-            if (call.correlationId) m_times.emplace_back(*call.correlationId, call.startNs);
-        }
-        if (!std::is_sorted(m_times.begin(), m_times.end())) std::sort(m_times.begin(), m_times.end());
+LaunchTimes::LaunchTimes(const std::vector<store::ApiCall>& calls) {
+    m_times.reserve(calls.size());
+    for (const store::ApiCall& call : calls) {
+        if (call.correlationId) m_times.emplace_back(*call.correlationId, call.startNs);
     }
+    if (!std::is_sorted(m_times.begin(), m_times.end())) std::sort(m_times.begin(), m_times.end());
+}
 
-    /// `fallbackNs` when nothing launched it: a trace without correlation.
-    int64_t of(const std::optional<uint32_t>& correlationId, int64_t fallbackNs) const {
-        if (!correlationId) return fallbackNs;
-        const auto place =
-            std::lower_bound(m_times.begin(), m_times.end(), std::pair<uint32_t, int64_t>(*correlationId, INT64_MIN));
-        return place != m_times.end() && place->first == *correlationId ? std::min(place->second, fallbackNs)
-                                                                        : fallbackNs;
-    }
-
-  private:
-    std::vector<std::pair<uint32_t, int64_t>> m_times;
-};
-
-}  // namespace
+int64_t LaunchTimes::of(const std::optional<uint32_t>& correlationId, int64_t fallbackNs) const {
+    if (!correlationId) return fallbackNs;
+    const auto place =
+        std::lower_bound(m_times.begin(), m_times.end(), std::pair<uint32_t, int64_t>(*correlationId, INT64_MIN));
+    return place != m_times.end() && place->first == *correlationId ? std::min(place->second, fallbackNs) : fallbackNs;
+}
 
 LaunchOrder::LaunchOrder(const RankRecording& recording) {
     const LaunchTimes launches(recording.apiCalls);

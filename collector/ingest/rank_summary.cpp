@@ -5,6 +5,9 @@
 #include <cctype>
 
 #include "collector/ingest/launch_order.h"
+#include "collector/ingest/period_cuts.h"
+#include "collector/ingest/step_names.h"
+#include "collector/ingest/update_cuts.h"
 
 namespace rankscope::collector {
 namespace {
@@ -105,6 +108,32 @@ void addRanges(const RankRecording& recording, RankSummary& summary) {
     }
 }
 
+std::vector<StepMark> marksAt(const KernelSequence& kernels, const Cuts& cuts, const LaunchOrder& launches) {
+    std::vector<StepMark> marks;
+    for (const size_t cut : cuts) {
+        // The first step begins with its first kernel, each other one when the last of the one before is launched.
+        const int64_t hostNs = marks.empty() ? kernels[cut].launchNs : kernels[cut - 1].launchNs + 1;
+        marks.push_back({hostNs, launches.drainedNs(hostNs)});
+    }
+    return marks;
+}
+
+/// Steps that ranges name need no other evidence.
+bool namesSteps(const RankSummary& summary) {
+    return std::any_of(summary.ranges.begin(), summary.ranges.end(),
+                       [](const RangeFact& range) { return stepNameOf(range.pattern) != StepName::other; });
+}
+
+void addMarks(const RankRecording& recording, RankSummary& summary) {
+    summary.computes = std::any_of(recording.kernels.begin(), recording.kernels.end(),
+                                   [](const store::Kernel& kernel) { return kernel.nccl == store::NcclKernel::no; });
+    if (!summary.computes || namesSteps(summary)) return;
+    const LaunchOrder launches(recording);
+    const KernelSequence kernels = kernelsInLaunchOrder(recording);
+    summary.updateMarks = marksAt(kernels, cutsByUpdates(recording, kernels), launches);
+    summary.periodMarks = marksAt(kernels, cutsByPeriod(kernels), launches);
+}
+
 }  // namespace
 
 RankSummary summarize(const RankRecording& recording) {
@@ -151,6 +180,7 @@ RankSummary summarize(const RankRecording& recording) {
     widen(recording.proxyOps, summary.firstNs, summary.lastNs);
     addCalls(recording, summary);
     addRanges(recording, summary);
+    addMarks(recording, summary);
     return summary;
 }
 

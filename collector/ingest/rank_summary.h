@@ -36,6 +36,12 @@ struct RangeFact {
     int64_t deviceEndNs = 0;
 };
 
+/// Where a rank's kernels are cut into steps. deviceNs as in RangeFact.
+struct StepMark {
+    int64_t hostNs = 0;
+    int64_t deviceNs = 0;
+};
+
 /// The small part of a prepared recording that stays in memory for all ranks.
 struct RankSummary {
     static constexpr size_t kEventTables =
@@ -68,6 +74,9 @@ struct RankSummary {
     int64_t deviceLastNs = std::numeric_limits<int64_t>::min();
     std::vector<CallFact> calls;    ///< in the order of nccl_call
     std::vector<RangeFact> ranges;  ///< in order of start
+    bool computes = false;          ///< it has kernels that do not communicate
+    /// Boundaries of steps that its kernels tell; empty where they tell none, and where ranges do.
+    std::vector<StepMark> updateMarks, periodMarks;
 };
 
 /// `recording` has been prepared.

@@ -2,12 +2,13 @@
 #include "collector/ingest/step_segmentation.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "collector/ingest/call_period.h"
+#include "collector/ingest/step_names.h"
 
 namespace rankscope::collector {
 namespace {
@@ -26,22 +27,12 @@ constexpr double kNearlyWhole = 0.02;
 using Boundaries = std::vector<int64_t>;
 
 struct Candidate {
-    int tier = 0;
+    StepName name = StepName::other;
     int32_t depth = 0;
     double coveredNs = 0;
     std::string pattern;
-    auto order() const { return std::make_tuple(tier, depth, -coveredNs, pattern); }
+    auto order() const { return std::make_tuple(name, depth, -coveredNs, pattern); }
 };
-
-/// How likely a range of this name is the step: 0 PyTorch's profiler step, 1 says so, 2 any other.
-int tierOf(const std::string& pattern) {
-    if (pattern == "ProfilerStep") return 0;
-    std::string lower;
-    for (const char c : pattern) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const auto has = [&lower](const char* word) { return lower.find(word) != std::string::npos; };
-    if (has("optimizer") || has("scheduler")) return 2;
-    return has("step") || has("iter") ? 1 : 2;
-}
 
 /// Ranges of one pattern that do not lie in each other.
 std::vector<const RangeFact*> outermost(const RankSummary& summary, const std::string& pattern) {
@@ -63,7 +54,7 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
         for (const RangeFact& range : summary.ranges) {
             const auto [place, isNew] = candidates.try_emplace(range.pattern);
             Candidate& candidate = place->second;
-            if (isNew) candidate = {tierOf(range.pattern), range.depth, 0, range.pattern};
+            if (isNew) candidate = {stepNameOf(range.pattern), range.depth, 0, range.pattern};
             candidate.depth = std::min(candidate.depth, range.depth);
             candidate.coveredNs += static_cast<double>(range.endNs - range.startNs);
         }
@@ -74,7 +65,9 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
               [](const Candidate& a, const Candidate& b) { return a.order() < b.order(); });
     for (const Candidate& candidate : ordered) {
         // A name that does not speak of steps must repeat often enough, and equally often everywhere, to be one.
-        const size_t least = candidate.tier == 0 ? 1 : candidate.tier == 1 ? 2 : 3;
+        const size_t least = candidate.name == StepName::profilerStep ? 1
+                             : candidate.name == StepName::saysStep   ? 2
+                                                                      : 3;
         bool everywhere = true;
         bool anywhere = false;
         size_t with = 0, without = 0;
@@ -83,15 +76,17 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
             if (!recordedAnything(summary)) continue;
             const size_t found = outermost(summary, candidate.pattern).size();
             // A recording that was cut may have lost its marks, where the name leaves no doubt.
-            const bool cut = !isComplete(summary) && (found >= 1 || candidate.tier < 2);
+            const bool cut = !isComplete(summary) && (found >= 1 || candidate.name != StepName::other);
             everywhere = everywhere && (found >= least || cut);
             anywhere = anywhere || found > 0;
             ++(found > 0 ? with : without);
-            if (candidate.tier == 2 && isComplete(summary)) everywhere = everywhere && (!count || *count == found);
+            if (candidate.name == StepName::other && isComplete(summary))
+                everywhere = everywhere && (!count || *count == found);
             if (isComplete(summary)) count = found;
         }
         // When all ranks died, none is left to tell the full number: a name that speaks of steps is then enough.
-        if (everywhere && with > without && (count || (candidate.tier < 2 && anywhere))) return candidate.pattern;
+        if (everywhere && with > without && (count || (candidate.name != StepName::other && anywhere)))
+            return candidate.pattern;
     }
     return std::nullopt;
 }
@@ -147,32 +142,78 @@ void lendBoundaries(const std::vector<RankSummary>& summaries, const HostClocks&
     }
 }
 
-/// Steps by the period of the calls; empty when some rank shows none.
-std::vector<Boundaries> boundariesByPeriod(const std::vector<RankSummary>& summaries,
-                                           const CommunicatorSet& communicators, const HostClocks& clocks) {
-    std::vector<Boundaries> all(summaries.size());
-    size_t fewest = SIZE_MAX;
+/// Of the ranges that repeat like `pattern`, the first in a step: a step's forward pass comes before its backward pass,
+/// however long each takes.
+std::string firstOfStep(const std::vector<RankSummary>& summaries, const std::string& pattern) {
+    std::set<std::string> like;
+    for (const RankSummary& summary : summaries)
+        for (const RangeFact& range : summary.ranges) like.insert(range.pattern);
+    for (const RankSummary& summary : summaries) {
+        const auto own = outermost(summary, pattern);
+        std::erase_if(like, [&](const std::string& other) {
+            const auto theirs = outermost(summary, other);
+            if (theirs.size() != own.size()) return true;
+            for (size_t k = 0; k < own.size(); ++k)
+                if (theirs[k]->depth != own[k]->depth || theirs[k]->startNs > own[k]->startNs ||
+                    (k > 0 && theirs[k]->startNs < own[k - 1]->startNs))
+                    return true;
+            return false;
+        });
+    }
+    for (const RankSummary& summary : summaries)
+        for (const RangeFact& range : summary.ranges)
+            if (like.count(range.pattern)) return range.pattern;
+    return pattern;
+}
+
+std::vector<Boundaries> boundariesAt(const RankMarks& marks, const HostClocks& clocks) {
+    std::vector<Boundaries> all(marks.size());
+    for (size_t s = 0; s < marks.size(); ++s) {
+        for (const StepMark& mark : marks[s]) {
+            const int64_t ns = clocks.jobNs(s, mark.deviceNs);
+            all[s].push_back(all[s].empty() ? ns : std::max(ns, all[s].back()));
+        }
+    }
+    return all;
+}
+
+/// Marks between the calls' repetitions; empty when some rank shows none.
+RankMarks marksOfCalls(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators) {
+    RankMarks all(summaries.size());
     for (size_t s = 0; s < summaries.size(); ++s) {
         if (!recordedAnything(summaries[s])) continue;
         const std::optional<CallPeriod> period = findCallPeriod(summaries[s], static_cast<int32_t>(s), communicators);
         if (!period) return {};
         const auto& calls = summaries[s].calls;
         int64_t latestNs = INT64_MIN;
-        const auto push = [&](int64_t hostNs) {
-            latestNs = std::max(latestNs, hostNs);
-            all[s].push_back(clocks.jobNs(s, latestNs));
+        const auto push = [&](int64_t hostNs, int64_t deviceNs) {
+            latestNs = std::max(latestNs, deviceNs);
+            all[s].push_back({hostNs, latestNs});
         };
-        push(period->first == 0 ? std::min(summaries[s].deviceFirstNs, calls[0].arrivalNs)
-                                : calls[period->first - 1].endNs);
-        for (size_t k = 1; k <= period->repeats; ++k) push(calls[period->first + k * period->length - 1].endNs);
-        fewest = std::min(fewest, period->repeats);
+        if (period->first == 0)
+            push(calls[0].hostStartNs, std::min(summaries[s].deviceFirstNs, calls[0].arrivalNs));
+        else
+            push(calls[period->first - 1].hostStartNs + 1, calls[period->first - 1].endNs);
+        for (size_t k = 1; k <= period->repeats; ++k) {
+            const CallFact& last = calls[period->first + k * period->length - 1];
+            push(last.hostStartNs + 1, last.endNs);
+        }
     }
-    if (fewest == SIZE_MAX) return {};
-    for (Boundaries& boundaries : all) {
-        // The same number of steps everywhere: a rank that began to repeat earlier has its surplus at the front.
-        if (boundaries.size() > fewest + 1)
-            boundaries.erase(boundaries.begin(), boundaries.end() - static_cast<std::ptrdiff_t>(fewest + 1));
-    }
+    return all;
+}
+
+/// Boundaries by marks on which the ranks agree; empty where they do not.
+std::vector<Boundaries> agreedBoundaries(const std::vector<RankSummary>& summaries, RankMarks marks,
+                                         const Encounters& encounters, const HostClocks& clocks,
+                                         std::vector<store::Loss>& losses) {
+    std::vector<Boundaries> all = boundariesAt(agreeingMarks(summaries, std::move(marks), encounters), clocks);
+    if (!all.empty()) lendBoundaries(summaries, clocks, all, losses);
+    return all;
+}
+
+RankMarks marksOf(const std::vector<RankSummary>& summaries, std::vector<StepMark> RankSummary::*marks) {
+    RankMarks all;
+    for (const RankSummary& summary : summaries) all.push_back(summary.*marks);
     return all;
 }
 
@@ -214,17 +255,28 @@ size_t warmUpSteps(const std::vector<Boundaries>& all) {
 }  // namespace
 
 Segmentation findSteps(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators,
-                       const HostClocks& clocks) {
+                       const Encounters& encounters, const HostClocks& clocks) {
     Segmentation result;
     std::vector<Boundaries> all;
-    if (const std::optional<std::string> pattern = bestPattern(summaries)) {
-        result.source = "nvtx:" + *pattern;
+    const auto take = [&](std::string source, RankMarks marks) {
+        if (!all.empty() || marks.empty()) return;
+        all = agreedBoundaries(summaries, std::move(marks), encounters, clocks, result.losses);
+        if (!all.empty()) result.source = std::move(source);
+    };
+    const auto takeRanges = [&](const std::string& pattern) {
+        result.source = "nvtx:" + pattern;
         for (size_t s = 0; s < summaries.size(); ++s)
-            all.push_back(boundariesOfPattern(summaries[s], s, *pattern, clocks));
+            all.push_back(boundariesOfPattern(summaries[s], s, pattern, clocks));
         lendBoundaries(summaries, clocks, all, result.losses);
-    } else if (all = boundariesByPeriod(summaries, communicators, clocks); !all.empty()) {
-        result.source = "period";
-    } else {
+    };
+    const std::optional<std::string> pattern = bestPattern(summaries);
+    if (pattern && stepNameOf(*pattern) != StepName::other) takeRanges(*pattern);
+    take("updates", marksOf(summaries, &RankSummary::updateMarks));
+    if (all.empty() && pattern) takeRanges(firstOfStep(summaries, *pattern));
+    take("period", marksOf(summaries, &RankSummary::periodMarks));
+    if (std::none_of(summaries.begin(), summaries.end(), [](const RankSummary& summary) { return summary.computes; }))
+        take("period", marksOfCalls(summaries, communicators));
+    if (all.empty()) {
         result.source = "none";
         all = oneStep(summaries, clocks);
     }

@@ -234,7 +234,7 @@ void TraceBuilder::finish() {
     for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus))
         state.losses.push_back(std::move(loss));
     const MatchedMessages matchedMessages = matchMessages(ranks, messages);
-    const Segmentation segmentation = findSteps(state.summaries, communicators, clocks);
+    const Segmentation segmentation = findSteps(state.summaries, communicators, {collectives, messages}, clocks);
     matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(),
                                      segmentation.losses.end());
     placeInSteps(segmentation.steps, matchedCollectives);

@@ -325,7 +325,7 @@ CREATE TABLE step (
   warm_up INTEGER NOT NULL,        -- 1: not analysed
   PRIMARY KEY (rank, step)
 ) WITHOUT ROWID;
--- meta.step_source tells how steps were found: nvtx:NAME, period or none.
+-- meta.step_source tells how steps were found: nvtx:NAME, updates (they end where the optimizer's updates end), period (of the kernels, or of the calls) or none.
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,

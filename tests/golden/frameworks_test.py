@@ -2,15 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of training frameworks: their list, what is said where the frameworks are not installed, and, where they are, one of each kind end to end."""
 
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import unittest
 
 from virtual_run import RANKSCOPE, VirtualRunTest
 
 BUILD = pathlib.Path(RANKSCOPE).resolve().parents[1]
 ENVIRONMENT = pathlib.Path(os.environ.get("RANKSCOPE_FRAMEWORKS", BUILD / "frameworks"))
+# As somebody writes it who has never heard of a profiler.
+TRAIN = """
+import os, torch, torch.nn as nn, torch.distributed as dist
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(12)]).cuda()
+model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(1024, 2048, device="cuda")).square().mean().backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
 JOBS = BUILD / "share/rankscope/frameworks/jobs"
 
 
@@ -51,6 +67,22 @@ class RealFrameworks(VirtualRunTest):
             self.assertEqual([(finding["id"], finding["ranks"]) for finding in report["findings"]], [("RS301", [1])])
             steps.append([step["dur_ns"] for step in report["steps"]])
         self.assertEqual(steps[0], steps[1])
+
+    def test_steps_that_nobody_named_end_with_the_optimizers_update(self):
+        """Twelve equal layers, reduced one by one: no bucket is a step."""
+        script = self.folder / "train.py"
+        script.write_text(TRAIN)
+        self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", "mine", "--", ENVIRONMENT / "bin/torchrun", "--standalone", "--nproc-per-node", "2", script)
+        report = self.report("mine")
+        self.assertEqual(report["run"]["step_source"], "updates")
+        with contextlib.closing(sqlite3.connect(self.folder / "mine/trace.db")) as trace:
+            self.assertEqual(trace.execute("SELECT rank, count(*) FROM step GROUP BY 1").fetchall(), [(0, 6), (1, 6)])
+            kernels = trace.execute("""SELECT s.step, sum(t.text LIKE '%gemm%'), sum(t.text LIKE '%multi_tensor_apply%') FROM step s
+                JOIN kernel k ON k.rank = s.rank AND k.start_ns >= s.start_ns AND k.start_ns < s.start_ns + s.dur_ns
+                JOIN string t ON t.id = k.name_id WHERE s.rank = 0 GROUP BY 1""").fetchall()
+        gemms = 12 + 12 + 11  # forward, weights, inputs but the first layer's
+        self.assertEqual([count for _, count, _ in kernels], [gemms] * 6)
+        self.assertEqual(len({updates for _, _, updates in kernels}), 1)
 
 
 if __name__ == "__main__":
