@@ -278,7 +278,7 @@ run_tests() {
     shift
     log="build/bootstrap-$preset-tests.log"
     say "testing ($preset)"
-    ctest --preset "$preset" -j "$jobs" "$@" >"$log" 2>&1 || status=$?
+    ctest --preset "$preset" -j $((jobs + 1)) "$@" >"$log" 2>&1 || status=$?
     if [ $status -ne 0 ]; then cat "$log"; else grep -A 1000 'tests passed' "$log" || tail -n 5 "$log"; fi
     return $status
 }

@@ -2,10 +2,13 @@
 #include "analyzer/costs/algorithm_support.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <vector>
+
+#include "analyzer/costs/nccl_names.h"
 
 namespace rankscope::costs {
 namespace {
@@ -14,7 +17,8 @@ using store::Algorithm;
 using store::Op;
 using store::Protocol;
 
-bool hasAlgorithm(Op op, GroupShape shape, Algorithm algorithm, const std::optional<NcclVersion>& version) {
+/// True where there is a kernel (algos_of_coll in src/device/generate.py).
+bool hasKernel(Op op, int nodes, Algorithm algorithm) {
     const bool allReduce = op == Op::allReduce;
     const bool chunked = op == Op::allGather || op == Op::reduceScatter;
     switch (algorithm) {
@@ -27,13 +31,27 @@ bool hasAlgorithm(Op op, GroupShape shape, Algorithm algorithm, const std::optio
         case Algorithm::nvls:
             return allReduce || chunked;
         case Algorithm::nvlsTree:
-            return allReduce && shape.nodes > 1;
+            return allReduce && nodes > 1;
         case Algorithm::pat:
-            return chunked && shape.nodes == shape.ranks && version &&
-                   version->atLeast(2, 23);  // one GPU per node only
+            return chunked;
         default:
             return false;
     }
+}
+
+bool hasAlgorithm(Op op, GroupShape shape, Algorithm algorithm, const std::optional<NcclVersion>& version) {
+    if (algorithm == Algorithm::pat && (shape.nodes != shape.ranks || !version || !version->atLeast(2, 23)))
+        return false;  // one GPU per node only
+    return hasKernel(op, shape.nodes, algorithm);
+}
+
+constexpr Algorithm kAlgorithms[] = {Algorithm::ring,     Algorithm::tree,          Algorithm::nvls,
+                                     Algorithm::nvlsTree, Algorithm::collnetDirect, Algorithm::collnetChain,
+                                     Algorithm::pat};
+
+/// LL and LL128 are in the kernels of rings and trees only (required_cuda in src/device/generate.py).
+bool hasFlags(Algorithm algorithm) {
+    return algorithm == Algorithm::ring || algorithm == Algorithm::tree;
 }
 
 }  // namespace
@@ -73,10 +91,28 @@ std::optional<NcclVersion> ncclVersionOf(const facts::TraceFacts& facts) {
     return std::nullopt;
 }
 
+bool existsIn(Op op, int nodes, AlgorithmChoice choice) {
+    const auto [algorithm, protocol] = choice;
+    if (algorithm == Algorithm::unknown)
+        return protocol == Protocol::unknown || hasKernel(op, nodes, Algorithm::ring);  // which has all of them
+    if (!hasKernel(op, nodes, algorithm)) return false;
+    return hasFlags(algorithm) || protocol == Protocol::simple || protocol == Protocol::unknown;
+}
+
+std::string existingText(Op op, int nodes) {
+    std::vector<std::string> flags, simple;
+    for (Algorithm algorithm : kAlgorithms)
+        if (hasKernel(op, nodes, algorithm)) (hasFlags(algorithm) ? flags : simple).push_back(ncclName(algorithm));
+    if (flags.empty())
+        return fmt::format("for {} NCCL has no algorithm or protocol to choose: leave it out", store::toText(op));
+    return fmt::format("for {} NCCL has {} with LL, LL128 or Simple{}", store::toText(op), fmt::join(flags, ", "),
+                       simple.empty() ? std::string() : fmt::format("; {} with Simple", fmt::join(simple, ", ")));
+}
+
 bool isSupported(Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version,
                  const SeenChoices& seen) {
     if (shape.ranks < 2 || !hasAlgorithm(op, shape, choice.algorithm, version)) return false;
-    const bool ringOrTree = choice.algorithm == Algorithm::ring || choice.algorithm == Algorithm::tree;
+    const bool ringOrTree = hasFlags(choice.algorithm);
     if (!ringOrTree && choice.protocol != Protocol::simple) return false;
     if (choice.protocol == Protocol::unknown) return false;
     if (choice.protocol == Protocol::ll128 && seen.protocols.count(Protocol::ll128) == 0) return false;
@@ -94,8 +130,7 @@ std::vector<AlgorithmChoice> unseenChoices(Op op, GroupShape shape, const SeenCh
 std::vector<AlgorithmChoice> supportedChoices(Op op, GroupShape shape, const std::optional<NcclVersion>& version,
                                               const SeenChoices& seen) {
     std::vector<AlgorithmChoice> choices;
-    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::nvls, Algorithm::nvlsTree,
-                                Algorithm::collnetDirect, Algorithm::collnetChain, Algorithm::pat})
+    for (Algorithm algorithm : kAlgorithms)
         for (Protocol protocol : {Protocol::simple, Protocol::ll128, Protocol::ll})
             if (isSupported(op, shape, {algorithm, protocol}, version, seen)) choices.push_back({algorithm, protocol});
     return choices;

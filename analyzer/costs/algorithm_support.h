@@ -53,6 +53,14 @@ struct SeenChoices {
     std::set<store::Protocol> protocols;
 };
 
+/// True when NCCL has the choice for a function over so many nodes, on whatever hardware and in whatever shape of the
+/// group; a part that is unknown is left to NCCL. It has none for messages, all-to-all among them.
+bool existsIn(store::Op op, int nodes, AlgorithmChoice choice);
+
+/// Returns what existsIn() for a reader: "for all_gather NCCL has ring with LL, LL128 or Simple; nvls, pat with
+/// Simple".
+std::string existingText(store::Op op, int nodes);
+
 /// True when this NCCL has the combination for the function and the shape of the group, and nothing has to be taken on
 /// trust from the hardware.
 bool isSupported(store::Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version,

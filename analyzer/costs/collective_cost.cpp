@@ -59,6 +59,11 @@ std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then
     return together && together->high < together->expected * (1 + error) ? *together : apart;
 }
 
+/// Returns what a comparison of two tables rests on.
+Basis basisOf(const CostCurve& now, const CostCurve& then) {
+    return now.otherVersion || then.otherVersion ? Basis::otherVersion : Basis::sweep;
+}
+
 /// Returns a rule as tables name it, with what it leaves to NCCL unknown. Nothing where it names several.
 std::optional<AlgorithmChoice> settingOf(const FunctionRule& rule) {
     if (rule.algorithms.size() > 1 || rule.protocols.size() > 1) return std::nullopt;
@@ -153,10 +158,10 @@ std::optional<CostEstimate> CollectiveCost::compared(const Message& message, Alg
     const bool trace = from == EvidenceFrom::trace;
     const CostCurve* now =
         trace ? m_evidence.find({from, message.shape, message.op, message.present}) : presentTable(message);
-    const auto scale =
-        ratio(now, m_evidence.find({from, message.shape, message.op, choice}), message.bytes, aloneNs(message));
+    const CostCurve* then = m_evidence.find({from, message.shape, message.op, choice});
+    const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
-    return CostEstimate{*scale, trace ? Basis::measuredHere : Basis::sweep};
+    return CostEstimate{*scale, trace ? Basis::measuredHere : basisOf(*now, *then)};
 }
 
 const CostCurve* CollectiveCost::table(GroupShape shape, store::Op op, AlgorithmChoice setting) const {
@@ -188,7 +193,7 @@ std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& messa
     const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
     const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
-    return Chosen{now == then ? message.present : *setting, {*scale, Basis::sweep}};
+    return Chosen{now == then ? message.present : *setting, {*scale, basisOf(*now, *then)}};
 }
 
 /// NCCL takes for a message what is fastest of what a setting allows, or means to: a choice within it is no faster than

@@ -9,6 +9,7 @@
 #include "analyzer/costs/collective_price.h"
 #include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_setting.h"
+#include "analyzer/costs/table_trust.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::costs {
@@ -40,6 +41,7 @@ class ProtocolLatency {
 enum class Basis : uint8_t {
     measuredHere,  // both choices ran in this trace on groups of this shape, at this size or around it
     sweep,         // both are in nccl-tests tables of this shape, as choices or as settings that leave them to NCCL
+    otherVersion,  // so they are, but a table was measured with another NCCL than the job's: good enough to try
     model,  // hops x alpha + bytes / bandwidth by NCCL's own tuning constants (nccl_formulas.h): good enough to try,
             // not to claim
 };
@@ -70,15 +72,10 @@ class CollectiveCost {
 
     /// Knows nothing of any job.
     CollectiveCost() = default;
-    /// Reads the collectives of a job, the peaks of its links and nccl-tests tables.
+    /// Reads the collectives of a job, the peaks of its links and those of the nccl-tests tables that can be trusted.
     CollectiveCost(const facts::TraceFacts& facts, const LinkPeaks& peaks,
                    const std::vector<NcclTestsTable>& tables = {})
-        : m_peaks(peaks),
-          m_evidence(facts, tables),
-          m_latency(peaks, facts, m_evidence),
-          m_lines(fitCosts(facts, peaks)),
-          m_version(ncclVersionOf(facts)),
-          m_forced(NcclSetting::parse(facts.text("env.NCCL_ALGO"), facts.text("env.NCCL_PROTO"))) {}
+        : CollectiveCost(facts, peaks, trustedTables(tables, peaks, facts)) {}
 
     /// Returns what a communicator's operation takes at any size by the times of some, which may be those of a changed
     /// job. NCCL chooses as the job's variables let it.
@@ -128,6 +125,15 @@ class CollectiveCost {
     std::optional<LinkModel> linkOf(const Message& message) const;
 
   private:
+    CollectiveCost(const facts::TraceFacts& facts, const LinkPeaks& peaks, TrustedTables trusted)
+        : m_peaks(peaks),
+          m_setAside(std::move(trusted.setAside)),
+          m_evidence(facts, trusted.tables),
+          m_latency(peaks, facts, m_evidence),
+          m_lines(fitCosts(facts, peaks)),
+          m_version(ncclVersionOf(facts)),
+          m_forced(NcclSetting::parse(facts.text("env.NCCL_ALGO"), facts.text("env.NCCL_PROTO"))) {}
+
     std::optional<CostEstimate> compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const;
     const CostCurve* table(GroupShape shape, store::Op op, AlgorithmChoice setting) const;
     /// Returns why nothing rests on a curve of tables; empty where something does.
@@ -138,6 +144,7 @@ class CollectiveCost {
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
     LinkPeaks m_peaks;
+    std::vector<TableNote> m_setAside;  // tables that are no evidence
     CostEvidence m_evidence;
     ProtocolLatency m_latency;
     std::vector<CostFit> m_lines;

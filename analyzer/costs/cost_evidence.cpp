@@ -8,12 +8,14 @@
 
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::costs {
 namespace {
 
-constexpr double kErrors = 2;  // standard errors that an interval holds
+constexpr double kErrors = 2;       // standard errors that an interval holds
+constexpr size_t kNamedTables = 3;  // beside the first, where many have the same said of them
 
 /// Takes the medians of the job's own sizes, each with what its samples leave open.
 SizeCurve curveOf(const TimesBySize& timesBySize) {
@@ -48,6 +50,20 @@ std::vector<std::string> kinkTexts(const SizeCurve& curve, const CurveKey& key) 
         first = end;
     }
     return texts;
+}
+
+/// Says once of all tables of another NCCL what becomes of them.
+TableNote otherVersionNote(const std::vector<const NcclTestsTable*>& tables, const NcclVersion& version) {
+    std::string others;
+    for (size_t i = 1; i < tables.size() && i <= kNamedTables; ++i)
+        others += fmt::format("{}{} line {} ({})", i == 1 ? "; so were " : ", ", tables[i]->file, tables[i]->line,
+                              parseNcclVersion(tables[i]->ncclVersion)->text());
+    if (tables.size() > kNamedTables + 1) others += fmt::format(" and {} more", tables.size() - kNamedTables - 1);
+    return {TableNote::Kind::otherVersion, tables.front()->file, tables.front()->line,
+            fmt::format("measured with NCCL {}, the job ran with {}{}. What NCCL chooses by itself, its channels and "
+                        "its chunks differ by version, by how much nobody measured here: what rests on such tables is "
+                        "worth a trial, and not recommended",
+                        parseNcclVersion(tables.front()->ncclVersion)->text(), version.text(), others)};
 }
 
 struct Transfer {
@@ -113,13 +129,16 @@ CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<Ncc
     }
     for (auto& [key, curve] : m_curves) curve.sizes = curveOf(curve.timesBySize);
     std::map<CurveKey, std::vector<SizedTime>> rows;
+    const std::optional<NcclVersion> version = ncclVersionOf(facts);
     for (const NcclTestsTable& table : tables) {
         const CurveKey key = keyOf(table);
         const std::vector<SizedTime> times = linkTimes(table);
-        if (!table.severalChoices.empty() || times.empty()) continue;
+        if (!table.severalChoices.empty() || !table.noSuchChoice.empty() || times.empty()) continue;
         for (const SizedTime& time : times) add(key, time.bytes, time.ns);
         rows[key].insert(rows[key].end(), times.begin(), times.end());
-        m_curves[key].files.push_back(table.file);
+        CostCurve& curve = m_curves[key];
+        curve.files.push_back(table.file);
+        curve.otherVersion = curve.otherVersion || isOtherVersion(table, version);
     }
     for (auto& [key, times] : rows) m_curves[key].sizes = SizeCurve(std::move(times));
     for (auto& [key, curve] : m_curves) {
@@ -131,6 +150,7 @@ CostEvidence::CostEvidence(const facts::TraceFacts& facts, const std::vector<Ncc
 std::vector<TableNote> CostEvidence::notes(const std::optional<NcclVersion>& version) const {
     using Kind = TableNote::Kind;
     std::vector<TableNote> notes = contradictions(m_tables);
+    std::vector<const NcclTestsTable*> foreign;  // of another NCCL
     for (const NcclTestsTable& table : m_tables) {
         const auto add = [&](Kind kind, const std::string& text) {
             notes.push_back({kind, table.file, table.line, text});
@@ -140,16 +160,20 @@ std::vector<TableNote> CostEvidence::notes(const std::optional<NcclVersion>& ver
                 fmt::format("one thread starts the kernels of {} GPUs, which may be all that its times up to {} show: "
                             "these are not used; run the test with a process per GPU (-g 1)",
                             table.gpusPerThread, text::bytesText(bytes)));
-        const auto measured = parseNcclVersion(table.ncclVersion);
-        if (measured && version && (measured->major != version->major || measured->minor != version->minor))
-            add(Kind::otherVersion, fmt::format("measured with NCCL {}, the job ran with {}: what NCCL chooses by "
-                                                "itself and how fast it is may differ",
-                                                measured->text(), version->text()));
-        if (!table.severalChoices.empty())
+        if (isOtherVersion(table, version)) foreign.push_back(&table);
+        if (table.cutLine > 0) notes.push_back({Kind::cut, table.file, table.cutLine, cutText(table)});
+        if (!table.noSuchChoice.empty())
+            add(Kind::notUsed,
+                fmt::format("its variables name {}, which NCCL does not have for {} on {}: {}. What ran "
+                            "instead is not told",
+                            table.noSuchChoice, store::toText(table.op),
+                            text::countedText(std::max(1, table.nodes), "node"), existingText(table.op, table.nodes)));
+        else if (!table.severalChoices.empty())
             add(Kind::notUsed, fmt::format("{} names several: which of them ran is not told", table.severalChoices));
         else
             for (const std::string& text : kinkTexts(SizeCurve(linkTimes(table)), keyOf(table))) add(Kind::kink, text);
     }
+    if (!foreign.empty()) notes.push_back(otherVersionNote(foreign, *version));
     for (const auto& [key, curve] : m_curves)
         if (key.from == EvidenceFrom::trace)
             for (const std::string& text : kinkTexts(curve.sizes, key))

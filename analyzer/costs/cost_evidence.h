@@ -33,6 +33,7 @@ struct CostCurve {
     CurveKey key;
     TimesBySize timesBySize;
     std::vector<std::string> files;  // of nccl-tests
+    bool otherVersion = false;       // some of these were measured with another NCCL than the job's
     std::optional<CostLine> line;    // none: sizes hardly differ
     std::string group;               // whose line that is where findings and the chart rest on it: "data parallel 0-7"
     SizeCurve sizes;                 // that were measured often enough, of tables those that tell of the links

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analyzer/costs/device_links.h"
+#include "analyzer/costs/most_share.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::costs {
@@ -64,6 +65,38 @@ std::optional<LinkClass> best(const Candidates& candidates, const char* place, s
     for (const LinkClass& other : candidates)
         if (known.medium == LinkMedium::unknown) known.medium = other.medium;
     return known;
+}
+
+/// Adds the fastest plateau to the candidates. Returns those that are beyond what the machine itself says (`own`, the
+/// better source first), with a warning of each: a measurement can be of other machines, but no link carries more than
+/// it has.
+Candidates addMeasured(const LinkSources& given, const Candidates& own, bool betweenNodes, Candidates& candidates,
+                       std::vector<std::string>& warnings) {
+    Candidates beyond;
+    std::optional<LinkClass> fastest;
+    for (const auto& [link, between, mostShare] : given.measured) {
+        if (between != betweenNodes) continue;
+        if (!own.empty() && link.bytesPerNs > kRefuted * mostShare * own.front().bytesPerNs) {
+            beyond.push_back(link);
+            warnings.push_back(
+                fmt::format("links {}: {} ({}) is beyond {} ({}){}: it is not used; if it is right, tell it by --links",
+                            betweenNodes ? "between nodes" : "inside a node", rateText(link), saidBy(link),
+                            rateText(own.front()), saidBy(own.front()),
+                            mostShare > 1 ? fmt::format(" and what trees or switches make of it, {:.4g} GB/s",
+                                                        mostShare * own.front().bytesPerNs)
+                                          : std::string()));
+        } else if (!fastest || link.bytesPerNs > fastest->bytesPerNs) {
+            fastest = link;
+        }
+    }
+    add(fastest, candidates);
+    return beyond;
+}
+
+Candidates behindFirst(Candidates candidates, const Candidates& last) {
+    if (!candidates.empty()) candidates.erase(candidates.begin());
+    candidates.insert(candidates.end(), last.begin(), last.end());
+    return candidates;
 }
 
 std::string joinSources(const LinkPeaks& peaks) {
@@ -142,6 +175,7 @@ LinkPeaks parseLinkPeaks(const std::string& text) {
 
 LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& given) {
     LinkPeaks peaks;
+    peaks.warnings = given.complaints;
     Candidates intra, inter;
     std::vector<LinkSources::Told> told = given.told;
     const std::string stored = facts.text("links"), ofJob = facts.text("env.RANKSCOPE_LINKS");
@@ -154,15 +188,20 @@ LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& gi
         add(classOf(spec.intra, source), intra);
         add(classOf(spec.inter, source), inter);
     }
-    add(given.measuredIntra, intra);
-    add(given.measuredInter, inter);
-    add(machineIntra(facts), intra);
-    add(machineInter(facts), inter);
     const DeviceLinks devices = deviceLinks(facts);
-    add(devices.intra, intra);
+    Candidates ownIntra, ownInter;
+    add(machineIntra(facts), ownIntra);
+    add(devices.intra, ownIntra);
+    add(machineInter(facts), ownInter);
+    const Candidates beyondIntra = addMeasured(given, ownIntra, false, intra, peaks.warnings);
+    const Candidates beyondInter = addMeasured(given, ownInter, true, inter, peaks.warnings);
+    intra.insert(intra.end(), ownIntra.begin(), ownIntra.end());
+    inter.insert(inter.end(), ownInter.begin(), ownInter.end());
     if (intra.empty()) peaks.unknownDevices = devices.unknown;
     peaks.intra = best(intra, "inside a node", peaks.warnings);
     peaks.inter = best(inter, "between nodes", peaks.warnings);
+    peaks.intraOthers = behindFirst(intra, beyondIntra);
+    peaks.interOthers = behindFirst(inter, beyondInter);
     nameSources(peaks);
     return peaks;
 }

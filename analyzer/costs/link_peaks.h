@@ -45,6 +45,8 @@ struct LinkClass {
 struct LinkPeaks {
     std::optional<LinkClass> intra;
     std::optional<LinkClass> inter;
+    std::vector<LinkClass> intraOthers,
+        interOthers;                          // what else is said, the best source first: where these are refuted
     std::string source;                       // both classes' sources in one line; empty: unknown
     std::vector<std::string> warnings;        // sources that contradict each other or cannot be read
     std::vector<std::string> unknownDevices;  // names that no row of the device table has, where that table was asked
@@ -83,11 +85,20 @@ struct LinkSources {
         std::string source;  // "--links"
     };
     std::vector<Told> told;
-    std::optional<LinkClass> measuredIntra, measuredInter;  // of nccl-tests tables: measuredLinks
+    /// Holds a plateau of nccl-tests (measured_links.h).
+    struct Measured {
+        LinkClass link;
+        bool betweenNodes = false;
+        double mostShare = 1;  // how many times a ring's rate it may be
+    };
+    std::vector<Measured> measured;
+    std::vector<std::string> complaints;  // of tables that tell no peak, as warnings
 };
 
 /// Takes each class from the best source that has it: `given`, what was given when the run was made, measured, the
-/// machine, the device table. Sources further back that differ by more than kContradiction are a warning.
+/// machine, the device table. The fastest of several measured ones counts, unless it is beyond what the machine or the
+/// device table has: then it stands behind these. Sources further back that differ by more than kContradiction are a
+/// warning.
 LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& given = {});
 
 /// Writes `source` anew from those of the classes.

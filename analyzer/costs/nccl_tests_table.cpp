@@ -2,9 +2,9 @@
 #include "analyzer/costs/nccl_tests_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <optional>
@@ -15,7 +15,9 @@
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/costs/nccl_setting.h"
+#include "analyzer/costs/table_columns.h"
 #include "analyzer/facts/operation.h"
+#include "analyzer/text/lists.h"
 #include "collector/store/error.h"
 
 namespace rankscope::costs {
@@ -34,13 +36,6 @@ std::vector<std::string> wordsOf(const std::string& line) {
     return words;
 }
 
-std::optional<double> numberOf(const std::string& word) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
-}
-
 /// srun --label puts "12: " in front of every line, mpirun --tag-output "[1,0]<stdout>:", and what starts mpirun may
 /// put a label of its own in front of that.
 std::string withoutLabel(const std::string& line) {
@@ -54,15 +49,6 @@ std::string withoutLabel(const std::string& line) {
     return line.substr(at + 1);
 }
 
-/// Holds one measured row: its columns from the left are size and count, from the right two blocks of time, algbw,
-/// busbw and errors.
-struct Columns {
-    double bytes = 0;
-    double time[2] = {0, 0}, algbw[2] = {0, 0}, busbw[2] = {0, 0};
-    bool inPlace = true;
-    double wrong = 0;  // elements; NaN and N/A count as none: not checked
-};
-
 /// Holds the value of a variable as the log shows it.
 struct Variable {
     std::string now;     // for the next table
@@ -75,6 +61,9 @@ class TableReader {
         : m_path(path.string()), m_hints(hints) {}
 
     std::vector<NcclTestsTable> read() {
+        std::error_code ignored;
+        if (std::filesystem::is_directory(m_path, ignored))
+            throw store::Error(m_path, "is a folder", "give the files in it, each with an option of its own");
         std::ifstream in(m_path);
         if (!in) throw store::Error(m_path, "cannot be opened", "give a file with the output of an nccl-tests program");
         for (std::string line; std::getline(in, line);) {
@@ -82,9 +71,10 @@ class TableReader {
             if (line.size() > kLongestLine)
                 fail("a line of " + std::to_string(line.size()) + " characters", "this is no output of nccl-tests");
             if (!line.empty() && line.back() == '\r') line.pop_back();
+            m_lastLine = in.eof();
             take(withoutLabel(line));
         }
-        if (m_open) fail("the file ends inside a table: the line '# Avg bus bandwidth' is missing", kRunAgain);
+        if (m_open) closeCut();
         if (m_tables.empty())
             throw store::Error(
                 m_path, "holds no table of nccl-tests",
@@ -94,9 +84,11 @@ class TableReader {
 
   private:
     static constexpr size_t kLongestLine = 1 << 16;
+    static constexpr double kMostBytes = 1e15;  // a million times a device's memory of today: no number of bytes
 
-    [[noreturn]] void fail(const std::string& cause, const std::string& hint) const {
-        throw store::Error(m_path, fmt::format("line {}: {}", m_line, cause), hint);
+    [[noreturn]] void fail(const std::string& cause, const std::string& hint) const { failAt(m_line, cause, hint); }
+    [[noreturn]] void failAt(int line, const std::string& cause, const std::string& hint) const {
+        throw store::Error(m_path, fmt::format("line {}: {}", line, cause), hint);
     }
 
     void take(const std::string& line) {
@@ -176,6 +168,7 @@ class TableReader {
     }
 
     void comment(const std::string& line, const std::vector<std::string>& words) {
+        failIfCut();
         if (line.find("nThread") != std::string::npos && line.find("minBytes") != std::string::npos) {
             if (m_open) fail("a new test begins inside a table: the one before was cut off", kRunAgain);
             m_hosts.clear();
@@ -220,16 +213,9 @@ class TableReader {
         m_table.gpusPerThread = m_gpusPerThread > 0
                                     ? m_gpusPerThread
                                     : m_ranks / std::max(1, static_cast<int>(m_processes.size()));  // as many threads
-        for (const char* column : {"time", "algbw", "busbw"})
-            if (const auto times = std::ranges::count(words, column); times != 2)
-                fail(fmt::format("the column heads name {} {} instead of twice, out of place and in place: columns are "
-                                 "missing",
-                                 column, times == 1 ? "once" : fmt::format("{} times", times)),
-                     "give the output unchanged");
-        m_errorColumn =
-            std::count(words.begin(), words.end(), "error") + std::count(words.begin(), words.end(), "#wrong") > 0;
+        m_columns = TableColumns(words);
+        if (!m_columns.complaint().empty()) fail(m_columns.complaint(), "give the output unchanged");
         m_reduces = m_rooted = false;
-        m_rootColumn = std::count(words.begin(), words.end(), "root") > 0;
         m_largestBusbw = 0;
         m_factors.clear();
         if (m_ranks == 0)
@@ -244,63 +230,44 @@ class TableReader {
     void row(const std::vector<std::string>& words) {
         if (!std::isdigit(static_cast<unsigned char>(words[0][0])) || words.size() < 2 || !numberOf(words[0]))
             return;  // a message of NCCL or of the launcher
-        const Columns columns = columnsOf(words);
-        if (columns.wrong > 0) fail(fmt::format("{:.0f} wrong elements", columns.wrong), kFindTheCause);
-        if (columns.bytes <= 0) return;  // nccl-tests rounds sizes below one element per rank to nothing
-        if (!m_table.rows.empty() && columns.bytes < static_cast<double>(m_table.rows.back().bytes))
-            fail("sizes go backwards: two outputs are mixed", "keep the output of each test in a file of its own");
-        check(columns, 0);
-        if (columns.inPlace) check(columns, 1);
-        m_table.rows.push_back(
-            {static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
-    }
-
-    Columns columnsOf(const std::vector<std::string>& words) {
-        const size_t block = m_errorColumn ? 4 : 3;
-        if (words.size() < 3 + 2 * block)
-            fail(fmt::format("a row of {} columns where the heads name {} or more: it is cut off", words.size(),
-                             3 + 2 * block),
-                 kRunAgain);
-        Columns columns;
-        columns.bytes = numberOf(words[0]).value_or(-1);
-        if (columns.bytes < 0) fail("the first column is no size in bytes", kRunAgain);
-        // The columns are size count type [redop] [root]: a word behind the type that is none of the digits is the
-        // reduction.
-        m_reduces = m_reduces || (words.size() > 3 + 2 * block && words[3] != "none" && !numberOf(words[3]));
-        // What has no root is printed with -1 there.
-        if (m_rootColumn) m_rooted = m_rooted || numberOf(words[words.size() - 2 * block - 1]).value_or(-1) >= 0;
-        for (size_t place = 0; place < 2; ++place) {
-            const size_t at = words.size() - (2 - place) * block;
-            const auto time = numberOf(words[at]), algbw = numberOf(words[at + 1]), busbw = numberOf(words[at + 2]);
-            if (!time && place == 1 && words[at] == "N/A") {
-                columns.inPlace = false;
-                continue;
-            }
-            if (!time || !algbw || !busbw)
-                fail(fmt::format("'{} {} {}' where time, algbw and busbw should be", words[at], words[at + 1],
-                                 words[at + 2]),
-                     "columns are missing or in another order; give the output unchanged");
-            columns.time[place] = *time;
-            columns.algbw[place] = *algbw;
-            columns.busbw[place] = *busbw;
-            if (!m_errorColumn) continue;
-            const auto errors = numberOf(
-                words[at + 3]);  // old layouts: the largest difference, a rounding error; new ones: a count of elements
-            if (errors && *errors >= 1) columns.wrong += *errors;
+        failIfCut();
+        const TableColumnsReading reading = m_columns.read(words);
+        if (!reading.complaint.empty() && (reading.cut || m_lastLine)) {
+            m_cut = {m_line, reading.complaint, reading.hint};  // as long as nothing of the table follows
+            return;
         }
-        return columns;
+        if (!reading.complaint.empty()) fail(reading.complaint, reading.hint);
+        const TableColumnsRow& row = reading.row;
+        if (row.wrong > 0) fail(fmt::format("{:.0f} wrong elements", row.wrong), kFindTheCause);
+        m_reduces = m_reduces || row.reduces;
+        m_rooted = m_rooted || row.rooted;
+        if (row.bytes <= 0) return;  // nccl-tests rounds sizes below one element per rank to nothing
+        if (row.bytes > kMostBytes)
+            fail(fmt::format("a size of {:g} bytes, which no device holds", row.bytes), "give the output unchanged");
+        if (!m_table.rows.empty() && row.bytes < static_cast<double>(m_table.rows.back().bytes))
+            fail("sizes go backwards: two outputs are mixed", "keep the output of each test in a file of its own");
+        for (const int place : {0, 1}) {
+            if (place == 1 && !row.inPlace) continue;
+            m_largestBusbw = std::max(m_largestBusbw, row.busbw[place]);
+            if (row.algbw[place] >= 1) m_factors.push_back(row.busbw[place] / row.algbw[place]);
+        }
+        m_table.rows.push_back({static_cast<int64_t>(row.bytes), row.time[0], row.inPlace ? row.time[1] : 0, m_line});
     }
 
-    /// Checks that algbw = bytes / time and busbw = algbw x factor, as far as the printed digits go.
-    void check(const Columns& columns, int place) {
-        if (columns.time[place] <= 0) fail("a time of 0", kRunAgain);
-        const double algbw = columns.bytes / columns.time[place] / 1e3;
-        if (std::abs(algbw - columns.algbw[place]) > 0.006 + 0.01 * algbw)
-            fail(fmt::format("algbw {} where size / time is {:.2f}: the columns do not belong together",
-                             columns.algbw[place], algbw),
-                 "give the output unchanged");
-        m_largestBusbw = std::max(m_largestBusbw, columns.busbw[place]);
-        if (columns.algbw[place] >= 1) m_factors.push_back(columns.busbw[place] / columns.algbw[place]);
+    /// A row that lacks columns is what a file is cut in, unless its table goes on.
+    void failIfCut() const {
+        if (m_cut.line > 0) failAt(m_cut.line, m_cut.complaint, m_cut.hint);
+    }
+
+    /// Its last row may be a part of one. That its results were right the other rows say.
+    void closeCut() {
+        if (m_table.rows.empty()) {
+            failIfCut();
+            fail("the file ends inside a table, before its first whole row", kRunAgain);
+        }
+        m_table.cutLine = m_cut.line > 0 ? m_cut.line : m_line;
+        m_cut = {};
+        close();
     }
 
     void close() {
@@ -330,6 +297,19 @@ class TableReader {
         if (!protocolTold && rule.protocols.size() > 1)
             m_table.severalChoices +=
                 (m_table.severalChoices.empty() ? "NCCL_PROTO=" : " NCCL_PROTO=") + m_protocol.now;
+        const AlgorithmChoice told{m_hints.algorithm, m_hints.protocol};
+        if (!existsIn(m_table.op, m_table.nodes, told))
+            failAt(m_table.line,
+                   fmt::format("the table is said to be of {}, which NCCL does not have for {} on {}", spelled(told),
+                               store::toText(m_table.op), text::countedText(std::max(1, m_table.nodes), "node")),
+                   existingText(m_table.op, m_table.nodes));
+        const AlgorithmChoice choice{m_table.algorithm, m_table.protocol};
+        if (!existsIn(m_table.op, m_table.nodes, choice)) m_table.noSuchChoice = spelled(choice);
+    }
+
+    static std::string spelled(AlgorithmChoice choice) {
+        const std::string algorithm = ncclName(choice.algorithm), protocol = ncclName(choice.protocol);
+        return algorithm + (algorithm.empty() || protocol.empty() ? "" : "/") + protocol;
     }
 
     Op operation() const {
@@ -362,9 +342,16 @@ class TableReader {
         if (std::abs(m_factors.back() / expected - 1) < 0.03) return;
         fail(fmt::format("busbw / algbw is {:.3f}, for {} over {} ranks it is {:.3f}", m_factors.back(),
                          store::toText(m_table.op), m_table.ranks, expected),
-             m_factors.back() < 0.01 ? "a job of one rank posing as more"
-                                     : "the operation or the number of ranks is another: name the operation behind the "
-                                       "file, FILE:allgather");
+             m_factors.back() < 0.01 ? "a job of one rank posing as more" : otherOperationText());
+    }
+
+    std::string otherOperationText() const {
+        std::vector<std::string> fitting;
+        for (const char* name : {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce"})
+            if (std::abs(m_factors.back() / facts::busFactor(opOfName(name), m_table.ranks) - 1) < 0.03)
+                fitting.push_back(std::string("FILE:") + name);
+        if (fitting.empty()) return "the number of ranks is another than the device list says: give the whole output";
+        return fmt::format("the operation is another: name it behind the file, {}", fmt::join(fitting, " or "));
     }
 
     std::string m_path;
@@ -379,7 +366,13 @@ class TableReader {
     Op m_program = Op::unknown;
     Variable m_algorithm, m_protocol;
     std::string m_version;
-    bool m_errorColumn = false, m_rootColumn = false, m_reduces = false, m_rooted = false;
+    TableColumns m_columns;
+    bool m_reduces = false, m_rooted = false;
+    bool m_lastLine = false;  // which has no end, so that it may be a part of one
+    struct {
+        int line = 0;  // 0: none
+        std::string complaint = {}, hint = {};
+    } m_cut;  // the row that came last, where it is no whole one
     double m_largestBusbw = 0;
     std::vector<double> m_factors;  // busbw / algbw where both have digits enough
 };

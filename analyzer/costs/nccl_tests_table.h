@@ -16,6 +16,7 @@ struct NcclTestsRow {
     int64_t bytes = 0;  // as nccl-tests counts them: all-gather, reduce-scatter and all-to-all the whole of all ranks
     double outOfPlaceUs = 0;
     double inPlaceUs = 0;  // 0: not measured
+    int line = 0;          // of the file
 };
 
 struct NcclTestsTable {
@@ -27,6 +28,8 @@ struct NcclTestsTable {
     store::Algorithm algorithm = store::Algorithm::unknown;  // unknown: NCCL chose
     store::Protocol protocol = store::Protocol::unknown;
     std::string severalChoices;  // variables that leave NCCL a part of its choices, as they were set; else empty
+    std::string noSuchChoice;    // what NCCL does not have of what the variables name; else empty
+    int cutLine = 0;             // where the file ends inside the table; 0: it is whole
     int gpusPerThread = 1;       // that one thread of the host starts kernels on
     std::string ncclVersion;     // as the log spells it (parseNcclVersion); empty: not told
     std::vector<NcclTestsRow> rows;
@@ -43,9 +46,11 @@ struct NcclTestsHints {
     store::Protocol protocol = store::Protocol::unknown;
 };
 
-/// Reads every table of the file, at least one. A table is refused as a whole, with file, line and hint, when it is cut
-/// off, of one rank, lacks columns, has wrong results or no bandwidth, when its columns contradict each other (busbw =
-/// bytes / time x factor of operation and ranks, doc/PERFORMANCE.md of nccl-tests), or when the operation is not named.
+/// Reads every table of the file, at least one. A file is refused as a whole, with file, line and hint, when a table is
+/// of one rank, lacks columns, is cut off inside the file, has wrong results or no bandwidth, when its columns
+/// contradict each other (busbw = bytes / time x factor of operation and ranks, doc/PERFORMANCE.md of nccl-tests), when
+/// the operation is not named, or when the hints name a choice that NCCL does not have for it. Where the file ends
+/// inside a table, its whole rows are read.
 /// sendrecv_perf's are tables of Op::send. A variable in front of a command, or that NCCL names, holds for the next
 /// table; one that is exported, or stands alone as `env` prints it, for all that follow. Throws store::Error.
 std::vector<NcclTestsTable> readNcclTestsTables(const std::filesystem::path& path, const NcclTestsHints& hints = {});

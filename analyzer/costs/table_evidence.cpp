@@ -26,18 +26,18 @@ constexpr double kByChance = 0.1;  // of the sizes: twice as many as lie beyond 
 
 bool sameSetting(const NcclTestsTable& a, const NcclTestsTable& b) {
     return a.op == b.op && a.ranks == b.ranks && a.nodes == b.nodes && a.algorithm == b.algorithm &&
-           a.protocol == b.protocol && a.severalChoices == b.severalChoices;
+           a.protocol == b.protocol && a.severalChoices == b.severalChoices && a.noSuchChoice == b.noSuchChoice;
 }
 
 TableNote contradiction(const NcclTestsTable& of, const NcclTestsTable& by, const SizedTime& mine,
-                        const SizedTime& theirs, size_t beyond, size_t shared) {
+                        const SizedTime& theirs, const TableComparison& compared) {
     return {
         TableNote::Kind::contradicted, of.file, of.line,
         fmt::format("{} line {} says something else of the same: {} of {} sizes differ by more than their errors, {} "
                     "takes {} here and {} there. Neither counts more: what rests on them reaches from the one to "
                     "the other",
-                    by.file, by.line, beyond, shared, text::bytesText(mine.bytes), text::durationText(mine.ns),
-                    text::durationText(theirs.ns))};
+                    by.file, by.line, compared.beyond, compared.shared, text::bytesText(mine.bytes),
+                    text::durationText(mine.ns), text::durationText(theirs.ns))};
 }
 
 }  // namespace
@@ -48,6 +48,14 @@ const char* toText(TableNote::Kind kind) {
             return "kink";
         case TableNote::Kind::contradicted:
             return "contradicted";
+        case TableNote::Kind::impossible:
+            return "impossible";
+        case TableNote::Kind::inconsistent:
+            return "inconsistent";
+        case TableNote::Kind::cut:
+            return "cut";
+        case TableNote::Kind::links:
+            return "links";
         case TableNote::Kind::hostBound:
             return "host_bound";
         case TableNote::Kind::otherVersion:
@@ -91,28 +99,46 @@ std::vector<SizedTime> linkTimes(const NcclTestsTable& table) {
     return times;
 }
 
+bool isOtherVersion(const NcclTestsTable& table, const std::optional<NcclVersion>& version) {
+    const auto measured = parseNcclVersion(table.ncclVersion);
+    if (!measured || !version) return false;
+    if (version->orNewer) return !measured->atLeast(version->major, version->minor);
+    return measured->major != version->major || measured->minor != version->minor;
+}
+
+std::string cutText(const NcclTestsTable& table) {
+    return fmt::format("the file ends inside the table of line {}: what stands above is used, {} sizes to {}",
+                       table.line, table.rows.size(),
+                       text::bytesText(table.rows.empty() ? 0 : static_cast<double>(table.rows.back().bytes)));
+}
+
+TableComparison compareTimes(const std::vector<SizedTime>& mine, const std::vector<SizedTime>& theirs) {
+    TableComparison result;
+    double worst = -1;
+    for (const SizedTime& one : mine) {
+        const auto same = std::ranges::find(theirs, one.bytes, &SizedTime::bytes);
+        if (same == theirs.end()) continue;
+        const double off = std::abs(std::log(one.ns / same->ns));
+        ++result.shared;
+        result.beyond += off > std::log1p(std::hypot(one.error, same->error)) ? 1 : 0;
+        result.far += off > std::log(SizeCurve::kKink) ? 1 : 0;
+        if (off > worst) worst = off, result.mine = one, result.theirs = *same;
+    }
+    return result;
+}
+
 std::vector<TableNote> contradictions(const std::vector<NcclTestsTable>& tables) {
     std::vector<TableNote> notes;
+    std::vector<std::vector<SizedTime>> times;
+    for (const NcclTestsTable& table : tables) times.push_back(linkTimes(table));
     for (size_t a = 0; a < tables.size(); ++a)
         for (size_t b = a + 1; b < tables.size(); ++b) {
             if (!sameSetting(tables[a], tables[b])) continue;
-            const std::vector<SizedTime> theirs = linkTimes(tables[b]);
-            size_t shared = 0, beyond = 0;
-            double worst = 0;
-            SizedTime worstMine, worstTheirs;
-            for (const SizedTime& mine : linkTimes(tables[a])) {
-                const auto same = std::ranges::find(theirs, mine.bytes, &SizedTime::bytes);
-                if (same == theirs.end()) continue;
-                const double off = std::abs(std::log(mine.ns / same->ns));
-                ++shared;
-                beyond += off > std::log1p(std::hypot(mine.error, same->error)) ? 1 : 0;
-                if (off > worst) worst = off, worstMine = mine, worstTheirs = *same;
-            }
-            if (static_cast<double>(beyond) <= kByChance * static_cast<double>(shared) &&
-                worst < std::log(SizeCurve::kKink))
+            const TableComparison one = compareTimes(times[a], times[b]);
+            if (static_cast<double>(one.beyond) <= kByChance * static_cast<double>(one.shared) && one.far == 0)
                 continue;
-            notes.push_back(contradiction(tables[a], tables[b], worstMine, worstTheirs, beyond, shared));
-            notes.push_back(contradiction(tables[b], tables[a], worstTheirs, worstMine, beyond, shared));
+            notes.push_back(contradiction(tables[a], tables[b], one.mine, one.theirs, one));
+            notes.push_back(contradiction(tables[b], tables[a], one.theirs, one.mine, one));
         }
     return notes;
 }

@@ -3,9 +3,11 @@
 // contradict each other, and what else the reader of an advice should know of them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_tests_table.h"
 #include "analyzer/costs/size_curve.h"
 
@@ -17,6 +19,10 @@ struct TableNote {
         kink,          // a size to avoid
         notUsed,       // nothing rests on the table, or on some of its sizes
         contradicted,  // another table of the same says something else
+        impossible,    // faster than its links, or any
+        inconsistent,  // it contradicts itself
+        cut,           // the file ends inside it
+        links,         // of what is said of the links, not of a table
         hostBound,     // its small sizes show the host's launches, not the links
         otherVersion,  // of NCCL than the job's
     };
@@ -26,7 +32,8 @@ struct TableNote {
     std::string text;
 };
 
-/// Returns "kink", "not_used", "contradicted", "host_bound" or "other_version".
+/// Returns "kink", "not_used", "contradicted", "impossible", "inconsistent", "cut", "links", "host_bound" or
+/// "other_version".
 const char* toText(TableNote::Kind kind);
 
 /// Returns the sizes of a table with their times. A row is the mean of many iterations, whose error no table tells:
@@ -40,6 +47,21 @@ double hostBoundBytes(const NcclTestsTable& table);
 
 /// Returns the sizes that tell of the links: those beyond the host's.
 std::vector<SizedTime> linkTimes(const NcclTestsTable& table);
+
+/// True where a table says that it was measured with another minor version of NCCL than the job's.
+bool isOtherVersion(const NcclTestsTable& table, const std::optional<NcclVersion>& version);
+
+/// Says where the file ends inside a table, and what is used of it.
+std::string cutText(const NcclTestsTable& table);
+
+/// Holds what two tables say of the sizes that they share.
+struct TableComparison {
+    size_t shared = 0;
+    size_t beyond = 0;       // of these: differ by more than their errors
+    size_t far = 0;          // of these: by as much as a kink
+    SizedTime mine, theirs;  // where they differ most
+};
+TableComparison compareTimes(const std::vector<SizedTime>& mine, const std::vector<SizedTime>& theirs);
 
 /// Names each two tables of the same operation, ranks, nodes and setting whose times differ by more than their errors
 /// at more sizes than chance explains, or at some size as much as a kink: both, and neither counts more.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "analyzer/costs/collective_cost.h"
@@ -99,9 +100,10 @@ std::string CollectiveCost::whyUnused(const CostCurve& curve, const facts::Trace
 }
 
 std::vector<TableNote> CollectiveCost::tableNotes(const facts::TraceFacts& facts) const {
-    std::vector<TableNote> notes = m_evidence.notes(m_version);
+    std::vector<TableNote> notes = m_setAside;
+    std::ranges::move(m_evidence.notes(m_version), std::back_inserter(notes));
     for (const NcclTestsTable& table : m_evidence.tables()) {
-        if (!table.severalChoices.empty()) continue;
+        if (!table.severalChoices.empty() || !table.noSuchChoice.empty()) continue;
         const CostCurve* curve = m_evidence.find(keyOf(table));
         const bool used = curve != nullptr && std::ranges::count(curve->files, table.file) > 0;
         const std::string why = used ? whyUnused(*curve, facts) : "none of its sizes tells of the links";

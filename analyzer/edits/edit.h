@@ -38,6 +38,12 @@ enum class Outlook : uint8_t {
     fine,    // tensors are small
 };
 
+/// Steps that stand for all of a job whose changed graph would otherwise be far larger than the recorded one.
+struct PlayedSteps {
+    std::vector<int> steps;  // in a row; their graph holds no others
+    double spanNs = 0;       // spanNs() of them before the last change, at equal tokens
+};
+
 /// What changes besides the graph.
 struct EditEffect {
     Outlook outlook = Outlook::expected;
@@ -49,6 +55,7 @@ struct EditEffect {
     double tokens = 1;  // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
     double replicas =
         1;  // ranks, and with them tokens of a step, as a multiple of those recorded: steps are compared as they are
+    std::optional<PlayedSteps> played;  // none: each step stands for itself
 
     // What the edits after this one take the job for; empty: as recorded.
     std::map<int64_t, facts::Communicator> communicators;  // by id: those that grew, shrank or moved
@@ -98,6 +105,11 @@ std::unique_ptr<Edit> editBy(Function change, Asked... asked) {
         change(asked..., graph, analysis, effect);
     }));
 }
+
+/// What `steps`, some in a row, take together, ns: of the rank that takes longest from its own beginning of the first
+/// one to its own end of the last one. Stages of a pipeline begin a step one after the other: from the first rank's
+/// beginning to the last one's end would be longer by that, however many steps there are.
+double spanNs(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
 /// The analysis of a job whose layout edits have changed. It has no replay.
 Analysis present(const Analysis& analysis, const EditEffect& effect);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/facts/statistics.h"
@@ -149,6 +150,14 @@ void shortenLead(TaskGraph& graph, TaskId task, uint32_t usualNs) {
 int64_t ComputeLane::find(TaskId task) const {
     const auto at = std::lower_bound(kernels.begin(), kernels.end(), task);  // lane order is the order of numbers
     return at != kernels.end() && *at == task ? at - kernels.begin() : -1;
+}
+
+NumbersByTask::NumbersByTask(size_t tasks, const std::vector<std::pair<TaskId, uint32_t>>& numbers)
+    : m_first(tasks + 1, 0), m_numbers(numbers.size()) {
+    for (const auto& [task, number] : numbers) ++m_first[task + 1];
+    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
+    std::vector<uint32_t> next(m_first.begin(), m_first.end() - 1);
+    for (const auto& [task, number] : numbers) m_numbers[next[task]++] = number;
 }
 
 LaunchIndex::LaunchIndex(const TaskGraph& graph) : m_launchOf(graph.size(), kNoTask), m_launched(graph.size(), 0) {

@@ -103,6 +103,21 @@ bool isLongLead(const TaskGraph& graph, TaskId task);
 /// The host comes to `task` after no more than `usualNs` of work of its own.
 void shortenLead(TaskGraph& graph, TaskId task, uint32_t usualNs);
 
+/// Numbers that belong to tasks, a few to some of them: one list behind the other.
+class NumbersByTask {
+  public:
+    /// (task, number) in any order; a task's numbers stay in theirs.
+    NumbersByTask(size_t tasks, const std::vector<std::pair<TaskId, uint32_t>>& numbers);
+
+    std::span<const uint32_t> of(TaskId task) const {
+        return {m_numbers.data() + m_first[task], m_numbers.data() + m_first[task + 1]};
+    }
+
+  private:
+    std::vector<uint32_t> m_first;  // by task, and one more
+    std::vector<uint32_t> m_numbers;
+};
+
 // Who launched what, and what each rank computes in which order: a task graph read the other way round, for edits that
 // move work.
 

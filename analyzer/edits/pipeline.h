@@ -101,7 +101,7 @@ class PipelineParts {
     const std::vector<int>& steps() const { return m_steps; }
     const StageStep& step(int rank, int step) const { return m_parts.at({rank, step}); }
     /// What a call put on the device, arrivals without their transfers.
-    const std::vector<TaskId>& launchedBy(TaskId call) const;
+    std::span<const TaskId> launchedBy(TaskId call) const { return m_launched.of(call); }
     /// The kernels among it.
     std::vector<TaskId> kernelsOf(const Calls& calls) const;
     /// The same for every rank of a stage: layers in a stage; 0 where kernels do not repeat.
@@ -132,18 +132,19 @@ class PipelineParts {
     std::map<int, int> m_stages, m_pipelines;
     std::map<std::pair<int, int>, int> m_ranks;  // by pipeline and stage
     std::vector<int> m_steps;
-    std::vector<std::vector<TaskId>> m_launched;      // by host task
-    std::vector<std::vector<uint32_t>> m_messagesOf;  // by arrival: exchanges
-    std::map<std::pair<int, int>, Calls> m_calls;     // by (rank, step)
+    NumbersByTask m_launched;                      // by host task
+    NumbersByTask m_messagesOf;                    // by arrival: exchanges
+    std::map<std::pair<int, int>, Calls> m_calls;  // by (rank, step)
     std::map<std::pair<int, int>, StageStep> m_parts;
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };
 
-/// The recorded steps with another schedule: kernels, copies, calls of the host and collectives of a pass move as they
-/// are, sends and receives are made anew with the measured times of the present ones. What comes before the first step
-/// is left out. Throws EditError.
+/// `steps`, the last ones of those recorded, with another schedule: kernels, copies, calls of the host and
+/// collectives of a pass move as they are, sends and receives are made anew with the measured times of the present
+/// ones. What comes before the first step is left out, and of what comes behind the last one all but its beginning.
+/// Throws EditError.
 TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape);
+                          const PipelineShape& shape, const std::vector<int>& steps);
 
 /// A pipeline with other micro-batches of the same size, other virtual stages, or another schedule. More micro-batches
 /// are more tokens: EditEffect::tokens.

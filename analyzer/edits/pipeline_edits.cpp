@@ -14,6 +14,19 @@ namespace {
 
 constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
 
+/// The last of `steps`: a plan with many more micro-batches than were recorded is played for few of them, so that its
+/// graph is hardly larger than the recorded one and a what-if takes no more memory than the analysis. `factor`: by
+/// which a step grows.
+std::vector<int> stepsToPlay(const std::vector<int>& steps, double factor) {
+    const auto fit = static_cast<std::ptrdiff_t>(static_cast<double>(steps.size()) / factor);
+    return {steps.end() - std::clamp<std::ptrdiff_t>(fit, 1, std::ssize(steps)), steps.end()};
+}
+
+std::string stepsText(const std::vector<int>& steps) {
+    return steps.size() == 1 ? fmt::format("step {} stands", steps.front())
+                             : fmt::format("steps {} to {} stand", steps.front(), steps.back());
+}
+
 TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
     const TaskGraph& graph = of.graph();
     const PipelineParts& parts = of.pipeline();
@@ -30,9 +43,16 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     if (to.schedule && !to.virtualStages && shape.schedule != "interleaved") shape.virtualStages = 1;
     if (const std::string why = impossible(shape); !why.empty()) throw EditError(why);
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
-    if (factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
+    const std::vector<int> steps = stepsToPlay(parts.steps(), factor);
+    const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
+    if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
-    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape);
+    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps);
+    if (steps.size() < parts.steps().size()) {
+        effect.played = {steps, spanNs(graph, simulate(graph), steps) / effect.tokens};
+        effect.assume(
+            fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
+    }
     effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;

@@ -12,9 +12,34 @@ namespace {
 
 const char* const kOrder = "the order of sends and receives must be that of gpipe, 1f1b or interleaved 1f1b";
 
+/// By host call: what it put on the device, arrivals without their transfers.
+NumbersByTask launchedIn(const TaskGraph& graph, const LaunchIndex& index) {
+    std::vector<std::pair<TaskId, uint32_t>> launched;
+    for (TaskId task = 0; task < graph.size(); ++task)
+        if (graph.info[task].kind != TaskKind::transfer && index.launchOf(task) != kNoTask)
+            launched.emplace_back(index.launchOf(task), task);
+    return {graph.size(), launched};
+}
+
+/// By arrival: the messages between stages that its kernel sends or receives.
+NumbersByTask messagesIn(const TaskGraph& graph, const Analysis& analysis) {
+    std::vector<std::pair<TaskId, uint32_t>> messages;
+    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+        const Exchange& exchange = graph.exchanges[i];
+        if (exchange.message() && exchange.members == 2 &&
+            analysis.layout.role(exchange.communicatorId, store::Op::send) == facts::CommRole::pipeline)
+            for (const ExchangeMember& member : graph.membersOf(exchange)) messages.emplace_back(member.arrival, i);
+    }
+    return {graph.size(), messages};
+}
+
 }  // namespace
 
-PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_index(graph) {
+PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
+    : m_graph(graph),
+      m_index(graph),
+      m_launched(launchedIn(graph, m_index)),
+      m_messagesOf(messagesIn(graph, analysis)) {
     const std::vector<facts::Pipeline>& pipelines = analysis.layout.pipelines;
     if (pipelines.empty())
         throw EditError("this job is no pipeline",
@@ -33,14 +58,6 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) :
             m_ranks[{static_cast<int>(p), static_cast<int>(s)}] = pipelines[p].stages[s];
         }
     }
-    m_messagesOf.resize(graph.size());
-    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
-        const Exchange& exchange = graph.exchanges[i];
-        if (!exchange.message() || exchange.members != 2 ||
-            analysis.layout.role(exchange.communicatorId, store::Op::send) != facts::CommRole::pipeline)
-            continue;
-        for (const ExchangeMember& member : graph.membersOf(exchange)) m_messagesOf[member.arrival].push_back(i);
-    }
     findCalls();
     // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
     for (int step : m_steps)
@@ -52,10 +69,6 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) :
 }
 
 void PipelineParts::findCalls() {
-    m_launched.resize(m_graph.size());
-    for (TaskId task = 0; task < m_graph.size(); ++task)
-        if (m_graph.info[task].kind != TaskKind::transfer && m_index.launchOf(task) != kNoTask)
-            m_launched[m_index.launchOf(task)].push_back(task);
     std::map<int, int> marks;  // ranks by step
     for (const StepMark& mark : m_graph.marks)
         if (!mark.closes) ++marks[mark.step];
@@ -81,7 +94,7 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
     for (TaskId call : calls) {
         TaskId message = kNoTask;
         for (TaskId task : launchedBy(call))
-            if (!m_messagesOf[task].empty()) message = task;
+            if (!m_messagesOf.of(task).empty()) message = task;
         if (message == kNoTask) {
             runs.back().calls.push_back(call);
             continue;
@@ -89,7 +102,7 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
         GroupCall& group = runs.back().group;
         group.call = call;
         group.arrival = message;
-        for (uint32_t exchange : m_messagesOf[message]) {
+        for (uint32_t exchange : m_messagesOf.of(message)) {
             const auto members = m_graph.membersOf(m_graph.exchanges[exchange]);
             const bool send = members[0].rank == rank;
             group.transfer = (send ? members[0] : members[1]).transfer;
@@ -192,10 +205,6 @@ void PipelineParts::take(int rank, int step) {
         if (i + 1 < planned.size()) parts.groups.push_back(runs[i].group);
     }
     m_parts[{rank, step}] = std::move(parts);
-}
-
-const std::vector<TaskId>& PipelineParts::launchedBy(TaskId call) const {
-    return m_launched[call];
 }
 
 std::vector<TaskId> PipelineParts::kernelsOf(const Calls& calls) const {

@@ -27,11 +27,12 @@ struct PlayedGroup {
 class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
-    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape, std::set<int64_t> gradients,
-            double alphaNs)
+    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape,
+            const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs)
         : m_graph(graph),
           m_parts(parts),
           m_shape(shape),
+          m_steps(steps),
           m_clone(graph.size(), {kNoTask, 0}),
           m_exchangeOf(graph.size(), kNoTask),
           m_gradients(std::move(gradients)),
@@ -49,6 +50,7 @@ class Rebuild {
     }
 
     TaskGraph run() {
+        reserve();
         const Schedule recorded = simulate(m_graph);
         const CollectiveTimes collectives(m_graph, recorded);
         for (const auto& [rank, stage] : m_parts.stages()) {
@@ -58,7 +60,7 @@ class Rebuild {
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
             m_computeLane = m_parts.index().compute(rank).lane;
-            for (int step : m_parts.steps()) playStep(step, stage);
+            for (int step : m_steps) playStep(step, stage);
         }
         joinCollectives();
         joinMessages();
@@ -69,6 +71,16 @@ class Rebuild {
     }
 
   private:
+    /// Room for what passes repeat: vectors that grow into it would take up to twice as much.
+    void reserve() {
+        const double passes = static_cast<double>(m_steps.size()) * m_shape.microBatches;
+        const double before = static_cast<double>(m_parts.steps().size()) * m_parts.shape().microBatches;
+        const auto grown = [&](size_t count) {
+            return static_cast<size_t>(static_cast<double>(count) * passes / before);
+        };
+        m_draft.reserve(grown(m_graph.size()), grown(m_graph.edges.size()));
+    }
+
     /// Which messages travel beside sums of gradients is known when the new order was played.
     void shareLinks(TaskGraph& graph, const std::vector<TaskId>& numbers) const {
         const Schedule played = simulate(graph);
@@ -266,6 +278,7 @@ class Rebuild {
     const TaskGraph& m_graph;
     const PipelineParts& m_parts;
     PipelineShape m_shape;
+    const std::vector<int>& m_steps;  // those that are played
     GraphDraft m_draft;
     int m_rank = 0;
     GroupCosts m_costs;
@@ -290,7 +303,7 @@ class Rebuild {
 }  // namespace
 
 TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape) {
+                          const PipelineShape& shape, const std::vector<int>& steps) {
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
         if (role == facts::CommRole::gradients) gradients.insert(id);
@@ -299,7 +312,7 @@ TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, cons
         if (const auto* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
             exchange.message() && communicator != nullptr)
             alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(*communicator));
-    return Rebuild(graph, parts, shape, std::move(gradients), alphaNs).run();
+    return Rebuild(graph, parts, shape, steps, std::move(gradients), alphaNs).run();
 }
 
 }  // namespace rankscope::edits

@@ -16,9 +16,26 @@ namespace {
 constexpr double kRunErrors =
     2;  // standard errors of the mean step by which a run may differ from what is expected of it
 
-void setSteps(ChangedJob& job, const Analysis& analysis) {
-    job.stepsNs = analysis.replay.stepsNs(job.graph, simulate(job.graph));
-    for (double& ns : job.stepsNs) ns /= job.effect.tokens;
+/// `before`: of all analysed steps, ns at equal tokens, without the last change. All became longer or shorter as those
+/// that are played.
+std::vector<double> standForAll(PlayedSteps& played, double nowNs, std::vector<double> before) {
+    if (played.spanNs <= 0 || nowNs <= 0) return {};
+    for (double& ns : before) ns *= nowNs / played.spanNs;
+    played.spanNs = nowNs;
+    return before;
+}
+
+/// `before`: as of standForAll().
+void setSteps(ChangedJob& job, const Analysis& analysis, std::vector<double> before) {
+    const Schedule schedule = simulate(job.graph);
+    EditEffect& effect = job.effect;
+    if (effect.played) {
+        const double nowNs = spanNs(job.graph, schedule, effect.played->steps) / effect.tokens;
+        job.stepsNs = standForAll(*effect.played, nowNs, std::move(before));
+    } else {
+        job.stepsNs = analysis.replay.stepsNs(job.graph, schedule);
+        for (double& ns : job.stepsNs) ns /= effect.tokens;
+    }
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
 
@@ -60,6 +77,19 @@ std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedul
 }
 
 }  // namespace
+
+double spanNs(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
+    std::map<int, int64_t> beginsNs;  // by rank
+    int64_t longestNs = 0;
+    for (const replay::StepMark& mark : graph.marks) {  // by rank, step
+        const int64_t ns = schedule.startNs[mark.task];
+        const bool ends = mark.closes ? mark.step == steps.back() : mark.step == steps.back() + 1;
+        if (!mark.closes && mark.step == steps.front()) beginsNs[mark.rank] = ns;
+        if (const auto begin = beginsNs.find(mark.rank); ends && begin != beginsNs.end())
+            longestNs = std::max(longestNs, ns - begin->second);
+    }
+    return static_cast<double>(longestNs);
+}
 
 Analysis present(const Analysis& analysis, const EditEffect& effect) {
     Analysis now;
@@ -108,7 +138,7 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
         edit.apply(job.graph, present(analysis, job.effect), job.effect);
     else
         edit.apply(job.graph, analysis, job.effect);
-    setSteps(job, analysis);
+    setSteps(job, analysis, std::move(job.stepsNs));
 }
 
 TrialJob::TrialJob(const Analysis& analysis)
@@ -126,7 +156,7 @@ ChangedJob TrialJob::with(const Edits& edits, Outlook outlook) const {
     ChangedJob job{{}, m_job.effect, {}};
     job.effect.outlook = outlook;
     job.graph = edits.front()->applied(m_trial, job.effect);
-    setSteps(job, m_analysis);
+    setSteps(job, m_analysis, m_job.stepsNs);
     for (const auto& edit : edits | std::views::drop(1)) change(job, *edit, m_analysis);
     return job;
 }
@@ -171,9 +201,10 @@ WhatIf whatIf(const Analysis& analysis, const Edits& edits) {
     result.savingNs = gainOf(sidesOf(unchanged.stepsNs()), sides).savingNs;
     const Schedule schedule = simulate(after.graph);
     result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
-    result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);
+    const std::vector<int>& played = after.effect.played ? after.effect.played->steps : replay.steps;
+    result.after = rankTimes(after.graph, schedule, played, result.tokens);
     result.pathBefore = replay::criticalPath(replay.graph, replay.unchanged, replay.steps);
-    result.pathAfter = replay::criticalPath(after.graph, schedule, replay.steps);
+    result.pathAfter = replay::criticalPath(after.graph, schedule, played);
     result.assumed = after.effect.assumed;
     return result;
 }

@@ -125,6 +125,7 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     analysis.peaks = costs::resolveLinkPeaks(analysis.facts, links);
     assumeStartups(analysis.peaks);
     addReachedPeaks(analysis);
+    assumeStartups(analysis.peaks);  // of what stands in for a refuted peak
     warnOfLinks(analysis);
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);

@@ -8,6 +8,7 @@
 
 #include "analyzer/costs/collective_cost.h"
 #include "analyzer/costs/link_peaks.h"
+#include "analyzer/costs/most_share.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
 #include "analyzer/facts/trace_facts.h"
@@ -78,8 +79,7 @@ struct ReachedPeakThresholds {
     // A last chunk that takes this share of its time longer than the others' tells little of how much: such an edge is
     // "at least five times slower".
     static constexpr double kMostLead = 0.8;
-    // A rate beyond a peak by more refutes it: the clock's share, and what a median of times is known to.
-    static constexpr double kRefuted = 1.1;
+    static constexpr double kRefuted = costs::kRefuted;
 };
 
 /// Gives the classes of links whose peak nobody told the best that this job reached: lower bounds, start-up unknown

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyzer/costs/most_share.h"
 #include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
@@ -32,20 +33,6 @@ double portBytes(store::Op op, Algorithm algorithm, int ranks, double bytes) {
     const bool inSwitch = algorithm != Algorithm::ring && algorithm != Algorithm::tree && algorithm != Algorithm::pat &&
                           algorithm != Algorithm::unknown;
     return bytes * (inSwitch ? std::min(1.0, facts::busFactor(op, ranks)) : facts::busFactor(op, ranks));
-}
-
-/// How many times a ring's rate a choice, or what may stand behind it, can show of the same links at most.
-double mostShare(const costs::LinkModel& link, store::Op op, costs::AlgorithmChoice choice) {
-    const double most = costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
-    const bool told = choice.algorithm == Algorithm::ring || choice.algorithm == Algorithm::tree ||
-                      choice.algorithm == Algorithm::pat;
-    if (told) return most;
-    const bool reduces = op == store::Op::allReduce;
-    if (link.nodes <= 1)
-        return reduces ? std::max(most, costs::bandwidthShare(link, op, {Algorithm::nvls, choice.protocol}, 0).high)
-                       : most;
-    // Switches of the network add up: each byte leaves its node once. So it does where each node gets each byte once.
-    return std::max(most, reduces ? 2 : static_cast<double>(link.nodes) / (link.nodes - 1));
 }
 
 void addCollectives(const Analysis& analysis, Reached& reached) {
@@ -82,7 +69,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
         const double share = costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
         const double rate = onPort / (timeNs - startNs) / share;
-        const double certain = rate * share / mostShare(link, op, choice);
+        const double certain = rate * share / costs::mostShare(link, op, choice);
         if (communicator.nodes <= 1 || communicator.smallestNode > 1) {
             reached.port = std::max(reached.port, rate);
             reached.certainPort = std::max(reached.certainPort, certain);
@@ -129,17 +116,36 @@ void set(const Reached& reached, const Refuted& refuted, costs::LinkPeaks& peaks
     if (!interTold && reached.card > 0) peaks.inter = atLeast(reached.card, refuted.inter);
 }
 
-/// What the job exceeds itself cannot be a peak, whoever says so. Returns what was refuted.
-std::string refuteExceeded(std::optional<costs::LinkClass>& peak, double reached, const char* place, const char* key,
-                           std::vector<std::string>& warnings) {
-    if (!peak || reached <= ReachedPeakThresholds::kRefuted * peak->bytesPerNs) return {};
-    const std::string refuted = fmt::format("{:.4g} GB/s of {}", peak->bytesPerNs, peak->source);
-    warnings.push_back(fmt::format(
-        "links {}: this job reached {:.4g} GB/s a rank there, which refutes the peak of {}: it is not used; tell what "
-        "the links can do in 1e9 bytes/s, one direction, per rank: --links \"{}:gbps=NUMBER\"",
-        place, reached, refuted, key));
-    peak.reset();
-    return refuted;
+/// Holds a class of links as the job's own rates are held against it.
+struct Exceeded {
+    std::optional<costs::LinkClass>& peak;
+    std::vector<costs::LinkClass>& others;  // what else is said of it, the best source first
+    double reached = 0;
+    const char* place;
+    const char* key;
+};
+
+/// What the job exceeds itself cannot be a peak, whoever says so: the next source that it does not exceed is. Returns
+/// what was refuted last, where none is left.
+std::string refuteExceeded(const Exceeded& of, std::vector<std::string>& warnings) {
+    std::string refuted;
+    while (of.peak && of.reached > ReachedPeakThresholds::kRefuted * of.peak->bytesPerNs) {
+        refuted = fmt::format("{:.4g} GB/s of {}", of.peak->bytesPerNs, of.peak->source);
+        of.peak.reset();
+        std::string instead = fmt::format(
+            "it is not used; tell what the links can do in 1e9 bytes/s, one direction, per rank: --links "
+            "\"{}:gbps=NUMBER\"",
+            of.key);
+        if (!of.others.empty()) {
+            of.peak = of.others.front();
+            of.others.erase(of.others.begin());
+            instead = fmt::format("{:.4g} GB/s of {} is used instead", of.peak->bytesPerNs, of.peak->source);
+        }
+        warnings.push_back(
+            fmt::format("links {}: this job reached {:.4g} GB/s a rank there, which refutes the peak of {}: {}",
+                        of.place, of.reached, refuted, instead));
+    }
+    return of.peak ? std::string() : refuted;
 }
 
 /// Of the communicators that a slow network edge holds up: what they would reach if it were like its siblings.
@@ -177,8 +183,10 @@ void addReachedPeaks(Analysis& analysis) {
     Reached reached;
     addCollectives(analysis, reached);
     addMessages(analysis, reached);
-    const Refuted refuted{refuteExceeded(peaks.intra, reached.certainPort, "inside a node", "intra", peaks.warnings),
-                          refuteExceeded(peaks.inter, reached.certainCard, "between nodes", "inter", peaks.warnings)};
+    const Refuted refuted{
+        refuteExceeded({peaks.intra, peaks.intraOthers, reached.certainPort, "inside a node", "intra"}, peaks.warnings),
+        refuteExceeded({peaks.inter, peaks.interOthers, reached.certainCard, "between nodes", "inter"},
+                       peaks.warnings)};
     const bool intraTold = peaks.intra.has_value(), interTold = peaks.inter.has_value();
     if (intraTold && interTold) return costs::nameSources(peaks);
     addSiblingsOfSlowEdges(analysis, reached);

@@ -85,9 +85,10 @@ std::string choiceText(costs::AlgorithmChoice choice) {
 }
 
 const char* basisText(costs::Basis basis) {
-    return basis == costs::Basis::measuredHere ? "both measured in this run"
-           : basis == costs::Basis::sweep      ? "both measured by nccl-tests"
-                                               : "by NCCL's cost model on this job's links";
+    return basis == costs::Basis::measuredHere   ? "both measured in this run"
+           : basis == costs::Basis::sweep        ? "both measured by nccl-tests"
+           : basis == costs::Basis::otherVersion ? "measured by nccl-tests with another NCCL than the job's"
+                                                 : "by NCCL's cost model on this job's links";
 }
 
 /// The collectives that gain or lose most.
@@ -162,7 +163,7 @@ Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmC
     r.basis = fmt::format("{}; step time by {}", basisText(outcome.weakest), context.predictor.name);
     r.risk = riskOf(candidates, outcome, static_cast<int>(context.analysis.steps.size()));
     r.savingNs = savingOf(context, outcome);
-    r.certainty = outcome.weakest == costs::Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+    r.certainty = outcome.weakest >= costs::Basis::otherVersion ? Certainty::tryAndMeasure : Certainty::recommended;
     if (context.found(diagnose::kAlgorithm)) r.findings = {diagnose::kAlgorithm.id};
     return r;
 }
@@ -227,11 +228,13 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
     return r;
 }
 
-/// True when `better` gains enough more than `than` at its unfavourable end (with a model alone: what is worth a
-/// trial), and in expectation, too. NCCL's own choice is kept unless the expected gain is worth a variable.
+/// True when `better` gains enough more than `than` at its unfavourable end (with a model or tables of another NCCL:
+/// what is worth a trial), and in expectation, too. NCCL's own choice is kept unless the expected gain is worth a
+/// variable.
 bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Proposal& than) {
     const double step = context.analysis.stepNs;
-    const double model = better.outcome.weakest == costs::Basis::model ? RecommendThresholds::kTryShare * step : 0;
+    const double model =
+        better.outcome.weakest >= costs::Basis::otherVersion ? RecommendThresholds::kTryShare * step : 0;
     const double worth = than.ncclsOwn ? RecommendThresholds::kVariableShare * step : 0;
     return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) &&
            better.expectedNs > than.expectedNs + std::max(context.noiseNs, worth);

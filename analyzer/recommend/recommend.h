@@ -130,7 +130,7 @@ struct Advice {
     std::optional<Together> together;          // none: nothing was played
     std::vector<KeptDefault> kept;
     std::vector<costs::CostCurve> curves;  // the evidence on collectives
-    std::vector<costs::TableNote> notes;   // on these, and on tables that are no evidence
+    std::vector<costs::TableNote> notes;   // on these, on tables that are no evidence, and on what is said of the links
 
     /// Why no setting at all could be judged; empty: some was.
     std::vector<std::string> whyNothingJudged() const;
@@ -153,11 +153,6 @@ struct RecommendOptions {
     std::string shownName;  // of the run, in the commands that the advice names; empty: the run's own
     std::function<void(const AdviceProgress&)> progress;  // called by one thread at a time; may be empty
 };
-
-/// Peaks from the plateau of nccl-tests tables: a table of one node gives the port inside it, one of several nodes a
-/// rank's share of its node's cards (rings use all of them). The fastest table of each class counts. Start-up stays
-/// unknown: the smallest sizes run under another protocol. Adds to `sources`.
-void addMeasuredLinks(const std::vector<costs::NcclTestsTable>& tables, costs::LinkSources& sources);
 
 /// Advice with the judge given. Without one that replays everything is only worth a trial.
 Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);

@@ -171,8 +171,10 @@ std::string notesText(const Advice& advice, const text::Painter& paint) {
 }  // namespace
 
 std::string noteText(const costs::TableNote& note) {
+    using Kind = costs::TableNote::Kind;
+    const bool unused = note.kind == Kind::notUsed || note.kind == Kind::impossible || note.kind == Kind::inconsistent;
     return fmt::format("{}{}{}", note.file.empty() ? "" : fmt::format("{} line {}: ", note.file, note.line),
-                       note.kind == costs::TableNote::Kind::notUsed ? "not used: " : "", note.text);
+                       unused ? "not used: " : "", note.text);
 }
 
 std::string renderAdviceText(const Advice& advice, bool colour) {

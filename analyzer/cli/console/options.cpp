@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/costs/measured_links.h"
 #include "analyzer/costs/nccl_tests_table.h"
-#include "analyzer/recommend/recommend.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::cli {
@@ -53,10 +55,12 @@ costs::LinkSources linkSources(const LinkOptions& options) {
     costs::LinkSources sources;
     if (!options.links.empty()) sources.told.push_back({options.links, "--links"});
     if (const std::string text = linksOfEnvironment(); !text.empty()) sources.told.push_back({text, "RANKSCOPE_LINKS"});
+    std::vector<costs::NcclTestsTable> tables;
     for (const std::string& text : options.tables) {
         const costs::EvidenceSource source = costs::parseEvidenceSource(text);
-        recommend::addMeasuredLinks(costs::readNcclTestsTables(source.path, source.hints), sources);
+        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(tables));
     }
+    costs::addMeasuredLinks(tables, sources);  // all at once: they may contradict each other
     return sources;
 }
 

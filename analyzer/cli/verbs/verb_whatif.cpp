@@ -30,6 +30,7 @@ job::Analysis analysisOf(const WhatIfVerbOptions& options, const Console& consol
     const costs::LinkSources links = linkSources(options.links);
     collectOnDemand(input, console);
     job::Analysis analysis = job::readAnalysis(input.database, {0, links, {}});
+    for (const std::string& warning : analysis.peaks.warnings) console.warning(warning);
     if (!analysis.replay.available())
         throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable,
                         "record CUDA calls, kernels and NCCL of all ranks, over some steps");

@@ -22,11 +22,16 @@ struct Rank {
         mark(false);
     }
 
-    replay::TaskId call() { return draft.addTask(on(host, replay::TaskKind::host), 0); }
+    replay::TaskInfo ofStep(uint32_t lane, replay::TaskKind kind, uint32_t key = 0) const {
+        replay::TaskInfo info = on(lane, kind, key);
+        info.step = step;
+        return info;
+    }
+    replay::TaskId call() { return draft.addTask(ofStep(host, replay::TaskKind::host), 0); }
     replay::TaskId kernel(uint32_t key, double ms, replay::TaskId after = replay::kNoTask) {
         const replay::TaskId launch = call();
         const replay::TaskId task =
-            draft.addTask(on(compute, replay::TaskKind::kernel, key), static_cast<int64_t>(ms * kMs));
+            draft.addTask(ofStep(compute, replay::TaskKind::kernel, key), static_cast<int64_t>(ms * kMs));
         draft.addEdge(task, launch, replay::WaitKind::launch, 0, true);
         if (after != replay::kNoTask) draft.addEdge(task, after, replay::WaitKind::event);
         return task;
@@ -34,22 +39,24 @@ struct Rank {
     /// An NCCL kernel that waits for `after`.
     replay::ExchangeMember communicate(double ms, replay::TaskId after) {
         const replay::TaskId launch = call();
-        const replay::TaskId arrival = draft.addTask(on(network, replay::TaskKind::arrival), 0);
+        const replay::TaskId arrival = draft.addTask(ofStep(network, replay::TaskKind::arrival), 0);
         draft.addEdge(arrival, launch, replay::WaitKind::launch, 0, true);
         if (after != replay::kNoTask) draft.addEdge(arrival, after, replay::WaitKind::event);
-        return {rank, arrival, draft.addTask(on(network, replay::TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
+        return {rank, arrival,
+                draft.addTask(ofStep(network, replay::TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
     }
     void mark(bool closes) {
         const replay::TaskId at = call();
-        const replay::TaskId task = draft.addTask(on(replay::kNoLane, replay::TaskKind::stepMark), 0);
+        const replay::TaskId task = draft.addTask(ofStep(replay::kNoLane, replay::TaskKind::stepMark), 0);
         draft.addEdge(task, at, replay::WaitKind::mark);
         for (uint32_t lane : {compute, network})
             if (draft.last(lane) != replay::kNoTask) draft.addEdge(task, draft.last(lane), replay::WaitKind::mark);
-        draft.addMark({rank, 0, closes, task});
+        draft.addMark({rank, step, closes, task});
     }
 
     replay::GraphDraft& draft;
     int rank;
+    int step = 0;
     uint32_t host, compute, network;
 };
 

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/costs/device_links.h"
-#include "analyzer/recommend/recommend.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/reader.h"
@@ -74,7 +73,7 @@ TEST(LinkPeaks, EachClassComesFromTheBestSourceThatHasIt) {
     EXPECT_EQ(peaks.inter->source, "sysfs: 4 InfiniBand ports of 50 GB/s for 4 ranks");
 
     LinkSources given;
-    given.measuredInter = LinkClass{40, 0, PeakKind::measured, "a table"};
+    given.measured = {{LinkClass{40, 0, PeakKind::measured, "a table"}, true}};
     peaks = resolveLinkPeaks(facts, given);
     EXPECT_EQ(peaks.intra->kind, PeakKind::machine);
     EXPECT_EQ(peaks.inter->kind, PeakKind::measured);
@@ -105,7 +104,7 @@ TEST(LinkPeaks, SourcesThatContradictEachOtherAreNamedBoth) {
     for (const char* part : {"200 GB/s", "--links", "25 GB/s", "NVML", "machine"})
         EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
     LinkSources given;
-    given.measuredIntra = LinkClass{20, 0, PeakKind::measured, "a table"};
+    given.measured = {{LinkClass{20, 0, PeakKind::measured, "a table"}}};
     facts.machineLinks.clear();
     ASSERT_EQ(resolveLinkPeaks(facts, given).warnings.size(), 1u);
     EXPECT_NE(resolveLinkPeaks(facts, given).warnings[0].find("but a measurement says 20 GB/s"), std::string::npos)
@@ -250,49 +249,31 @@ TEST(LinkPeaks, AnUnknownDeviceIsSaid) {
     EXPECT_NE(resolveLinkPeaks(facts).intra->source.find("the slowest of 2 kinds"), std::string::npos);
 }
 
-TEST(LinkPeaks, ATableOfNcclTestsGivesItsPlateau) {
-    NcclTestsTable table;
-    table.file = "reduce.log";
-    table.line = 12;
-    table.op = store::Op::allReduce;
-    table.ranks = 8;
-    table.nodes = 1;
-    for (int64_t bytes = 1 << 20; bytes <= int64_t{1} << 30; bytes *= 2) {
-        const double us = 30 + static_cast<double>(bytes) * 1.75 / 230e3;
-        table.rows.push_back({bytes, us, us});
-    }
-    table.rows[9].inPlaceUs /= 3;  // one row that went wrong
-    LinkSources sources;
-    recommend::addMeasuredLinks({table}, sources);
-    EXPECT_NEAR(sources.measuredIntra->bytesPerNs, 230, 3);
-    EXPECT_FALSE(sources.measuredInter);
-    EXPECT_EQ(sources.measuredIntra->kind, PeakKind::measured);
-    EXPECT_NE(sources.measuredIntra->source.find("reduce.log line 12"), std::string::npos);
-
-    table.nodes = 2;
-    recommend::addMeasuredLinks({table}, sources);
-    EXPECT_NEAR(sources.measuredInter->bytesPerNs, 230 / 4.0, 1);  // four cards of a node carry the ring
-    NcclTestsTable small = table;
-    small.rows.resize(3);  // up to 4 MiB: no plateau
-    LinkSources none;
-    recommend::addMeasuredLinks({small}, none);
-    EXPECT_FALSE(none.measuredInter);
-}
-
-TEST(LinkPeaks, RealTablesGiveThePublishedPeaks) {
-    std::filesystem::path data;
-    for (std::filesystem::path up = std::filesystem::current_path(); up.has_relative_path() && data.empty();
-         up = up.parent_path())
-        if (std::filesystem::exists(up.parent_path() / "shared/data/nccl_tests"))
-            data = up.parent_path() / "shared/data/nccl_tests";
-    if (data.empty()) GTEST_SKIP() << "the recorded data are not here";
-    LinkSources sources;
-    recommend::addMeasuredLinks(readNcclTestsTables(data / "superbench_a100x8/nccl_allreduce.log"), sources);
-    EXPECT_NEAR(sources.measuredIntra->bytesPerNs, 235, 5);
-    recommend::addMeasuredLinks(
-        readNcclTestsTables(data / "p4d_a100x16_efa/nccl-tests_slurm-104.out", {store::Op::allGather, {}, {}}),
-        sources);
-    EXPECT_NEAR(sources.measuredInter->bytesPerNs * 8, 81, 3);
+TEST(LinkPeaks, NoMeasurementIsBeyondWhatTheMachineHas) {
+    facts::TraceFacts facts = job(2, 2);
+    facts.machineLinks = {ofRank(0, "nvlink", 8, 3, 200 * kGb), ofRank(1, "nvlink", 8, 3, 200 * kGb)};
+    const auto measured = [](double rate, double most = 1) {
+        return LinkSources::Measured{{rate, 0, PeakKind::measured, "fast.txt line 12"}, false, most};
+    };
+    LinkSources given;
+    given.measured = {measured(210)};
+    EXPECT_EQ(resolveLinkPeaks(facts, given).intra->bytesPerNs, 210);
+    EXPECT_TRUE(resolveLinkPeaks(facts, given).warnings.empty());
+    given.measured = {measured(230)};
+    LinkPeaks peaks = resolveLinkPeaks(facts, given);
+    EXPECT_EQ(peaks.intra->kind, PeakKind::machine);
+    ASSERT_EQ(peaks.warnings.size(), 1u);
+    for (const char* part : {"230 GB/s", "fast.txt line 12", "200 GB/s", "NVML"})
+        EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
+    ASSERT_EQ(peaks.intraOthers.size(), 1u) << "it counts once the job refutes what the machine says";
+    EXPECT_EQ(peaks.intraOthers[0].bytesPerNs, 230);
+    given.measured = {measured(230, 1.4)};  // where the switch reduces
+    EXPECT_EQ(resolveLinkPeaks(facts, given).intra->bytesPerNs, 230);
+    // The fastest that can be counts, and not what cannot.
+    given.measured = {measured(150), measured(8'750, 1.4), measured(180)};
+    peaks = resolveLinkPeaks(facts, given);
+    EXPECT_EQ(peaks.intra->bytesPerNs, 180);
+    EXPECT_EQ(peaks.warnings.size(), 1u);
 }
 
 TEST(LinkPeaks, AnAnalysisSaysAndKeepsWhatItTook) {

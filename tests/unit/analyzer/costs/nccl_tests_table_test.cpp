@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_names.h"
 #include "analyzer/facts/operation.h"
 #include "collector/store/error.h"
@@ -221,8 +222,6 @@ TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
     sheet.wrong = "7";
     EXPECT_EQ(refusal(sheet.text()), "line 10: 14 wrong elements");
     sheet = {};
-    sheet.end.clear();
-    EXPECT_NE(refusal(sheet.text()).find("ends inside a table"), std::string::npos);
     const std::string whole = Sheet{}.text();
     const size_t row = whole.find("     1048576");
     const size_t end = whole.find('\n', row);
@@ -235,6 +234,147 @@ TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
     EXPECT_NE(refusal("hello\n").find("no table"), std::string::npos);
     EXPECT_NE(refusal(whole.substr(whole.find("#\n#       size"))).find("no device list"), std::string::npos);
     EXPECT_THROW(readNcclTestsTables(m_folder.path() / "absent"), store::Error);
+}
+
+/// Where a file ends inside a table, its whole rows are read; the heads say which these are.
+TEST_F(NcclTests, AFileThatEndsInsideATableGivesItsWholeRows) {
+    const std::string whole = Sheet{}.text();
+    const NcclTestsTable all = readNcclTestsTables(file(whole)).at(0);
+    EXPECT_EQ(all.cutLine, 0);
+    const size_t last = whole.find("    67108864"), end = whole.find('\n', last);
+    for (size_t at = last + 13; at <= end; ++at) {
+        const NcclTestsTable cut = readNcclTestsTables(file(whole.substr(0, at))).at(0);
+        EXPECT_EQ(cut.cutLine, 18) << whole.substr(last, at - last);
+        // The last column may have been longer, which nobody can know; it holds no time.
+        const size_t rows = at == end ? all.rows.size() : all.rows.size() - 1;
+        EXPECT_EQ(cut.rows.size(), rows) << whole.substr(last, at - last);
+        EXPECT_EQ(cut.rows[7].inPlaceUs, all.rows[7].inPlaceUs);
+    }
+    // What a launcher adds in the same line is no column.
+    const NcclTestsTable killed =
+        readNcclTestsTables(file(whole.substr(0, end - 30) +
+                                 "slurmstepd: error: *** STEP 12.0 ON host-0 CANCELLED DUE TO TIME LIMIT ***\n"
+                                 "srun: error: host-0: task 0: Killed\n"))
+            .at(0);
+    EXPECT_EQ(killed.cutLine, 18);
+    EXPECT_EQ(killed.rows.size(), all.rows.size() - 1);
+    // Wrong results are no cut, nor is a table without a whole row.
+    EXPECT_NE(refusal(whole.substr(0, end - 1) + "3").find("line 18: 3 wrong elements"), std::string::npos);
+    const size_t first = whole.find("        1024");
+    EXPECT_NE(refusal(whole.substr(0, first)).find("before its first whole row"), std::string::npos);
+    EXPECT_NE(refusal(whole.substr(0, first + 40)).find("line 10: a row of"), std::string::npos);
+    // Inside a file nobody knows what else is missing.
+    EXPECT_NE(refusal(whole.substr(0, end - 30) + "\n" + whole).find("line 18: a row of"), std::string::npos);
+    EXPECT_NE(refusal(whole.substr(0, end + 1) + whole).find("the one before was cut off"), std::string::npos);
+}
+
+TEST_F(NcclTests, TheHeadsDecideWhatAColumnIs) {
+    const auto times = [&](const std::string& heads, const std::string& row) {
+        std::string text = Sheet{}.text();
+        const size_t head = text.find("#       size"), end = text.find("# Out of bounds");
+        text.replace(head, end - head, heads + "\n" + row + "\n");
+        const NcclTestsTable table = readNcclTestsTables(file(text), {Op::allReduce, {}, {}}).at(0);
+        return std::pair(table.rows.at(0).outOfPlaceUs, table.rows.at(0).inPlaceUs);
+    };
+    const std::pair expected(40.0, 50.0);
+    EXPECT_EQ(times("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong",
+                    "1000000 250000 float sum -1 40.00 25.00 37.50 0 50.00 20.00 30.00 N/A"),
+              expected);
+    EXPECT_EQ(times("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong",
+                    "1000000 250000 float -1 40.00 25.00 37.50 0 50.00 20.00 30.00 0"),
+              expected)
+        << "no reduction is printed as nothing";
+    EXPECT_EQ(times("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong",
+                    "1000000 250000 float 40.00 25.00 37.50 0 50.00 20.00 30.00 0"),
+              expected);
+    EXPECT_EQ(times("# size count type redop time algbw busbw time algbw busbw",
+                    "1000000 250000 float sum 40.00 25.00 37.50 50.00 20.00 30.00"),
+              expected);
+    EXPECT_EQ(
+        times("# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong "
+              "i_min i_max i_p99 i_cv%",
+              "1000000 250000 float sum -1 40.00 25.00 37.50 0 38 44 43 2.5 50.00 20.00 30.00 0 45 55 54 3.1"),
+        expected)
+        << "times of each iteration";
+    EXPECT_EQ(times("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong timestamp",
+                    "1000000 250000 float sum -1 40.00 25.00 37.50 0 50.00 20.00 30.00 0 2026-01-31 12:00:00"),
+              expected);
+}
+
+TEST_F(NcclTests, ALabelThatNcclDoesNotHaveIsRefusedWithWhatItHas) {
+    struct Case {
+        const char* label;
+        int hosts;
+        const char* refused;  // empty: it is accepted
+        const char* hint;
+    };
+    for (const Case& one : std::initializer_list<Case>{
+             {"allreduce:nvls/ll", 1, "nvls/ll, which NCCL does not have for all_reduce on 1 node", "nvls"},
+             {"allreduce:pat", 1, "pat, which NCCL does not have for all_reduce",
+              "ring, tree with LL, LL128 or Simple"},
+             {"allreduce:nvlstree/simple", 1, "nvlstree/simple, which NCCL does not have", "collnetchain with Simple"},
+             {"allreduce:nvlstree/simple", 2, "", ""},
+             {"allreduce:nvls/simple", 1, "", ""},
+             {"allreduce:tree/ll128", 2, "", ""},
+             {"allreduce:ll", 2, "", ""},
+             {"allreduce:collnetdirect/ll128", 2, "collnetdirect/ll128", "collnetdirect"}}) {
+        const EvidenceSource source = parseEvidenceSource(std::string("a.txt:") + one.label);
+        Sheet sheet;
+        sheet.hosts = one.hosts;
+        try {
+            readNcclTestsTables(file(sheet.text()), source.hints);
+            EXPECT_STREQ(one.refused, "") << one.label;
+        } catch (const store::Error& error) {
+            EXPECT_NE(*one.refused, '\0') << one.label << ": " << error.cause();
+            EXPECT_NE(error.cause().find(one.refused), std::string::npos) << error.cause();
+            EXPECT_NE(error.cause().find("line 9: "), std::string::npos) << error.cause();
+            EXPECT_NE(error.hint().find(one.hint), std::string::npos) << error.hint();
+        }
+    }
+    EXPECT_TRUE(existsIn(Op::allGather, 2, {store::Algorithm::pat, store::Protocol::simple}));
+    EXPECT_FALSE(existsIn(Op::allGather, 2, {store::Algorithm::tree, store::Protocol::unknown}));
+    EXPECT_FALSE(existsIn(Op::broadcast, 2, {store::Algorithm::nvls, store::Protocol::simple}));
+    EXPECT_FALSE(existsIn(Op::allToAll, 2, {store::Algorithm::unknown, store::Protocol::ll}));
+    EXPECT_TRUE(existsIn(Op::allToAll, 2, {store::Algorithm::unknown, store::Protocol::unknown}));
+    // Variables that a log shows are no label: the table is read, and not used.
+    Sheet pat;
+    pat.before = "+ NCCL_ALGO=PAT all_reduce_perf\n";
+    EXPECT_EQ(readNcclTestsTables(file(pat.text())).at(0).noSuchChoice, "pat");
+    pat.before = "+ NCCL_ALGO=Tree all_reduce_perf\n";
+    EXPECT_EQ(readNcclTestsTables(file(pat.text())).at(0).noSuchChoice, "");
+}
+
+TEST_F(NcclTests, WhatIsWrongIsSaidAsItIs) {
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string text = Sheet{}.text();
+        for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+            text.replace(at, from.size(), to);
+        return text;
+    };
+    EXPECT_NE(refusal(with("   30.01 ", "   -5.00 ")).find("line 10: a time of -5 us"), std::string::npos)
+        << refusal(with("   30.01 ", "   -5.00 "));
+    // A number that no integer holds, and one that it just does.
+    for (const char* size : {"9223372036854775807", "9223372036854775808", "1e300"})
+        EXPECT_NE(refusal(with("    67108864 ", std::string(size) + " ")).find("line 18"), std::string::npos) << size;
+    const std::string huge =
+        "9223372036854775807 1 float sum -1 1e9 9223372.04 13835058.06 0 1e9 9223372.04 13835058.06 0\n";
+    std::string text = Sheet{}.text();
+    text.insert(text.find("# Out of bounds"), huge);
+    EXPECT_NE(refusal(text).find("line 19: a size of 9.22337e+18 bytes, which no device holds"), std::string::npos)
+        << refusal(text);
+    try {
+        readNcclTestsTables(m_folder.path());
+        FAIL();
+    } catch (const store::Error& error) {
+        EXPECT_EQ(error.cause(), "is a folder");
+    }
+    // The operation that was named is the wrong one: those that fit are told.
+    try {
+        readNcclTestsTables(file(Sheet{}.text()), {Op::allGather, {}, {}});
+        FAIL();
+    } catch (const store::Error& error) {
+        EXPECT_EQ(error.hint(), "the operation is another: name it behind the file, FILE:allreduce");
+    }
 }
 
 TEST_F(NcclTests, TheCommandLineNamesWhatAFileDoesNotTell) {

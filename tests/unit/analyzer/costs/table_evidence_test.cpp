@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "analyzer/costs/collective_cost.h"
 #include "tests/unit/analyzer/units.h"
@@ -123,18 +124,46 @@ TEST(TableEvidence, HostBoundSizesAreNotUsedAndThatIsSaid) {
 }
 
 TEST(TableEvidence, TablesThatContradictAreBothNamed) {
-    const std::vector<TableNote> notes = contradictions({table("a.txt", 0), table("b.txt", 0, 50)});
+    const std::vector<TableNote> notes = contradictions({table("a.txt", 0), table("b.txt", 0, 80)});
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_EQ(notes[0].file, "a.txt");
     EXPECT_NE(notes[0].text.find("b.txt line 7"), std::string::npos) << notes[0].text;
     EXPECT_EQ(notes[1].file, "b.txt");
     EXPECT_NE(notes[1].text.find("a.txt line 7"), std::string::npos) << notes[1].text;
     // What rests on them holds both.
-    const CollectiveCost cost(job(), {}, {table("a.txt", 0), table("b.txt", 0, 50)});
+    const CollectiveCost cost(job(), {}, {table("a.txt", 0), table("b.txt", 0, 80)});
     const auto ns = cost.evidence().find(keyOf(table("", 0)))->at(64 * kMebi);
     ASSERT_TRUE(ns);
     EXPECT_LE(ns->low, 1000 * (10 + 64 * kMebi / 100e3) * 1.001);
-    EXPECT_GE(ns->high, 1000 * (10 + 64 * kMebi / 50e3));
+    EXPECT_GE(ns->high, 1000 * (10 + 64 * kMebi / 80e3));
+}
+
+TEST(TableEvidence, TablesThatCannotBeTrustedAreNoEvidenceAndSaidOnce) {
+    const auto evidence = [](const std::vector<NcclTestsTable>& tables, TableNote::Kind kind) {
+        const CollectiveCost cost(job(), parseLinkPeaks("intra:gbps=200"), tables);
+        std::set<std::string> files;
+        for (const TableNote& note : cost.tableNotes(job()))
+            if (note.kind == kind) files.insert(note.file);
+        EXPECT_EQ(cost.tableNotes(job()).size(), files.size());
+        EXPECT_EQ(cost.evidence().find(keyOf(table("", 0))), nullptr);
+        return files;
+    };
+    EXPECT_EQ(evidence({table("fast.txt", 0, 900)}, Kind::impossible), std::set<std::string>{"fast.txt"});
+    EXPECT_EQ(evidence({table("a.txt", 0), table("b.txt", 0, 40)}, Kind::contradicted),
+              (std::set<std::string>{"a.txt", "b.txt"}));
+    const CollectiveCost good(job(), parseLinkPeaks("intra:gbps=200"), {table("good.txt", 0)});
+    EXPECT_NE(good.evidence().find(keyOf(table("", 0))), nullptr);
+    EXPECT_TRUE(good.tableNotes(job()).empty());
+}
+
+TEST(TableEvidence, ACutTableIsUsedAndSaid) {
+    NcclTestsTable cut = table("cut.txt", 0);
+    cut.cutLine = 30;
+    const std::string note = only(notesOf(job(), {cut}), Kind::cut);
+    EXPECT_NE(note.find("ends inside the table of line 7: what stands above is used, 17 sizes to 64 MiB"),
+              std::string::npos)
+        << note;
+    EXPECT_FALSE(any(notesOf(job(), {table("whole.txt", 0)}), Kind::cut));
 }
 
 TEST(TableEvidence, TablesThatDifferAsMeasuringAgainDoesAreNone) {
@@ -189,6 +218,52 @@ TEST(TableEvidence, AnotherVersionOfNcclIsSaid) {
     older.ncclVersion = "2.21.5+cuda12.4";
     const std::string note = only(notesOf(facts, {same, older}), Kind::otherVersion);
     EXPECT_NE(note.find("older.txt: measured with NCCL 2.21.5, the job ran with 2.28.9"), std::string::npos) << note;
+    EXPECT_NE(note.find("worth a trial, and not recommended"), std::string::npos) << note;
+    // Once for all of them.
+    NcclTestsTable oldest = table("oldest.txt", 0);
+    oldest.ncclVersion = "2.18.3";
+    EXPECT_NE(
+        only(notesOf(facts, {same, older, oldest}), Kind::otherVersion).find("so were oldest.txt line 7 (2.18.3)"),
+        std::string::npos);
+}
+
+TEST(TableEvidence, WhatRestsOnAnotherVersionIsWorthATrial) {
+    facts::TraceFacts facts = job();
+    Message message;
+    message.shape = {1, 8};
+    message.smallestNode = 8;
+    message.op = Op::allReduce;
+    message.bytes = 4 * kMebi;
+    message.present = {Algorithm::ring, Protocol::simple};
+    message.presentNs = 60'000;
+    const auto basis = [&](const std::string& ofRing, const std::string& ofTree) {
+        NcclTestsTable ring = with(Algorithm::ring, Protocol::simple, "ring.txt"),
+                       tree = with(Algorithm::tree, Protocol::simple, "tree.txt", 150);
+        ring.ncclVersion = ofRing;
+        tree.ncclVersion = ofTree;
+        const auto cost = CollectiveCost(facts, {}, {ring, tree}).of(message, {Algorithm::tree, Protocol::simple});
+        return cost ? cost->basis : Basis::model;
+    };
+    facts.meta["nccl_version"] = "2.28.9";
+    EXPECT_EQ(basis("2.28.3", "22809"), Basis::sweep);
+    EXPECT_EQ(basis("", ""), Basis::sweep) << "most tables do not say";
+    EXPECT_EQ(basis("2.28.3", "2.27.1"), Basis::otherVersion);
+    EXPECT_EQ(basis("3.0.0", ""), Basis::otherVersion);
+    // A plugin that was called tells 2.26 or newer.
+    facts.meta.erase("nccl_version");
+    facts.meta["source"] = "capture";
+    EXPECT_EQ(basis("2.28.3", "2.26.2"), Basis::sweep);
+    EXPECT_EQ(basis("2.28.3", "2.25.1"), Basis::otherVersion);
+}
+
+TEST(TableEvidence, ATableOfWhatNcclDoesNotHaveIsNotUsed) {
+    NcclTestsTable none = table("a.txt", 0);
+    none.noSuchChoice = "pat";
+    const CollectiveCost cost(job(), {}, {none});
+    EXPECT_TRUE(std::ranges::none_of(cost.evidence().curves(),
+                                     [](const auto& one) { return one.first.from == EvidenceFrom::ncclTests; }));
+    const std::string note = only(cost.tableNotes(job()), Kind::notUsed);
+    EXPECT_NE(note.find("pat, which NCCL does not have for all_reduce on 1 node"), std::string::npos) << note;
 }
 
 TEST(TableEvidence, WhatIsNotUsedIsSaidWithItsReason) {

@@ -10,32 +10,38 @@ namespace {
 
 /// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice
 /// that, messages take no time. Optimizer 1 ms. `slower`: by stage, how many times as long its passes take; empty:
-/// once.
-replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector<double>& slower = {}) {
+/// once. `steps` of it, one behind the other.
+replay::TaskGraph pipelineSteps(int steps, const PipelineShape& shape, int layers,
+                                const std::vector<double>& slower = {}) {
     replay::GraphDraft draft;
-    std::map<std::tuple<bool, int, int>, std::array<replay::ExchangeMember, 2>> messages;
+    std::map<std::tuple<int, bool, int, int>, std::array<replay::ExchangeMember, 2>> messages;
     const int perChunk = layers / shape.virtualStages;
     for (int stage = 0; stage < shape.stages; ++stage) {
         const double factor = slower.empty() ? 1 : slower[static_cast<size_t>(stage)];
         test::Rank rank(draft, stage);
-        replay::TaskId received = replay::kNoTask;
-        for (const PlannedRun& run : planStage(shape, stage)) {
-            for (const Pass& pass : run.work) {
-                const bool forward = pass.part == StepPart::forward;
-                for (int layer = 0; layer < perChunk; ++layer) {
-                    for (uint32_t key : {0u, 1u}) {
-                        rank.kernel(forward ? key : 2 + key, factor * (forward ? 0.5 : 1.0) / layers, received);
-                        received = replay::kNoTask;
+        for (; rank.step < steps; ++rank.step) {
+            if (rank.step > 0) rank.mark(false);
+            replay::TaskId received = replay::kNoTask;
+            for (const PlannedRun& run : planStage(shape, stage)) {
+                for (const Pass& pass : run.work) {
+                    const bool forward = pass.part == StepPart::forward;
+                    for (int layer = 0; layer < perChunk; ++layer) {
+                        for (uint32_t key : {0u, 1u}) {
+                            rank.kernel(forward ? key : 2 + key, factor * (forward ? 0.5 : 1.0) / layers, received);
+                            received = replay::kNoTask;
+                        }
                     }
                 }
+                if (run.messages.empty()) continue;
+                const replay::ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
+                for (const PipelineMessage& message : run.messages)
+                    messages[{rank.step, message.activation, message.micro, message.place}][message.send ? 0 : 1] =
+                        member;
+                if (run.receives()) received = member.transfer;
             }
-            if (run.messages.empty()) continue;
-            const replay::ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
-            for (const PipelineMessage& message : run.messages)
-                messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
-            if (run.receives()) received = member.transfer;
+            rank.kernel(9, 1, received);
         }
-        rank.kernel(9, 1, received);
+        --rank.step;
         rank.mark(true);
     }
     for (const auto& [key, members] : messages) {
@@ -43,7 +49,7 @@ replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std
         exchange.communicatorId = test::kGroup;
         exchange.op = store::Op::send;
         exchange.bytes = test::kMebi;
-        exchange.step = 0;
+        exchange.step = std::get<0>(key);
         const uint32_t number = draft.addExchange(exchange, members);
         for (const replay::ExchangeMember& member : members)
             draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
@@ -51,6 +57,10 @@ replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std
         draft.addEdge(members[1].transfer, members[0].arrival, replay::WaitKind::peer);
     }
     return *std::move(draft).seal();
+}
+
+replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector<double>& slower = {}) {
+    return pipelineSteps(1, shape, layers, slower);
 }
 
 job::Analysis pipelineAnalysis(const PipelineShape& shape) {
@@ -77,6 +87,34 @@ TEST(StructuralEdits, MoreMicroBatchesShareOneBubble) {
     to.microBatches = 1;
     EXPECT_NEAR(test::stepMsWith(*pipelineInOrder(to), graph, pipelineAnalysis(two), &tokens), 7, 1e-3);
     EXPECT_DOUBLE_EQ(tokens, 0.5);
+}
+
+TEST(StructuralEdits, FewStepsOfManyMicroBatchesStandForAll) {
+    constexpr int kRecorded = 6;
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    job::Analysis analysis = pipelineAnalysis(two);
+    const replay::TaskGraph graph = pipelineSteps(kRecorded, two, 2);
+    for (int step = 0; step < kRecorded; ++step) analysis.replay.steps.push_back(step);
+    analysis.replay.graph = graph;
+    analysis.replay.unchanged = replay::simulate(graph);
+    const TrialJob unchanged(analysis);
+    for (int factor : {1, 2, 3, 8}) {
+        const ChangedJob changed =
+            unchanged.with(parseEdits({"micro-batches:count=" + std::to_string(2 * factor)}), Outlook::expected);
+        ASSERT_EQ(changed.stepsNs.size(), size_t{kRecorded});
+        // (M + P - 1) x 3 ms and the optimizer, at the tokens of two micro-batches.
+        const double expectedMs = ((2 * factor + 1) * 3 + 1) / static_cast<double>(factor);
+        EXPECT_NEAR(facts::median(changed.stepsNs) / test::kMs, expectedMs, 0.05) << factor;
+        EXPECT_EQ(changed.effect.played.has_value(), factor > 1);
+        EXPECT_LT(changed.graph.size(), std::max(1.1, 1.1 * factor / kRecorded) * static_cast<double>(graph.size()));
+        // A change on top is one of all steps as well.
+        const TrialJob more(
+            unchanged.with(parseEdits({"micro-batches:count=" + std::to_string(2 * factor)}), Outlook::expected),
+            analysis);
+        const ChangedJob twice =
+            more.with(parseEdits({"micro-batches:count=" + std::to_string(4 * factor)}), Outlook::expected);
+        EXPECT_NEAR(facts::median(twice.stepsNs) / test::kMs, ((4 * factor + 1) * 3 + 1) / (2.0 * factor), 0.05);
+    }
 }
 
 TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {

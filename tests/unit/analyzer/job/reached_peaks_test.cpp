@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that nobody told the peak of: what the job's own traffic says about them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "analyzer/job/analysis.h"
@@ -99,6 +100,34 @@ TEST(ReachedPeaks, LeaveWhatWasToldAlone) {
     const facts::Communicator& group = analysis.facts.communicators.begin()->second;
     EXPECT_FALSE(analysis.peaks.atLeast(group));
     EXPECT_EQ(*analysis.peaks.busCeiling(group), 100);  // four cards; what the ports carried is no limit
+}
+
+/// A wrong word of the user's does not hide what the machine itself says, unless the job exceeds that, too.
+TEST(ReachedPeaks, WhereAToldPeakIsRefutedTheNextSourceCounts) {
+    for (const double machine : {200.0, 50.0}) {
+        test::Player player(8, 8, "intra:gbps=40");
+        player.trace.choice(Algorithm::ring, Protocol::simple);
+        const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+        for (int step = 0; step < 6; ++step) {
+            player.compute(1e6);
+            player.blocking(world, Op::allReduce, 100e6, 100e3 + 100e6 * 1.75 / 60);
+            player.endStep();
+        }
+        Analysis analysis = analysisOf(player);
+        analysis.peaks = costs::LinkPeaks();
+        analysis.peaks.intra = costs::LinkClass{40, 0, costs::PeakKind::told, "--links"};
+        analysis.peaks.intraOthers = {costs::LinkClass{machine, 0, costs::PeakKind::machine, "NVML"}};
+        addReachedPeaks(analysis);
+        const costs::LinkPeaks& peaks = analysis.peaks;
+        ASSERT_TRUE(peaks.intra);
+        ASSERT_FALSE(peaks.warnings.empty());
+        EXPECT_NE(peaks.warnings[0].find("refutes the peak of 40 GB/s of --links: " + fmt::format("{:.4g}", machine) +
+                                         " GB/s of NVML is used instead"),
+                  std::string::npos)
+            << peaks.warnings[0];
+        EXPECT_EQ(peaks.intra->kind, machine > 100 ? costs::PeakKind::machine : costs::PeakKind::atLeast);
+        EXPECT_EQ(peaks.warnings.size(), machine > 100 ? 1u : 2u);
+    }
 }
 
 TEST(ReachedPeaks, APeakThatTheJobExceedsIsNotUsedAndSaid) {

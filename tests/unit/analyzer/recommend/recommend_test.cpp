@@ -39,6 +39,7 @@ struct Reductions {
     double share = 1;  // of the link that the choice reaches
     double bytes = 200e6;
     std::string environment, value;
+    std::string links = kLinks;
     bool fromShell = true;
     int steps = 6;
     bool replayed = true;
@@ -63,7 +64,7 @@ void setEdited(const Edited& edited, StepPredictor& judge) {
 }
 
 Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
-    test::Player player(8, 8, kLinks);
+    test::Player player(8, 8, job.links);
     player.trace.choice(job.algorithm, job.protocol);
     if (!job.environment.empty()) player.trace.environment(job.environment, job.value, job.fromShell);
     const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
@@ -91,6 +92,13 @@ Reductions forcedLl() {
     job.share = 0.4;
     job.environment = "NCCL_PROTO";
     job.value = "LL";
+    return job;
+}
+
+/// The ring takes half of what the links have.
+Reductions halfRate() {
+    Reductions job;
+    job.share = 0.5;
     return job;
 }
 
@@ -177,9 +185,9 @@ TEST(Recommend, NothingBetterMeansKeepTheDefault) {
 
 TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
     RecommendOptions options;
-    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
-                      sweep({Algorithm::tree, Protocol::simple}, 0.009)};
-    const Advice advice = adviceOn({}, options);
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.018)};
+    const Advice advice = adviceOn(halfRate(), options);
     ASSERT_FALSE(settingsOf(advice).empty());
     const Recommendation first = settingsOf(advice)[0];
     EXPECT_EQ(first.certainty, Certainty::recommended);
@@ -187,21 +195,56 @@ TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
         << renderAdviceEnvironment(advice);
     EXPECT_NE(first.basis.find("nccl-tests"), std::string::npos) << first.basis;
     // A table of the other choice alone says nothing about this one.
-    options.tables = {sweep({Algorithm::tree, Protocol::simple}, 0.009)};
-    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+    options.tables = {sweep({Algorithm::tree, Protocol::simple}, 0.018)};
+    EXPECT_TRUE(settingsOf(adviceOn(halfRate(), options)).empty());
     // Nor one of another shape of group.
-    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
-                      sweep({Algorithm::tree, Protocol::simple}, 0.009)};
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.018)};
     for (costs::NcclTestsTable& table : options.tables) table.ranks = 16;
-    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+    EXPECT_TRUE(settingsOf(adviceOn(halfRate(), options)).empty());
+}
+
+TEST(Recommend, WhatNoLinkCarriesIsNeverASetting) {
+    // The ring as above, and a tree that takes more than the links have.
+    RecommendOptions options;
+    for (const double nsPerByte : {0.0002, 0.009, 0.014}) {
+        options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
+                          sweep({Algorithm::tree, Protocol::simple}, nsPerByte)};
+        options.tables[1].file = "fast.txt";
+        const Advice advice = adviceOn(halfRate(), options);
+        EXPECT_TRUE(settingsOf(advice).empty()) << nsPerByte;
+        EXPECT_TRUE(std::ranges::any_of(advice.notes, [](const costs::TableNote& note) {
+            return note.kind == costs::TableNote::Kind::impossible && note.file == "fast.txt";
+        })) << nsPerByte;
+    }
+    // Where no peak is known the same is found by what any link can carry.
+    options.tables[1] = sweep({Algorithm::tree, Protocol::simple}, 0.0002);
+    Reductions unknown = halfRate();
+    unknown.links.clear();
+    EXPECT_TRUE(settingsOf(adviceOn(unknown, options)).empty());
+    options.tables[1] = sweep({Algorithm::tree, Protocol::simple}, 0.018);
+    EXPECT_FALSE(settingsOf(adviceOn(unknown, options)).empty());
+}
+
+TEST(Recommend, TablesOfAnotherNcclAreWorthATrial) {
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.018)};
+    options.tables[1].ncclVersion = "2.21.5";  // the job's is 2.26 or newer
+    const Advice advice = adviceOn(halfRate(), options);
+    ASSERT_FALSE(settingsOf(advice).empty());
+    EXPECT_EQ(settingsOf(advice)[0].certainty, Certainty::tryAndMeasure);
+    EXPECT_NE(settingsOf(advice)[0].basis.find("another NCCL"), std::string::npos) << settingsOf(advice)[0].basis;
+    options.tables[1].ncclVersion = "2.28.9";
+    EXPECT_EQ(settingsOf(adviceOn(halfRate(), options))[0].certainty, Certainty::recommended);
 }
 
 TEST(Recommend, ASweepOverAlgorithmsAloneMakesAClaimOfIt) {
     // What `for a in Ring Tree; do NCCL_ALGO=$a all_reduce_perf; done` prints: the protocols are NCCL's.
     RecommendOptions options;
-    options.tables = {sweep({Algorithm::ring, Protocol::unknown}, 0.0175),
-                      sweep({Algorithm::tree, Protocol::unknown}, 0.009)};
-    const Advice advice = adviceOn({}, options);
+    options.tables = {sweep({Algorithm::ring, Protocol::unknown}, 0.035),
+                      sweep({Algorithm::tree, Protocol::unknown}, 0.018)};
+    const Advice advice = adviceOn(halfRate(), options);
     ASSERT_FALSE(settingsOf(advice).empty());
     const Recommendation first = settingsOf(advice)[0];
     EXPECT_EQ(first.certainty, Certainty::recommended);
@@ -212,8 +255,8 @@ TEST(Recommend, ASweepOverAlgorithmsAloneMakesAClaimOfIt) {
         << first.evidence[0];
     EXPECT_TRUE(advice.notes.empty()) << advice.notes[0].text;
     // Where the tree is measured to be slower, nothing is advised, whatever the model thinks of it.
-    options.tables[1] = sweep({Algorithm::tree, Protocol::unknown}, 0.03);
-    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+    options.tables[1] = sweep({Algorithm::tree, Protocol::unknown}, 0.06);
+    EXPECT_TRUE(settingsOf(adviceOn(halfRate(), options)).empty());
 }
 
 TEST(Recommend, WhatIsForcedForOtherFunctionsMayStay) {
