@@ -81,7 +81,8 @@ void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::F
             "{} ({} blocks): {} alone, {} beside communication on rank {}",
             name < analysis.facts.strings.size() ? text::readableKernelName(analysis.facts.strings[name]) : "a kernel",
             c.key.gridBlocks, text::durationText(c.keyAloneNs), text::durationText(c.keyBesideNs), worst->rank),
-        fmt::format("{} kernels of that rank compared with others of the same name, grid and block", c.samples),
+        fmt::format("{} kernels of that rank compared with others of the same name, grid, block and follower",
+                    c.samples),
         fmt::format("{} of compute a step is lost so", text::durationText(facts::median(costs)))};
     finding.evidence.numbers = {
         {"slowdown", facts::median(slowdowns)}, {"alone_ns", c.keyAloneNs}, {"beside_ns", c.keyBesideNs}};
@@ -112,7 +113,8 @@ const Diagnosis kContention{
     .title = "communication slows compute",
     .definition =
         "Kernels of one name, grid and block take longer beside NCCL kernels than alone, on every rank: communication "
-        "takes multiprocessors and memory bandwidth. Only kernels of equal work are compared: those that ran alone "
+        "takes multiprocessors and memory bandwidth. Only kernels of equal work are compared: those with the same "
+        "kernel behind them, since forward and backward share names and grids, that ran alone "
         "often enough and about as long each time; one name and grid whose time alone depends on the data says "
         "nothing. The lost share is (duration - median alone) / time beside communication, also of kernels that are "
         "beside it for a part of their time; the cost is what the step gains without the loss.",

@@ -101,9 +101,24 @@ class HostRepair {
     void hurry(TaskId task) {
         const uint32_t usual = m_usualLeads[m_graph.info[task].lane];
         ++m_changed;
+        // Calls that wait for nothing, such as the reading of timers, may stand between the delay and the submission.
+        TaskId longest = task;
+        for (TaskId before = beforeLead(task); before != kNoTask; before = beforeLead(before)) {
+            if (isMark(before))
+                shortenLead(m_graph, before, usual);
+            else if (m_graph.info[before].kind != TaskKind::blockingCall)
+                break;
+            else if (leadOf(before) > leadOf(longest))
+                longest = before;
+        }
+        shortenLead(m_graph, longest, usual);
         shortenLead(m_graph, task, usual);
-        for (TaskId before = beforeLead(task); before != kNoTask && isMark(before); before = beforeLead(before))
-            shortenLead(m_graph, before, usual);
+    }
+
+    int64_t leadOf(TaskId task) const {
+        const TaskId before = m_graph.before[task];
+        return m_graph.leadNs[task] +
+               (before != kNoTask && isLongLead(m_graph, before) ? m_graph.durationNs[before] : 0);
     }
 
     void drop(TaskId task) {

@@ -119,9 +119,12 @@ void sayGatherAndScatter(const CommUsage& usage, RoleEvidence& evidence) {
     // more than it must.
     evidence.zero = 2;
     evidence.zeroConfidence = 0.6;
-    if (order.front > order.behind)
-        return say(CommRole::shardedParameters, CommRole::gradients,
-                   0.7);  // gathered layer by layer in the next forward
+    if (order.front > order.behind) {
+        // Gathered layer by layer in the next forward pass: so does a stage 3 that has room to keep them until backward
+        // (FSDP's reshard_after_forward=False, DeepSpeed's stage3_max_live_parameters).
+        evidence.zeroOr = 3;
+        return say(CommRole::shardedParameters, CommRole::gradients, 0.7);
+    }
     say(CommRole::gradients, CommRole::gradients, 0.9);
 }
 
@@ -141,6 +144,7 @@ void sayAllReduce(const CommUsage& usage, RoleEvidence& evidence) {
         evidence.uses[op] = {CommRole::gradients, 0.8};
         evidence.zero = 1;
         evidence.zeroConfidence = 0.85;
+        evidence.zeroOr = 2;  // DeepSpeed's stage 2 reduces whole buckets, too, and drops what is not its rank's
         return;
     }
     evidence.zero = 0;

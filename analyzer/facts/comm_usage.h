@@ -53,6 +53,7 @@ struct RoleEvidence {
     std::map<store::Op, CommUse> uses;
     std::optional<int> zero;  // stage that these operations speak for
     double zeroConfidence = 0;
+    std::optional<int> zeroOr;  // stage that would issue the same operations
     bool sequenceParallel = false;
 };
 

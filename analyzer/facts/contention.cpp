@@ -17,15 +17,34 @@ struct Sample {
     int step = 0;
 };
 
-std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask>& compute,
-                                                   const CoveredLength& communication,
-                                                   const std::vector<StepWindow>& steps) {
-    std::map<KernelKey, std::vector<Sample>> samples;
-    for (const ComputeTask& task : compute) {
+/// A kernel and the one behind it on its stream. Matrices of one shape of output share name and grid whatever they are
+/// summed over, in forward and in backward: what follows them tells the places of the program apart.
+using Place = std::pair<KernelKey, KernelKey>;
+
+/// By task, the key of the next one on its stream; none for the last.
+std::vector<KernelKey> followers(const std::vector<ComputeTask>& compute) {
+    std::vector<KernelKey> keys(compute.size());
+    std::map<int32_t, KernelKey> nextOnStream;
+    for (size_t i = compute.size(); i-- > 0;) {
+        KernelKey& next = nextOnStream[compute[i].streamId];
+        keys[i] = next;
+        next = compute[i].key;
+    }
+    return keys;
+}
+
+std::map<Place, std::vector<Sample>> samplesOf(const std::vector<ComputeTask>& compute,
+                                               const CoveredLength& communication,
+                                               const std::vector<StepWindow>& steps) {
+    std::map<Place, std::vector<Sample>> samples;
+    const std::vector<KernelKey> behind = followers(compute);
+    for (size_t i = 0; i < compute.size(); ++i) {
+        const ComputeTask& task = compute[i];
         const StepWindow* step = stepAt(steps, task.startNs);
         if (step == nullptr || step->warmUp || task.endNs <= task.startNs) continue;
-        samples[task.key].push_back({static_cast<double>(task.endNs - task.startNs),
-                                     static_cast<double>(communication.within(task.startNs, task.endNs)), step->step});
+        samples[{task.key, behind[i]}].push_back({static_cast<double>(task.endNs - task.startNs),
+                                                  static_cast<double>(communication.within(task.startNs, task.endNs)),
+                                                  step->step});
     }
     return samples;
 }
@@ -80,7 +99,7 @@ Contention measureContention(const std::vector<ComputeTask>& compute, const Cove
     std::map<int, double> lost;
     std::map<int, double> unknown;  // time beside communication of kernels that have no equals alone, by step
     double weights = 0, weighted = 0, errors = 0, most = 0;
-    for (const auto& [key, samples] : samplesOf(compute, communication, steps)) {
+    for (const auto& [place, samples] : samplesOf(compute, communication, steps)) {
         const std::optional<KeyLoss> loss = lossOf(samples);
         if (!loss) {
             for (const Sample& s : samples) unknown[s.step] += s.besideNs;
@@ -98,7 +117,7 @@ Contention measureContention(const std::vector<ComputeTask>& compute, const Cove
         result.samples += loss->samples;
         if (total <= most) continue;
         most = total;
-        result.key = key;
+        result.key = place.first;
         result.keyAloneNs = loss->baseNs;
         result.keyBesideNs = loss->besideNs;
     }

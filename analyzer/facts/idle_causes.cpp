@@ -111,6 +111,14 @@ int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
     return marked.endNs >= operation.endNs ? marked.nameId : operation.nameId;
 }
 
+bool IdleCauses::withoutKernels(int64_t fromNs, int64_t untilNs) const {
+    const auto begins = [&](const auto& tasks) {
+        const auto next = std::ranges::lower_bound(tasks, fromNs, {}, [](const auto& task) { return task.startNs; });
+        return next != tasks.end() && next->startNs < untilNs;
+    };
+    return !begins(m_events.compute) && !begins(m_events.communication);
+}
+
 bool IdleCauses::silentForInput(int64_t fromNs, const HostCall& submission) const {
     // A trace that tells what its hosts did, tells of loaders, too. A mark of the program that begins in the silence
     // names what it is.
@@ -148,7 +156,7 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     const bool allocates = mostOf(m_allocating) || (drained != nullptr && drained->allocates());
     // Silence at the start of a step is taken for the wait for its batch, whatever ended the step before.
     const int64_t fromNs = std::max(gap.startNs, stepStartNs);
-    const bool atStart = m_events.rangedSteps && gap.startNs <= stepStartNs;
+    const bool atStart = m_events.stepsBeginOnHost && withoutKernels(stepStartNs, gap.startNs);
     if (!allocates && atStart && silentForInput(fromNs, submission)) {
         verdict.cause = IdleCause::input;
         return verdict;

@@ -36,6 +36,8 @@ class IdleCauses {
     int32_t loadingBefore(int64_t timeNs) const;
     IdleVerdict lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const;
 
+    /// True when no kernel begins between the two: what a step begins with are copies of its batch.
+    bool withoutKernels(int64_t fromNs, int64_t untilNs) const;
     /// True when nothing but the wait for a batch explains that the host does nothing at the start of a step.
     bool silentForInput(int64_t fromNs, const HostCall& submission) const;
 

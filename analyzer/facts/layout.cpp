@@ -75,6 +75,7 @@ void sayZero(const std::map<int64_t, RoleEvidence>& evidence, Layout& layout) {
         if (weight <= best) continue;
         best = weight;
         layout.zero = roles.zero;
+        layout.zeroOr = roles.zeroOr;
         layout.confidences["zero"] = roles.zeroConfidence;
     }
 }

@@ -58,6 +58,7 @@ struct Layout {
     std::optional<int> sp;  // sequence-parallel ranks: the tensor-parallel group when activations travel as all-gather
                             // and reduce-scatter
     std::optional<int> zero;              // stage 0..3; HSDP is 3 with replicas
+    std::optional<int> zeroOr;            // stage that communicates no differently in this job
     std::optional<int> shard, replicate;  // ranks that share one copy of the state, and copies; HSDP has both above 1
     std::string schedule = "unknown";
     double confidence = 0;                                 // of the whole

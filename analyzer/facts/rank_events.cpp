@@ -178,7 +178,7 @@ void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, Ra
                         row.payload.value_or(-1)});
     });
     events.operationsRecorded = facts.meta.count("host_operations") != 0;
-    events.rangedSteps = facts.stepSource.starts_with("nvtx");
+    events.stepsBeginOnHost = facts.stepSource.starts_with("nvtx") || facts.stepSource == "updates";
 }
 
 /// Splits a name into lower-case words: at anything but letters, and where a capital follows a small letter

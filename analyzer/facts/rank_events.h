@@ -163,7 +163,7 @@ struct RankEvents {
     std::vector<EventRecord> eventRecords;  // by time
     std::vector<SynchronizationRecord> synchronizations;  // by start
     std::vector<NetworkSend> networkSends;                // by time; empty without the profiler plugin and its table
-    bool rangedSteps = true;  // steps begin with a range of the host, not with a period of the collectives
+    bool stepsBeginOnHost = true;  // with a range, or when an update is launched, not where a period happens to begin
 };
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank);

@@ -195,6 +195,7 @@ std::string renderJson(const Report& r) {
                       {"pp", orNull(r.layout.pp)},
                       {"ep", orNull(r.layout.ep)},
                       {"zero", orNull(r.layout.zero)},
+                      {"zero_or", orNull(r.layout.zeroOr)},
                       {"schedule", r.layout.schedule},
                       {"confidence", r.layout.confidence},
                       {"sp", orNull(r.layout.sp)},

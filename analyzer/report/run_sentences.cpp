@@ -81,6 +81,10 @@ std::string layoutText(const facts::Layout& layout) {
     if (text.empty()) return "unknown";
     if (layout.sp && *layout.sp > 1) text += ", sequence parallel";
     if (layout.zero && *layout.zero > 0) text += fmt::format(", ZeRO-{}", *layout.zero);
+    if (layout.zero && *layout.zero > 0 && layout.zeroOr)
+        text +=
+            fmt::format(" or {} ({})", *layout.zeroOr,
+                        *layout.zeroOr == 3 ? "parameters stay whole until backward" : "gradients are reduced whole");
     if (layout.replicate && *layout.replicate > 1)
         text += fmt::format(" in {} copies of {} shards (HSDP)", *layout.replicate, layout.shard.value_or(1));
     if (layout.pp && *layout.pp > 1) text += ", schedule " + layout.schedule;

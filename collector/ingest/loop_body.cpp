@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 namespace rankscope::collector {
@@ -15,10 +16,11 @@ constexpr size_t kPlace = 8;
 /// recording that began inside a backward pass knows that pass alone from before the first update.
 constexpr double kMostPast = 0.25;
 
-/// The compute kernels of a part of the sequence.
+/// The compute kernels of a part of the sequence. Those that repeat themselves count once: how many layers are gathered
+/// ahead, or gradients set to zero, may differ from step to step.
 struct Part {
     std::vector<int32_t> names;
-    std::vector<size_t> positions;  ///< in the sequence
+    std::vector<size_t> firsts, lasts;  ///< in the sequence
     std::vector<double> timesNs;
 };
 
@@ -26,9 +28,14 @@ Part partOf(const KernelSequence& kernels, size_t first, size_t last) {
     Part part;
     for (size_t i = first; i < last; ++i) {
         if (kernels[i].communicates) continue;
-        part.names.push_back(kernels[i].nameId);
-        part.positions.push_back(i);
-        part.timesNs.push_back(static_cast<double>(kernels[i].durNs));
+        if (part.names.empty() || part.names.back() != kernels[i].nameId) {
+            part.names.push_back(kernels[i].nameId);
+            part.firsts.push_back(i);
+            part.lasts.push_back(i);
+            part.timesNs.push_back(0);
+        }
+        part.lasts.back() = i;
+        part.timesNs.back() += static_cast<double>(kernels[i].durNs);
     }
     return part;
 }
@@ -64,6 +71,14 @@ std::optional<Place> commonPlace(const Part& before, const Part& later) {
     return std::nullopt;
 }
 
+/// How many kernels that communicate stand in front of a place, of those that `known` holds.
+size_t receivedBefore(const KernelSequence& kernels, size_t place, const std::set<int32_t>& known) {
+    size_t count = 0;
+    while (count < place && kernels[place - count - 1].communicates && known.count(kernels[place - count - 1].nameId))
+        ++count;
+    return count;
+}
+
 }  // namespace
 
 Cuts cutsByLoop(const KernelSequence& kernels, const Cuts& ends, size_t firstUpdate) {
@@ -73,22 +88,24 @@ Cuts cutsByLoop(const KernelSequence& kernels, const Cuts& ends, size_t firstUpd
     const size_t middle = (ends.size() - 1) / 2;
     const auto place = commonPlace(before, partOf(kernels, ends[middle], ends[middle + 1]));
     if (!place) return ends;
-    Cuts cuts{0};
-    size_t past = 0;      // compute kernels between the end of an update and the next step
-    size_t received = 0;  // kernels that communicate before a step's first one that computes
+    const size_t first = before.firsts[*find(*place, before)];
+    // What no step does before an update, such as the gathering of new parameters, is of the update's step.
+    std::set<int32_t> ofAStep;
+    for (size_t i = first; i < firstUpdate; ++i)
+        if (kernels[i].communicates) ofAStep.insert(kernels[i].nameId);
+    Cuts cuts{first};
+    size_t past = 0;  // kernels between the end of an update and the next step
     for (size_t k = 0; k + 1 < ends.size(); ++k) {
         const Part part = partOf(kernels, ends[k], ends[k + 1]);
         const auto begin = find(*place, part);
-        cuts.push_back(begin.value_or(0) == 0 ? ends[k] : part.positions[*begin - 1] + 1);
+        cuts.push_back(ends[k]);
         if (!begin) continue;
-        past = *begin;
-        received = part.positions[*begin] - cuts.back();
+        const size_t received = receivedBefore(kernels, part.firsts[*begin], ofAStep);
+        cuts[0] = first - std::min(received, receivedBefore(kernels, first, ofAStep));
+        cuts.back() = std::max(ends[k], part.firsts[*begin] - received);
+        past = cuts.back() - ends[k];
     }
-    const size_t first = before.positions[*find(*place, before)];
-    cuts[0] = first;
-    while (cuts[0] > 0 && kernels[cuts[0] - 1].communicates && first - cuts[0] < received) --cuts[0];
-    const Part rest = partOf(kernels, ends.back(), kernels.size());
-    cuts.push_back(past == 0 ? ends.back() : rest.names.size() > past ? rest.positions[past] : kernels.size());
+    cuts.push_back(std::min(ends.back() + past, kernels.size()));
     return cuts;
 }
 

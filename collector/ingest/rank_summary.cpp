@@ -108,11 +108,41 @@ void addRanges(const RankRecording& recording, RankSummary& summary) {
     }
 }
 
-std::vector<StepMark> marksAt(const KernelSequence& kernels, const Cuts& cuts, const LaunchOrder& launches) {
+/// Copies to the host and from it, by launch.
+struct LaunchedCopy {
+    int64_t launchNs = 0;
+    bool toHost = false;
+};
+
+std::vector<LaunchedCopy> copiesInLaunchOrder(const RankRecording& recording) {
+    constexpr int kHostToDevice = 1, kDeviceToHost = 2;  // CUpti_ActivityMemcpyKind
+    const LaunchTimes launches(recording.apiCalls);
+    std::vector<LaunchedCopy> copies;
+    for (const store::Memcpy& copy : recording.memcpys)
+        if (copy.kind == kHostToDevice || copy.kind == kDeviceToHost)
+            copies.push_back({launches.of(copy.correlationId, copy.startNs), copy.kind == kDeviceToHost});
+    std::stable_sort(copies.begin(), copies.end(),
+                     [](const LaunchedCopy& a, const LaunchedCopy& b) { return a.launchNs < b.launchNs; });
+    return copies;
+}
+
+/// When the host is done with a step whose last kernel it launched at `lastNs`: it may read back the step's loss before
+/// it sends the next batch, or launches a kernel at `nextNs`.
+int64_t readBackNs(const std::vector<LaunchedCopy>& copies, int64_t lastNs, int64_t nextNs) {
+    int64_t doneNs = lastNs;
+    auto copy = std::upper_bound(copies.begin(), copies.end(), lastNs,
+                                 [](int64_t ns, const LaunchedCopy& c) { return ns < c.launchNs; });
+    for (; copy != copies.end() && copy->launchNs < nextNs && copy->toHost; ++copy) doneNs = copy->launchNs;
+    return doneNs;
+}
+
+std::vector<StepMark> marksAt(const KernelSequence& kernels, const Cuts& cuts, const LaunchOrder& launches,
+                              const std::vector<LaunchedCopy>& copies) {
     std::vector<StepMark> marks;
     for (const size_t cut : cuts) {
-        // The first step begins with its first kernel, each other one when the last of the one before is launched.
-        const int64_t hostNs = marks.empty() ? kernels[cut].launchNs : kernels[cut - 1].launchNs + 1;
+        // The first step begins with its first kernel, each other one when the host is done with the one before.
+        const int64_t nextNs = cut < kernels.size() ? kernels[cut].launchNs : std::numeric_limits<int64_t>::max();
+        const int64_t hostNs = marks.empty() ? nextNs : readBackNs(copies, kernels[cut - 1].launchNs, nextNs) + 1;
         marks.push_back({hostNs, launches.drainedNs(hostNs)});
     }
     return marks;
@@ -130,8 +160,9 @@ void addMarks(const RankRecording& recording, RankSummary& summary) {
     if (!summary.computes || namesSteps(summary)) return;
     const LaunchOrder launches(recording);
     const KernelSequence kernels = kernelsInLaunchOrder(recording);
-    summary.updateMarks = marksAt(kernels, cutsByUpdates(recording, kernels), launches);
-    summary.periodMarks = marksAt(kernels, cutsByPeriod(kernels), launches);
+    const std::vector<LaunchedCopy> copies = copiesInLaunchOrder(recording);
+    summary.updateMarks = marksAt(kernels, cutsByUpdates(recording, kernels), launches, copies);
+    summary.periodMarks = marksAt(kernels, cutsByPeriod(kernels), launches, copies);
 }
 
 }  // namespace

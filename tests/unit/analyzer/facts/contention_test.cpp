@@ -100,6 +100,22 @@ TEST(Contention, ATailOfLongKernelsAloneIsWorkThatDependsOnTheData) {
     EXPECT_EQ(test::Player::found(player.trace.analyze()), "");
 }
 
+TEST(Contention, OneNameAndGridInForwardAndInBackwardIsNoMeasureWhereOtherKernelsFollow) {
+    // Outputs of one shape, summed over 1024 rows in forward and over 6144 in backward.
+    test::Player player(4, 4, "intra:gbps=100,alpha_us=5");
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        for (int layer = 0; layer < 8; ++layer) player.compute(1e6, "gemm"), player.compute(0.5e6, "gelu");
+        for (int layer = 0; layer < 8; ++layer) {
+            player.beside(world, Op::allReduce, 100e6, 1.5e6);
+            player.compute(3e6, "gemm");
+            player.compute(0.5e6, "gelu_backward");
+        }
+        player.endStep();
+    }
+    EXPECT_EQ(test::Player::found(player.trace.analyze()), "");
+}
+
 TEST(Contention, FourKernelsAloneAreTooFewToSayThatTheyAreEqual) {
     EXPECT_EQ(test::Player::found(playPartlyBeside(1.5, 6)), "RS209[0 1 2 3]") << "one alone in each of five steps";
     EXPECT_EQ(test::Player::found(playPartlyBeside(1.5, 5)), "");

@@ -14,7 +14,7 @@ using store::ApiKind;
 /// Kernels and calls of one rank, in microseconds.
 class Rank {
   public:
-    Rank() { m_events.rangedSteps = true; }
+    Rank() { m_events.stepsBeginOnHost = true; }
     Rank& kernel(int64_t startUs, int64_t endUs, int64_t launchUs) {
         ++m_correlation;
         m_events.compute.push_back({startUs * 1000, endUs * 1000, {}, 1, 0, m_correlation});

@@ -37,6 +37,10 @@ TEST(RunText, ALayoutIsToldInWords) {
     EXPECT_EQ(layoutText(layout), "data parallel, 8 ranks (dp8)");
     layout.zero = 3;
     EXPECT_EQ(layoutText(layout), "data parallel, 8 ranks (dp8), ZeRO-3");
+    layout.zero = 2;
+    layout.zeroOr = 3;
+    EXPECT_EQ(layoutText(layout), "data parallel, 8 ranks (dp8), ZeRO-2 or 3 (parameters stay whole until backward)");
+    layout.zeroOr.reset();
     layout.zero = 0;
     layout.dp = 2;
     layout.tp = 4;

@@ -159,6 +159,24 @@ TEST(StepCuts, WhatOfAnUpdateIsNotNamedLikeOneIsOfItsStep) {
     EXPECT_EQ(program.byUpdates(), from(23, program.marks));
 }
 
+TEST(StepCuts, ParametersGatheredBehindTheUpdateAreOfItsStepAndThoseInFrontOfForwardAreNot) {
+    Program zero1, sharded;
+    for (Program* program : {&zero1, &sharded}) program->setUp();
+    for (int step = 0; step < 6; ++step) {
+        sharded.run("ncclDevKernel_AllGather_RING_LL", 2, true);
+        for (Program* program : {&zero1, &sharded}) program->forward(4);
+        sharded.run("ncclDevKernel_AllGather_RING_LL", 2, true);
+        for (Program* program : {&zero1, &sharded}) {
+            program->backward(4);
+            program->run(kUpdate, 2);
+        }
+        zero1.run("ncclDevKernel_AllGather_RING_LL", 2, true);
+        for (Program* program : {&zero1, &sharded}) program->endStep();
+    }
+    EXPECT_EQ(zero1.byUpdates(), from(23, zero1.marks));
+    EXPECT_EQ(sharded.byUpdates(), from(23, sharded.marks));
+}
+
 TEST(StepCuts, ARecordingThatBeginsInsideAStepBeginsWithTheNext) {
     Program program;
     program.backward(3);
