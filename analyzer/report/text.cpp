@@ -27,9 +27,10 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
                            r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
                            stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
-        out += text::wrapped(fmt::format("no steps found: the {} of device activity are analysed as one; name them by NVTX "
-                                         "ranges ProfilerStep#N for what needs steps",
-                                         text::durationText(r.run.stepNs)));
+        out += text::wrapped(
+            fmt::format("no steps found: the {} of device activity are analysed as one; name them by NVTX "
+                        "ranges ProfilerStep#N for what needs steps",
+                        text::durationText(r.run.stepNs)));
     } else {
         out += "no device activity was recorded: there is nothing to analyse\n";
     }
