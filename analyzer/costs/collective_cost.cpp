@@ -233,7 +233,7 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
 }
 
 facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message& message, double explainedNs,
-                                           AlgorithmChoice choice) const {
+                                           AlgorithmChoice choice, double error) const {
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = latencyHops(link, message.op, message.shape.ranks, choice),
@@ -254,7 +254,6 @@ facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message&
     const auto timeNs = [&](double startPlace, double ratePlace) {
         return hops.at(startPlace) * link.alphaNs + busNs / bandwidth.at(ratePlace);
     };
-    const double error = 1 + modelError(link, message.bytes);
     return {timeNs(start.low, rate.high) / error, timeNs(start.expected, rate.expected),
             timeNs(start.high, rate.low) * error};
 }
@@ -280,10 +279,13 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
-    const facts::Estimate then = modelledNs(*link, message, expected, choice);
+    const facts::Estimate then = modelledNs(*link, message, expected, choice, 1 + modelError(*link, message.bytes));
     facts::Estimate scale{then.low / explained, then.expected / expected, then.high / fastest};
+    // A link that is slow is so for every choice: the present time says how slow, as it does for another size.
     if (linkBound > 0)
-        scale.high = std::max(scale.high, modelledNs(*link, message, linkBound, choice).high / linkBound);
+        scale.high = std::max(
+            scale.high,
+            modelledNs(*link, message, linkBound, choice, 1 + sizeError(*link, message.bytes)).high / linkBound);
     return CostEstimate{scale, Basis::model};
 }
 

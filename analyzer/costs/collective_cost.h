@@ -139,8 +139,9 @@ class CollectiveCost {
     /// Returns why nothing rests on a curve of tables; empty where something does.
     std::string whyUnused(const CostCurve& curve, const facts::TraceFacts& facts) const;
     CostEstimate heldToTables(const Message& message, AlgorithmChoice choice, CostEstimate estimate) const;
+    /// `error`: of the formulas, a factor on either side.
     facts::Estimate modelledNs(const LinkModel& link, const Message& message, double explainedNs,
-                               AlgorithmChoice choice) const;
+                               AlgorithmChoice choice, double error) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
     LinkPeaks m_peaks;

@@ -72,7 +72,7 @@ constexpr ErrorBySize kModelErrorNear{0.6, 4 * kMiB, 0.15, 256 * kMiB},
     kModelErrorFar{1.4, 16 * kMiB, 0.35, 256 * kMiB};
 /// The same of the ratio of two sizes: |ln| 0.34 at 1 to 4 MiB, 0.21, 0.14, 0.10 and 0.07; over nodes up to 0.85 below
 /// 1 MiB, 0.67 at 4 to 16, 0.34, 0.37 and 0.10.
-constexpr ErrorBySize kSizeErrorNear{0.4, 4 * kMiB, 0.1, 256 * kMiB}, kSizeErrorFar{0.9, 16 * kMiB, 0.15, 1024 * kMiB};
+constexpr ErrorBySize kSizeErrorNear{0.4, 4 * kMiB, 0.1, 256 * kMiB}, kSizeErrorFar{0.95, 16 * kMiB, 0.45, 32 * kMiB};
 
 /// Of these tables no size of one node that bytes decide takes more than 1.14 times as long as by the formulas' longest
 /// time at the least share of healthy links, of several nodes 1.9 up to 16 MiB, in one table, 1.5 at 32 MiB, 1.3 at 64
