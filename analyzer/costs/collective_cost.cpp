@@ -55,8 +55,8 @@ std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then
     const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
     const facts::Estimate apart{scale / (1 + error), scale, scale * (1 + error)};
     if (inItsKink) return apart;
-    const auto together = RatioCurve(now->sizes, then->sizes).at(bytes);
-    return together && together->high < together->expected * (1 + error) ? *together : apart;
+    // What both curves share their ratio does not have: its own error counts, be it larger or smaller than theirs.
+    return RatioCurve(now->sizes, then->sizes).at(bytes).value_or(apart);
 }
 
 /// Returns what a comparison of two tables rests on.

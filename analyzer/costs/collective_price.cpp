@@ -154,7 +154,7 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
                 const double ns = timeNs(startNs, errors, times);
                 price = {std::min(price.low, ns), price.expected, std::max(price.high, ns)};
             }
-    return concave(widened(price, bytes, measuredBytes, modelError(seenLink, std::min(bytes, measuredBytes))), sizes,
+    return concave(widened(price, bytes, measuredBytes, sizeError(seenLink, std::min(bytes, measuredBytes))), sizes,
                    bytes);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "analyzer/costs/device_links.h"
@@ -13,6 +14,8 @@
 
 namespace rankscope::costs {
 namespace {
+
+constexpr std::array kMedia{"", "nvlink", "infinity_fabric", "pcie", "infiniband", "ethernet"};  // by LinkMedium
 
 struct KindWords {
     const char* text;
@@ -120,6 +123,15 @@ std::string classText(const char* place, const std::optional<LinkClass>& link) {
 
 const char* toText(PeakKind kind) {
     return kindWords(kind).text;
+}
+
+const char* toText(LinkMedium medium) {
+    return kMedia[static_cast<size_t>(medium)];
+}
+
+LinkMedium mediumOfText(std::string_view text) {
+    const auto at = std::ranges::find(kMedia, text);
+    return at == kMedia.end() ? LinkMedium::unknown : static_cast<LinkMedium>(at - kMedia.begin());
 }
 
 double nicsPerRank(const facts::Communicator& communicator, store::Op op) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/facts/trace_facts.h"
@@ -24,6 +25,11 @@ const char* toText(PeakKind kind);
 
 /// What carries a link's bytes, as far as a source tells.
 enum class LinkMedium : uint8_t { unknown, nvlink, infinityFabric, pcie, infiniband, ethernet };
+
+/// Returns "nvlink", "infinity_fabric", "pcie", "infiniband" or "ethernet"; "" for an unknown one.
+const char* toText(LinkMedium medium);
+/// Returns the medium of that name; unknown for any other text.
+LinkMedium mediumOfText(std::string_view text);
 
 struct Range {
     double low = 0;

@@ -25,15 +25,24 @@ struct LinkModel {
     double alphaNs = 0;     // a ring's hop by Simple, on the slowest links that there are
     double bytesPerNs = 0;  // highest bus bandwidth of a ring
     int nodes = 1;
-    double nearAlphaShare = 1;  // what a hop inside a node takes of alphaNs
-    double nearBytesPerNs = 0;  // of a rank's port where there are several nodes; 0: not known
+    double nearAlphaShare = 1;                    // what a hop inside a node takes of alphaNs
+    double nearBytesPerNs = 0;                    // of a rank's port where there are several nodes; 0: not known
+    LinkMedium nearMedium = LinkMedium::unknown;  // of that port, or of a node's links; unknown: by the rate (mediumOf)
 };
 
-/// The formulas' error: of nine in ten times that published tables hold of one node they are off by this factor less 1
-/// at most, and of several nodes, told the makers' rates (reference/README.md). A ratio of two choices is as far off,
-/// since machines differ in what they make of each. From some 16 MiB on times follow their bytes more and more.
-constexpr double kModelErrorNear = 0.25, kModelErrorFar = 0.6;
+/// Returns the formulas' error: of nine in ten times of a size that published tables hold they are off by this factor
+/// less 1 at most, told the makers' rates and a latency (reference/README.md, `world.formulas`). A ratio of two choices
+/// is taken to be as far off, since machines differ in what they make of each: trees of 5 nodes of H100 and of 3 of
+/// GB200 are 0.8 and 1.3 times as fast beside rings as NCCL has them (NVIDIA/nccl 1368, 1801).
 double modelError(const LinkModel& link, double bytes);
+
+/// Returns the same of the ratio of two times by one choice, of these bytes and of SizeCurve::kSmallestRange times as
+/// many: what a machine makes of the one size it mostly makes of the other.
+double sizeError(const LinkModel& link, double bytes);
+
+/// Returns how many times as long messages take on healthy machines at most as the formulas' longest time at the least
+/// share of the rate that healthy links reach (reached_share.h).
+double healthyLateness(const LinkModel& link, double bytes);
 
 /// Makes one of a rate and a ring's latency per hop, 0 where it is not known; hops inside a node take the usual part of
 /// it. `nearBytesPerNs` stays unknown.
@@ -59,8 +68,13 @@ Range bandwidthShare(const LinkModel& link, store::Op op, AlgorithmChoice choice
 /// in NCCL's table (tuning.cc).
 inline constexpr double kSameProtocol = 0.25;
 
-/// Returns the highest bus bandwidth of the largest messages that NCCL reaches with the best of its rings and trees;
-/// nothing without a peak. Of a peak that is only what the job reached it is that.
+/// Returns how many times a ring's rate the best of NCCL's rings and trees has of a message of this size: over 1 where
+/// trees between two nodes cross the network half as often.
+Range bestShare(const LinkModel& link, store::Op op, double bytes);
+
+/// Returns the highest bus bandwidth of the largest messages that NCCL reaches with the best of its rings and trees,
+/// the ceiling that findings and the window speak of; nothing without a peak. Of a peak that is only what the job
+/// reached it is that.
 std::optional<double> bestCeiling(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
 
 /// Returns the shortest and the longest time the formulas allow. An unknown algorithm or protocol counts as ring or

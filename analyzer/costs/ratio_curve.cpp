@@ -38,12 +38,14 @@ double RatioCurve::interpolationError(double x, double gap) const {
 std::optional<facts::Estimate> RatioCurve::at(double bytes) const {
     if (m_points.size() < kFewest || !(bytes > 0)) return std::nullopt;
     const double x = std::log(bytes);
-    const auto above = std::ranges::lower_bound(m_points, x, {}, &Point::x);
-    if (above == m_points.end() || (above == m_points.begin() && above->x != x)) return std::nullopt;
     const auto estimate = [](double y, double error) {
         return facts::Estimate{std::exp(y - error), std::exp(y), std::exp(y + error)};
     };
-    if (above->x == x) return estimate(above->y, above->error);
+    // Alike sizes count as one, whatever lies behind them.
+    const auto nearest = std::ranges::min_element(m_points, {}, [&](const Point& one) { return std::abs(one.x - x); });
+    if (std::abs(nearest->x - x) <= std::log(SizeCurve::kAlike)) return estimate(nearest->y, nearest->error);
+    const auto above = std::ranges::lower_bound(m_points, x, {}, &Point::x);
+    if (above == m_points.end() || above == m_points.begin()) return std::nullopt;
     const Point &low = *std::prev(above), &high = *above;
     const auto inGap = [&](double kinkX) { return kinkX > low.x && kinkX < high.x; };
     if (std::ranges::any_of(m_kinksX, inGap)) return std::nullopt;

@@ -18,7 +18,8 @@ class RatioCurve {
 
     /// Returns the time by `then` over that by `now`: between sizes the power law through the two ratios around, with
     /// the error that leaving each of the nearest sizes out shows, as SizeCurve has it. nullopt outside of the common
-    /// sizes, beside a kink, and with fewer than kFewest of them.
+    /// sizes, beside a kink, but for what is alike a size that is none (SizeCurve::kAlike), and with fewer than kFewest
+    /// of them.
     std::optional<facts::Estimate> at(double bytes) const;
 
     /// The error is told by SizeCurve::kNeighbours sizes, of which each is left out between two others.

@@ -44,6 +44,10 @@ const MediumShare& shareOf(LinkMedium medium) {
     return kNetwork;
 }
 
+bool isPcieRate(double gbps) {
+    return gbps < kSlowestNvlink || (gbps > kPcie5Gbps - 1 && gbps <= kPcie5Gbps + 1);
+}
+
 }  // namespace
 
 LinkMedium mediumOf(const LinkClass& link, bool betweenNodes) {

@@ -24,16 +24,11 @@ ReachedShare reachedShare(const LinkClass& link, bool betweenNodes);
 ReachedShare ceilingShare(const LinkPeaks& peaks, const facts::Communicator& communicator,
                           store::Op op = store::Op::unknown);
 
-/// Returns the medium, guessed by the rate where no source tells it.
+/// Returns the medium that a source tells. Inside a node, where none does, and only there, the rate is read as one:
+/// PCIe is what is slower than any NVLinks, and PCIe 5.0's rate, which is called 63 or 64.
 LinkMedium mediumOf(const LinkClass& link, bool betweenNodes);
 
 /// PCIe 4.0 and 5.0 by 16 lanes, in one direction; NVLinks of a device have 50 GB/s and more, in steps of 25 or so.
 inline constexpr double kPcieGbps = 31.5, kPcie5Gbps = 63, kSlowestNvlink = 40;
-
-/// Returns true for a rate that is a PCIe port's where nothing tells the medium: slower than any NVLinks, or PCIe
-/// 5.0's, which is called 64 as well.
-inline bool isPcieRate(double gbps) {
-    return gbps < kSlowestNvlink || (gbps > kPcie5Gbps - 1 && gbps <= kPcie5Gbps + 1);
-}
 
 }  // namespace rankscope::costs

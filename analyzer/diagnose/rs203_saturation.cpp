@@ -24,8 +24,8 @@ namespace {
 constexpr Threshold kAtCeiling{
     "at the ceiling", job::LinkProbeThresholds::kAtCeiling,
     "x the time at the share of the peak that healthy links reach",
-    "a job's step may take a fifth of what nccl-tests reach; from RS204's measure on the link is slow, and what lies "
-    "between is inconclusive"};
+    "a job's step may take a fifth of what nccl-tests reach; RS204's slow links begin further on, by what the formulas "
+    "may be off by, and in between it is inconclusive"};
 constexpr Threshold kChoiceShare{"choice share", 0.7, "of what the best algorithm and protocol reach",
                                  "PAT and trees reach so much of a ring; below it the choice is the question (RS205)"};
 constexpr Threshold kBusyShare{"busy share", 0.7, "of the compute that transfer may lie under",
@@ -62,19 +62,6 @@ double startUpNs(const job::Analysis& analysis, const facts::Communicator& commu
     // With the peak as prior the line's latency is all that the peak does not explain, also of a slow link.
     const auto usual = costs::linkWithLatency(analysis.peaks, communicator, task.op);
     return usual ? std::min(hopsNs(*usual), fit != nullptr ? fit->alphaNs : hopsNs(*usual)) : 0;
-}
-
-/// How many times the ceiling, which is that of rings, NCCL's best choice has of a message of this size: trees between
-/// two nodes cross the network half as often. What a worse choice lacks is no volume (RS205).
-double bestShare(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
-    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
-    double best = 1;
-    if (!link || link->nodes != 2 || task.algorithm == store::Algorithm::unknown) return best;
-    for (costs::AlgorithmChoice choice : costs::algorithmChoices(task.op))
-        if (choice.protocol != store::Protocol::ll)
-            best =
-                std::max(best, costs::bandwidthShare(*link, task.op, choice, static_cast<double>(task.bytes)).middle());
-    return best;
 }
 
 /// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.
@@ -142,13 +129,21 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
     return std::max(0.0, waiting - claimedNs);
 }
 
-/// Share of the ceiling, that of rings, that the recorded algorithm and protocol have of a message of this size. One
-/// that the formulas do not know counts as the best: nobody can say that it is a worse choice.
-double ownShare(const job::Analysis& analysis, const facts::Communicator& communicator, const facts::CommTask& task) {
-    const costs::AlgorithmChoice choice{task.algorithm, task.protocol};
+/// Shares of a ring's rate that a message has by NCCL's best choice and by the recorded one. What a worse choice lacks
+/// is no volume (RS205). One that the formulas do not know counts as the best: nobody can say that it is worse.
+struct ChoiceShares {
+    double best = 1, own = 1;
+};
+
+ChoiceShares choiceShares(const job::Analysis& analysis, const facts::Communicator& communicator,
+                          const facts::CommTask& task) {
     const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, task.op);
-    if (!link || !costs::isModelled(task.op, choice)) return bestShare(analysis, communicator, task);
-    return costs::bandwidthShare(*link, task.op, choice, static_cast<double>(task.bytes)).middle();
+    if (!link) return {};
+    const auto bytes = static_cast<double>(task.bytes);
+    const costs::AlgorithmChoice choice{task.algorithm, task.protocol};
+    const double best = costs::bestShare(*link, task.op, bytes).middle();
+    if (!costs::isModelled(task.op, choice)) return {best, best};
+    return {best, costs::bandwidthShare(*link, task.op, choice, bytes).middle()};
 }
 
 /// How slow large messages of a communicator are, as RS204 sees it. `slowness`, of messages of such a size, counts
@@ -161,23 +156,24 @@ job::LinkProbe paceOf(const job::Analysis& analysis, const facts::Communicator& 
     if (probe != analysis.linkProbes.end()) return *probe;
     job::LinkProbe all{.slowness = slowness, .share = costs::ceilingShare(analysis.peaks, communicator).share};
     if (const auto link = costs::linkModel(analysis.peaks, communicator, store::Op::unknown))
-        all.modelError = costs::modelError(*link, bytes);
-    all.healthy = all.mostHealthy();
+        all.lateness = costs::healthyLateness(*link, bytes);
+    all.compareWithOthers();
     return all;
 }
 
 struct LinkUse {
-    double idealNs = 0;  // bytes at the share of the ceiling that they can have
-    double ownNs = 0;    // bytes at that of the recorded algorithm and protocol
-    double busNs = 0;    // bytes at the ceiling
+    double busBytes = 0;
+    double ceilingNs = 0;  // bytes at the ceiling
+    double bestNs = 0;     // bytes at what the best algorithm and protocol have of messages of their sizes
+    double ownNs = 0;      // at what the recorded ones have
     double startupNs = 0;
     double actualNs = 0;
     bool sized = true;
 };
 
-LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const facts::Communicator& communicator,
-                double ceiling) {
+LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const facts::Communicator& communicator) {
     LinkUse use;
+    const double ringRate = analysis.peaks.busCeiling(communicator).value_or(1);
     for (size_t i : step.own) {
         const facts::CommTask& task = step.tasks[i];
         if (task.bytes < 0) {
@@ -185,10 +181,12 @@ LinkUse linkUse(const job::Analysis& analysis, const CriticalStep& step, const f
             continue;
         }
         const double startup = startUpNs(analysis, communicator, task);
-        const double busNs = static_cast<double>(task.bytes) * facts::busFactor(task.op, communicator.size) / ceiling;
-        use.idealNs += busNs / bestShare(analysis, communicator, task);
-        use.ownNs += busNs / ownShare(analysis, communicator, task);
-        use.busNs += busNs;
+        const double busBytes = static_cast<double>(task.bytes) * facts::busFactor(task.op, communicator.size);
+        const ChoiceShares shares = choiceShares(analysis, communicator, task);
+        use.busBytes += busBytes;
+        use.ceilingNs += busBytes / costs::bestCeiling(analysis.peaks, communicator, task.op).value_or(1);
+        use.bestNs += busBytes / (ringRate * shares.best);
+        use.ownNs += busBytes / (ringRate * shares.own);
         use.startupNs += std::min(startup, static_cast<double>(task.transferNs()));
         use.actualNs += static_cast<double>(task.transferNs());
     }
@@ -219,15 +217,15 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                 return other.tasks.front().step == step.tasks.front().step;
             });
             inLine.push_back(role == facts::CommRole::gradients ? inLineNs(*whole, step, explained) : 0);
-            const LinkUse use = linkUse(analysis, step, communicator, ceiling.value_or(1));
+            const LinkUse use = linkUse(analysis, step, communicator);
             sized = sized && use.sized;
             if (use.actualNs <= 0) continue;
-            shares.push_back((use.idealNs + use.startupNs) / use.actualNs);
+            shares.push_back((use.ceilingNs + use.startupNs) / use.actualNs);
             startups.push_back(use.startupNs / use.actualNs);
-            bandwidths.push_back(use.busNs * ceiling.value_or(1) / use.actualNs);
-            if (use.idealNs > 0) tops.push_back(use.busNs * ceiling.value_or(1) / use.idealNs);
+            bandwidths.push_back(use.busBytes / use.actualNs);
+            if (use.ceilingNs > 0) tops.push_back(use.busBytes / use.ceilingNs);
             paces.push_back(use.actualNs / (use.ownNs + use.startupNs));
-            choices.push_back((use.idealNs + use.startupNs) / (use.ownNs + use.startupNs));
+            choices.push_back((use.bestNs + use.startupNs) / (use.ownNs + use.startupNs));
             bytes.push_back(planOf(step).bytes);
             messages.push_back(bytes.back() / static_cast<double>(step.own.size()));
         }
@@ -261,14 +259,15 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                           communicator.nodes > 1 ? "communication between nodes" + together
                                                  : "communication inside nodes",
                           *ceiling, costs::kTellLinks)
-                : !ceiling ? std::string("no link peak is known: ") + costs::kTellLinks
-                           : fmt::format(
-                                 "large messages take {:.1f} times as long as at the peak; on healthy links they take "
-                                 "up to {:.1f} times{}, and from {:.1f} times on a link is slow (RS204). Measure these "
-                                 "links with nccl-tests: if they reach no more there, the volume is too much for them",
-                                 pace.slowness, kAtCeiling * pace.healthy,
-                                 healthy.what.empty() ? std::string() : fmt::format(" ({})", healthy.what),
-                                 job::LinkProbeThresholds::kSlow * pace.healthy);
+                : !ceiling
+                    ? std::string("no link peak is known: ") + costs::kTellLinks
+                    : fmt::format(
+                          "large messages take {:.1f} times as long as at the peak: at its ceiling a link takes "
+                          "up to {:.1f} times{}, from {:.1f} times on it is slow (RS204), and in between it may "
+                          "be either. Measure these links with nccl-tests: if they reach no more there, the "
+                          "volume is too much for them",
+                          pace.slowness, pace.ceilingTo(),
+                          healthy.what.empty() ? std::string() : fmt::format(" ({})", healthy.what), pace.slowFrom());
         setCost(analysis, costs, finding);
         if (!tooMuch && finding.severity < PriceThresholds::kNoteShare) continue;
         if (!judged && finding.verdict == job::Verdict::note) continue;
@@ -278,38 +277,39 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
              facts::median(choices) < kChoiceShare || facts::median(startups) > kLargeShare))
             continue;
         const double share = facts::median(shares);
+        const double leastShare = healthy.share.low / healthy.share.high;  // of the ceiling, which is at the high end
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.cause =
             ceiling && !reached
                 ? fmt::format("{} per step over {} {}; the link runs at {}{}", text::bytesText(facts::median(bytes)),
                               facts::communicatorName(analysis.facts, analysis.layout, id),
                               tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins",
-                              share < 1 ? text::percentText(share) + " of its peak" : std::string("its peak or more"),
-                              !pace.atCeiling()             ? ""
-                              : share >= healthy.share.high ? ", so only fewer bytes help"
-                              : share >= healthy.share.low
+                              share < 1 ? text::percentText(share) + " of its ceiling" : std::string("its ceiling"),
+                              !pace.atCeiling() ? ""
+                              : share >= 1      ? ", so only fewer bytes help"
+                              : share >= leastShare
                                   ? ", as much as NCCL reaches of such rates, so only fewer bytes help"
-                                  : fmt::format(", at least about what is left of the {} that NCCL reaches of such "
-                                                "rates beside other work, so only fewer bytes help",
+                                  : fmt::format(", about what a job's step leaves of the {} that NCCL reaches of such "
+                                                "rates, so only fewer bytes help",
                                                 text::percentText(healthy.share.low)))
                 : fmt::format("{} of communication per step cannot be hidden behind compute",
                               text::durationText(facts::median(costs)));
         if (ceiling) {
             finding.evidence.facts.push_back(fmt::format(
-                "bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up the peak explains {} of the transfer "
-                "time",
+                "bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up this ceiling explains {} of the "
+                "transfer time",
                 facts::median(bandwidths), reached ? "at least " : "", tops.empty() ? *ceiling : facts::median(tops),
                 together, analysis.peaks.source, share < 1 ? text::percentText(share) : std::string("all")));
             if (!reached && !tops.empty() &&
                 facts::median(bandwidths) > job::ReachedPeakThresholds::kRefuted * facts::median(tops))
-                finding.evidence.facts.push_back(fmt::format(
-                    "rings carry no more than the peak: the algorithm{} sends less over these links, or the "
-                    "peak is too low",
-                    steps.front().tasks[steps.front().own.front()].algorithm == store::Algorithm::unknown
-                        ? ", which is not recorded,"
-                        : ""));
-            if (!reached && share < healthy.share.high && !healthy.what.empty())
-                finding.evidence.facts.push_back(fmt::format("a healthy link reaches {} of its peak, or more ({})",
+                finding.evidence.facts.push_back(
+                    fmt::format("rings and trees carry no more: the algorithm{} sends less over these links, or the "
+                                "peak is too low",
+                                steps.front().tasks[steps.front().own.front()].algorithm == store::Algorithm::unknown
+                                    ? ", which is not recorded,"
+                                    : ""));
+            if (!reached && share < 1 && !healthy.what.empty())
+                finding.evidence.facts.push_back(fmt::format("healthy links reach {} of their peak, or more ({})",
                                                              text::percentText(healthy.share.low), healthy.what));
             finding.evidence.numbers = {{"busbw_bytes_per_ns", facts::median(bandwidths)},
                                         {"ceiling_bytes_per_ns", tops.empty() ? *ceiling : facts::median(tops)},
@@ -331,7 +331,7 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
             if (longest[k].collectiveId != 0)
                 finding.evidence.rows.push_back({"collective", longest[k].collectiveId, steps.front().rank->rank,
-                                                 "a large message at the ceiling"});
+                                                 judged ? "a large message at the ceiling" : "a large message"});
         if (role == facts::CommRole::activations) {
             finding.fix = {
                 "fewer tensor-parallel ranks, and pipeline or data parallelism in their place: a layer's compute per "
@@ -421,9 +421,10 @@ const Diagnosis kSaturation{
         "is too "
         "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
         "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node. Where "
-        "a tree between two nodes crosses the network half as often, it is more. At their ceiling are messages that "
-        "are "
-        "not slow by RS204's measure: NCCL reaches a part of the peak, which depends on the kind of link.",
+        "a tree between two nodes crosses the network half as often, it is more. NCCL reaches a part of the peak, "
+        "which depends on the kind of link: at their ceiling are messages that take up to 1.3 times as long as at the "
+        "least share that healthy links reach, or as their fastest sibling. What takes longer, and is not slow by "
+        "RS204's measure, is inconclusive.",
     .thresholds = {kAtCeiling,
                    kChoiceShare,
                    kBusyShare,

@@ -211,11 +211,17 @@ const Diagnosis kUnderUsedLink{
         "every group that uses it. Expected is the time that peak, start-up, and the recorded algorithm and protocol "
         "give at their slow end, so that a wrong protocol (RS205) does not count, on a link that reaches the least "
         "share of the peak that healthy ones do: 0.75 over NVLink, 0.48 over PCIe, 0.89 over InfiniBand, 0.58 over "
-        "Ethernet and 0.73 over a network of unknown kind, all of what was measured. Healthy machines may take a "
-        "quarter more than that inside a node and 0.6 times more over nodes, less for messages of tens of MiB. Slow is "
-        "what takes 1.5 times as long as that; where a recorded NCCL variable keeps it off the fast way, 1.5 times "
-        "the expected time is enough, and the variable is named. Up to 1.3 times it is at its ceiling (RS203), in "
-        "between nobody can tell; a faster link of the class becomes the measure of the others. Only "
+        "Ethernet and 0.73 over a network of unknown kind, all of what was measured. Healthy machines may take 0.15 "
+        "times more than that inside a node, over nodes 0.6 times more up to 16 MiB and 0.25 from 256 MiB on, and "
+        "three "
+        "times as long where all large messages have one size up to 64 MiB, which may be a kink. Over PCIe what "
+        "compute "
+        "beside a transfer takes of it is left out, up to 1.8 times its time. Slow is "
+        "what takes 1.5 times as long as all that, with every size; where a recorded NCCL variable keeps it off the "
+        "fast way, 1.5 times "
+        "the expected time is enough, and the variable is named. Up to 1.3 times the time at that share it is at its "
+        "ceiling (RS203), in between nobody can tell; a faster link of the class becomes the measure of the others. "
+        "Only "
         "transfers beside which none of their ranks carried another are looked at: contention is no under-used link.",
     .thresholds = {{"slow", job::LinkProbeThresholds::kSlow,
                     "x the expected time at the share that healthy links reach",

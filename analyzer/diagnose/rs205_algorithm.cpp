@@ -68,7 +68,8 @@ std::optional<Verdict205> judge(const job::Analysis& analysis, const facts::Comm
         verdict.best = choice;
         verdict.bestNs = time;
     }
-    verdict.bestNs *= static_cast<double>(task.transferNs()) / verdict.explainedNs;
+    // A slow link slows every choice; what is faster than the formulas have it tells nothing of another choice.
+    verdict.bestNs *= std::max(1.0, static_cast<double>(task.transferNs()) / verdict.explainedNs);
     return verdict;
 }
 

@@ -141,7 +141,7 @@ double otherSizeError(const Analysis& analysis, const Exchange& exchange, double
     if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) return 0;
     const double away = std::min(1.0, std::abs(std::log(factor)) / std::log(costs::SizeCurve::kSmallestRange));
     const double bytes = static_cast<double>(exchange.bytes) * std::min(1.0, factor);
-    return away * costs::modelError({.nodes = at->second.nodes}, bytes);
+    return away * costs::sizeError({.nodes = at->second.nodes}, bytes);
 }
 
 /// Transfers of gradients, or of one communicator, with `factor` of their bytes.

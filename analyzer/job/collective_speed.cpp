@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/replay/message_times.h"
@@ -41,15 +42,47 @@ std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const fac
     const double expected = costs::collectiveNs(*link, op, communicator.size, bytes, choice).high;
     const double startup = costs::latencyHops(*link, op, communicator.size, choice).high * link->alphaNs;
     if (startup > CollectiveSpeedThresholds::kStartupShare * expected) return std::nullopt;
-    // A link this slow leaves the protocol what its format does.
-    return measuredNs < costs::kSlowLink * expected ? expected
-                                                    : costs::linkBoundNs(*link, op, communicator.size, bytes, choice);
+    // A link this slow, whatever holds the protocol, leaves it what its format does. What is less slow may be healthy.
+    const double slowFromNs = costs::kSlowLink * expected * costs::healthyLateness(*link, bytes) /
+                              costs::ceilingShare(peaks, communicator, op).share.low;
+    return measuredNs < slowFromNs ? expected : costs::linkBoundNs(*link, op, communicator.size, bytes, choice);
 }
+
+namespace {
+
+/// Says how much longer each collective may take because its ranks compute meanwhile: over PCIe, whose copies compute
+/// slows. 1 elsewhere.
+class BesideCompute {
+  public:
+    BesideCompute(const Analysis& analysis, const facts::Communicator& communicator) {
+        const auto limit = analysis.peaks.ceiling(communicator);
+        if (!limit || limit->betweenNodes || costs::mediumOf(*limit->link, false) != costs::LinkMedium::pcie) return;
+        for (const facts::RankSummary& rank : analysis.ranks)
+            for (const facts::CommTask& task : rank.communication) {
+                if (task.communicatorId != communicator.id || task.transferNs() <= 0) continue;
+                double& share = m_shares[task.collectiveId];  // of the member that computes most
+                share = std::max(
+                    share, 1 - static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs()));
+            }
+    }
+
+    double times(int64_t collectiveId) const {
+        const auto at = m_shares.find(collectiveId);
+        const double share = at == m_shares.end() ? 0 : std::clamp(at->second, 0.0, 1.0);
+        return 1 / (1 - share * (1 - 1 / CollectiveSpeedThresholds::kPcieBesideCompute));
+    }
+
+  private:
+    std::map<int64_t, double> m_shares;
+};
+
+}  // namespace
 
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,
                                               const std::set<int64_t>& shared) {
     std::vector<LargeCollective> result;
     if (communicator.size < 2) return result;
+    const BesideCompute beside(analysis, communicator);
     for (const store::Collective& collective : analysis.facts.collectives) {
         if (collective.communicatorId != communicator.id || !collective.step || !collective.transferNs ||
             *collective.transferNs <= 0)
@@ -62,7 +95,7 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const fa
         const std::optional<double> expected =
             expectedOfLargeNs(analysis.peaks, communicator, collective.op, static_cast<double>(*collective.bytes),
                               {collective.algorithm, collective.protocol}, transferNs);
-        if (expected) result.push_back({&collective, transferNs, *expected});
+        if (expected) result.push_back({&collective, transferNs, *expected * beside.times(collective.id)});
     }
     return result;
 }

@@ -18,14 +18,15 @@ std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
 std::set<int64_t> sharedCollectives(const Analysis& analysis);
 
 /// Longest time that the link's peak, algorithm and protocol explain of a collective that took `measuredNs`, ns; where
-/// the link is slow, linkBoundNs(). Nothing without a peak, and where start-up, not bytes, takes the time.
+/// that is slow by LinkProbe's measure of links without siblings, linkBoundNs(). Nothing without a peak, and where
+/// start-up, not bytes, takes the time.
 std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const facts::Communicator& communicator,
                                         store::Op op, double bytes, costs::AlgorithmChoice choice, double measuredNs);
 
 struct LargeCollective {
     const store::Collective* collective = nullptr;
     double transferNs = 0;
-    double expectedNs = 0;  // expectedOfLargeNs()
+    double expectedNs = 0;  // expectedOfLargeNs(), with what compute beside it may take of PCIe
     double slowness() const { return transferNs / expectedNs; }
 };
 
@@ -46,6 +47,8 @@ struct CollectiveSpeedThresholds {
     static constexpr double kSharedShare =
         0.1;  // of a transfer beside another one: a tenth more time stays within what peaks are known to
     static constexpr size_t kFewest = 3;  // one slow message is an accident
+    static constexpr double kPcieBesideCompute =
+        1.8;  // times as long copies between PCIe cards take while they compute at most: 1.5 to 1.8 were measured
 };
 
 /// A message of known size that had its links for itself, and what it took from the later arrival of its two ranks, ns.

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/statistics.h"
@@ -16,7 +18,8 @@
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kProbeRows = 2;  // evidence rows per probe
+constexpr size_t kProbeRows = 2;            // evidence rows per probe
+constexpr double kKinksToBytes = 64 << 20;  // kinks of published tables lie from 32 KiB to 64 MiB
 
 /// Bytes of a rank's kernel of messages, out and in, by class of links.
 struct Load {
@@ -179,6 +182,20 @@ double medianBytes(const std::vector<LargeCollective>& collectives) {
     return facts::median(std::move(bytes));
 }
 
+/// Median slowness by operation, choice and power of two of the size, of those that occur often enough.
+std::vector<double> slownessOfKinds(const std::vector<LargeCollective>& collectives) {
+    std::map<std::tuple<store::Op, store::Algorithm, store::Protocol, int>, std::vector<double>> kinds;
+    for (const LargeCollective& one : collectives) {
+        const store::Collective& c = *one.collective;
+        kinds[{c.op, c.algorithm, c.protocol, static_cast<int>(std::lround(std::log2(*c.bytes)))}].push_back(
+            one.slowness());
+    }
+    std::vector<double> medians;
+    for (auto& [kind, slowness] : kinds)
+        if (slowness.size() >= CollectiveSpeedThresholds::kFewest) medians.push_back(facts::median(slowness));
+    return medians;
+}
+
 const char* peakName(bool atLeast) {
     return atLeast ? "the best that this job reached" : "the link's peak";
 }
@@ -199,8 +216,13 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
                         .peakBytesPerNs = link.bytesPerNs,
                         .atLeast = analysis.peaks.atLeast(communicator),
                         .share = costs::ceilingShare(analysis.peaks, communicator, op).share,
-                        .modelError = costs::modelError(link, medianBytes(large)),
+                        .lateness = costs::healthyLateness(link, medianBytes(large)),
                         .samples = large.size()};
+        const std::vector<double> kinds = slownessOfKinds(large);
+        if (kinds.size() >= 2)
+            probe.leastSlowness = *std::ranges::min_element(kinds);
+        else if (medianBytes(large) <= kKinksToBytes)
+            probe.lateness *= LinkProbeThresholds::kKink;
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
                 {"collective", large[i].collective->id, communicator.ranks.front(),
@@ -234,7 +256,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.ranks = {message.srcRank, message.dstRank};
         probe.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
         probe.share = costs::ceilingShare(analysis.peaks, pair, store::Op::send).share;
-        probe.modelError = std::max(probe.modelError, costs::modelError(*link, static_cast<double>(*message.bytes)));
+        probe.lateness = std::max(probe.lateness, costs::healthyLateness(*link, static_cast<double>(*message.bytes)));
         if (probe.rows.size() < kProbeRows)
             probe.rows.push_back(
                 {"p2p", message.id, message.srcRank,
@@ -264,16 +286,38 @@ void compareSiblings(std::vector<LinkProbe>& probes) {
         if (siblings.empty()) continue;
         const double fastest = (*std::ranges::min_element(siblings, {}, &LinkProbe::slowness))->slowness;
         for (LinkProbe* probe : siblings) {
-            probe->alone = siblings.size() == 1;
-            probe->healthy = probe->alone ? probe->mostHealthy() : std::clamp(fastest, 1.0, probe->mostHealthy());
+            if (siblings.size() == 1)
+                probe->compareWithOthers();
+            else
+                probe->compareWithSiblings(fastest);
         }
     }
 }
 
 }  // namespace
 
+void LinkProbe::compareWithOthers() {
+    alone = true;
+    reached = 1 / share.low;
+    healthy = mostHealthy();
+}
+
+void LinkProbe::compareWithSiblings(double fastest) {
+    alone = false;
+    reached = std::clamp(fastest, 1.0, 1 / share.low);
+    healthy = std::clamp(fastest, 1.0, mostHealthy());
+}
+
+double LinkProbe::ceilingTo() const {
+    return LinkProbeThresholds::kAtCeiling * reached;
+}
+
+double LinkProbe::slowFrom() const {
+    return LinkProbeThresholds::kSlow * healthy;
+}
+
 bool LinkProbe::slow() const {
-    return slowness >= LinkProbeThresholds::kSlow * healthy;
+    return leastSlowness.value_or(slowness) >= slowFrom();
 }
 
 bool LinkProbe::maybeSlow() const {
@@ -285,7 +329,7 @@ bool LinkProbe::slowForAReason() const {
 }
 
 bool LinkProbe::atCeiling() const {
-    return slowness <= LinkProbeThresholds::kAtCeiling * healthy;
+    return slowness <= ceilingTo();
 }
 
 double LinkProbe::excess() const {

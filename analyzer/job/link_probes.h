@@ -3,6 +3,7 @@
 // touches some ranks, and was as fast as its links should be, or slower.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"
@@ -17,28 +18,38 @@ struct LinkProbe {
     bool exchange = false;  // an all-to-all of experts: `slowness` is against the best of its class
     bool pair = false;      // messages from ranks[0] to ranks[1]; else all members of the communicator
     bool betweenNodes = false;
-    std::vector<int> ranks;     // members; of a pair: sender, receiver
-    double slowness = 1;        // median of measured over expected time
-    double busBytesPerNs = 0;   // median reached
-    double peakBytesPerNs = 0;  // what the expectation rests on
-    bool atLeast = false;       // that is a lower bound, and so is the slowness
-    costs::Range share{1, 1};   // of the peak, that healthy links of this class reach
-    double modelError = 0;      // share of the expected time by which the formulas may be off for such messages
-    double healthy = 1;         // slowness up to which a link is like its siblings, or like healthy ones elsewhere
-    bool alone = true;          // the class has no other probe: only healthy links elsewhere are the measure
+    std::vector<int> ranks;               // members; of a pair: sender, receiver
+    double slowness = 1;                  // median of measured over expected time
+    std::optional<double> leastSlowness;  // that of the operation and size of which it is least, where these differ
+    double busBytesPerNs = 0;             // median reached
+    double peakBytesPerNs = 0;            // what the expectation rests on
+    bool atLeast = false;                 // that is a lower bound, and so is the slowness
+    costs::Range share{1, 1};             // of the peak, that healthy links of this class reach
+    double lateness = 1;  // how many times as long as at that share such messages take on healthy machines at most
+    double reached = 1;   // slowness of a link that reaches what its siblings do, or healthy ones elsewhere
+    double healthy = 1;   // slowness up to which it may be healthy: `reached`, and what the formulas do not know
+    bool alone = true;    // the class has no other probe: only healthy links elsewhere are the measure
     size_t samples = 0;
     std::vector<EvidenceRow> rows;
 
+    /// Takes healthy links elsewhere as the measure: `reached` and `healthy` by `share` and `lateness`.
+    void compareWithOthers();
+    /// Takes the fastest of its class as the measure, as far as healthy links elsewhere are no slower.
+    void compareWithSiblings(double fastest);
     /// Slowness up to which a link that has no siblings may be healthy.
-    double mostHealthy() const { return (1 + modelError) / share.low; }
-    /// Slower than healthy links are, by so much that the link has a fault.
+    double mostHealthy() const { return lateness / share.low; }
+    /// Slowness up to which the link is at its ceiling, and from which on it is slow.
+    double ceilingTo() const;
+    double slowFrom() const;
+    /// Slower than healthy links are, with every operation and size, by so much that the link has a fault.
     bool slow() const;
     /// The same, or slower than the peak by so much: enough where who holds it up is told by other evidence.
     bool maybeSlow() const;
     /// Slower than the peak's share by so much, whatever the formulas do not know of a machine: enough where a setting
     /// tells why.
     bool slowForAReason() const;
-    /// As fast as healthy links are; what is neither this nor slow() nobody can tell.
+    /// As fast as healthy links are in a job's step, whatever the formulas may be off by; what is neither this nor
+    /// slow() nobody can tell.
     bool atCeiling() const;
     /// Times that a repair makes it faster, at least.
     double excess() const;
@@ -50,6 +61,9 @@ struct LinkProbeThresholds {
     static constexpr double kSlow = costs::kSlowLink;
     // The same of a link at its ceiling: in a real step eight A100 reach 186 of the 235 GB/s of nccl-tests, 1.26 times.
     static constexpr double kAtCeiling = 1.3;
+    // Of one size by one operation it may be a kink: of 44 published tables of several nodes 15 have one, of 39 of one
+    // node 5, which take 1.5 to 6 times what their neighbours let expect, 3 in the median.
+    static constexpr double kKink = 3;
 };
 
 /// All probes with enough large, undisturbed messages, expected times from the link peaks. Where those are what the job

@@ -64,6 +64,7 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         // the link carried no less; and no hop of the network is shorter than the least of all.
         costs::LinkModel link = costs::linkOfRate(communicator, std::min(onPort / timeNs, costs::kPcieGbps),
                                                   ReachedPeakThresholds::kLeastAlphaNs);
+        link.nearMedium = costs::LinkMedium::pcie;
         link.nearAlphaShare = 1;
         const double startNs = costs::latencyHops(link, op, communicator.size, choice).low * link.alphaNs;
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all

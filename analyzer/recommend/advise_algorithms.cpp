@@ -228,6 +228,12 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
     return r;
 }
 
+/// Returns what a variable must gain on NCCL's own choice, ns: a share of the step as it is with that choice, of which
+/// a job that a variable slows to a multiple says nothing.
+double worthOfVariable(const AdviceContext& context, const Proposal& ncclsOwn) {
+    return RecommendThresholds::kVariableShare * std::max(0.0, context.analysis.stepNs - ncclsOwn.expectedNs);
+}
+
 /// True when `better` gains enough more than `than` at its unfavourable end (with a model or tables of another NCCL:
 /// what is worth a trial), and in expectation, too. NCCL's own choice is kept unless the expected gain is worth a
 /// variable.
@@ -235,7 +241,7 @@ bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Pr
     const double step = context.analysis.stepNs;
     const double model =
         better.outcome.weakest >= costs::Basis::otherVersion ? RecommendThresholds::kTryShare * step : 0;
-    const double worth = than.ncclsOwn ? RecommendThresholds::kVariableShare * step : 0;
+    const double worth = than.ncclsOwn ? worthOfVariable(context, than) : 0;
     return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) &&
            better.expectedNs > than.expectedNs + std::max(context.noiseNs, worth);
 }
@@ -249,7 +255,7 @@ std::string nothingBetter(const AdviceContext& context, const PresentSetting& pr
                            looked, text::durationText(context.noiseNs));
     const std::string nearestText = fmt::format("keep {}: of {} other settings {}", who, looked, setting);
     const std::string gain = text::durationText(std::max(0.0, nearest.expectedNs));
-    const double worth = RecommendThresholds::kVariableShare * context.analysis.stepNs;
+    const double worth = base.ncclsOwn ? worthOfVariable(context, base) : 0;
     if (base.ncclsOwn && nearest.pessimisticNs > context.noiseNs && nearest.expectedNs <= base.expectedNs + worth)
         return fmt::format("{} gains most, {} a step: less than {:.0f} % of the step is not worth a variable",
                            nearestText, gain, 100 * RecommendThresholds::kVariableShare);

@@ -135,6 +135,7 @@ Json linkClassJson(const std::optional<costs::LinkClass>& link) {
     return {{"gbps", link->bytesPerNs},
             {"alpha_us", link->alphaNs > 0 ? Json(link->alphaNs / 1000) : Json(nullptr)},
             {"kind", toText(link->kind)},
+            {"medium", link->medium != costs::LinkMedium::unknown ? Json(toText(link->medium)) : Json(nullptr)},
             {"source", link->source}};
 }
 

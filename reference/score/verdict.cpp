@@ -101,7 +101,7 @@ ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const Run
 }
 
 bool mayBeOfTheWorld(const Claim& claim) {
-    return claim.id == "RS103" || claim.id == "RS203" || claim.id == "RS204";
+    return claim.id == "RS103" || claim.id == "RS203";
 }
 
 void judgeWorld(const std::vector<Finding>& findings, double idealStepNs, ScenarioScore& score) {

@@ -49,7 +49,8 @@ inline constexpr double kMustNotBeFoundCost = 0.02;
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed);
 
 /// Whether a false alarm may be about the world that the scenario was put into: one that says that communication takes
-/// too long.
+/// too long for the compute beside it. That a link is slow (RS204) is never true of a world, whose links reach what
+/// healthy ones do: not to say it there is what worlds are drawn for.
 bool mayBeOfTheWorld(const Claim& claim);
 
 /// Moves the false alarms that are: the same scenario is faster in the ideal world, where nothing but the model slows

@@ -64,13 +64,14 @@ def measure(test, scenario, path, groups, ops, environment, name):
     trace = test.folder / name / "trace.db"
     if result.returncode != 0 or not trace.exists():
         return {}
-    times = collections.defaultdict(lambda: collections.defaultdict(list))
+    times = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     with sqlite3.connect(trace) as database:
         shapes = {row[0]: (row[1], row[2]) for row in database.execute(
             "SELECT communicator_id, count(*), count(DISTINCT host_id) FROM communicator_member JOIN rank USING (rank) GROUP BY communicator_id")}
         for communicator, op, size, ns in database.execute("SELECT communicator_id, op, bytes, transfer_ns FROM collective WHERE transfer_ns IS NOT NULL ORDER BY communicator_id, seq"):
-            times[(op.replace("_", ""), shapes[communicator])][size].append(ns / 1000)
-    return {key: {size: statistics.median(all_us[1:]) for size, all_us in sizes.items()} for key, sizes in times.items()}
+            times[(op.replace("_", ""), shapes[communicator])][size][communicator].append(ns / 1000)
+    # The first of each communicator does not count.
+    return {key: {size: statistics.median(us for all_us in of.values() for us in all_us[1:]) for size, of in sizes.items()} for key, sizes in times.items()}
 
 
 def write_tables(test, measured, label):

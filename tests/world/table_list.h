@@ -20,4 +20,7 @@ struct ListedTable {
 /// Reads a file of lines "FILE LINKS [OPERATION] [pcie] [nvls]"; lines without links are left out.
 std::vector<ListedTable> readTableList(const std::string& file);
 
+/// Lists the recorded tables in a folder.
+std::vector<ListedTable> recordedTables(const std::string& folder);
+
 }  // namespace rankscope

@@ -25,6 +25,8 @@ std::optional<costs::LinkClass> classIn(const nlohmann::json& peaks, const char*
     for (const costs::PeakKind kind :
          {costs::PeakKind::measured, costs::PeakKind::machine, costs::PeakKind::deviceTable, costs::PeakKind::atLeast})
         if (written != link->end() && *written == costs::toText(kind)) result.kind = kind;
+    if (const auto medium = link->find("medium"); medium != link->end() && medium->is_string())
+        result.medium = costs::mediumOfText(medium->get<std::string>());
     return result;
 }
 

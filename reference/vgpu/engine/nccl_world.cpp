@@ -8,19 +8,19 @@ namespace rankscope::vgpu {
 namespace {
 
 /// What is drawn: streams of numbers that know nothing of each other.
-enum Draw : uint64_t { kSpread = 1, kCommon, kOwn, kKink, kKinkSize, kKinkHeight, kReached, kBeside };
+enum Draw : uint64_t { kSpread = 1, kOwn = 3, kKink, kKinkSize, kKinkHeight, kReached, kBeside };
 
 /// Standard deviation of ln(measured / model), and how it varies from machine to machine: the mean |ln| of published
 /// tables that were told their makers' rates is 0.11 in the median of one node's and 0.25 of several nodes', and twice
 /// that in one machine of ten (reference/README.md). A normal deviation is 1.25 times its mean.
 constexpr double kNear = 0.14, kFar = 0.31, kSpreadOfSpread = 0.55;
-/// Half of the variance is the operation's, whatever runs it; half is of the algorithm and the protocol.
-constexpr double kCommonShare = 0.5;
 /// Sizes so many powers of two apart know nothing of each other.
 constexpr double kOctaves = 3;
-/// Large messages lie on lines: between these powers of two the deviation falls to this part, as the distance of
-/// published times from lines through their neighbours does (from 0.05 to 0.01 in the median of one node's tables).
-constexpr double kFadeFrom = 24, kFadeTo = 30, kFadePart = 0.2;
+/// Between these powers of two the deviation falls to this part. Of tables told their makers' rates the median |ln| is
+/// 0.12 at 16 to 64 MiB in one node and 0.19 over nodes, 0.08 and 0.19 at 64 to 256 MiB, 0.05 and 0.12 beyond, of which
+/// the spread of what links reach, drawn by itself, makes 0.03 and 0.06 (reference/README.md). Where one machine ran
+/// two algorithms with the largest messages their ratio is off by 0.15 to 0.29 (NVIDIA/nccl 1368, 1801).
+constexpr double kFadeFrom = 26, kFadeTo = 30, kFadePart = 0.45;
 /// 5 of 39 tables of one node and 15 of 44 of several nodes have a kink; a kink takes 1.5 to 6 times, 3 in the median.
 constexpr double kKinksNear = 0.13, kKinksFar = 0.34, kKinkFactor = 3, kKinkSpread = 0.35;
 constexpr double kFirstKinkOctave = 15, kKinkOctaves = 11;  // 32 KiB to 64 MiB
@@ -80,8 +80,8 @@ double worldFactor(uint64_t world, const CommShape& shape, TransferKind function
         (operation << 16) | (static_cast<uint64_t>(algorithm) << 8) | static_cast<uint64_t>(protocol);
     const double octave = std::log2(bytes);
     const double faded = 1 - (1 - kFadePart) * std::clamp((octave - kFadeFrom) / (kFadeTo - kFadeFrom), 0.0, 1.0);
-    const double residual = std::sqrt(kCommonShare) * smoothNoise(world, kCommon, operation, octave / kOctaves) +
-                            std::sqrt(1 - kCommonShare) * smoothNoise(world, kOwn, choice, octave / kOctaves);
+    // Nothing published tells what two choices have in common: they know nothing of each other.
+    const double residual = smoothNoise(world, kOwn, choice, octave / kOctaves);
     return std::exp(spread * faded * residual) * kinkFactor(world, choice, far ? kKinksFar : kKinksNear, octave);
 }
 

@@ -20,6 +20,9 @@ constexpr int kRanks = 4;
 constexpr AlgorithmChoice kRingSimple{Algorithm::ring, Protocol::simple}, kRingLl{Algorithm::ring, Protocol::ll},
     kTreeLl{Algorithm::tree, Protocol::ll};
 constexpr LinkModel kLink{6000, 100};  // 6 us a hop, 100 GB/s
+/// Read off one of 16 to 64 MiB, nine in ten published times of four times the size differ by less
+/// (reference/README.md).
+constexpr double kNineInTen = 1.3;
 const ChoiceRules kAny{{kRingSimple, kRingLl, kTreeLl, {Algorithm::tree, Protocol::simple}}, {}};
 
 /// An all-reduce of 4 ranks on a ring with Simple, a hop and the rate as given, ns: NCCL's base and six hops, and bytes
@@ -74,7 +77,7 @@ TEST(CollectivePrice, ASmallMessageInTimeLeavesOnlyTheRate) {
     ASSERT_TRUE(price);
     const double exact = ringNs(128 * kMebi, 6000, 10);
     EXPECT_NEAR(price->expected, exact, 0.005 * exact);
-    EXPECT_GT(price->low, exact / (1 + kModelErrorNear));
+    EXPECT_GT(price->low, exact / kNineInTen);
 }
 
 TEST(CollectivePrice, TwoSizesAreALine) {
@@ -84,7 +87,7 @@ TEST(CollectivePrice, TwoSizesAreALine) {
     ASSERT_TRUE(price);
     const double exact = ringNs(128 * kMebi, 18000, 10);
     EXPECT_NEAR(price->expected, exact, 0.005 * exact);
-    EXPECT_GT(price->low, exact / (1 + kModelErrorNear));
+    EXPECT_GT(price->low, exact / kNineInTen);
     EXPECT_LT(price->high, 1.1 * exact);
 }
 
@@ -98,7 +101,7 @@ TEST(CollectivePrice, AForcedProtocolStays) {
         const auto price = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, rules).ns(256 * kMebi);
         ASSERT_TRUE(price);
         EXPECT_NEAR(price->expected, exact, 0.005 * exact);
-        EXPECT_GT(price->low, exact / (1 + kModelErrorNear));
+        EXPECT_GT(price->low, exact / kNineInTen);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/costs/device_links.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/reader.h"
@@ -276,6 +277,54 @@ TEST(LinkPeaks, NoMeasurementIsBeyondWhatTheMachineHas) {
     EXPECT_EQ(peaks.warnings.size(), 1u);
 }
 
+/// 16 lanes of PCIe 5 are 48 GB/s as NCCL counts them, a rate that NVLinks have as well.
+TEST(LinkPeaks, Pcie5IsPricedAsPcieWhereTheDeviceOrTheMachineSaysSo) {
+    const facts::TraceFacts byDevice = job(8, 8, "NVIDIA H100 PCIe");
+    facts::TraceFacts byMachine = job(8, 8, "Some GPU");
+    for (int rank = 0; rank < 8; ++rank) byMachine.machineLinks.push_back(ofRank(rank, "pcie", 16, 5, 63 * kGb));
+    LinkSources toldAsWell;
+    toldAsWell.told = {{"intra:gbps=48", "--links"}};
+    facts::Communicator group;
+    group.size = 8;
+    const auto llShare = [](const LinkModel& link) {
+        return bandwidthShare(link, store::Op::allReduce, {store::Algorithm::ring, store::Protocol::ll}, kAnySize);
+    };
+    const auto llHops = [](const LinkModel& link) {
+        return latencyHops(link, store::Op::allReduce, 8, {store::Algorithm::ring, store::Protocol::ll}).middle();
+    };
+    const LinkModel nvlink{.bytesPerNs = 48, .nearMedium = LinkMedium::nvlink};
+    for (const LinkPeaks& peaks :
+         {resolveLinkPeaks(byDevice), resolveLinkPeaks(byMachine), resolveLinkPeaks(byMachine, toldAsWell)}) {
+        ASSERT_TRUE(peaks.intra);
+        EXPECT_NEAR(peaks.intra->bytesPerNs, 48, 0.1) << peaks.source;
+        const LinkModel link = *linkModel(peaks, group, store::Op::allReduce);
+        // NCCL's table: half of the link by LL, where NVLink's polling leaves 0.3, and hops of 1 in 5.7 us.
+        EXPECT_DOUBLE_EQ(llShare(link).high, 0.5) << peaks.source;
+        EXPECT_DOUBLE_EQ(llHops(link), (6.6 + 14 * 1.0) / 5.7) << peaks.source;
+        EXPECT_LT(llShare(nvlink).high, llShare(link).high);
+    }
+    // Over nodes a ring's hops inside of them are PCIe's as well.
+    facts::TraceFacts nodes = job(8, 4, "NVIDIA H100 PCIe");
+    nodes.machineLinks = {ofHost(0, "infiniband", "mlx5_0", 50 * kGb), ofHost(1, "infiniband", "mlx5_0", 50 * kGb)};
+    group.nodes = 2;
+    group.smallestNode = 4;
+    EXPECT_EQ(linkModel(resolveLinkPeaks(nodes), group, store::Op::allReduce)->nearMedium, LinkMedium::pcie);
+}
+
+/// Nobody says what 48 GB/s are that a user tells: no PCIe port has that rate by its line.
+TEST(LinkPeaks, ARateAloneIsReadAsAMedium) {
+    facts::Communicator group;
+    group.size = 8;
+    const auto llShare = [&](const char* told) {
+        const LinkModel link = *linkModel(parseLinkPeaks(told), group, store::Op::allReduce);
+        return bandwidthShare(link, store::Op::allReduce, {store::Algorithm::ring, store::Protocol::ll}, kAnySize).high;
+    };
+    EXPECT_DOUBLE_EQ(llShare("intra:gbps=31.5"), 0.5);
+    EXPECT_DOUBLE_EQ(llShare("intra:gbps=63"), 0.5);
+    EXPECT_DOUBLE_EQ(llShare("intra:gbps=48"), 0.4);
+    EXPECT_DOUBLE_EQ(llShare("intra:gbps=450"), 0.4);
+}
+
 TEST(LinkPeaks, AnAnalysisSaysAndKeepsWhatItTook) {
     test::TemporaryFolder folder;
     test::TraceFixture fixture(2, 1);
@@ -289,8 +338,10 @@ TEST(LinkPeaks, AnAnalysisSaysAndKeepsWhatItTook) {
     options.links.told = {{"inter:gbps=10", "--links"}};
     const report::Report report = report::analyze(folder.path() / "trace.db", options);
     const auto json = nlohmann::json::parse(report::renderJson(report));
-    EXPECT_EQ(json["link_peaks"]["inter"],
-              (nlohmann::json{{"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"source", "--links"}}));
+    EXPECT_EQ(
+        json["link_peaks"]["inter"],
+        (nlohmann::json{
+            {"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"medium", nullptr}, {"source", "--links"}}));
     EXPECT_EQ(json["link_peaks"]["intra"]["alpha_us"], 6.0);
     EXPECT_NE(json["link_peak_source"].get<std::string>().find("--links"), std::string::npos);
     const auto warned = std::any_of(json["loss"].begin(), json["loss"].end(), [](const auto& loss) {

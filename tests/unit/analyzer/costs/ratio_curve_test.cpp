@@ -72,6 +72,11 @@ TEST(RatioCurve, BesideAKinkOfEitherAndBeyondTheCommonSizesNothingIsTold) {
     EXPECT_FALSE(curve.at(6 * kMebi));
     EXPECT_FALSE(curve.at(12 * kMebi));
     EXPECT_TRUE(curve.at(96 * kMebi));
+    // A size that is alike a measured one is that one, whatever lies behind it.
+    ASSERT_TRUE(curve.at(4.01 * kMebi));
+    EXPECT_NEAR(curve.at(4.01 * kMebi)->high, 0.75, 1e-9);
+    EXPECT_NEAR(curve.at(15.9 * kMebi)->low, 0.75, 1e-9);
+    EXPECT_FALSE(curve.at(8.01 * kMebi));
     EXPECT_FALSE(curve.at(512 * kMebi));
     EXPECT_FALSE(curve.at(kKibi));
 }

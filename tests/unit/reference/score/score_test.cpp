@@ -105,7 +105,7 @@ TEST(Verdict, GeneratedFaultIsDemandedByWhatItCosts) {
 }
 
 TEST(Verdict, WhatTheWorldCostsIsNoFalseAlarm) {
-    const std::vector<Finding> findings{{{"RS204", {0, 1}}, {}, 0.12}, {{"RS304", {0}}, {}, 0.05}};
+    const std::vector<Finding> findings{{{"RS203", {0, 1}}, {}, 0.12}, {{"RS304", {0}}, {}, 0.05}};
     const auto judged = [&](double idealStepNs) {
         ScenarioScore score = judge(parseScenario("{}", "s.json"), report(findings), nullptr);
         judgeWorld(findings, idealStepNs, score);
@@ -113,10 +113,18 @@ TEST(Verdict, WhatTheWorldCostsIsNoFalseAlarm) {
     };
     // In the ideal world the step is a ninth shorter: what the finding says.
     EXPECT_EQ(judged(89e6).falseAlarms, claims({{"RS304", {0}}}));
-    EXPECT_EQ(judged(89e6).ofTheWorld, claims({{"RS204", {0, 1}}}));
+    EXPECT_EQ(judged(89e6).ofTheWorld, claims({{"RS203", {0, 1}}}));
     // The world costs less than that, or nothing.
     EXPECT_EQ(judged(95e6).falseAlarms.size(), 2u);
     EXPECT_EQ(judged(100e6).falseAlarms.size(), 2u);
+}
+
+TEST(Verdict, AWorldIsNoSlowLink) {
+    const std::vector<Finding> findings{{{"RS204", {0, 1}}, {}, 0.12}};
+    ScenarioScore score = judge(parseScenario("{}", "s.json"), report(findings), nullptr);
+    judgeWorld(findings, 89e6, score);  // the ideal world is as much faster as the finding says
+    EXPECT_EQ(score.falseAlarms, claims({{"RS204", {0, 1}}}));
+    EXPECT_TRUE(score.ofTheWorld.empty());
 }
 
 TEST(Verdict, WhatCostsNothingInADrawnWorldIsNotDemanded) {
