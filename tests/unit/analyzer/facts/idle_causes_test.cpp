@@ -32,6 +32,15 @@ class Rank {
         m_events.hostCalls.push_back(call);
         return *this;
     }
+    Rank& copy(int64_t startUs, int64_t endUs, int64_t launchUs) {
+        ++m_correlation;
+        MemoryTask task;
+        task.startNs = startUs * 1000;
+        task.endNs = endUs * 1000;
+        task.correlation = m_correlation;
+        m_events.memory.push_back(task);
+        return call(launchUs, launchUs + 5, ApiKind::copy, m_correlation);
+    }
     Rank& loading(int64_t startUs, int64_t endUs) {
         m_events.ranges.push_back({startUs * 1000, endUs * 1000, 7, 0, true});
         return *this;
@@ -64,6 +73,15 @@ class Rank {
 
 TEST(IdleCauses, AKernelSubmittedAfterTheDeviceRanDryWasLaunchedLate) {
     EXPECT_EQ(Rank().kernel(10, 100, 0).kernel(200, 300, 188).cause(100, 200), IdleCause::lateLaunch);
+}
+
+TEST(IdleCauses, SilenceBehindTheCopyOfABatchIsStillTheBeginningOfAStep) {
+    // A loader that fetches ahead copies the batch that it has, and then waits for the next one.
+    Rank loads, computes;
+    loads.kernel(10, 100, 0).copy(110, 115, 104).kernel(5'100, 5'200, 5'050);
+    EXPECT_EQ(loads.cause(115, 5'100, 102), IdleCause::input);
+    computes.kernel(10, 100, 0).kernel(110, 115, 104).kernel(5'100, 5'200, 5'050);
+    EXPECT_EQ(computes.cause(115, 5'100, 102), IdleCause::lateLaunch);
 }
 
 TEST(IdleCauses, WhatALateHostDidIsTheInnermostOperation) {
