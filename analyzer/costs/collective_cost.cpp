@@ -233,7 +233,7 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
 }
 
 facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message& message, double explainedNs,
-                                           AlgorithmChoice choice, double error) const {
+                                           AlgorithmChoice choice) const {
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = latencyHops(link, message.op, message.shape.ranks, choice),
@@ -254,8 +254,7 @@ facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message&
     const auto timeNs = [&](double startPlace, double ratePlace) {
         return hops.at(startPlace) * link.alphaNs + busNs / bandwidth.at(ratePlace);
     };
-    return {timeNs(start.low, rate.high) / error, timeNs(start.expected, rate.expected),
-            timeNs(start.high, rate.low) * error};
+    return {timeNs(start.low, rate.high), timeNs(start.expected, rate.expected), timeNs(start.high, rate.low)};
 }
 
 std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, AlgorithmChoice choice) const {
@@ -265,9 +264,13 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever
     // the choice.
     double explained = message.presentNs, fastest = explained, linkBound = 0;
+    bool asFastAsTold = false;
     if (isModelled(message.op, message.present)) {
         link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
+        // A link that carries the present choice as fast as the formulas have it is none that is slower than told: what
+        // is left is the error of a ratio. Of choices none is published; those of sizes are.
+        asFastAsTold = message.presentNs <= now.middle();
         explained =
             explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         // Where it takes longer than the link alone explains, the device holds the protocol; where it also takes longer
@@ -279,13 +282,13 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
-    const facts::Estimate then = modelledNs(*link, message, expected, choice, 1 + modelError(*link, message.bytes));
-    facts::Estimate scale{then.low / explained, then.expected / expected, then.high / fastest};
+    const double error = 1 + modelError(*link, message.bytes), ofRatio = 1 + sizeError(*link, message.bytes);
+    const facts::Estimate then = modelledNs(*link, message, expected, choice);
+    facts::Estimate scale{then.low / error / explained, then.expected / expected,
+                          then.high * (asFastAsTold ? ofRatio : error) / fastest};
     // A link that is slow is so for every choice: the present time says how slow, as it does for another size.
     if (linkBound > 0)
-        scale.high = std::max(
-            scale.high,
-            modelledNs(*link, message, linkBound, choice, 1 + sizeError(*link, message.bytes)).high / linkBound);
+        scale.high = std::max(scale.high, modelledNs(*link, message, linkBound, choice).high * ofRatio / linkBound);
     return CostEstimate{scale, Basis::model};
 }
 

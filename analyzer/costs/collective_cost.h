@@ -139,9 +139,9 @@ class CollectiveCost {
     /// Returns why nothing rests on a curve of tables; empty where something does.
     std::string whyUnused(const CostCurve& curve, const facts::TraceFacts& facts) const;
     CostEstimate heldToTables(const Message& message, AlgorithmChoice choice, CostEstimate estimate) const;
-    /// `error`: of the formulas, a factor on either side.
+    /// Returns what the formulas allow, without their error.
     facts::Estimate modelledNs(const LinkModel& link, const Message& message, double explainedNs,
-                               AlgorithmChoice choice, double error) const;
+                               AlgorithmChoice choice) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
     LinkPeaks m_peaks;
