@@ -266,11 +266,12 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     double explained = message.presentNs, fastest = explained, linkBound = 0;
     bool asFastAsTold = false;
     if (isModelled(message.op, message.present)) {
-        link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
-        const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         // A link that carries the present choice as fast as the formulas have it is none that is slower than told: what
         // is left is the error of a ratio. Of choices none is published; those of sizes are.
-        asFastAsTold = message.presentNs <= now.middle();
+        asFastAsTold = message.presentNs <=
+                       collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present).middle();
+        link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
+        const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         explained =
             explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         // Where it takes longer than the link alone explains, the device holds the protocol; where it also takes longer

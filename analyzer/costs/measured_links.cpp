@@ -40,9 +40,11 @@ double plateauOf(const NcclTestsTable& table) {
 /// Returns a rank's part of the bus bandwidth: its port's, or its card's.
 double rankShare(const NcclTestsTable& table) {
     if (table.nodes <= 1) return 1;
-    const double perNode = std::max(1.0, static_cast<double>(table.ranks) / table.nodes);
-    // An all-to-all sends what leaves the node through each rank's own card; a ring goes through all cards of a node.
-    return table.op == store::Op::allToAll ? (table.ranks - perNode) / (table.ranks - 1) : 1 / perNode;
+    facts::Communicator group;
+    group.size = table.ranks;
+    group.nodes = table.nodes;
+    group.smallestNode = std::max(1, table.ranks / table.nodes);
+    return 1 / nicsPerRank(group, table.op);
 }
 
 std::string noPeak(const NcclTestsTable& table, int line, const std::string& why) {

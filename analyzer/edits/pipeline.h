@@ -139,7 +139,7 @@ class PipelineParts {
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };
 
-/// `steps`, the last ones of those recorded, with another schedule: kernels, copies, calls of the host and
+/// `steps`, some in a row of those recorded, with another schedule: kernels, copies, calls of the host and
 /// collectives of a pass move as they are, sends and receives are made anew with the measured times of the present
 /// ones. What comes before the first step is left out, and of what comes behind the last one all but its beginning.
 /// Throws EditError.

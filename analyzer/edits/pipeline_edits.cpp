@@ -14,12 +14,22 @@ namespace {
 
 constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
 
-/// The last of `steps`: a plan with many more micro-batches than were recorded is played for few of them, so that its
-/// graph is hardly larger than the recorded one and a what-if takes no more memory than the analysis. `factor`: by
-/// which a step grows.
-std::vector<int> stepsToPlay(const std::vector<int>& steps, double factor) {
+/// Some of `steps` in a row: a plan with many more micro-batches than were recorded is played for few of them, so that
+/// its graph is hardly larger than the recorded one and a what-if takes no more memory than the analysis. Those whose
+/// span is the median one of all: what happened in one step alone stands for no others. `factor`: by which a step
+/// grows.
+std::vector<int> stepsToPlay(const std::vector<int>& steps, double factor, const TaskGraph& graph,
+                             const Schedule& schedule) {
     const auto fit = static_cast<std::ptrdiff_t>(static_cast<double>(steps.size()) / factor);
-    return {steps.end() - std::clamp<std::ptrdiff_t>(fit, 1, std::ssize(steps)), steps.end()};
+    const auto count = std::clamp<std::ptrdiff_t>(fit, 1, std::ssize(steps));
+    std::vector<std::pair<double, std::vector<int>>> windows;  // by span
+    for (auto first = steps.begin(); steps.end() - first >= count; ++first) {
+        std::vector<int> window(first, first + count);
+        windows.emplace_back(spanNs(graph, schedule, window), std::move(window));
+    }
+    const auto middle = windows.begin() + (std::ssize(windows) - 1) / 2;
+    std::ranges::nth_element(windows, middle);
+    return std::move(middle->second);
 }
 
 std::string stepsText(const std::vector<int>& steps) {
@@ -43,13 +53,14 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     if (to.schedule && !to.virtualStages && shape.schedule != "interleaved") shape.virtualStages = 1;
     if (const std::string why = impossible(shape); !why.empty()) throw EditError(why);
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
-    const std::vector<int> steps = stepsToPlay(parts.steps(), factor);
+    const Schedule present = simulate(graph);
+    const std::vector<int> steps = stepsToPlay(parts.steps(), factor, graph, present);
     const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
     TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps);
     if (steps.size() < parts.steps().size()) {
-        effect.played = {steps, spanNs(graph, simulate(graph), steps) / effect.tokens};
+        effect.played = {steps, spanNs(graph, present, steps) / effect.tokens};
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
     }

@@ -74,6 +74,10 @@ void PipelineParts::findCalls() {
         if (!mark.closes) ++marks[mark.step];
     for (const auto& [step, ranks] : marks)
         if (ranks == static_cast<int>(m_stages.size())) m_steps.push_back(step);
+    // The last step has only begun where nothing ends it: in a job that was changed before, and of which few steps are
+    // played.
+    const bool ended = std::ranges::any_of(m_graph.marks, &StepMark::closes);
+    if (!ended && !m_steps.empty()) m_steps.pop_back();
     if (m_steps.empty()) throw EditError("the pipelines do not hold all ranks of the job");
     std::map<int, uint32_t> hostLane;
     for (TaskId task = 0; task < m_graph.size(); ++task) {
@@ -81,7 +85,7 @@ void PipelineParts::findCalls() {
         if (!m_graph.onHost(task)) continue;
         const int rank = m_graph.rankOf(task);
         if (m_stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
-        if (info.step < m_steps.front()) continue;
+        if (info.step < m_steps.front() || info.step > m_steps.back()) continue;
         const auto [lane, isNew] = hostLane.try_emplace(rank, info.lane);
         if (!isNew && lane->second != info.lane)
             throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));

@@ -61,6 +61,7 @@ class Rebuild {
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
             m_computeLane = m_parts.index().compute(rank).lane;
             for (int step : m_steps) playStep(step, stage);
+            beginNextStep();
         }
         joinCollectives();
         joinMessages();
@@ -133,6 +134,15 @@ class Rebuild {
             if (!run.messages.empty()) exchange(run, step);
         }
         play({step, kTail}, {parts.passes.at(kTail), true});
+    }
+
+    /// Of a step that is not played it is told when it would begin: that ends the one before it.
+    void beginNextStep() {
+        for (const auto& [call, mark] : m_marks) {
+            if (mark.rank != m_rank || mark.closes || mark.step != m_steps.back() + 1) continue;
+            play({mark.step, Pass{StepPart::head}}, {{call}, true});
+            return;
+        }
     }
 
     void play(const Instance& instance, const Source& source) {

@@ -16,26 +16,12 @@ namespace {
 constexpr double kRunErrors =
     2;  // standard errors of the mean step by which a run may differ from what is expected of it
 
-/// `before`: of all analysed steps, ns at equal tokens, without the last change. All became longer or shorter as those
-/// that are played.
-std::vector<double> standForAll(PlayedSteps& played, double nowNs, std::vector<double> before) {
-    if (played.spanNs <= 0 || nowNs <= 0) return {};
-    for (double& ns : before) ns *= nowNs / played.spanNs;
-    played.spanNs = nowNs;
-    return before;
-}
-
-/// `before`: as of standForAll().
-void setSteps(ChangedJob& job, const Analysis& analysis, std::vector<double> before) {
+/// `before`: of all analysed steps, ns at equal tokens, without the last change.
+void setSteps(ChangedJob& job, const Analysis& analysis, const std::vector<double>& before) {
     const Schedule schedule = simulate(job.graph);
-    EditEffect& effect = job.effect;
-    if (effect.played) {
-        const double nowNs = spanNs(job.graph, schedule, effect.played->steps) / effect.tokens;
-        job.stepsNs = standForAll(*effect.played, nowNs, std::move(before));
-    } else {
-        job.stepsNs = analysis.replay.stepsNs(job.graph, schedule);
-        for (double& ns : job.stepsNs) ns /= effect.tokens;
-    }
+    job.stepsNs = stepsNs(analysis, job.graph, schedule, job.effect, before);
+    if (job.effect.played)
+        job.effect.played->spanNs = spanNs(job.graph, schedule, job.effect.played->steps) / job.effect.tokens;
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
 
@@ -91,6 +77,20 @@ double spanNs(const TaskGraph& graph, const Schedule& schedule, const std::vecto
     return static_cast<double>(longestNs);
 }
 
+std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, const Schedule& schedule,
+                            const EditEffect& effect, const std::vector<double>& now) {
+    if (!effect.played) {
+        std::vector<double> steps = analysis.replay.stepsNs(graph, schedule);
+        for (double& ns : steps) ns /= effect.tokens;
+        return steps;
+    }
+    const double spanThenNs = spanNs(graph, schedule, effect.played->steps) / effect.tokens;
+    if (effect.played->spanNs <= 0 || spanThenNs <= 0) return {};
+    std::vector<double> steps = now;
+    for (double& ns : steps) ns *= spanThenNs / effect.played->spanNs;
+    return steps;
+}
+
 Analysis present(const Analysis& analysis, const EditEffect& effect) {
     Analysis now;
     static_cast<job::RecordedJob&>(now) = analysis;
@@ -138,7 +138,7 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
         edit.apply(job.graph, present(analysis, job.effect), job.effect);
     else
         edit.apply(job.graph, analysis, job.effect);
-    setSteps(job, analysis, std::move(job.stepsNs));
+    setSteps(job, analysis, std::vector(job.stepsNs));
 }
 
 TrialJob::TrialJob(const Analysis& analysis)
@@ -200,8 +200,8 @@ WhatIf whatIf(const Analysis& analysis, const Edits& edits) {
     result.replicas = after.effect.replicas;
     result.savingNs = gainOf(sidesOf(unchanged.stepsNs()), sides).savingNs;
     const Schedule schedule = simulate(after.graph);
-    result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
     const std::vector<int>& played = after.effect.played ? after.effect.played->steps : replay.steps;
+    result.before = rankTimes(replay.graph, replay.unchanged, played, 1);
     result.after = rankTimes(after.graph, schedule, played, result.tokens);
     result.pathBefore = replay::criticalPath(replay.graph, replay.unchanged, replay.steps);
     result.pathAfter = replay::criticalPath(after.graph, schedule, played);

@@ -45,6 +45,11 @@ struct WhatIf {
     std::vector<std::string> assumed;
 };
 
+/// Steps at equal tokens, ns, of the graph of a changed job that is played as `schedule`. `now`: those of the same
+/// graph with its own durations, which steps that stand for all become longer or shorter from.
+std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, const Schedule& schedule,
+                            const EditEffect& effect, const std::vector<double>& now);
+
 /// Unchanged.
 ChangedJob unchangedJob(const Analysis& analysis);
 

@@ -85,8 +85,9 @@ MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorde
     return all.list();
 }
 
-ScaledTransfers::ScaledTransfers(const job::Analysis& analysis, const replay::TaskGraph& graph)
-    : m_analysis(analysis), m_graph(graph) {
+ScaledTransfers::ScaledTransfers(const job::Analysis& analysis, const replay::TaskGraph& graph,
+                                 const edits::EditEffect& effect, const std::vector<double>& stepsNs)
+    : m_analysis(analysis), m_graph(graph), m_effect(effect), m_unscaledNs(stepsNs) {
     std::map<MessageKey, uint32_t> numbers;
     for (const replay::Exchange& exchange : graph.exchanges) {
         if (exchange.message()) continue;
@@ -117,7 +118,9 @@ const std::vector<double>& ScaledTransfers::stepsNs(const TransferScale& scale) 
     std::vector<double> factors;
     for (const MessageKey& key : m_keys) factors.push_back(scale(key));
     const auto [at, isNew] = m_stepsNs.try_emplace(std::move(factors));
-    if (isNew) at->second = m_analysis.replay.stepsNs(m_graph, replay::simulate(m_graph, durations(at->first)));
+    if (isNew)
+        at->second = edits::stepsNs(m_analysis, m_graph, replay::simulate(m_graph, durations(at->first)), m_effect,
+                                    m_unscaledNs);
     return at->second;
 }
 

@@ -77,10 +77,12 @@ MessageList messagesOf(const job::Analysis& analysis, const MessageList& recorde
 /// The collectives of a graph by what is one to NCCL's choice, to be played with another one again and again.
 class ScaledTransfers {
   public:
-    /// Both must outlive it.
-    ScaledTransfers(const job::Analysis& analysis, const replay::TaskGraph& graph);
+    /// Of a job whose graph, effect and steps (ns at equal tokens) these are; all must outlive it.
+    ScaledTransfers(const job::Analysis& analysis, const replay::TaskGraph& graph, const edits::EditEffect& effect,
+                    const std::vector<double>& stepsNs);
 
-    /// Step times of the analysed steps with every transfer scaled, ns. Factors that were played before are looked up.
+    /// Step times of the analysed steps with every transfer scaled, ns at equal tokens. Factors that were played before
+    /// are looked up.
     const std::vector<double>& stepsNs(const TransferScale& scale);
 
   private:
@@ -94,6 +96,8 @@ class ScaledTransfers {
 
     const job::Analysis& m_analysis;
     const replay::TaskGraph& m_graph;
+    const edits::EditEffect& m_effect;
+    const std::vector<double>& m_unscaledNs;  // by step
     std::vector<MessageKey> m_keys;
     std::vector<Transfer> m_transfers;                             // by task
     std::map<std::vector<double>, std::vector<double>> m_stepsNs;  // by the factors of the keys

@@ -55,12 +55,8 @@ std::optional<JobPlayer::Played> JobPlayer::sidesOf(const replay::TaskGraph& gra
     if (!transfers) return Played{edits::sidesOf(std::move(stepsNs)), effect};
     const auto scales = transfers.of(messagesOf(m_analysis, m_messages, graph));
     if (!scales) return std::nullopt;
-    ScaledTransfers scaled(m_analysis, graph);
-    const auto stepsWith = [&](const TransferScale& scale) {
-        std::vector<double> steps = scaled.stepsNs(scale);
-        for (double& ns : steps) ns /= effect.tokens;
-        return steps;
-    };
+    ScaledTransfers scaled(m_analysis, graph, effect, stepsNs);
+    const auto stepsWith = [&](const TransferScale& scale) { return scaled.stepsNs(scale); };
     return Played{{stepsWith(scales->expected), stepsWith(scales->pessimistic), stepsWith(scales->optimistic)}, effect};
 }
 
@@ -129,7 +125,9 @@ MessageList JobPlayer::messages(const std::vector<std::string>& edits) {
 
 const std::vector<double>& JobPlayer::stepsNs(const std::vector<std::string>& edits, const TransferScale& scale) {
     Held& held = hold(edits);
-    if (!held.transfers) held.transfers = std::make_unique<ScaledTransfers>(m_analysis, held.job->graph());
+    if (!held.transfers)
+        held.transfers =
+            std::make_unique<ScaledTransfers>(m_analysis, held.job->graph(), held.job->effect(), held.job->stepsNs());
     return held.transfers->stepsNs(scale);
 }
 
@@ -200,7 +198,7 @@ std::vector<double> PlayedJob::savedBy(const TransferScale& scale) const {
     std::vector<double> saved = m_steps.expected;
     const std::vector<double>& after = m_player->stepsNs(m_state.edits, scale);
     saved.resize(std::min(saved.size(), after.size()));
-    for (size_t i = 0; i < saved.size(); ++i) saved[i] -= after[i] / m_effect.tokens;
+    for (size_t i = 0; i < saved.size(); ++i) saved[i] -= after[i];
     return saved;
 }
 

@@ -51,7 +51,7 @@ std::string stepSourceText(const std::string& source) {
     if (source.starts_with(kNvtx)) return "steps are the ranges " + source.substr(kNvtx.size());
     if (source == "none") return "steps unknown: name them by NVTX ranges ProfilerStep#N";
     if (source == "updates") return "a step ends with the optimizer's update";
-    return source == "period" ? "steps by the period of the kernels" : "steps by " + source;
+    return source == "period" ? "steps by the period of the kernels or collectives" : "steps by " + source;
 }
 
 std::string bestSeenText(const Report& report, const job::Finding& finding) {

@@ -148,10 +148,10 @@ std::vector<StepMark> marksAt(const KernelSequence& kernels, const Cuts& cuts, c
     return marks;
 }
 
-/// Steps that ranges name need no other evidence.
+/// Steps that PyTorch's profiler names need no other evidence. Any other name may turn out not to be a step's.
 bool namesSteps(const RankSummary& summary) {
     return std::any_of(summary.ranges.begin(), summary.ranges.end(),
-                       [](const RangeFact& range) { return stepNameOf(range.pattern) != StepName::other; });
+                       [](const RangeFact& range) { return stepNameOf(range.pattern) == StepName::profilerStep; });
 }
 
 void addMarks(const RankRecording& recording, RankSummary& summary) {

@@ -136,8 +136,10 @@ void lendBoundaries(const std::vector<RankSummary>& summaries, const HostClocks&
         loss.rank = summaries[s].rank;
         loss.source = "nvtx";
         loss.count = static_cast<int64_t>(all[s].empty() ? 0 : all[s].size() - 1);
-        loss.message =
-            "the rank's own marks of steps are lost: it has those of its peers, as far as its recording goes";
+        loss.message = isComplete(summaries[s])
+                           ? "the rank has no marks of steps of its own: it has those of its peers"
+                           : "the rank's own marks of steps are lost: it has those of its peers, as far as its "
+                             "recording goes";
         losses.push_back(std::move(loss));
     }
 }

@@ -117,6 +117,29 @@ TEST(StructuralEdits, FewStepsOfManyMicroBatchesStandForAll) {
     }
 }
 
+TEST(StructuralEdits, AStepUnlikeTheOthersStandsForNone) {
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    job::Analysis analysis = pipelineAnalysis(two);
+    analysis.replay.graph = pipelineSteps(6, two, 2);
+    // The optimizer of the last step takes 100 ms longer.
+    for (replay::TaskId task = 0; task < analysis.replay.graph.size(); ++task)
+        if (const auto& info = analysis.replay.graph.info[task];
+            info.kind == replay::TaskKind::kernel && info.detail == 9 && info.step == 5)
+            analysis.replay.graph.durationNs[task] += 100 * test::kMs;
+    for (int step = 0; step < 6; ++step) analysis.replay.steps.push_back(step);
+    analysis.replay.unchanged = replay::simulate(analysis.replay.graph);
+    const TrialJob unchanged(analysis);
+    const ChangedJob changed = unchanged.with(parseEdits({"micro-batches:count=16"}), Outlook::expected);
+    ASSERT_TRUE(changed.effect.played);
+    EXPECT_LT(changed.effect.played->steps.back(), 5);
+    EXPECT_NEAR(facts::median(changed.stepsNs) / test::kMs, (17 * 3 + 1) / 8.0, 0.05);
+    // Played once more as it is, it takes what it took.
+    const std::vector<double> again =
+        stepsNs(analysis, changed.graph, replay::simulate(changed.graph), changed.effect, changed.stepsNs);
+    ASSERT_EQ(again.size(), changed.stepsNs.size());
+    for (size_t i = 0; i < again.size(); ++i) EXPECT_NEAR(again[i], changed.stepsNs[i], 1);
+}
+
 TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
     for (const PipelineShape& from :
          {PipelineShape{"1f1b", 4, 8, 1}, PipelineShape{"gpipe", 4, 8, 1}, PipelineShape{"interleaved", 4, 8, 2}})
