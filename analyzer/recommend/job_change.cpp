@@ -7,6 +7,7 @@
 
 #include "analyzer/costs/cost_evidence.h"
 #include "analyzer/costs/nccl_names.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/lists.h"
 

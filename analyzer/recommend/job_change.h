@@ -11,6 +11,7 @@
 
 #include "analyzer/costs/collective_cost.h"
 #include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/edits/edit.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::recommend {
