@@ -79,6 +79,12 @@ std::optional<AlgorithmChoice> settingOf(const FunctionRule& rule) {
                            rule.protocols.empty() ? store::Protocol::unknown : *rule.protocols.begin()};
 }
 
+/// Returns what a price by the formulas may be: they have a range, and published times are off from its middle by an
+/// error that holds whatever makes the range.
+facts::Estimate offBy(double error, const facts::Estimate& ns) {
+    return {std::min(ns.low, ns.expected / error), ns.expected, std::max(ns.high, ns.expected * error)};
+}
+
 /// A transfer counts as alone with less than this share of it beside another that shares its link: at half the rate
 /// meanwhile, half of this share at most is owed to it, which is under CostLine::kError.
 constexpr double kAlone = 0.05;
@@ -274,12 +280,7 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever
     // the choice.
     double explained = message.presentNs, fastest = explained, linkBound = 0;
-    bool asFastAsTold = false;
     if (isModelled(message.op, message.present)) {
-        // A link that carries the present choice as fast as the formulas have it is none that is slower than told: what
-        // is left is the error of a ratio. Of choices none is published; those of sizes are.
-        asFastAsTold = message.presentNs <=
-                       collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present).middle();
         link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         explained =
@@ -294,12 +295,12 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
     const double error = 1 + modelError(*link, message.bytes), ofRatio = 1 + sizeError(*link, message.bytes);
-    const facts::Estimate then = modelledNs(*link, message, expected, choice);
-    facts::Estimate scale{then.low / error / explained, then.expected / expected,
-                          then.high * (asFastAsTold ? ofRatio : error) / fastest};
+    const facts::Estimate then = offBy(error, modelledNs(*link, message, expected, choice));
+    facts::Estimate scale{then.low / explained, then.expected / expected, then.high / fastest};
     // A link that is slow is so for every choice: the present time says how slow, as it does for another size.
     if (linkBound > 0)
-        scale.high = std::max(scale.high, modelledNs(*link, message, linkBound, choice).high * ofRatio / linkBound);
+        scale.high =
+            std::max(scale.high, offBy(ofRatio, modelledNs(*link, message, linkBound, choice)).high / linkBound);
     return CostEstimate{scale, Basis::model};
 }
 

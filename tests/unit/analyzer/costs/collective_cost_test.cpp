@@ -201,6 +201,32 @@ TEST(CollectiveCost, WhatStandsForAMessageIsWhatNcclWouldComeToAsWell) {
     EXPECT_EQ(both.presentTable(ringSimple())->key.choice, kSimple);
 }
 
+TEST(CollectiveCost, AnotherChoiceIsOffByWhatPublishedTimesAreFromTheMiddleOfTheFormulas) {
+    const LinkPeaks peaks = parseLinkPeaks("inter:gbps=25,alpha_us=12");
+    facts::Communicator group;
+    group.size = group.nodes = 8;
+    const auto link = linkModel(peaks, group, store::Op::allReduce);
+    ASSERT_TRUE(link);
+    Message message = ringSimple(32 * kMebi);
+    message.shape = {8, 8};
+    message.present = {Algorithm::ring, Protocol::ll};
+    message.presentNs = collectiveNs(*link, message.op, 8, message.bytes, message.present).middle();
+    const auto simple = CollectiveCost({}, peaks).of(message, kSimple);
+    ASSERT_TRUE(simple);
+    const double error = 1 + modelError(*link, message.bytes);
+    EXPECT_LT(simple->scale.expected, 0.7);
+    EXPECT_NEAR(simple->scale.high, simple->scale.expected * error, 1e-9);
+    EXPECT_NEAR(simple->scale.low, simple->scale.expected / error, 1e-9);
+    EXPECT_GT(simple->scale.high, 1) << "LL that is as fast as told says nothing of what Simple is off by";
+    // A hop of LL128 is known within a range, which is no wider for the error of the whole.
+    message.bytes = 0.5 * kMebi;
+    message.presentNs = collectiveNs(*link, message.op, 8, message.bytes, message.present).middle();
+    const Range range = collectiveNs(*link, message.op, 8, message.bytes, {Algorithm::ring, Protocol::ll128});
+    const auto ll128 = CollectiveCost({}, peaks).of(message, {Algorithm::ring, Protocol::ll128});
+    ASSERT_TRUE(ll128);
+    EXPECT_LT(ll128->scale.high, 0.95 * range.high * (1 + modelError(*link, message.bytes)) / message.presentNs);
+}
+
 TEST(CollectiveCost, TheModelIsHeldToWhatTablesSayOfASetting) {
     const LinkPeaks peaks = parseLinkPeaks("intra:gbps=100,alpha_us=200");
     const Message small = ringSimple(kMebi);
