@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analyzer/costs/device_links.h"
+#include "analyzer/costs/measured_links.h"
 #include "analyzer/costs/most_share.h"
 #include "collector/store/link_spec.h"
 
@@ -185,7 +186,9 @@ LinkPeaks parseLinkPeaks(const std::string& text) {
     return peaks;
 }
 
-LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& given) {
+LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& sources) {
+    LinkSources given = sources;
+    addMeasuredLinks(sources.tables, facts, given);
     LinkPeaks peaks;
     peaks.warnings = given.complaints;
     Candidates intra, inter;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/costs/nccl_tests_table.h"
 #include "analyzer/facts/trace_facts.h"
 
 namespace rankscope::costs {
@@ -99,6 +100,7 @@ struct LinkSources {
     };
     std::vector<Measured> measured;
     std::vector<std::string> complaints;  // of tables that tell no peak, as warnings
+    std::vector<NcclTestsTable> tables;   // whose plateaus count as measured; the job's facts say which can be trusted
 };
 
 /// Takes each class from the best source that has it: `given`, what was given when the run was made, measured, the

@@ -10,7 +10,6 @@
 #include <iterator>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/costs/measured_links.h"
 #include "analyzer/costs/nccl_tests_table.h"
 #include "collector/store/link_spec.h"
 
@@ -55,12 +54,10 @@ costs::LinkSources linkSources(const LinkOptions& options) {
     costs::LinkSources sources;
     if (!options.links.empty()) sources.told.push_back({options.links, "--links"});
     if (const std::string text = linksOfEnvironment(); !text.empty()) sources.told.push_back({text, "RANKSCOPE_LINKS"});
-    std::vector<costs::NcclTestsTable> tables;
     for (const std::string& text : options.tables) {
         const costs::EvidenceSource source = costs::parseEvidenceSource(text);
-        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(tables));
+        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(sources.tables));
     }
-    costs::addMeasuredLinks(tables, sources);  // all at once: they may contradict each other
     return sources;
 }
 
