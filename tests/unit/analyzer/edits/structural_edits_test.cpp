@@ -176,6 +176,34 @@ TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     EXPECT_THROW(test::stepMsWith(*parseEdit("overlap"), test::ddpStep(false), analysis), EditError);
 }
 
+TEST(StructuralEdits, ABackwardPassThatAllBucketsWaitForBeginsWhereKernelsOfForwardEnd) {
+    replay::GraphDraft draft;
+    std::vector<replay::ExchangeMember> small, large;
+    for (int number : {0, 1}) {
+        test::Rank rank(draft, number);
+        for (int layer = 0; layer < 3; ++layer) rank.kernel(0, 0.5);
+        rank.kernel(5, 0.3);  // of the loss
+        // Of three layers two kernels each; the last one's adds to nothing, and so has one more kernel.
+        replay::TaskId last = replay::kNoTask;
+        for (int layer = 0; layer < 3; ++layer) {
+            rank.kernel(1, 0.5);
+            last = rank.kernel(2, 0.5);
+            if (layer == 0) last = rank.kernel(6, 0.2);
+        }
+        small.push_back(rank.communicate(1.4, last));
+        large.push_back(rank.communicate(2.6, last));
+        rank.kernel(3, 1, large.back().transfer);
+        rank.mark(true);
+    }
+    test::joinAll(draft, store::Op::allReduce, 8 * test::kMebi, small);
+    test::joinAll(draft, store::Op::allReduce, 32 * test::kMebi, large);
+    const replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(test::stepMs(graph), 10, 1e-6);
+    // From 1.8 ms on there are gradients: the first bucket is hidden.
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    EXPECT_LT(test::stepMsWith(*parseEdit("overlap"), graph, analysis), 9);
+}
+
 /// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four
 /// backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
 replay::TaskGraph oneBucketStep() {
