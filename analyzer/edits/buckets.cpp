@@ -87,6 +87,7 @@ class Rebucket {
                 fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets),
                 "larger buckets can be judged");
         NewBuckets buckets;
+        buckets.aside = m_overlap;
         buckets.ends = !m_mebibytes ? round.ends()
                        : gathers    ? mirrored(round)
                                     : curves.front()->plan(*m_mebibytes * kMebi, tensorEnds());
