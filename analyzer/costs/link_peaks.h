@@ -91,6 +91,7 @@ struct LinkSources {
         std::string source;  // "--links"
     };
     std::vector<Told> told;
+    bool forgotten = false;  // neither what the run was told counts nor what its machines said: only the device table
     /// Holds a plateau of nccl-tests (measured_links.h).
     struct Measured {
         LinkClass link;
