@@ -220,6 +220,28 @@ TEST(StructuralEdits, BucketsOnTheComputeStreamGetOneOfTheirOwnWhereTheyAreToOve
     EXPECT_GE(test::stepMsWith(*parseEdit("buckets:mb=32"), graph, analysis), 9.9);
 }
 
+/// As DeepSpeed without "overlap_comm".
+TEST(StructuralEdits, BucketsThatStopTheBackwardPassGetAStreamOfTheirOwn) {
+    replay::GraphDraft draft;
+    std::vector<std::vector<replay::ExchangeMember>> buckets(3);
+    for (int number : {0, 1}) {
+        test::Rank rank(draft, number);
+        rank.network = rank.compute;
+        for (int layer = 0; layer < 3; ++layer) rank.kernel(0, 0.5);
+        for (size_t layer = 0; layer < 3; ++layer)
+            buckets[layer].push_back(rank.communicate(layer < 2 ? 0.8 : 1, rank.kernel(1, 1)));
+        rank.kernel(3, 1);
+        rank.mark(true);
+    }
+    for (size_t layer = 0; layer < 3; ++layer)
+        test::joinAll(draft, store::Op::allReduce, (layer < 2 ? 8 : 12) * test::kMebi, buckets[layer]);
+    const replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(test::stepMs(graph), 8.1, 1e-6);
+    // Backward is over at 4.5: the last bucket alone is seen.
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("overlap"), graph, analysis), 6.5, 1e-6);
+}
+
 /// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four
 /// backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
 replay::TaskGraph oneBucketStep() {
