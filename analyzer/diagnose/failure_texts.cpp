@@ -68,8 +68,8 @@ std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::Ra
         acts.push_back(fmt::format("the last that rank {} called of NCCL is {}, {}", rank.rank,
                                    callText(analysis, *rank.lastNccl), before(rank.lastNccl->startNs)));
     if (!rank.lastCall.empty())
-        acts.push_back(fmt::format("the last CUDA call that it returned from is {}, {}", rank.lastCall,
-                                   before(rank.lastCallNs)));
+        acts.push_back(
+            fmt::format("the last CUDA call that it returned from is {}, {}", rank.lastCall, before(rank.lastCallNs)));
     if (!rank.openRanges.empty()) acts.push_back("it is inside " + text::joined(rank.openRanges, " > "));
     return acts;
 }
@@ -83,26 +83,29 @@ std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs) 
                 "compare its memory with its peers' (torch.cuda.memory_summary()): uneven input or a process of "
                 "somebody else on its device shows there"};
     if (rank.failedByStatus())
-        return {fmt::format("read what {} (pid {}) wrote last: the error stands there, the others' time-outs are its "
-                            "consequence (torchrun --log-dir DIR --redirects 3 keeps each rank's output)",
-                            who, rank.pid)};
+        return {
+            fmt::format("read what {} (pid {}) wrote last: the error stands there, the others' time-outs are its "
+                        "consequence (torchrun --log-dir DIR --redirects 3 keeps each rank's output)",
+                        who, rank.pid)};
     if (rank.endKind == "signal")
         return {fmt::format("look at the core dump or the fault handler's trace of {} (python -X faulthandler)", who)};
     if (!rank.recorded) return {fmt::format("look at what {} wrote when it started", who)};
     std::vector<std::string> fixes;
     if (rank.endKind == "vanished")
-        fixes.push_back(fmt::format("look whether the kernel killed pid {}{} (dmesg -T | grep -i -e oom -e killed; the "
-                                    "scheduler's and the container's memory limits)",
-                                    rank.pid, onHost(rank)));
+        fixes.push_back(
+            fmt::format("look whether the kernel killed pid {}{} (dmesg -T | grep -i -e oom -e killed; the "
+                        "scheduler's and the container's memory limits)",
+                        rank.pid, onHost(rank)));
     if (stalledNs >= FailureThresholds::kLeastStallNs || rank.endKind != "vanished") {
         const bool loads = std::ranges::any_of(
             rank.openRanges, [](const std::string& name) { return name.find("DataLoader") != std::string::npos; });
-        fixes.push_back(loads ? fmt::format("{} stands in its data loader: give it a timeout, look at its workers and at "
-                                            "the storage that they read",
-                                            who)
-                              : fmt::format("when it happens again, look where {} stands: py-spy dump --pid PID, or gdb "
-                                            "-p PID, on its host",
-                                            who));
+        fixes.push_back(loads
+                            ? fmt::format("{} stands in its data loader: give it a timeout, look at its workers and at "
+                                          "the storage that they read",
+                                          who)
+                            : fmt::format("when it happens again, look where {} stands: py-spy dump --pid PID, or gdb "
+                                          "-p PID, on its host",
+                                          who));
     }
     return fixes;
 }

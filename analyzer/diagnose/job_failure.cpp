@@ -68,13 +68,15 @@ std::vector<int> choose(const JobEnd& end, const WaitingRanks& waits, std::vecto
 std::optional<int> onlyFailed(const JobEnd& end, int64_t boundNs) {
     std::vector<const RankEnd*> failed;
     for (const RankEnd& rank : end.ranks)
-        if (hasOwnError(rank) || (rank.endKind == "signal" && !isSignalFromOutside(static_cast<int>(128 + rank.endCode.value_or(0)))))
+        if (hasOwnError(rank) ||
+            (rank.endKind == "signal" && !isSignalFromOutside(static_cast<int>(128 + rank.endCode.value_or(0)))))
             failed.push_back(&rank);
     if (std::ranges::any_of(failed, [](const RankEnd* rank) { return rank->failedAllocation.has_value(); }))
         std::erase_if(failed, [](const RankEnd* rank) { return !rank->failedAllocation; });
     if (failed.empty() || (failed.size() > 1 && failed.size() == end.ranks.size())) return std::nullopt;
     std::ranges::stable_sort(failed, {}, [](const RankEnd* rank) { return rank->lastNs.value_or(INT64_MAX); });
-    const bool first = failed.size() == 1 || failed[1]->lastNs.value_or(INT64_MAX) - failed[0]->lastNs.value_or(0) > boundNs;
+    const bool first =
+        failed.size() == 1 || failed[1]->lastNs.value_or(INT64_MAX) - failed[0]->lastNs.value_or(0) > boundNs;
     return first ? std::optional(failed.front()->rank) : std::nullopt;
 }
 
@@ -93,14 +95,38 @@ std::vector<Wait> roundOf(const WaitingRanks& waits, const std::vector<int>& roo
     std::vector<Wait> round;
     std::set<int> seen;
     for (int at = root.front(); seen.insert(at).second;) {
-        const auto inside = std::ranges::find_if(
-            waits.of(at), [&](const Wait& wait) { return text::contains(root, wait.on); });
+        const auto inside =
+            std::ranges::find_if(waits.of(at), [&](const Wait& wait) { return text::contains(root, wait.on); });
         if (inside == waits.of(at).end()) return round;
         round.push_back(*inside);
         at = inside->on;
     }
     while (!round.empty() && round.front().waiter != round.back().on) round.erase(round.begin());
     return round;
+}
+
+/// The one rank of several without which nobody of `root` would wait in a circle; two that wait for each other share
+/// it.
+std::optional<int> inAllCircles(const WaitingRanks& waits, const std::vector<int>& root) {
+    if (root.size() < 3) return std::nullopt;
+    std::optional<int> only;
+    for (const int candidate : root) {
+        // Ranks whose waiting has an end, once the candidate is gone, until no more are found.
+        std::set<int> free{candidate};
+        for (bool more = true; more;) {
+            more = false;
+            for (const int rank : root) {
+                const bool ends = std::ranges::all_of(waits.of(rank), [&](const Wait& wait) {
+                    return free.contains(wait.on) || !text::contains(root, wait.on);
+                });
+                if (ends && free.insert(rank).second) more = true;
+            }
+        }
+        if (free.size() < root.size()) continue;
+        if (only) return std::nullopt;
+        only = candidate;
+    }
+    return only;
 }
 
 }  // namespace
@@ -131,6 +157,12 @@ JobFailure failureOf(const job::Analysis& analysis) {
     if (failure.root.size() > 1) {
         failure.kind = JobFailure::Kind::cycle;
         failure.chain = roundOf(waits, failure.root);
+        if (const std::optional<int> odd = inAllCircles(waits, failure.root)) {
+            failure.waiting.insert(failure.waiting.end(), failure.root.begin(), failure.root.end());
+            std::erase(failure.waiting, *odd);
+            std::ranges::sort(failure.waiting);
+            failure.root = {*odd};
+        }
         return failure;
     }
     failure.chain = longestChain(waits, failure);
@@ -166,8 +198,7 @@ void addRows(const job::Analysis& analysis, const JobFailure& failure, job::Find
     constexpr size_t kMostRows = 32;
     for (const int rank : failure.root)
         if (const RankEnd* known = analysis.facts.end->find(rank); known && known->lastNccl)
-            finding.evidence.rows.push_back(
-                {"nccl_call", known->lastNccl->callId, rank, "the last that it called"});
+            finding.evidence.rows.push_back({"nccl_call", known->lastNccl->callId, rank, "the last that it called"});
     for (const int rank : failure.waiting)
         if (const RankEnd* known = analysis.facts.end->find(rank);
             known && !known->unfinished.empty() && finding.evidence.rows.size() < kMostRows)

@@ -22,11 +22,11 @@ struct FailureThresholds {
 
 struct JobFailure {
     enum class Kind { none, missing, chain, cycle } kind = Kind::none;
-    std::vector<int> root;      // who is to be looked at; of a cycle all its ranks
-    std::vector<int> waiting;   // who waited for them
-    std::vector<Wait> chain;    // cycle: once round; else the longest by which a rank waited for the root
-    bool isCertain = true;      // false: others may be the root as well
-    double stalledNs = 0;       // from the last progress to the end
+    std::vector<int> root;     // who is to be looked at; of a cycle all its ranks
+    std::vector<int> waiting;  // who waited for them
+    std::vector<Wait> chain;   // cycle: once round; else the longest by which a rank waited for the root
+    bool isCertain = true;     // false: others may be the root as well
+    double stalledNs = 0;      // from the last progress to the end
 };
 
 /// Nothing of a job that ended well, that somebody ended while it still got on, or that ended by a contradiction.
@@ -39,7 +39,8 @@ const facts::Contradiction* contradictionOf(const job::Analysis& analysis);
 std::string callText(const job::Analysis& analysis, const facts::EndedCall& call);
 /// "rank 5 waits for rank 3 in all_reduce 12 of …".
 std::string waitText(const job::Analysis& analysis, const Wait& wait);
-/// How the rank ended, in a few words: "ran out of memory (cudaMalloc of 70 GiB was refused) and ended with exit status 1".
+/// How the rank ended, in a few words: "ran out of memory (cudaMalloc of 70 GiB was refused) and ended with exit status
+/// 1".
 std::string endText(const facts::RankEnd& rank, double stalledNs);
 /// What it did last, a sentence each.
 std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::RankEnd& rank);

@@ -45,16 +45,18 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
 const Diagnosis kMissingRank{
     .id = "RS501",
     .title = "missing rank",
-    .definition = "One rank did not come to a collective in which the others wait: it ran out of memory, ended by an "
-                  "error or a signal, or stands still somewhere else. The others, their time-outs and their aborts are "
-                  "its victims.",
+    .definition =
+        "One rank did not come to a collective in which the others wait: it ran out of memory, ended by an "
+        "error or a signal, or stands still somewhere else. The others, their time-outs and their aborts are "
+        "its victims.",
     .thresholds = {{"least stall", FailureThresholds::kLeastStallNs / 1e9, "s",
                     "a job that somebody ended is judged when it had stood still for so long: healthy ranks are a part "
                     "of a step apart"},
                    {"stall over gap", FailureThresholds::kStallOverGap, "x",
                     "and for so many times the longest time that it ever took from one collective to the next"}},
-    .falsePositives = "A rank that wrote a checkpoint while the others waited, when somebody ended the job; a rank "
-                      "whose recording ended early.",
+    .falsePositives =
+        "A rank that wrote a checkpoint while the others waited, when somebody ended the job; a rank "
+        "whose recording ended early.",
     .fix = "Look at the rank that is missing: what it wrote, how it ended, where it stands.",
     .needs = Needs::events,
     .hint = "One rank's line ends or never enters where all others wait in the framed collective.",

@@ -29,8 +29,7 @@ bool isSame(const facts::EndedCall& a, const facts::EndedCall& b) {
 std::vector<Side> sidesOf(const std::vector<std::pair<int, facts::EndedCall>>& calls) {
     std::vector<Side> sides;
     for (const auto& [rank, call] : calls) {
-        const auto known =
-            std::ranges::find_if(sides, [&](const Side& side) { return isSame(side.call, call); });
+        const auto known = std::ranges::find_if(sides, [&](const Side& side) { return isSame(side.call, call); });
         if (known == sides.end()) {
             sides.push_back({call, {rank}});
         } else {
@@ -102,7 +101,8 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
         fmt::format("make {} take the same way through the program as the others: a branch, a shape or an order that "
                     "depends on the rank or its data is what lets them part",
                     text::ranksText(finding.ranks)),
-        "TORCH_DISTRIBUTED_DEBUG=DETAIL has PyTorch compare each collective before it is sent, and name the Python line"};
+        "TORCH_DISTRIBUTED_DEBUG=DETAIL has PyTorch compare each collective before it is sent, and name the Python "
+        "line"};
     setLastWindow(analysis, finding);
     setWholeJob(analysis, hung ? 1 : kWrongResults, finding);
     findings.push_back(std::move(finding));
@@ -111,11 +111,13 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
 const Diagnosis kMismatchedCollective{
     .id = "RS502",
     .title = "mismatched collective",
-    .definition = "Members of a communicator called different things as its k-th collective: another operation, size, "
-                  "type, root, or two in another order. NCCL does not compare them: some hang, others give wrong "
-                  "results. Where most members agree, the odd ones are named, else all.",
-    .falsePositives = "Recordings that lost calls, so that numbers do not fit; where the recording says so, nothing is "
-                      "said.",
+    .definition =
+        "Members of a communicator called different things as its k-th collective: another operation, size, "
+        "type, root, or two in another order. NCCL does not compare them: some hang, others give wrong "
+        "results. Where most members agree, the odd ones are named, else all.",
+    .falsePositives =
+        "Recordings that lost calls, so that numbers do not fit; where the recording says so, nothing is "
+        "said.",
     .fix = "Make all members call the same, in the same order.",
     .needs = Needs::events,
     .hint = "The framed collectives are one and the same for NCCL: compare their names and sizes.",

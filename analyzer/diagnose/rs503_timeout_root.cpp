@@ -15,17 +15,20 @@ inline namespace rs503 {
 std::string cycleText(const job::Analysis& analysis, const JobFailure& failure) {
     std::vector<std::string> waits;
     for (const Wait& wait : failure.chain) waits.push_back(waitText(analysis, wait));
-    return fmt::format("{} wait for each other in a circle: {}", text::ranksText(failure.root),
+    std::vector<int> all = failure.root;
+    if (all.size() == 1) all.insert(all.end(), failure.waiting.begin(), failure.waiting.end());
+    std::ranges::sort(all);
+    return fmt::format("{} wait for each other in a circle{}: {}", text::ranksText(all),
+                       failure.root.size() == 1 ? fmt::format(", always over rank {}", failure.root.front()) : "",
                        text::joined(waits, "; "));
 }
 
 void tellRoot(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
     const facts::RankEnd* rank = analysis.facts.end->find(failure.root.front());
     if (!rank) return;
-    finding.cause =
-        fmt::format("rank {}{} {}; {} {} for it, directly or through others", rank->rank,
-                    rank->host.empty() ? "" : " (" + rank->host + ")", endText(*rank, failure.stalledNs),
-                    text::ranksText(failure.waiting), failure.waiting.size() == 1 ? "waits" : "wait");
+    finding.cause = fmt::format("rank {}{} {}; {} {} for it, directly or through others", rank->rank,
+                                rank->host.empty() ? "" : " (" + rank->host + ")", endText(*rank, failure.stalledNs),
+                                text::ranksText(failure.waiting), failure.waiting.size() == 1 ? "waits" : "wait");
     finding.evidence.facts = lastActs(analysis, *rank);
     finding.fix = fixesFor(*rank, failure.stalledNs);
 }
@@ -41,8 +44,9 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
     if (!failure.chain.empty()) finding.communicator = failure.chain.back().call.communicator;
     if (cycle) {
         finding.cause = cycleText(analysis, failure);
-        finding.fix = {"have all ranks call the collectives of the two groups in one order, or wait for the one on the "
-                       "host before the other is called"};
+        finding.fix = {
+            "have all ranks call the collectives of the two groups in one order, or wait for the one on the "
+            "host before the other is called"};
         for (const int rank : text::first(failure.root, 4))
             if (const facts::RankEnd* known = analysis.facts.end->find(rank))
                 for (std::string& act : lastActs(analysis, *known)) finding.evidence.facts.push_back(std::move(act));
@@ -66,8 +70,9 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
 const Diagnosis kTimeoutRoot{
     .id = "RS503",
     .title = "root cause behind a time-out",
-    .definition = "Ranks wait for ranks that wait themselves, over several communicators or in messages: followed to "
-                  "its end, the waiting leads to one rank that waits for nobody, or round in a circle.",
+    .definition =
+        "Ranks wait for ranks that wait themselves, over several communicators or in messages: followed to "
+        "its end, the waiting leads to one rank that waits for nobody, or round in a circle.",
     .thresholds = {{"least stall", FailureThresholds::kLeastStallNs / 1e9, "s", "as of a missing rank"},
                    {"stall over gap", FailureThresholds::kStallOverGap, "x", "as of a missing rank"}},
     .falsePositives = "As of a missing rank.",

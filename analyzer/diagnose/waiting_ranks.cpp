@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <tuple>
 
 #include "analyzer/text/lists.h"
 
@@ -15,23 +16,27 @@ using facts::JobEnd;
 using facts::MemberCounts;
 using facts::RankEnd;
 
-/// A stream's unfinished calls that may run now: the first, and what is in one group with it.
-using Heads = std::map<int64_t, std::vector<const EndedCall*>>;
+/// What the members call together: a collective, or the two halves of a message.
+struct Instance {
+    std::vector<size_t> calls;  // unfinished ones
+    std::vector<int> absent;    // who has not called it
+    size_t atHead = 0;          // of `calls`
+};
 
-bool isDone(const EndedCall& call, const MemberCounts& counts) {
-    return !call.isMessage() && call.seq < counts.done;
-}
+/// The unfinished calls of a rank that run one after the other.
+struct Queue {
+    std::vector<size_t> calls;
+    size_t next = 0;      // the first that has not ended
+    size_t admitted = 0;  // from `next` on, those that may run: one call, or one group
+};
 
-/// Calls whose kernels were not delivered although they ended, as another member's tells, hold up nothing.
-Heads headsOf(const RankEnd& rank, const JobEnd& end) {
-    Heads heads;
-    for (const EndedCall& call : rank.unfinished) {
-        if (isDone(call, end.communicators.at(call.communicator))) continue;
-        auto& head = heads[call.stream >= 0 ? call.stream : -1 - call.communicator];
-        if (head.empty() || (call.group >= 0 && head.front()->group == call.group)) head.push_back(&call);
-    }
-    return heads;
-}
+struct PendingCall {
+    const EndedCall* call = nullptr;
+    int rank = 0;
+    size_t queue = 0;
+    size_t instance = 0;
+    bool ended = false, atHead = false;
+};
 
 bool hasCalled(const MemberCounts& counts, int rank, const EndedCall& call, int caller) {
     if (!call.isMessage()) return text::valueAt(counts.called, rank) > call.seq;
@@ -48,49 +53,101 @@ std::vector<int> othersIn(const MemberCounts& counts, const EndedCall& call, int
     return others;
 }
 
-/// Whether `call` is the counterpart of `other`, which `peer` made.
-bool isSameInstance(const EndedCall& call, const EndedCall& other, int caller, int peer) {
-    if (call.communicator != other.communicator || call.seq != other.seq || call.isMessage() != other.isMessage())
-        return false;
-    return !call.isMessage() || (call.op != other.op && call.peer == peer && other.peer == caller);
-}
-
-/// Whether a rank's counterpart of the call stands behind another call of its own.
-bool isBehind(const Heads& heads, const EndedCall& call, int caller, const RankEnd& other) {
-    for (const EndedCall& counterpart : other.unfinished) {
-        if (!isSameInstance(call, counterpart, caller, other.rank)) continue;
-        const auto head = heads.find(counterpart.stream >= 0 ? counterpart.stream : -1 - counterpart.communicator);
-        return head != heads.end() && !text::contains(head->second, &counterpart);
+/// Lets everything end that nobody holds up: kernels that ended without being delivered, and those that would have run
+/// next. What is left at the head of its queue waits.
+class Progress {
+  public:
+    explicit Progress(const JobEnd& end) : m_end(end) {
+        for (const RankEnd& rank : end.ranks) addRank(rank);
+        for (size_t queue = 0; queue < m_queues.size(); ++queue) admit(queue);
+        while (!m_ready.empty()) {
+            const size_t instance = m_ready.front();
+            m_ready.pop_front();
+            for (const size_t call : m_instances[instance].calls) m_calls[call].ended = true;
+            for (const size_t call : m_instances[instance].calls) admit(m_calls[call].queue);
+        }
     }
-    return false;
-}
+
+    /// The waits of all calls that are held up at the head of their queues.
+    std::vector<Wait> waits() const {
+        std::vector<Wait> waits;
+        for (const PendingCall& pending : m_calls) {
+            if (pending.ended || !pending.atHead) continue;
+            const Instance& instance = m_instances[pending.instance];
+            for (const int rank : instance.absent) waits.push_back({pending.rank, rank, *pending.call, false});
+            if (!instance.absent.empty()) continue;
+            for (const size_t other : instance.calls)
+                if (!m_calls[other].atHead) waits.push_back({pending.rank, m_calls[other].rank, *pending.call, true});
+        }
+        return waits;
+    }
+
+  private:
+    void addRank(const RankEnd& rank) {
+        std::map<int64_t, size_t> queueOf;  // by stream
+        for (const EndedCall& call : rank.unfinished) {
+            const MemberCounts& counts = m_end.communicators.at(call.communicator);
+            if (!call.isMessage() && call.seq < counts.done) continue;
+            const auto [queue, isNew] =
+                queueOf.try_emplace(call.stream >= 0 ? call.stream : -1 - call.communicator, m_queues.size());
+            if (isNew) m_queues.emplace_back();
+            m_queues[queue->second].calls.push_back(m_calls.size());
+            const size_t instance = instanceOf(call, rank.rank, counts);
+            m_instances[instance].calls.push_back(m_calls.size());
+            m_calls.push_back({&call, rank.rank, queue->second, instance});
+        }
+    }
+
+    size_t instanceOf(const EndedCall& call, int rank, const MemberCounts& counts) {
+        const int source = !call.isMessage() ? -1 : call.op == store::Op::send ? rank : call.peer;
+        const int target = !call.isMessage() ? -1 : call.op == store::Op::send ? call.peer : rank;
+        const auto [at, isNew] =
+            m_instanceOf.try_emplace({call.communicator, call.seq, source, target}, m_instances.size());
+        if (!isNew) return at->second;
+        Instance instance;
+        for (const int other : othersIn(counts, call, rank))
+            if (!hasCalled(counts, other, call, rank)) instance.absent.push_back(other);
+        // Members without a recording: nothing tells whether they came, unless the group was never seen to work.
+        if (!call.isMessage() && counts.missing > 0 && counts.done == 0)
+            for (const RankEnd& silent : m_end.ranks)
+                if (!silent.recorded) instance.absent.push_back(silent.rank);
+        m_instances.push_back(std::move(instance));
+        return at->second;
+    }
+
+    /// Takes what has ended off the queue and lets what is next on it run.
+    void admit(size_t index) {
+        Queue& queue = m_queues[index];
+        while (queue.next < queue.calls.size() && m_calls[queue.calls[queue.next]].ended) {
+            ++queue.next;
+            if (queue.admitted > 0) --queue.admitted;
+        }
+        if (queue.admitted > 0 || queue.next == queue.calls.size()) return;
+        const int64_t group = m_calls[queue.calls[queue.next]].call->group;
+        do {
+            PendingCall& pending = m_calls[queue.calls[queue.next + queue.admitted++]];
+            pending.atHead = true;
+            Instance& instance = m_instances[pending.instance];
+            if (++instance.atHead == instance.calls.size() && instance.absent.empty())
+                m_ready.push_back(pending.instance);
+        } while (group >= 0 && queue.next + queue.admitted < queue.calls.size() &&
+                 m_calls[queue.calls[queue.next + queue.admitted]].call->group == group);
+    }
+
+    const JobEnd& m_end;
+    std::vector<PendingCall> m_calls;
+    std::vector<Queue> m_queues;
+    std::vector<Instance> m_instances;
+    std::map<std::tuple<int64_t, int64_t, int, int>, size_t> m_instanceOf;
+    std::deque<size_t> m_ready;
+};
 
 }  // namespace
 
 WaitingRanks::WaitingRanks(const JobEnd& end) {
-    std::map<int, Heads> headsOfRank;
-    for (const RankEnd& rank : end.ranks) headsOfRank[rank.rank] = headsOf(rank, end);
-    for (const RankEnd& rank : end.ranks) {
-        std::map<int, Wait> waits;  // by whom it waits for
-        for (const auto& [stream, calls] : headsOfRank[rank.rank])
-            for (const EndedCall* call : calls) {
-                const MemberCounts& counts = end.communicators.at(call->communicator);
-                std::vector<Wait> absent, behind;
-                for (const int other : othersIn(counts, *call, rank.rank)) {
-                    if (!hasCalled(counts, other, *call, rank.rank)) {
-                        absent.push_back({rank.rank, other, *call, false});
-                    } else if (const RankEnd* known = end.find(other);
-                               known && isBehind(headsOfRank[other], *call, rank.rank, *known)) {
-                        behind.push_back({rank.rank, other, *call, true});
-                    }
-                }
-                for (const Wait& wait : absent.empty() ? behind : absent) waits.try_emplace(wait.on, wait);
-                if (!call->isMessage() && counts.missing > 0 && counts.done == 0)
-                    for (const RankEnd& silent : end.ranks)
-                        if (!silent.recorded) waits.try_emplace(silent.rank, Wait{rank.rank, silent.rank, *call, false});
-            }
-        for (auto& [on, wait] : waits) m_waits[rank.rank].push_back(std::move(wait));
-    }
+    std::map<std::pair<int, int>, Wait> first;  // by waiter and whom it waits for
+    for (const Wait& wait : Progress(end).waits()) first.try_emplace({wait.waiter, wait.on}, wait);
+    for (auto& [ranks, wait] : first) m_waits[ranks.first].push_back(std::move(wait));
 }
 
 const std::vector<Wait>& WaitingRanks::of(int rank) const {

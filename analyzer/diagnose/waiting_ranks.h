@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waited for whom when a job ended: ranks as nodes, and from each rank that waits an edge to each that it waits for.
+// Who waited for whom when a job ended: ranks as nodes, and from each rank that waits an edge to each that it waits
+// for.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ class WaitingRanks {
     const std::vector<Wait>& of(int rank) const;
     bool waits(int rank) const { return !of(rank).empty(); }
 
-    /// Ranks that wait for each other, or one that waits for nobody, to which all waiting of some others leads; by their
-    /// first rank.
+    /// Ranks that wait for each other, or one that waits for nobody, to which all waiting of some others leads; by
+    /// their first rank.
     std::vector<std::vector<int>> roots() const;
     /// All ranks whose waiting leads to one of `root`, without these, by rank.
     std::vector<int> behind(const std::vector<int>& root) const;

@@ -56,8 +56,8 @@ class Reader {
     store::TraceReader& m_trace;
     const TraceFacts& m_facts;
     JobEnd m_end;
-    std::map<std::pair<int64_t, int>, int> m_rankOf;         // global rank by (communicator, rank in it)
-    std::set<std::pair<int64_t, int64_t>> m_open;            // (communicator, seq) of collectives that are not whole
+    std::map<std::pair<int64_t, int>, int> m_rankOf;  // global rank by (communicator, rank in it)
+    std::set<std::pair<int64_t, int64_t>> m_open;     // (communicator, seq) of collectives that are not whole
     std::map<std::pair<int64_t, int64_t>, Contradiction> m_compared;
 };
 
@@ -182,8 +182,7 @@ void Reader::readProgress() {
     for (const store::Collective& row : m_facts.collectives)
         if (row.endNs) ends.push_back(*row.endNs);
     std::ranges::sort(ends);
-    for (size_t i = 1; i < ends.size(); ++i)
-        m_end.longestGapNs = std::max(m_end.longestGapNs, ends[i] - ends[i - 1]);
+    for (size_t i = 1; i < ends.size(); ++i) m_end.longestGapNs = std::max(m_end.longestGapNs, ends[i] - ends[i - 1]);
     store::Statement last(m_trace.database(), "SELECT max(start_ns + dur_ns) FROM kernel");
     if (last.step() && !last.isNull(0)) m_end.lastProgressNs = std::max(m_end.lastProgressNs, last.integer(0));
     m_end.endNs = m_end.lastProgressNs;

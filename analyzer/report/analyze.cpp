@@ -140,8 +140,9 @@ bool endsJob(const job::Finding& finding) {
 
 /// Of a failed job, what its finding tells: how its ranks ended, and that the work in flight was never finished.
 bool followsFromFailure(const store::Loss& loss) {
-    constexpr std::string_view kKinds[] = {"died",          "failed_exit",    "first_death",       "unmatched_collective",
-                                           "unmatched_p2p", "kernel_missing", "cupti_undelivered", "missing_rank"};
+    constexpr std::string_view kKinds[] = {
+        "died",          "failed_exit",    "first_death",       "unmatched_collective",
+        "unmatched_p2p", "kernel_missing", "cupti_undelivered", "missing_rank"};
     return std::ranges::find(kKinds, std::string_view(loss.kind)) != std::end(kKinds);
 }
 

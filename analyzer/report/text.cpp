@@ -71,8 +71,7 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
                 std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
-           (open ? " (inconclusive)" : "") +
-           ", " + worthText(f) + "\n";
+           (open ? " (inconclusive)" : "") + ", " + worthText(f) + "\n";
     out += "  where   " + text::ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + text::oneLine(host);

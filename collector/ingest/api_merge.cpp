@@ -137,7 +137,8 @@ void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const st
     std::vector<Detail> details;
     for (const auto& [ring, record] : raw.allocations) {
         const auto thread = threads.find(ring);
-        if (thread != threads.end()) details.push_back({thread->second, record.timeNs, record.bytes, record.address == 0});
+        if (thread != threads.end())
+            details.push_back({thread->second, record.timeNs, record.bytes, record.address == 0});
     }
     std::stable_sort(details.begin(), details.end(), [](const Detail& a, const Detail& b) {
         return std::tie(a.thread, a.timeNs) < std::tie(b.thread, b.timeNs);

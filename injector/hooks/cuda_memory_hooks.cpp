@@ -11,7 +11,8 @@ using rankscope::capture::CudaApi;
 #define RANKSCOPE_ALLOCATION(function, api, parameters, ...)                                                           \
     RANKSCOPE_CUDA_FUNCTION(function, parameters, (__VA_ARGS__), if (!isRecordedCudaCall()) return real(__VA_ARGS__);  \
                             const int result = recordCudaCall(CudaApi::api, bytes, [&] { return real(__VA_ARGS__); }); \
-                            if (address != nullptr) recordAllocation(CudaApi::api, bytes, result == 0 ? *address : nullptr);    \
+                            if (address != nullptr)                                                                    \
+                                recordAllocation(CudaApi::api, bytes, result == 0 ? *address : nullptr);               \
                             return result;)
 
 #define RANKSCOPE_RELEASE(function, api, parameters, ...)                                                            \

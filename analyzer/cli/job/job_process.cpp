@@ -76,7 +76,8 @@ class Children {
     }
 
     void pass(const siginfo_t& info) {
-        if (endsJobs(info.si_signo) && m_end.firstFailed < 0 && !jobHasSent(info, m_pids)) m_end.stopSignal = info.si_signo;
+        if (endsJobs(info.si_signo) && m_end.firstFailed < 0 && !jobHasSent(info, m_pids))
+            m_end.stopSignal = info.si_signo;
         if (jobHasSeen(info, m_pids)) return;
         for (pid_t pid : m_pids)
             if (pid > 0) forward(info, pid);
