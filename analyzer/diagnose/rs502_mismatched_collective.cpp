@@ -84,7 +84,7 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
         told += fmt::format("{}{} called {}", told.empty() ? "" : ", ", text::ranksText(side->ranks),
                             callText(analysis, side->call));
     const bool order = sides.size() == 2 && changedPlaces(*contradiction, sides[0], sides[1]);
-    finding.cause = fmt::format("{}: their {} differ", told, order ? "order" : differenceText(sides));
+    finding.cause = fmt::format("{}: they differ in {}", told, order ? "order" : differenceText(sides));
     finding.evidence.facts.push_back(
         fmt::format("it is the first collective of the group in which its members disagree; {} before it fit",
                     text::countedText(contradiction->seq, "collective")));

@@ -87,7 +87,7 @@ class Progress {
         std::map<int64_t, size_t> queueOf;  // by stream
         for (const EndedCall& call : rank.unfinished) {
             const MemberCounts& counts = m_end.communicators.at(call.communicator);
-            if (!call.isMessage() && call.seq < counts.done) continue;
+            if (!call.isMessage() && counts.ended.contains(call.seq)) continue;
             const auto [queue, isNew] =
                 queueOf.try_emplace(call.stream >= 0 ? call.stream : -1 - call.communicator, m_queues.size());
             if (isNew) m_queues.emplace_back();

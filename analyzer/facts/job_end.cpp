@@ -126,6 +126,8 @@ void Reader::readCalls(RankEnd& rank) {
             counts.called[rank.rank] = std::max(counts.called[rank.rank], call.seq + 1);
             if (row.kernelId && store::isSynchronizing(row.op)) counts.done = std::max(counts.done, call.seq + 1);
             if (m_open.contains({call.communicator, call.seq})) {
+                // A broadcast's root leaves before others come; where all wait for all, they came.
+                if (row.kernelId && store::isSynchronizing(row.op)) counts.ended.insert(call.seq);
                 Contradiction& compared = m_compared[{call.communicator, call.seq}];
                 compared.communicator = call.communicator;
                 compared.seq = call.seq;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,7 +70,8 @@ struct Contradiction {
 /// Who of a communicator called how much.
 struct MemberCounts {
     std::map<int, int64_t> called;  // collectives, by rank, as many as the sequence numbers tell
-    int64_t done = 0;               // collectives of which some member's kernel ended: all members came to those
+    int64_t done = 0;               // collectives up to the last of which some member's kernel ended
+    std::set<int64_t> ended;  // of those that not all members' kernels are recorded of: some member's kernel ended
     std::map<std::pair<int, int>, int64_t> sent, received;  // messages by (source, destination)
     int missing = 0;                                        // members that left no recording
 };
