@@ -30,44 +30,6 @@ constexpr Launcher kLaunchers[] = {
     {"pmix", "PMIX_RANK", "PMIX_LOCAL_RANK", "PMIX_SIZE", "PMIX_NAMESPACE"},
 };
 
-constexpr const char* kAllowedPrefixes[] = {
-    "NCCL_", "CUDA_", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "PMIX_NAMESPACE"};
-constexpr const char* kAllowedNames[] = {"RANK",
-                                         "LOCAL_RANK",
-                                         "WORLD_SIZE",
-                                         "LOCAL_WORLD_SIZE",
-                                         "GROUP_RANK",
-                                         "GROUP_WORLD_SIZE",
-                                         "ROLE_RANK",
-                                         "ROLE_NAME",
-                                         "MASTER_ADDR",
-                                         "MASTER_PORT",
-                                         "OMP_NUM_THREADS",
-                                         "MPI_LOCALRANKID",
-                                         "MPI_LOCALNRANKS",
-                                         "RANKSCOPE_LINKS",
-                                         "RANKSCOPE_TRACE",
-                                         "RANKSCOPE_CAPTURE_RANGE",
-                                         "RANKSCOPE_DELAY_S",
-                                         "RANKSCOPE_DURATION_S",
-                                         "RANKSCOPE_MAX_BYTES",
-                                         "RANKSCOPE_CLOCK",
-                                         "RANKSCOPE_HOST",
-                                         "SLURM_JOB_ID",
-                                         "SLURM_PROCID",
-                                         "SLURM_LOCALID",
-                                         "SLURM_NODEID",
-                                         "SLURM_NTASKS",
-                                         "SLURM_NNODES",
-                                         "SLURM_JOB_NUM_NODES",
-                                         "SLURM_TASKS_PER_NODE",
-                                         "SLURM_NODELIST",
-                                         "SLURM_CPUS_PER_TASK",
-                                         "SLURM_CPU_BIND",
-                                         "SLURM_GPUS_ON_NODE"};
-constexpr const char* kSecrets[] = {"KEY",        "TOKEN", "SECRET", "PASSWORD", "PASSWD",
-                                    "CREDENTIAL", "AUTH",  "JWT",    "COOKIE"};
-
 }  // namespace
 
 ProcessIdentity readIdentity(Get get) noexcept {
@@ -85,22 +47,6 @@ ProcessIdentity readIdentity(Get get) noexcept {
     const int32_t attempt = number(get, "TORCHELASTIC_RESTART_COUNT");
     if (attempt > 0) identity.attempt = attempt;
     return identity;
-}
-
-bool isRecordableVariable(const char* name, uint64_t length) noexcept {
-    FixedText<256> upper;
-    for (uint64_t i = 0; i < length; ++i) {
-        const char c = name[i] >= 'a' && name[i] <= 'z' ? static_cast<char>(name[i] - 'a' + 'A') : name[i];
-        upper.append(&c, 1);
-    }
-    if (upper.wasCut()) return false;
-    for (const char* secret : kSecrets)
-        if (std::strstr(upper.c_str(), secret) != nullptr) return false;
-    for (const char* prefix : kAllowedPrefixes)
-        if (length > std::strlen(prefix) - 1 && std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
-    for (const char* allowed : kAllowedNames)
-        if (length == std::strlen(allowed) && std::strncmp(name, allowed, length) == 0) return true;
-    return false;
 }
 
 }  // namespace rankscope::injector

@@ -18,7 +18,4 @@ struct ProcessIdentity {
 /// torchrun wins over MPI, because it may run below mpirun or srun with one agent per node.
 ProcessIdentity readIdentity(const char* (*get)(const char* name)) noexcept;
 
-/// Whether a variable may be recorded: an allowed prefix or name, and nothing in the name that smells of a secret.
-bool isRecordableVariable(const char* name, uint64_t length) noexcept;
-
 }  // namespace rankscope::injector

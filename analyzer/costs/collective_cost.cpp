@@ -59,6 +59,14 @@ std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then
     return RatioCurve(now->sizes, then->sizes).at(bytes).value_or(apart);
 }
 
+/// Returns what is known of a factor that tables tell for a message with this part of its time beside others'. Tables
+/// are of messages alone; beside others these may be what sets the pace, whatever the choice, and that part stays as it
+/// is.
+facts::Estimate besideOthers(const facts::Estimate& alone, double sharedPart) {
+    const auto mixed = [sharedPart](double scale) { return sharedPart + (1 - sharedPart) * scale; };
+    return {std::min(alone.low, mixed(alone.low)), alone.expected, std::max(alone.high, mixed(alone.high))};
+}
+
 /// Returns what a comparison of two tables rests on.
 Basis basisOf(const CostCurve& now, const CostCurve& then) {
     return now.otherVersion || then.otherVersion ? Basis::otherVersion : Basis::sweep;
@@ -69,6 +77,12 @@ std::optional<AlgorithmChoice> settingOf(const FunctionRule& rule) {
     if (rule.algorithms.size() > 1 || rule.protocols.size() > 1) return std::nullopt;
     return AlgorithmChoice{rule.algorithms.empty() ? store::Algorithm::unknown : *rule.algorithms.begin(),
                            rule.protocols.empty() ? store::Protocol::unknown : *rule.protocols.begin()};
+}
+
+/// Returns what a price by the formulas may be: they have a range, and published times are off from its middle by an
+/// error that holds whatever makes the range.
+facts::Estimate offBy(double error, const facts::Estimate& ns) {
+    return {std::min(ns.low, ns.expected / error), ns.expected, std::max(ns.high, ns.expected * error)};
 }
 
 /// A transfer counts as alone with less than this share of it beside another that shares its link: at half the rate
@@ -161,7 +175,8 @@ std::optional<CostEstimate> CollectiveCost::compared(const Message& message, Alg
     const CostCurve* then = m_evidence.find({from, message.shape, message.op, choice});
     const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
-    return CostEstimate{*scale, trace ? Basis::measuredHere : basisOf(*now, *then)};
+    if (trace) return CostEstimate{*scale, Basis::measuredHere};
+    return CostEstimate{besideOthers(*scale, message.sharedPart), basisOf(*now, *then)};
 }
 
 const CostCurve* CollectiveCost::table(GroupShape shape, store::Op op, AlgorithmChoice setting) const {
@@ -193,7 +208,8 @@ std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& messa
     const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
     const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
-    return Chosen{now == then ? message.present : *setting, {*scale, basisOf(*now, *then)}};
+    return Chosen{now == then ? message.present : *setting,
+                  {besideOthers(*scale, message.sharedPart), basisOf(*now, *then)}};
 }
 
 /// NCCL takes for a message what is fastest of what a setting allows, or means to: a choice within it is no faster than
@@ -264,12 +280,7 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever
     // the choice.
     double explained = message.presentNs, fastest = explained, linkBound = 0;
-    bool asFastAsTold = false;
     if (isModelled(message.op, message.present)) {
-        // A link that carries the present choice as fast as the formulas have it is none that is slower than told: what
-        // is left is the error of a ratio. Of choices none is published; those of sizes are.
-        asFastAsTold = message.presentNs <=
-                       collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present).middle();
         link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         explained =
@@ -284,12 +295,12 @@ std::optional<CostEstimate> CollectiveCost::modelled(const Message& message, Alg
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
     const double error = 1 + modelError(*link, message.bytes), ofRatio = 1 + sizeError(*link, message.bytes);
-    const facts::Estimate then = modelledNs(*link, message, expected, choice);
-    facts::Estimate scale{then.low / error / explained, then.expected / expected,
-                          then.high * (asFastAsTold ? ofRatio : error) / fastest};
+    const facts::Estimate then = offBy(error, modelledNs(*link, message, expected, choice));
+    facts::Estimate scale{then.low / explained, then.expected / expected, then.high / fastest};
     // A link that is slow is so for every choice: the present time says how slow, as it does for another size.
     if (linkBound > 0)
-        scale.high = std::max(scale.high, modelledNs(*link, message, linkBound, choice).high * ofRatio / linkBound);
+        scale.high =
+            std::max(scale.high, offBy(ofRatio, modelledNs(*link, message, linkBound, choice)).high / linkBound);
     return CostEstimate{scale, Basis::model};
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analyzer/costs/device_links.h"
+#include "analyzer/costs/measured_links.h"
 #include "analyzer/costs/most_share.h"
 #include "collector/store/link_spec.h"
 
@@ -102,6 +103,13 @@ Candidates behindFirst(Candidates candidates, const Candidates& last) {
     return candidates;
 }
 
+/// Adds what was told when the run was made.
+void addRecorded(const facts::TraceFacts& facts, std::vector<LinkSources::Told>& told) {
+    const std::string stored = facts.text("links"), ofJob = facts.text("env.RANKSCOPE_LINKS");
+    if (!stored.empty()) told.push_back({stored, "--links of the run"});
+    if (!ofJob.empty() && ofJob != stored) told.push_back({ofJob, "RANKSCOPE_LINKS of the job"});
+}
+
 std::string joinSources(const LinkPeaks& peaks) {
     if (peaks.intra && peaks.inter && saidBy(*peaks.intra) == saidBy(*peaks.inter)) return saidBy(*peaks.intra);
     std::vector<std::string> parts;
@@ -185,14 +193,14 @@ LinkPeaks parseLinkPeaks(const std::string& text) {
     return peaks;
 }
 
-LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& given) {
+LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& sources) {
+    LinkSources given = sources;
+    addMeasuredLinks(sources.tables, facts, given);
     LinkPeaks peaks;
     peaks.warnings = given.complaints;
     Candidates intra, inter;
     std::vector<LinkSources::Told> told = given.told;
-    const std::string stored = facts.text("links"), ofJob = facts.text("env.RANKSCOPE_LINKS");
-    if (!stored.empty()) told.push_back({stored, "--links of the run"});
-    if (!ofJob.empty() && ofJob != stored) told.push_back({ofJob, "RANKSCOPE_LINKS of the job"});
+    if (!given.forgotten) addRecorded(facts, told);
     for (const auto& [text, source] : told) {
         const store::LinkSpec spec = store::parseLinkSpec(text);
         if (!spec.complaint.empty())
@@ -202,9 +210,9 @@ LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& gi
     }
     const DeviceLinks devices = deviceLinks(facts);
     Candidates ownIntra, ownInter;
-    add(machineIntra(facts), ownIntra);
+    if (!given.forgotten) add(machineIntra(facts), ownIntra);
     add(devices.intra, ownIntra);
-    add(machineInter(facts), ownInter);
+    if (!given.forgotten) add(machineInter(facts), ownInter);
     const Candidates beyondIntra = addMeasured(given, ownIntra, false, intra, peaks.warnings);
     const Candidates beyondInter = addMeasured(given, ownInter, true, inter, peaks.warnings);
     intra.insert(intra.end(), ownIntra.begin(), ownIntra.end());

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/costs/nccl_tests_table.h"
 #include "analyzer/facts/trace_facts.h"
 
 namespace rankscope::costs {
@@ -91,6 +92,7 @@ struct LinkSources {
         std::string source;  // "--links"
     };
     std::vector<Told> told;
+    bool forgotten = false;  // neither what the run was told counts nor what its machines said: only the device table
     /// Holds a plateau of nccl-tests (measured_links.h).
     struct Measured {
         LinkClass link;
@@ -99,6 +101,7 @@ struct LinkSources {
     };
     std::vector<Measured> measured;
     std::vector<std::string> complaints;  // of tables that tell no peak, as warnings
+    std::vector<NcclTestsTable> tables;   // whose plateaus count as measured; the job's facts say which can be trusted
 };
 
 /// Takes each class from the best source that has it: `given`, what was given when the run was made, measured, the

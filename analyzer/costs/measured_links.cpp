@@ -53,8 +53,8 @@ std::string noPeak(const NcclTestsTable& table, int line, const std::string& why
 
 }  // namespace
 
-void addMeasuredLinks(const std::vector<NcclTestsTable>& tables, LinkSources& sources) {
-    const TrustedTables trusted = trustedTables(tables);
+void addMeasuredLinks(const std::vector<NcclTestsTable>& tables, const facts::TraceFacts& facts, LinkSources& sources) {
+    const TrustedTables trusted = trustedTables(tables, {}, facts);
     for (const TableNote& note : trusted.setAside)
         sources.complaints.push_back(
             fmt::format("{} line {} tells no peak of the links: {}", note.file, note.line, note.text));

@@ -196,8 +196,11 @@ void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vec
         addExposedRows(shown, runs[static_cast<size_t>(&shown - steps.data())], 3, "one of the small messages",
                        finding);
         const double megabytes = proposal.bucketBytes / kMebi;
-        const int elementBytes = std::max(
-            1, store::elementBytes(steps.front().tasks[runs.front().front()].dataType));  // DeepSpeed counts elements
+        // Not every step has such messages: DDP deals out its buckets anew behind the first one.
+        const auto some = std::ranges::find_if(runs, [](const auto& run) { return !run.empty(); });
+        const CriticalStep& seen = steps[static_cast<size_t>(some - runs.begin())];
+        const int elementBytes =
+            std::max(1, store::elementBytes(seen.tasks[some->front()].dataType));  // DeepSpeed counts elements
         finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed "
                                    "reduce_bucket_size={:.0f}; FSDP: wrap larger units",
                                    megabytes, megabytes, proposal.bucketBytes / elementBytes),

@@ -70,7 +70,8 @@ class Rebucket {
         const GradientRound& round = m_traffic.rounds()[number];
         const bool gathers = round.op == store::Op::allGather;
         if (!m_mebibytes && gathers) return awaitWhereUsed(round);
-        if (!m_mebibytes && !round.late()) return awaitBehindLast(round);
+        const bool aside = m_overlap && onComputeStream(round);
+        if (!m_mebibytes && !round.late() && !aside) return awaitBehindLast(round);
         const bool moves = m_mebibytes || round.late();
         const std::vector<std::optional<GradientCurve>>& curves = m_traffic.curves(number);
         for (size_t m = 0; m < round.members.size(); ++m) {
@@ -81,12 +82,13 @@ class Rebucket {
                     "when gradients are ready is unknown");
             if (!gathers && curves[m]) m_curves[{round.communicator, member.rank}].emplace(round.step, &*curves[m]);
         }
-        if (!moves) return;
+        if (!moves && !aside) return;
         if (m_mebibytes && round.totalBytes() > kMostBuckets * *m_mebibytes * kMebi)
             throw EditError(
                 fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets),
                 "larger buckets can be judged");
         NewBuckets buckets;
+        buckets.aside = aside;
         buckets.ends = !m_mebibytes ? round.ends()
                        : gathers    ? mirrored(round)
                                     : curves.front()->plan(*m_mebibytes * kMebi, tensorEnds());
@@ -101,7 +103,7 @@ class Rebucket {
             if (present && m_outlook == Outlook::expected) kept = true;
             if (kept) buckets.ends = round.ends();
         }
-        if (kept && !(m_overlap && (round.late() || gathers))) {
+        if (kept && !aside && !(m_overlap && (round.late() || gathers))) {
             ++m_kept;
             return;
         }
@@ -114,6 +116,7 @@ class Rebucket {
             for (double end : buckets.ends)
                 ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back()
                                                                                        : curves[m]->readyAt(end));
+            if (kept && aside && !round.late()) ready = present;  // they leave when they do now
             buckets.ready.push_back(std::move(ready));
         }
         for (const RoundMember& member : round.members)
@@ -123,6 +126,12 @@ class Rebucket {
         for (size_t m = 0; gathers && m < round.members.size(); ++m)
             m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
         ++m_sent;
+    }
+
+    bool onComputeStream(const GradientRound& round) const {
+        return std::ranges::all_of(round.members, [&](const RoundMember& member) {
+            return m_graph.info[member.arrivals.front()].lane == m_traffic.index().compute(member.rank).lane;
+        });
     }
 
     void priceBuckets(const GradientRound& round, const Strain& strain, NewBuckets& buckets) {

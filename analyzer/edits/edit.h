@@ -38,9 +38,10 @@ enum class Outlook : uint8_t {
     fine,    // tensors are small
 };
 
-/// Steps that stand for all of a job whose changed graph would otherwise be far larger than the recorded one.
+/// Steps that stand for all: of a job whose changed graph would otherwise be far larger than the recorded one, or of
+/// which only these can be changed.
 struct PlayedSteps {
-    std::vector<int> steps;  // in a row; their graph holds no others
+    std::vector<int> steps;  // in a row
     double spanNs = 0;       // spanNs() of them before the last change, at equal tokens
 };
 

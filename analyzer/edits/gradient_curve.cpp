@@ -10,8 +10,9 @@
 namespace rankscope::edits {
 namespace {
 
-constexpr double kMixed = 0.25;  // forward and backward differ in their kernels by all but this share of the shorter
-                                 // one's time, or cannot be told apart
+// What kernels of both sides count against a turn. Beyond the true one the shorter side grows by kernels that the
+// longer one has more of: at 1 that costs nothing, at 2 as much as it gains, and a turn where they are half is none.
+constexpr double kMixed = 2;
 constexpr double kOpenKernel = 0.3;  // a kernel that never ends a bucket makes less than its share by time: some make
                                      // no gradients of weights at all
 constexpr int kRounds = 60;          // of fitting bytes per kernel: the error halves in each, as a rule
@@ -49,10 +50,10 @@ int64_t turningPoint(const TaskGraph& graph, const ComputeLane& compute, int64_t
         sharedNs += std::min(before[key], behind[key]);
         beforeNs += time;
         behindNs -= time;
-        const double shorter = std::min(beforeNs, behindNs);
-        if (shorter - sharedNs <= best) continue;
-        best = shorter - sharedNs;
-        found = sharedNs <= kMixed * shorter ? i + 1 : -1;
+        const double parted = std::min(beforeNs, behindNs) - kMixed * sharedNs;
+        if (parted <= best) continue;
+        best = parted;
+        found = i + 1;
     }
     return found;
 }

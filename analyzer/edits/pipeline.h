@@ -88,7 +88,8 @@ struct StageStep {
 
 class PipelineParts {
   public:
-    /// Throws EditError where the job has no pipeline, or its messages do not come in the order of a known schedule.
+    /// Throws EditError where the job has no pipeline, or in no step its messages come in the order of a known
+    /// schedule.
     PipelineParts(const TaskGraph& graph, const Analysis& analysis);
 
     const PipelineShape& shape() const { return m_shape; }
@@ -98,7 +99,11 @@ class PipelineParts {
     /// The pipeline a rank is part of, as index into Layout::pipelines.
     int pipelineOf(int rank) const { return m_pipelines.at(rank); }
     int rankOf(int pipeline, int stage) const { return m_ranks.at({pipeline, stage}); }
+    /// Those in a row that keep to the schedule. In a first step PyTorch's stages also tell each other the shapes of
+    /// their tensors.
     const std::vector<int>& steps() const { return m_steps; }
+    /// Whether steps were recorded that are no part of steps().
+    bool leavesOut() const { return m_steps.size() < m_recordedSteps; }
     const StageStep& step(int rank, int step) const { return m_parts.at({rank, step}); }
     /// What a call put on the device, arrivals without their transfers.
     std::span<const TaskId> launchedBy(TaskId call) const { return m_launched.of(call); }
@@ -115,7 +120,11 @@ class PipelineParts {
         Calls calls;  // work
         GroupCall group;
     };
+    void findSteps();
     void findCalls();
+    void keepStepsOfTheSchedule();
+    /// Why a rank's step is none of the schedule; empty: it is.
+    std::string whyNotOfTheSchedule(int rank, int step) const;
     /// As planStage() has them.
     std::vector<Run> runsOf(int rank, const Calls& calls) const;
     void learnKeys();
@@ -132,6 +141,7 @@ class PipelineParts {
     std::map<int, int> m_stages, m_pipelines;
     std::map<std::pair<int, int>, int> m_ranks;  // by pipeline and stage
     std::vector<int> m_steps;
+    size_t m_recordedSteps = 0;
     NumbersByTask m_launched;                      // by host task
     NumbersByTask m_messagesOf;                    // by arrival: exchanges
     std::map<std::pair<int, int>, Calls> m_calls;  // by (rank, step)

@@ -37,6 +37,11 @@ std::string stepsText(const std::vector<int>& steps) {
                              : fmt::format("steps {} to {} stand", steps.front(), steps.back());
 }
 
+/// The others send and receive otherwise than the schedule does.
+void assumeForAll(const std::vector<int>& steps, EditEffect& effect) {
+    effect.assume(fmt::format("{} for all: only there messages come in the order of the schedule", stepsText(steps)));
+}
+
 TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
     const TaskGraph& graph = of.graph();
     const PipelineParts& parts = of.pipeline();
@@ -59,11 +64,13 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
     TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps);
-    if (steps.size() < parts.steps().size()) {
-        effect.played = {steps, spanNs(graph, present, steps) / effect.tokens};
+    if (steps.size() < parts.steps().size())
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
-    }
+    else if (parts.leavesOut())
+        assumeForAll(steps, effect);
+    if (steps.size() < parts.steps().size() || parts.leavesOut())
+        effect.played = {steps, spanNs(graph, present, steps) / effect.tokens};
     effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;
@@ -248,6 +255,10 @@ void moveLayers(const std::optional<LayerMove>& move, bool byParts, TaskGraph& g
         for (Stage& stage : wanted) stage = {all / static_cast<double>(stages.size()), {}};  // no whole layers any more
         effect.assume(byParts ? "work moves in parts of layers: the stages are taken to be even"
                               : "no whole layers are to be seen: the stages are taken to be even");
+    }
+    if (parts.leavesOut()) {
+        effect.played = {parts.steps(), spanNs(graph, simulate(graph), parts.steps()) / effect.tokens};
+        assumeForAll(parts.steps(), effect);
     }
     for (size_t s = 0; s < stages.size(); ++s)
         if (wanted[s].workNs != stages[s].workNs)

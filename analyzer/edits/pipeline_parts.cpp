@@ -58,17 +58,14 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
             m_ranks[{static_cast<int>(p), static_cast<int>(s)}] = pipelines[p].stages[s];
         }
     }
+    findSteps();
     findCalls();
-    // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
-    for (int step : m_steps)
-        for (const auto& [rank, stage] : m_stages)
-            if (m_calls.count({rank, step}) == 0)
-                throw EditError(fmt::format("rank {} launches nothing in step {}", rank, step), kOrder);
+    keepStepsOfTheSchedule();
     learnKeys();
     for (const auto& [who, calls] : m_calls) take(who.first, who.second);
 }
 
-void PipelineParts::findCalls() {
+void PipelineParts::findSteps() {
     std::map<int, int> marks;  // ranks by step
     for (const StepMark& mark : m_graph.marks)
         if (!mark.closes) ++marks[mark.step];
@@ -79,18 +76,70 @@ void PipelineParts::findCalls() {
     const bool ended = std::ranges::any_of(m_graph.marks, &StepMark::closes);
     if (!ended && !m_steps.empty()) m_steps.pop_back();
     if (m_steps.empty()) throw EditError("the pipelines do not hold all ranks of the job");
+    m_recordedSteps = m_steps.size();
+}
+
+void PipelineParts::findCalls() {
     std::map<int, uint32_t> hostLane;
+    std::map<int, int> stepOf;  // by rank: of its last call
     for (TaskId task = 0; task < m_graph.size(); ++task) {
         const TaskInfo& info = m_graph.info[task];
         if (!m_graph.onHost(task)) continue;
         const int rank = m_graph.rankOf(task);
         if (m_stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
-        if (info.step < m_steps.front() || info.step > m_steps.back()) continue;
+        // Steps that no range of the host names are those of the device: a call belongs to what it launched.
+        int step = info.step;
+        if (step < 0) {
+            int& last = stepOf.try_emplace(rank, -1).first->second;
+            for (TaskId launched : launchedBy(task)) last = std::max(last, m_graph.info[launched].step);
+            step = last;
+        }
+        if (step < m_steps.front() || step > m_steps.back()) continue;
         const auto [lane, isNew] = hostLane.try_emplace(rank, info.lane);
         if (!isNew && lane->second != info.lane)
             throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));
-        m_calls[{rank, info.step}].push_back(task);
+        m_calls[{rank, step}].push_back(task);
     }
+}
+
+std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
+    // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
+    const auto calls = m_calls.find({rank, step});
+    if (calls == m_calls.end()) return fmt::format("rank {} launches nothing in step {}", rank, step);
+    const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(rank));
+    const std::vector<Run> runs = runsOf(rank, calls->second);
+    if (runs.size() != planned.size())
+        return fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
+                           rank, runs.size() - 1, step, m_shape.schedule, m_shape.microBatches, planned.size() - 1);
+    for (size_t i = 0; i < planned.size(); ++i) {
+        GroupMessages messages;
+        for (const PipelineMessage& message : planned[i].messages) messages.insert({message.send, message.peerStage});
+        if (messages != runs[i].group.messages)
+            return fmt::format("rank {}: group {} of sends and receives is not that of {}", rank, i + 1,
+                               m_shape.schedule);
+    }
+    return {};
+}
+
+void PipelineParts::keepStepsOfTheSchedule() {
+    std::vector<int> run, longest;
+    std::string why;
+    for (int step : m_steps) {
+        std::string whyNot;
+        for (auto stage = m_stages.begin(); stage != m_stages.end() && whyNot.empty(); ++stage)
+            whyNot = whyNotOfTheSchedule(stage->first, step);
+        if (why.empty()) why = whyNot;
+        if (whyNot.empty())
+            run.push_back(step);
+        else
+            run.clear();
+        if (run.size() > longest.size()) longest = run;
+    }
+    if (longest.empty()) throw EditError(why, kOrder);
+    m_steps = std::move(longest);
+    std::erase_if(m_calls, [&](const auto& calls) {
+        return calls.first.second < m_steps.front() || calls.first.second > m_steps.back();
+    });
 }
 
 std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& calls) const {
@@ -121,20 +170,7 @@ void PipelineParts::learnKeys() {
     for (const auto& [who, calls] : m_calls) {
         const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(who.first));
         const std::vector<Run> runs = runsOf(who.first, calls);
-        if (runs.size() != planned.size())
-            throw EditError(
-                fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
-                            who.first, runs.size() - 1, who.second, m_shape.schedule, m_shape.microBatches,
-                            planned.size() - 1),
-                kOrder);
         for (size_t i = 0; i < planned.size(); ++i) {
-            GroupMessages messages;
-            for (const PipelineMessage& message : planned[i].messages)
-                messages.insert({message.send, message.peerStage});
-            if (messages != runs[i].group.messages)
-                throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first,
-                                            i + 1, m_shape.schedule),
-                                kOrder);
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
             const bool forward = planned[i].work.front().part == StepPart::forward;

@@ -47,6 +47,7 @@ class Rebuild {
             for (const Edge& edge : graph.edgesOf(mark.task)) {
                 if (graph.onHost(edge.from)) m_marks.emplace(edge.from, mark);
             }
+        m_markedByDevice = m_marks.empty();
     }
 
     TaskGraph run() {
@@ -61,7 +62,7 @@ class Rebuild {
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
             m_computeLane = m_parts.index().compute(rank).lane;
             for (int step : m_steps) playStep(step, stage);
-            beginNextStep();
+            endSteps();
         }
         joinCollectives();
         joinMessages();
@@ -127,6 +128,8 @@ class Rebuild {
 
     void playStep(int step, int stage) {
         const StageStep& parts = m_parts.step(m_rank, step);
+        if (m_markedByDevice)
+            if (const StepMark* mark = recordedMark(step, false)) playMark(*mark, kNoTask);
         constexpr Pass kHead{StepPart::head}, kTail{StepPart::tail};
         play({step, kHead}, {parts.passes.at(kHead), true});
         for (const PlannedRun& run : planStage(m_shape, stage)) {
@@ -136,13 +139,34 @@ class Rebuild {
         play({step, kTail}, {parts.passes.at(kTail), true});
     }
 
+    const StepMark* recordedMark(int step, bool closes) const {
+        const auto mark = std::ranges::find_if(
+            m_graph.marks, [&](const StepMark& m) { return m.rank == m_rank && m.step == step && m.closes == closes; });
+        return mark == m_graph.marks.end() ? nullptr : &*mark;
+    }
+
     /// Of a step that is not played it is told when it would begin: that ends the one before it.
-    void beginNextStep() {
+    void endSteps() {
+        if (m_markedByDevice) {
+            const StepMark* mark = recordedMark(m_steps.back() + 1, false);
+            if (mark == nullptr) mark = recordedMark(m_steps.back(), true);
+            if (mark != nullptr) playMark(*mark, kNoTask);
+            return;
+        }
         for (const auto& [call, mark] : m_marks) {
             if (mark.rank != m_rank || mark.closes || mark.step != m_steps.back() + 1) continue;
             play({mark.step, Pass{StepPart::head}}, {{call}, true});
             return;
         }
+    }
+
+    /// `call`: the host's that begins or ends the step, as played; kNoTask where the device alone tells.
+    void playMark(const StepMark& mark, TaskId call) {
+        const TaskId task = m_draft.addTask(m_graph.info[mark.task], 0);
+        if (call != kNoTask) m_draft.addEdge(task, call, WaitKind::mark);
+        for (uint32_t lane : m_deviceLanes)
+            if (m_draft.last(lane) != kNoTask) m_draft.addEdge(task, m_draft.last(lane), WaitKind::mark);
+        m_draft.addMark({mark.rank, mark.step, mark.closes, task});
     }
 
     void play(const Instance& instance, const Source& source) {
@@ -173,13 +197,7 @@ class Rebuild {
             }
             if (m_graph.info[task].kind == TaskKind::arrival) playTransfer(task, copy);
         }
-        if (const auto mark = m_marks.find(call); mark != m_marks.end()) {
-            const TaskId task = m_draft.addTask(m_graph.info[mark->second.task], 0);
-            m_draft.addEdge(task, played, WaitKind::mark);
-            for (uint32_t lane : m_deviceLanes)
-                if (m_draft.last(lane) != kNoTask) m_draft.addEdge(task, m_draft.last(lane), WaitKind::mark);
-            m_draft.addMark({mark->second.rank, mark->second.step, mark->second.closes, task});
-        }
+        if (const auto mark = m_marks.find(call); mark != m_marks.end()) playMark(mark->second, played);
     }
 
     void playTransfer(TaskId arrival, TaskId copy) {
@@ -300,6 +318,7 @@ class Rebuild {
     std::vector<std::pair<TaskId, uint32_t>> m_clone;  // by task of the graph: its last copy, and in which pass
     std::vector<uint32_t> m_exchangeOf;                // by arrival: its collective
     std::map<TaskId, StepMark> m_marks;                // by call that begins or ends a step
+    bool m_markedByDevice = false;                     // no call does
     std::set<int64_t> m_gradients;
     double m_alphaNs;  // start-up of a message
     std::map<int, std::map<GroupMessages, std::pair<int64_t, int64_t>>>

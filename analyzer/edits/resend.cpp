@@ -55,6 +55,12 @@ void Resend::takeOut(const GradientRound& round, const std::vector<LaunchCosts>&
     }
 }
 
+uint32_t Resend::laneAside(int rank, int64_t communicator) {
+    const auto [lane, isNew] = m_lanesAside.try_emplace({rank, communicator}, kNoLane);
+    if (isNew) lane->second = m_draft.addLane({.rank = rank, .host = false});
+    return lane->second;
+}
+
 void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     std::vector<LaunchCosts> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
@@ -65,10 +71,13 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     for (size_t m = 0; m < round.members.size(); ++m) {
         const RoundMember& member = round.members[m];
         const ComputeLane& compute = m_index.compute(member.rank);
-        const TaskInfo arrivalInfo = m_graph.info[member.arrivals.front()],
-                       transferInfo = m_graph.info[member.transfers.front()],
-                       callInfo = m_graph.info[member.launches.front()];
-        TaskId onStream = m_draft.before(member.arrivals.front());  // in front of the next bucket
+        TaskInfo arrivalInfo = m_graph.info[member.arrivals.front()],
+                 transferInfo = m_graph.info[member.transfers.front()];
+        const TaskInfo callInfo = m_graph.info[member.launches.front()];
+        const bool aside = buckets.aside && arrivalInfo.lane == compute.lane;
+        if (aside) arrivalInfo.lane = transferInfo.lane = laneAside(member.rank, round.communicator);
+        TaskId onStream = aside ? m_draft.last(arrivalInfo.lane)
+                                : m_draft.before(member.arrivals.front());  // in front of the next bucket
         size_t passed = 0;
         const bool used = m < buckets.uses.size() && !buckets.uses[m].empty();
         for (size_t b = 0; b < count; ++b) {
@@ -83,7 +92,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             const TaskId call = m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].leadNs);
             last->second = call;
             // On the stream behind the old buckets that were ready before, with what had been put between them.
-            for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
+            for (; moved && !aside && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
                 onStream = member.transfers[passed];
             const TaskId arrival = m_draft.insertTask(arrivalInfo, onStream, 0, typical[m].gapNs);
             const TaskId transfer =
@@ -95,6 +104,10 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
                 m_draft.addEdge(compute.at(buckets.uses[m][b]), transfer, WaitKind::event, typical[m].eventDelayNs);
             rows[b].push_back({member.rank, arrival, transfer});
         }
+        // What followed the sums on the stream needs them.
+        if (const auto next = std::ranges::upper_bound(compute.kernels, member.transfers.back());
+            aside && next != compute.kernels.end())
+            m_draft.addEdge(*next, rows.back().back().transfer, WaitKind::event, typical[m].eventDelayNs);
         double end = 0;
         size_t b = 0;
         for (size_t i = 0; i < member.transfers.size(); ++i) {

@@ -30,6 +30,7 @@ struct NewBuckets {
         ready;  // by member, by bucket: index into ComputeLane::kernels of the kernel that it waits for
     std::vector<std::vector<int64_t>> uses;  // by member, by bucket: the kernel that waits for it; empty: what waited
                                              // for the present buckets goes on doing so
+    bool aside = false;                      // buckets that travel on the compute stream get one of their own
 };
 
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
@@ -61,6 +62,7 @@ class Resend {
         bool fewer = false;      // the round travels in fewer buckets now
         bool usesKnown = false;  // the new ones have uses
     };
+    uint32_t laneAside(int rank, int64_t communicator);
     LaunchCosts typicalOf(const RoundMember& member) const;
     void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     bool waitsForRoom(TaskId to, const Edge& edge) const;
@@ -77,7 +79,8 @@ class Resend {
     std::set<TaskId> m_awaitedElsewhere;              // transfers that stay, and which other kernels wait for now
     std::vector<Wait> m_added;
     std::vector<uint32_t> m_goneExchanges;
-    std::map<TaskId, TaskId> m_lastBehind;  // by kernel's call: the last call put in behind it
+    std::map<std::pair<int, int64_t>, uint32_t> m_lanesAside;  // by rank and communicator
+    std::map<TaskId, TaskId> m_lastBehind;                     // by kernel's call: the last call put in behind it
 };
 
 }  // namespace rankscope::edits

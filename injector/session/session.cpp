@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "injector/record/block_builder.h"
+#include "injector/recordable_variables.h"
 #include "injector/session/capture_file_header.h"
 #include "injector/session/cupti_session.h"
 #include "injector/session/diagnostics.h"
@@ -221,7 +222,8 @@ void Session::writeEnvironment() noexcept {
         if (!isRecordableVariable(*entry, length)) continue;
         FixedText<256> key;
         key.append("env.").append(*entry, length);
-        block.addMetadata(key.c_str(), key.size(), equals + 1, std::strlen(equals + 1));
+        const RecordedValue value = recordedValue(equals + 1);
+        block.addMetadata(key.c_str(), key.size(), value.c_str(), value.size());
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "reference/score/command.h"
 #include "reference/score/run_report.h"
+#include "reference/score/score.h"
 
 namespace rankscope::score {
 namespace {
@@ -48,8 +49,9 @@ RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, 
     const fs::path run = folder / (fixed ? "fixed" : "faulty");
     const fs::path report = folder / (fixed ? "fixed.json" : "faulty.json");
     if (!settings.again || !fs::exists(run / "trace.db")) record(scenario, folder, run, fixed, settings, stop);
-    const CommandEnd analyzed = runCommand({settings.tool, "-q", "analyze", run, "--format", "json", "-o", report},
-                                           folder / "analyze.log", settings.timeoutS, stop);
+    std::vector<std::string> words = {settings.tool, "-q", "analyze", run, "--format", "json", "-o", report};
+    if (settings.links == kUnknownLinks) words.insert(words.end(), {"--links", kUnknownLinks});
+    const CommandEnd analyzed = runCommand(words, folder / "analyze.log", settings.timeoutS, stop);
     constexpr int kRunFailed = 5;  // of `analyze`: the report says what ended the job
     if (analyzed.status != 0 && analyzed.status != kRunFailed)
         throw ScenarioFileError(failureOf(analyzed, "the analysis", settings.timeoutS));
@@ -72,9 +74,26 @@ RunReport runIdeal(const Scenario& scenario, const fs::path& folder, const RunSe
     return runTwin(ideal, folder / "ideal", false, settings, stop);
 }
 
+nlohmann::json worldOf(const std::string& scenario) {
+    const nlohmann::json document = nlohmann::json::parse(scenario, nullptr, false);
+    return document.is_object() && document.contains("world") ? document["world"] : nlohmann::json("ideal");
+}
+
+/// Throws ScenarioFileError when the runs that lie in the folder were made in another world than the scenario's.
+void requireSameWorld(const fs::path& folder, const Scenario& scenario) {
+    std::ifstream file(folder / "scenario.json");
+    if (!file) return;
+    const std::string kept{std::istreambuf_iterator(file), {}};
+    if (worldOf(kept) != worldOf(scenario.json))
+        throw ScenarioFileError(
+            fmt::format("{} was recorded in the world {}, this is to be judged in {}: give --again the same --worlds",
+                        folder.string(), worldOf(kept).dump(), worldOf(scenario.json).dump()));
+}
+
 ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const RunSettings& settings,
                       const std::atomic<bool>& stop) {
     fs::create_directories(folder);
+    if (settings.again) requireSameWorld(folder, scenario);
     std::ofstream(folder / "scenario.json") << scenario.json;
     const RunReport faulty = runTwin(scenario, folder, false, settings, stop);
     ScenarioScore score;

@@ -16,6 +16,9 @@
 
 namespace rankscope::score {
 
+/// Nobody tells what the links can do, and what a recorded run knows of them does not count.
+inline constexpr const char* kUnknownLinks = "unknown";
+
 struct ScoreOptions {
     std::filesystem::path tool;           ///< the `rankscope` binary
     std::filesystem::path builtIns;       ///< folder of the built-in scenarios
@@ -33,7 +36,7 @@ struct ScoreOptions {
     int timeoutS = 300;          ///< for each run and each analysis; what takes longer is ended and counts as failed
     bool runFixed = true;        ///< run the repaired twins too
     int worlds = 1;              ///< which draw of the worlds that the scenarios run in (vgpu/engine/nccl_world.h); 0:
-                                 ///< the ideal one
+                                 ///< the ideal one. Runs that `again` finds must have been in the same
     std::string links = "machine";  ///< told, machine or unknown: what the runs know of their links, as `rankscope
                                     ///< reference run --links` takes it
 };

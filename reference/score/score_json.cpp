@@ -29,32 +29,32 @@ OrderedJson claimsJson(const std::vector<Claim>& claims) {
 }
 
 OrderedJson scenarioJson(const ScenarioScore& score) {
-    OrderedJson json;
-    json["name"] = score.name;
-    json["expected"] = claimsJson(score.expected);
-    json["found"] = claimsJson(score.found);
-    json["missed"] = claimsJson(score.missed);
-    json["false_alarms"] = claimsJson(score.falseAlarms);
-    json["wrong_rank"] = claimsJson(score.wrongRank);
-    json["of_the_world"] = claimsJson(score.ofTheWorld);
-    json["predicted_saving_ns"] = nanoseconds(score.predictedSavingNs);
-    json["measured_saving_ns"] = nanoseconds(score.measuredSavingNs);
-    json["saving_error"] = orNull(score.savingError());
-    json["step_ns"] = score.faultyStepNs > 0 ? OrderedJson(std::llround(score.faultyStepNs)) : OrderedJson(nullptr);
-    json["replay_error"] = orNull(score.replayError);
-    json["wall_s"] = std::round(score.wallS * 100) / 100;
-    json["error"] = score.error.empty() ? OrderedJson(nullptr) : OrderedJson(score.error);
-    return json;
+    OrderedJson document;
+    document["name"] = score.name;
+    document["expected"] = claimsJson(score.expected);
+    document["found"] = claimsJson(score.found);
+    document["missed"] = claimsJson(score.missed);
+    document["false_alarms"] = claimsJson(score.falseAlarms);
+    document["wrong_rank"] = claimsJson(score.wrongRank);
+    document["of_the_world"] = claimsJson(score.ofTheWorld);
+    document["predicted_saving_ns"] = nanoseconds(score.predictedSavingNs);
+    document["measured_saving_ns"] = nanoseconds(score.measuredSavingNs);
+    document["saving_error"] = orNull(score.savingError());
+    document["step_ns"] = score.faultyStepNs > 0 ? OrderedJson(std::llround(score.faultyStepNs)) : OrderedJson(nullptr);
+    document["replay_error"] = orNull(score.replayError);
+    document["wall_s"] = std::round(score.wallS * 100) / 100;
+    document["error"] = score.error.empty() ? OrderedJson(nullptr) : OrderedJson(score.error);
+    return document;
 }
 
-void addCounts(OrderedJson& json, const Counts& counts) {
-    json["true"] = counts.truePositives;
-    json["false"] = counts.falseAlarms;
-    json["missed"] = counts.missed;
-    json["wrong_rank"] = counts.wrongRank;
-    json["precision"] = counts.precision();
-    json["recall"] = counts.recall();
-    json["f1"] = counts.f1();
+void addCounts(OrderedJson& document, const Counts& counts) {
+    document["true"] = counts.truePositives;
+    document["false"] = counts.falseAlarms;
+    document["missed"] = counts.missed;
+    document["wrong_rank"] = counts.wrongRank;
+    document["precision"] = counts.precision();
+    document["recall"] = counts.recall();
+    document["f1"] = counts.f1();
 }
 
 OrderedJson levelJson(const StrengthLevel& level) {
@@ -75,13 +75,13 @@ OrderedJson levelsJson(const std::vector<StrengthLevel>& levels) {
 
 std::string renderJson(const Scoreboard& board) {
     const Tally& tally = board.tally;
-    OrderedJson json;
-    json["schema"] = "rankscope.score/1";
-    json["suite"] = board.suite;
-    json["links"] = board.links;
-    json["worlds"] = board.worlds;
-    json["scenarios"] = OrderedJson::array();
-    for (const ScenarioScore& score : board.scenarios) json["scenarios"].push_back(scenarioJson(score));
+    OrderedJson document;
+    document["schema"] = "rankscope.score/1";
+    document["suite"] = board.suite;
+    document["links"] = board.links;
+    document["worlds"] = board.worlds;
+    document["scenarios"] = OrderedJson::array();
+    for (const ScenarioScore& score : board.scenarios) document["scenarios"].push_back(scenarioJson(score));
     OrderedJson totals = {{"scenarios", board.scenarios.size()}, {"healthy", tally.healthy}, {"errors", tally.errors}};
     addCounts(totals, tally.total);
     totals["saving_error_median"] = orNull(tally.savingErrorMedian);
@@ -89,16 +89,16 @@ std::string renderJson(const Scoreboard& board) {
     totals["replay_error_median"] = orNull(tally.replayErrorMedian);
     totals["replay_error_worst"] = orNull(tally.replayErrorWorst);
     totals["wall_s"] = std::round(board.wallS * 100) / 100;
-    json["totals"] = totals;
-    json["by_diagnosis"] = OrderedJson::object();
+    document["totals"] = totals;
+    document["by_diagnosis"] = OrderedJson::object();
     for (const auto& [id, diagnosis] : tally.byDiagnosis) {
         OrderedJson entry;
         addCounts(entry, diagnosis.counts);
         entry["detection_limits"] = levelsJson(diagnosis.detectionLimits);
         entry["strengths"] = levelsJson(diagnosis.levels);
-        json["by_diagnosis"][id] = entry;
+        document["by_diagnosis"][id] = entry;
     }
-    return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+    return document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace rankscope::score

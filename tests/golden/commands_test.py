@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that Rankscope prints can be pasted into a shell as they stand, whatever a run is called."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -57,6 +58,22 @@ class Commands(VirtualRunTest):
             [command] = self.printed(self.said("reference", "run", scenario, "-o", name))
             self.assertTrue(command.startswith("rankscope analyze "))
             self.paste(command)
+
+    def test_no_secret_of_a_command_is_stored(self):
+        words = ["--password", "hunter2-0", "--token=hunter2-1", "--wandb-api-key", "hunter2-2", "HF_TOKEN=hunter2-3", "https://me:hunter2-4@host/",
+                 "Authorization: Bearer hunter2-5", "train --secret hunter2-6", "--lr", "0.1"]
+        result = subprocess.run([RANKSCOPE, "run", "-o", "run", "--", "true", *words], cwd=self.folder, env=self.environment, capture_output=True, timeout=TIMEOUT_S)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        files = [path for path in (self.folder / "run").rglob("*") if path.is_file()]
+        self.assertIn("run.json", [path.name for path in files])
+        for path in files:
+            self.assertNotIn(b"hunter2", path.read_bytes(), path)
+        self.assertEqual(json.loads((self.folder / "run/run.json").read_text())["command"][-2:], ["--lr", "0.1"])
+
+    def test_what_is_recorded_of_a_job_can_be_read(self):
+        said = self.said("doctor", "--privacy")
+        for part in ("NCCL_ALGO\n", "CUDA_DEVICE_MAX_CONNECTIONS\n", "SLURM_PROCID\n", "--password x"):
+            self.assertIn(part, said)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,32 @@ class Score(VirtualRunTest):
         self.assertIn("--again keeps the links that the runs were recorded with", result.stderr)
         self.assertFalse((self.folder / "kept").exists())
 
+    def test_recorded_runs_are_judged_as_if_nobody_knew_their_links(self):
+        self.write_scenario(STRAGGLER)
+        kept = ("--scenarios", ".", "--no-fixed", "--keep", "kept")
+        self.assertEqual(self.score(*kept, "--links", "told").returncode, 0)
+        report = self.folder / "kept/small/faulty.json"
+        told, run = json.loads(report.read_text()), self.folder / "kept/small/faulty/run.json"
+        recorded = run.stat().st_mtime_ns
+        result = self.score(*kept, "--again", "--links", "unknown", "--format", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["links"], "unknown")
+        self.assertEqual(run.stat().st_mtime_ns, recorded)
+        self.assertEqual(told["link_peaks"]["intra"]["kind"], "told")
+        peaks = json.loads(report.read_text())["link_peaks"]
+        self.assertTrue({peaks[place] and peaks[place]["kind"] for place in ("intra", "inter")} <= {"at_least", None}, peaks)
+
+    def test_runs_of_another_world_are_refused(self):
+        self.write_scenario(STRAGGLER)
+        kept = ("--scenarios", ".", "--no-fixed", "--keep", "kept")
+        self.assertEqual(self.score(*kept, "--worlds", "2").returncode, 0)
+        scenario = (self.folder / "kept/small/scenario.json").read_text()
+        result = self.score(*kept, "--again", "--worlds", "3")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("give --again the same --worlds", result.stderr)
+        self.assertEqual((self.folder / "kept/small/scenario.json").read_text(), scenario)
+        self.assertEqual(self.score(*kept, "--again", "--worlds", "2").returncode, 0)
+
     def test_all_three_stand_side_by_side(self):
         self.write_scenario(STRAGGLER)
         result = self.score("--scenarios", ".", "--no-fixed", "--format", "json", "--links", "all", "--require", "recall=1,precision=1")

@@ -26,7 +26,7 @@ BELOW_DIAGNOSE = [STORE, *analyzer("text", "facts", "costs", "replay", "job", "e
 IMPORT = ["collector/importers/import.h", "collector/importers/import_error.h"]
 CAPTURE, RECORD, SESSION = "injector/capture_format", "injector/record", "injector/session"
 # What every source of the injector may know, wherever it stands.
-INJECTOR = [f"injector/{name}.h" for name in ("config", "export", "glibc_compat", "loaded_libraries", "process_identity", "real_symbol", "text")]
+INJECTOR = [f"injector/{name}.h" for name in ("config", "export", "glibc_compat", "loaded_libraries", "process_identity", "real_symbol", "recordable_variables", "text")]
 
 # For each folder with sources the folders and files that these may include, beside its own; room by room, from the ground up.
 ALLOWED = {
@@ -60,7 +60,7 @@ ALLOWED = {
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
     "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h"],
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
-    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine"],
+    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", "injector/recordable_names.h"],
     "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],
     "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],

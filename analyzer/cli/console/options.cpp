@@ -10,12 +10,13 @@
 #include <iterator>
 
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/costs/measured_links.h"
 #include "analyzer/costs/nccl_tests_table.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::cli {
 namespace {
+
+constexpr std::string_view kForgottenLinks = "unknown";
 
 // Says what is wrong with link peaks such as "intra:gbps=200,alpha_us=6;inter:gbps=40"; empty when they can be used.
 std::string checkLinks(const std::string& text) {
@@ -37,7 +38,11 @@ void addLinksOption(CLI::App& verb, std::string& links) {
 }
 
 void addLinkOptions(CLI::App& verb, LinkOptions& options) {
-    addLinksOption(verb, options.links);
+    verb.add_option("--links", options.links,
+                    "Link peaks per rank in 1e9 bytes/s, e.g. intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18; "
+                    "left out: RANKSCOPE_LINKS; unknown: as if neither the run nor its machines had told any")
+        ->type_name("SPEC")
+        ->check([](const std::string& text) { return text == kForgottenLinks ? std::string() : checkLinks(text); });
     addRepeatedOption(
         verb, "--links-table", options.tables, "FILE",
         "Output of nccl-tests on these machines, FILE[:operation]: its plateau is the links' peak; may be repeated");
@@ -51,16 +56,19 @@ std::string linksOfEnvironment() {
     return text;
 }
 
+void addTold(const std::string& links, costs::LinkSources& sources) {
+    if (!links.empty()) sources.told.push_back({links, "--links"});
+    if (const std::string text = linksOfEnvironment(); !text.empty()) sources.told.push_back({text, "RANKSCOPE_LINKS"});
+}
+
 costs::LinkSources linkSources(const LinkOptions& options) {
     costs::LinkSources sources;
-    if (!options.links.empty()) sources.told.push_back({options.links, "--links"});
-    if (const std::string text = linksOfEnvironment(); !text.empty()) sources.told.push_back({text, "RANKSCOPE_LINKS"});
-    std::vector<costs::NcclTestsTable> tables;
+    sources.forgotten = options.links == kForgottenLinks;
+    if (!sources.forgotten) addTold(options.links, sources);
     for (const std::string& text : options.tables) {
         const costs::EvidenceSource source = costs::parseEvidenceSource(text);
-        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(tables));
+        std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(sources.tables));
     }
-    costs::addMeasuredLinks(tables, sources);  // all at once: they may contradict each other
     return sources;
 }
 

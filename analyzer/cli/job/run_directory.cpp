@@ -14,6 +14,7 @@
 #include "analyzer/cli/console/file_lock.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_name.h"
+#include "analyzer/text/masked_command.h"
 #include "analyzer/text/output_file.h"
 
 namespace rankscope::cli {
@@ -97,10 +98,14 @@ json describe(const fs::path& path, const RunDescription& d) {
     }
     if (!d.tunerRows.empty()) options["tuner_rows"] = d.tunerRows;
     if (!d.optionVariables.empty()) options["env"] = d.optionVariables;
-    json result = {{"schema", "rankscope.run/1"}, {"name", path.filename().string()},
-                   {"command", d.command},        {"start_unix_ns", unixNowNs()},
-                   {"job_key", d.jobKey},         {"launcher", d.launcher},
-                   {"virtual", d.virtualGpus},    {"options", options}};
+    json result = {{"schema", "rankscope.run/1"},
+                   {"name", path.filename().string()},
+                   {"command", text::maskedCommand(d.command)},
+                   {"start_unix_ns", unixNowNs()},
+                   {"job_key", d.jobKey},
+                   {"launcher", d.launcher},
+                   {"virtual", d.virtualGpus},
+                   {"options", options}};
     if (d.worldSize > 0) result["world_size"] = d.worldSize;
     if (!d.links.empty()) result["links"] = d.links;
     if (!d.scenario.empty()) result["scenario"] = d.scenario;

@@ -9,6 +9,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/doctor/machine_check.h"
+#include "analyzer/cli/doctor/privacy.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/terminal_text.h"
 
@@ -40,7 +41,13 @@ void addDoctorVerb(CLI::App& app, Invocation& invocation) {
     auto format = std::make_shared<std::string>("text");
     auto* verb = app.add_subcommand("doctor", "What this machine can record, what it cannot, and why");
     addFormatOption(*verb, *format, {"text", "json"}, "text or json");
-    setAction(*verb, invocation, [format, &invocation] {
+    auto privacy = std::make_shared<bool>(false);
+    verb->add_flag("--privacy", *privacy, "What a recording holds of the job's environment and command");
+    setAction(*verb, invocation, [format, privacy, &invocation] {
+        if (*privacy) {
+            invocation.console.result(privacyText());
+            return static_cast<int>(kExitOk);
+        }
         const auto checks = checkMachine(findInstallLayout());
         const Console& console = invocation.console;
         console.result(*format == "json" ? asJson(checks) : asText(checks, console.colorOnStdout()));

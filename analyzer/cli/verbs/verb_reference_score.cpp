@@ -68,11 +68,10 @@ void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options)
     if (verb.count("--seed") > 0 && (options.score.suite == "core" || options.score.suite == "frameworks"))
         throw VerbError(kExitUsage, "--seed is for the suites that draw their scenarios",
                         "rankscope reference score --suite full --seed 7");
-    if (options.score.again && verb.count("--links") > 0 && options.score.links != kAllLinks)
-        throw VerbError(kExitUsage, "--again keeps the links that the runs were recorded with: it takes no --links",
-                        "run them anew: leave --again out, or name another folder with --keep");
-    if (options.score.again && verb.count("--worlds") > 0)
-        throw VerbError(kExitUsage, "--again keeps the worlds that the runs were recorded in: it takes no --worlds",
+    if (options.score.again && verb.count("--links") > 0 && options.score.links != kAllLinks &&
+        options.score.links != score::kUnknownLinks)
+        throw VerbError(kExitUsage,
+                        "--again keeps the links that the runs were recorded with: of --links it takes unknown alone",
                         "run them anew: leave --again out, or name another folder with --keep");
     if (isCompare && options.format == "md")
         throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");

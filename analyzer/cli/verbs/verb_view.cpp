@@ -35,7 +35,7 @@ struct ViewOptions {
 // The window shows findings, so a run that was not analysed yet is analysed first. A run that cannot be (one that is
 // still written, or a read-only file) is shown as it is. So is one whose links are told now.
 void analyzeOnDemand(const std::filesystem::path& database, const costs::LinkSources& links, const Console& console) {
-    const bool told = !links.told.empty() || !links.measured.empty() || !links.complaints.empty();
+    const bool told = !links.told.empty() || !links.tables.empty();
     try {
         store::TraceReader reader(
             database, [](std::chrono::milliseconds) { return false; }, store::MisplacedRows::kept);

@@ -161,7 +161,9 @@ ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int excludedCount,
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-    return comm ? ncclSuccess : ncclInvalidArgument;
+    if (!comm) return ncclInvalidArgument;
+    comm->finalized = true;
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -197,7 +199,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     if (!comm || !error) return ncclInvalidArgument;
-    *error = hasDeadMember(LocalProcess::instance(), *comm) ? ncclRemoteError : ncclSuccess;
+    *error = !comm->finalized && hasDeadMember(LocalProcess::instance(), *comm) ? ncclRemoteError : ncclSuccess;
     return ncclSuccess;
 }
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {

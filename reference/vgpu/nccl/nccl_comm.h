@@ -32,6 +32,7 @@ struct ncclComm {
     std::vector<rankscope::vgpu::StreamPoint> pending;  ///< newest operation per stream, for destroy
     std::shared_ptr<std::atomic<bool>> aborted =
         std::make_shared<std::atomic<bool>>(false);  ///< also held by pending effects
+    bool finalized = false;  ///< nothing more is asked of its peers: they may be gone
     void* profilerContext = nullptr;
     bool profiled = false;
     std::map<std::string, uint64_t> functionCounts;  ///< numbers the calls of each function for the plugin

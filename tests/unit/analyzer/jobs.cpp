@@ -89,19 +89,20 @@ TraceFixture playDdp(const DdpJob& job) {
         for (int layer = 0; layer < job.layers; ++layer)
             for (int rank = 0; rank < job.ranks; ++rank) run(rank, "forward", 64, job.forwardNs);
         const double message = job.layerBytes / job.messagesPerLayer;
+        const bool single = job.buckets == Buckets::single || (step > 0 && step <= job.singleSteps);
         for (int layer = 0; layer < job.layers; ++layer) {
             // A layer's backward is as many kernels as it sends messages.
             for (int m = 0; m < std::min(job.messagesPerLayer, 4); ++m) {
                 for (int rank = 0; rank < job.ranks; ++rank)
                     run(rank, "backward", 96, 2 * job.forwardNs / std::min(job.messagesPerLayer, 4));
                 const int now = job.messagesPerLayer / std::min(job.messagesPerLayer, 4);
-                if (job.buckets != Buckets::afterBackward && job.buckets != Buckets::single)
+                if (job.buckets != Buckets::afterBackward && !single)
                     for (int i = 0; i < now; ++i) reduce(message);
             }
         }
         if (job.buckets == Buckets::afterBackward)
             for (int m = 0; m < job.layers * job.messagesPerLayer; ++m) reduce(message);
-        if (job.buckets == Buckets::single) reduce(job.layers * job.layerBytes);
+        if (single) reduce(job.layers * job.layerBytes);
         at.meet();
         for (int rank = 0; rank < job.ranks; ++rank) {
             run(rank, "adam", 32, job.forwardNs / 4);

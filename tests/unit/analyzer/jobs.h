@@ -34,6 +34,7 @@ enum class Buckets { perLayer, afterBackward, single, computeStream, awaited }; 
 struct DdpJob : JobShape {
     Buckets buckets = Buckets::perLayer;
     int messagesPerLayer = 4;
+    int singleSteps = 0;  // so many analysed steps, from the first on, send all in one message behind backward
 };
 TraceFixture playDdp(const DdpJob& job);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "injector/process_identity.h"
+#include "injector/recordable_variables.h"
 #include "tests/unit/injector/table_environment.h"
 
 using namespace rankscope::injector;
@@ -72,7 +73,22 @@ TEST(RecordableVariables, NcclCudaTorchAndRankVariablesOnly) {
         EXPECT_FALSE(recordable(name)) << name;
 }
 
-TEST(RecordableVariables, NothingThatSmellsOfASecret) {
-    for (const char* name : {"NCCL_AUTH_TOKEN", "CUDA_API_KEY", "TORCH_secret", "SLURM_JWT_TOKEN", "NCCL_PassWord"})
+TEST(RecordableVariables, NoNameThatOnlyBeginsLikeOne) {
+    for (const char* name : {"NCCL_AUTH_TOKEN", "NCCL_SOCKET_PASS", "NCCL_PRIVATE", "NCCL_DEBUG_", "NCCL_ALG",
+                             "CUDA_API_KEY", "CUDA_X_PWD", "TORCH_secret", "TORCH_URL", "PYTORCH_DB_DSN", "PMI_BEARER",
+                             "TORCHELASTIC_X", "SLURM_JWT_TOKEN", ""})
         EXPECT_FALSE(recordable(name)) << name;
+}
+
+TEST(RecordableVariables, ValuesLoseTheCredentialsOfUrls) {
+    const std::map<std::string, std::string> masked = {
+        {"", ""},
+        {"tree", "tree"},
+        {"https://host/path?a=b@c", "https://host/path?a=b@c"},
+        {"https://user:word@host/path", "https://***@host/path"},
+        {"a=socks5://me@x:1,b=tcp://u:p@q@y", "a=socks5://***@x:1,b=tcp://***@y"},
+        {"://@://@", "://***@://***@"},
+        {"mail me@host", "mail me@host"}};
+    for (const auto& [value, recorded] : masked) EXPECT_STREQ(recordedValue(value.c_str()).c_str(), recorded.c_str());
+    EXPECT_EQ(recordedValue(std::string(100'000, 'x').c_str()).size(), 8191u);
 }

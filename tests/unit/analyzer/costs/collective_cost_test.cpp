@@ -150,6 +150,26 @@ TEST(CollectiveCost, ATableThatNamesOnlyTheAlgorithmTellsWhatTheSettingMakes) {
     EXPECT_EQ(cost.under(ringSimple(), {{Algorithm::ring}, {}})->choice, kSimple) << "that is what it runs with";
 }
 
+TEST(CollectiveCost, WhatRunsBesideOthersMayGainNoMoreThanTheRestOfItDoes) {
+    const CollectiveCost cost({}, {}, {table(kSimple, 0.02), table(kTreeSimple, 0.01), table(kAnyTree, 0.01)});
+    Message message = ringSimple();
+    const auto alone = cost.of(message, kTreeSimple);
+    message.sharedPart = 0.6;
+    const auto beside = cost.of(message, kTreeSimple);
+    const CostEstimate under = cost.under(message, {{Algorithm::tree}, {}})->cost;
+    ASSERT_TRUE(alone && beside);
+    EXPECT_LT(alone->scale.high, 0.6);
+    EXPECT_NEAR(beside->scale.high, 0.6 + 0.4 * alone->scale.high, 1e-9);
+    EXPECT_GE(under.scale.high, 0.8);
+    EXPECT_DOUBLE_EQ(beside->scale.expected, alone->scale.expected) << "tables are the best guess";
+    // A slower one may not be seen either.
+    message.present = kTreeSimple;
+    const auto slower = cost.of(message, kSimple);
+    ASSERT_TRUE(slower);
+    EXPECT_GT(slower->scale.expected, 1.9);
+    EXPECT_LT(slower->scale.low, 1.5);
+}
+
 TEST(CollectiveCost, ATableThatNamesOnlyTheProtocolIsUsedAlike) {
     const CollectiveCost cost({}, {}, {table(kAnySimple, 0.01), table({Algorithm::unknown, Protocol::ll}, 0.03)});
     const auto chosen = cost.under(ringSimple(), {{}, {Protocol::ll}});
@@ -179,6 +199,32 @@ TEST(CollectiveCost, WhatStandsForAMessageIsWhatNcclWouldComeToAsWell) {
     // What names both comes first.
     const CollectiveCost both({}, {}, {table(kOwn, 0.02), table(kAnyRing, 0.02), table(kSimple, 0.02)});
     EXPECT_EQ(both.presentTable(ringSimple())->key.choice, kSimple);
+}
+
+TEST(CollectiveCost, AnotherChoiceIsOffByWhatPublishedTimesAreFromTheMiddleOfTheFormulas) {
+    const LinkPeaks peaks = parseLinkPeaks("inter:gbps=25,alpha_us=12");
+    facts::Communicator group;
+    group.size = group.nodes = 8;
+    const auto link = linkModel(peaks, group, store::Op::allReduce);
+    ASSERT_TRUE(link);
+    Message message = ringSimple(32 * kMebi);
+    message.shape = {8, 8};
+    message.present = {Algorithm::ring, Protocol::ll};
+    message.presentNs = collectiveNs(*link, message.op, 8, message.bytes, message.present).middle();
+    const auto simple = CollectiveCost({}, peaks).of(message, kSimple);
+    ASSERT_TRUE(simple);
+    const double error = 1 + modelError(*link, message.bytes);
+    EXPECT_LT(simple->scale.expected, 0.7);
+    EXPECT_NEAR(simple->scale.high, simple->scale.expected * error, 1e-9);
+    EXPECT_NEAR(simple->scale.low, simple->scale.expected / error, 1e-9);
+    EXPECT_GT(simple->scale.high, 1) << "LL that is as fast as told says nothing of what Simple is off by";
+    // A hop of LL128 is known within a range, which is no wider for the error of the whole.
+    message.bytes = 0.5 * kMebi;
+    message.presentNs = collectiveNs(*link, message.op, 8, message.bytes, message.present).middle();
+    const Range range = collectiveNs(*link, message.op, 8, message.bytes, {Algorithm::ring, Protocol::ll128});
+    const auto ll128 = CollectiveCost({}, peaks).of(message, {Algorithm::ring, Protocol::ll128});
+    ASSERT_TRUE(ll128);
+    EXPECT_LT(ll128->scale.high, 0.95 * range.high * (1 + modelError(*link, message.bytes)) / message.presentNs);
 }
 
 TEST(CollectiveCost, TheModelIsHeldToWhatTablesSayOfASetting) {

@@ -95,6 +95,20 @@ TEST(LinkPeaks, EachClassComesFromTheBestSourceThatHasIt) {
     EXPECT_TRUE(peaks.warnings.empty());
 }
 
+TEST(LinkPeaks, WhatTheRunKnowsCanBeForgotten) {
+    facts::TraceFacts facts = job(2, 2);
+    facts.machineLinks = {ofRank(0, "nvlink", 12, 4, 300 * kGb), ofRank(1, "nvlink", 12, 4, 300 * kGb),
+                          ofHost(0, "infiniband", "mlx5_0/1", 50 * kGb), ofHost(1, "infiniband", "mlx5_0/1", 50 * kGb)};
+    facts.meta["links"] = "inter:gbps=45,alpha_us=18";
+    ASSERT_TRUE(resolveLinkPeaks(facts).intra && resolveLinkPeaks(facts).inter);
+    LinkSources given;
+    given.forgotten = true;
+    EXPECT_FALSE(resolveLinkPeaks(facts, given).intra);
+    EXPECT_FALSE(resolveLinkPeaks(facts, given).inter);
+    given.measured = {{LinkClass{40, 0, PeakKind::measured, "a table"}, true}};
+    EXPECT_EQ(resolveLinkPeaks(facts, given).inter->kind, PeakKind::measured);
+}
+
 TEST(LinkPeaks, SourcesThatContradictEachOtherAreNamedBoth) {
     facts::TraceFacts facts = job(2, 2);
     facts.machineLinks = {ofRank(0, "nvlink", 1, 3, 25 * kGb), ofRank(1, "nvlink", 1, 3, 25 * kGb)};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "analyzer/costs/table_trust.h"
 #include "tests/unit/analyzer/units.h"
 
 namespace rankscope::costs {
@@ -29,9 +30,9 @@ NcclTestsTable doublings(const char* file, double gbps, int64_t largest = 1024 *
     return table;
 }
 
-LinkSources measured(const std::vector<NcclTestsTable>& tables) {
+LinkSources measured(const std::vector<NcclTestsTable>& tables, const facts::TraceFacts& facts = {}) {
     LinkSources sources;
-    addMeasuredLinks(tables, sources);
+    addMeasuredLinks(tables, facts, sources);
     return sources;
 }
 
@@ -82,6 +83,25 @@ TEST(MeasuredLinks, TablesThatContradictEachOtherAreBothNamedAndNeitherCounts) {
     EXPECT_TRUE(complainsOf(sources, "a.txt line 12 tells no peak of the links: b.txt line 12"));
     EXPECT_TRUE(complainsOf(sources, "b.txt line 12 tells no peak of the links: a.txt line 12"));
     EXPECT_EQ(measured({doublings("a.txt", 230), doublings("b.txt", 200)}).measured.size(), 2u);
+}
+
+TEST(MeasuredLinks, OfTwoThatContradictEachOtherThatOfTheJobsNcclCounts) {
+    std::vector<NcclTestsTable> tables{doublings("old.txt", 230), doublings("own.txt", 60)};
+    tables[0].ncclVersion = "2.19.3";
+    tables[1].ncclVersion = "2.28.9";
+    facts::TraceFacts job;
+    job.meta["nccl_version"] = "2.28.9";
+    // Costs and links ask the same question of the same tables.
+    const TrustedTables trusted = trustedTables(tables, {}, job);
+    ASSERT_EQ(trusted.tables.size(), 1u);
+    EXPECT_EQ(trusted.tables[0].file, "own.txt");
+    EXPECT_NEAR(rateOf(measured(tables, job)), 60, 3);
+    LinkSources given;
+    given.tables = tables;
+    const LinkPeaks peaks = resolveLinkPeaks(job, given);
+    ASSERT_TRUE(peaks.intra);
+    EXPECT_NEAR(peaks.intra->bytesPerNs, 60, 3);
+    EXPECT_FALSE(resolveLinkPeaks({}, given).intra) << "of a job whose NCCL is unknown neither counts";
 }
 
 TEST(MeasuredLinks, ACutTableTellsItsPeakAndIsSaid) {

@@ -214,6 +214,14 @@ TEST(SmallMessages, AStormIsFoundAndTheBucketIsLargerThanTheCrossover) {
     EXPECT_GT(savingShare(report), 0.5);
 }
 
+TEST(SmallMessages, AStormThatTheFirstAnalysedStepLacksIsFound) {
+    test::DdpJob job;
+    job.messagesPerLayer = 200;
+    job.layerBytes = 20e6;
+    job.singleSteps = 1;
+    EXPECT_EQ(test::idsIn(test::playDdp(job).analyze()), "RS202");
+}
+
 TEST(SmallMessages, FewOrHiddenOnesAreNoStorm) {
     test::DdpJob job;
     job.messagesPerLayer = 20;  // 240 x 60 us, hidden behind 48 ms of backward

@@ -10,9 +10,10 @@ namespace {
 
 /// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice
 /// that, messages take no time. Optimizer 1 ms. `slower`: by stage, how many times as long its passes take; empty:
-/// once. `steps` of it, one behind the other.
-replay::TaskGraph pipelineSteps(int steps, const PipelineShape& shape, int layers,
-                                const std::vector<double>& slower = {}) {
+/// once. `steps` of it, one behind the other; step `greeting` begins with a message to the next stage that is none of
+/// the schedule.
+replay::GraphDraft pipelineDraft(int steps, const PipelineShape& shape, int layers,
+                                 const std::vector<double>& slower = {}, int greeting = -1) {
     replay::GraphDraft draft;
     std::map<std::tuple<int, bool, int, int>, std::array<replay::ExchangeMember, 2>> messages;
     const int perChunk = layers / shape.virtualStages;
@@ -21,6 +22,10 @@ replay::TaskGraph pipelineSteps(int steps, const PipelineShape& shape, int layer
         test::Rank rank(draft, stage);
         for (; rank.step < steps; ++rank.step) {
             if (rank.step > 0) rank.mark(false);
+            for (int place = std::max(0, stage - 1); rank.step == greeting && place <= stage; ++place)
+                if (place + 1 < shape.stages)
+                    messages[{rank.step, true, -1, place}][place == stage ? 0 : 1] =
+                        rank.communicate(0, draft.last(rank.compute));
             replay::TaskId received = replay::kNoTask;
             for (const PlannedRun& run : planStage(shape, stage)) {
                 for (const Pass& pass : run.work) {
@@ -56,7 +61,12 @@ replay::TaskGraph pipelineSteps(int steps, const PipelineShape& shape, int layer
         draft.addEdge(members[0].transfer, members[1].arrival, replay::WaitKind::peer);
         draft.addEdge(members[1].transfer, members[0].arrival, replay::WaitKind::peer);
     }
-    return *std::move(draft).seal();
+    return draft;
+}
+
+replay::TaskGraph pipelineSteps(int steps, const PipelineShape& shape, int layers,
+                                const std::vector<double>& slower = {}, int greeting = -1) {
+    return *pipelineDraft(steps, shape, layers, slower, greeting).seal();
 }
 
 replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector<double>& slower = {}) {
@@ -115,6 +125,43 @@ TEST(StructuralEdits, FewStepsOfManyMicroBatchesStandForAll) {
             more.with(parseEdits({"micro-batches:count=" + std::to_string(4 * factor)}), Outlook::expected);
         EXPECT_NEAR(facts::median(twice.stepsNs) / test::kMs, ((4 * factor + 1) * 3 + 1) / (2.0 * factor), 0.05);
     }
+}
+
+/// What `change` makes of the median step of a job of so many steps. ms at equal tokens.
+double changedMs(const replay::TaskGraph& graph, int steps, const PipelineShape& shape, const std::string& change) {
+    job::Analysis analysis = pipelineAnalysis(shape);
+    for (int step = 0; step < steps; ++step) analysis.replay.steps.push_back(step);
+    analysis.replay.graph = graph;
+    analysis.replay.unchanged = replay::simulate(graph);
+    return facts::median(TrialJob(analysis).with(parseEdits({change}), Outlook::expected).stepsNs) / test::kMs;
+}
+
+TEST(StructuralEdits, AStepWithMessagesBesideTheScheduleIsLeftOut) {
+    constexpr int kRecorded = 4;
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    const std::vector<double> slower{1.5, 1};  // the first of 3 and 1 layers: to be made even
+    for (int greeting : {0, kRecorded - 1}) {
+        const replay::TaskGraph even = pipelineSteps(kRecorded, two, 2, {}, greeting);
+        EXPECT_NEAR(changedMs(even, kRecorded, two, "micro-batches:count=4"), 16 / 2.0, 0.05) << greeting;
+        // The step left out stays uneven, and its stages end as far apart as before: 0.3 ms of a step here.
+        const replay::TaskGraph uneven = pipelineSteps(kRecorded, two, 2, slower, greeting);
+        const double allMs = changedMs(pipelineSteps(kRecorded, two, 2, slower), kRecorded, two, "layers:parts=yes");
+        EXPECT_NEAR(changedMs(uneven, kRecorded, two, "layers:parts=yes"), allMs, 0.35) << greeting;
+    }
+    EXPECT_THROW(changedMs(pipelineSteps(1, two, 2, {}, 0), 1, two, "micro-batches:count=4"), EditError);
+}
+
+TEST(StructuralEdits, StepsThatTheDeviceAloneTellsArePlayedWithMoreMicroBatches) {
+    constexpr int kRecorded = 4;
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    replay::GraphDraft draft = pipelineDraft(kRecorded, two, 2);
+    const auto kindOf = [&](replay::TaskId task) { return draft.info(task).kind; };
+    draft.removeEdges([&](replay::TaskId to, const replay::Edge& edge) {
+        return kindOf(to) == replay::TaskKind::stepMark && kindOf(edge.from) == replay::TaskKind::host;
+    });
+    for (replay::TaskId task = 0; task < draft.size(); ++task)
+        if (kindOf(task) == replay::TaskKind::host) draft.info(task).step = -1;
+    EXPECT_NEAR(changedMs(*std::move(draft).seal(), kRecorded, two, "micro-batches:count=4"), 16 / 2.0, 0.05);
 }
 
 TEST(StructuralEdits, AStepUnlikeTheOthersStandsForNone) {

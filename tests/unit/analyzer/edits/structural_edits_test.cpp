@@ -176,6 +176,72 @@ TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     EXPECT_THROW(test::stepMsWith(*parseEdit("overlap"), test::ddpStep(false), analysis), EditError);
 }
 
+/// Three layers forward, a loss, and three backward, 4.7 ms; then buckets of 8 and 32 MiB, 4 ms, and an update of 1 ms.
+/// `computeStream`: the buckets travel on it.
+replay::TaskGraph lateBuckets(bool computeStream) {
+    replay::GraphDraft draft;
+    std::vector<replay::ExchangeMember> small, large;
+    for (int number : {0, 1}) {
+        test::Rank rank(draft, number);
+        if (computeStream) rank.network = rank.compute;
+        for (int layer = 0; layer < 3; ++layer) rank.kernel(0, 0.5);
+        rank.kernel(5, 0.3);  // of the loss
+        // Of three layers two kernels each; the last one's adds to nothing, and so has one more kernel.
+        replay::TaskId last = replay::kNoTask;
+        for (int layer = 0; layer < 3; ++layer) {
+            rank.kernel(1, 0.5);
+            last = rank.kernel(2, 0.5);
+            if (layer == 0) last = rank.kernel(6, 0.2);
+        }
+        small.push_back(rank.communicate(1.4, last));
+        large.push_back(rank.communicate(2.6, last));
+        rank.kernel(3, 1, large.back().transfer);
+        rank.mark(true);
+    }
+    test::joinAll(draft, store::Op::allReduce, 8 * test::kMebi, small);
+    test::joinAll(draft, store::Op::allReduce, 32 * test::kMebi, large);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, ABackwardPassThatAllBucketsWaitForBeginsWhereKernelsOfForwardEnd) {
+    const replay::TaskGraph graph = lateBuckets(false);
+    EXPECT_NEAR(test::stepMs(graph), 10, 1e-6);
+    // From 1.8 ms on there are gradients: the first bucket is hidden.
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    EXPECT_LT(test::stepMsWith(*parseEdit("overlap"), graph, analysis), 9);
+}
+
+TEST(StructuralEdits, BucketsOnTheComputeStreamGetOneOfTheirOwnWhereTheyAreToOverlap) {
+    const replay::TaskGraph graph = lateBuckets(true);
+    EXPECT_NEAR(test::stepMs(graph), 10, 1e-6);
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const double beside = test::stepMsWith(*parseEdit("overlap"), lateBuckets(false), analysis);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("overlap"), graph, analysis), beside, 1e-6);
+    EXPECT_GE(test::stepMsWith(*parseEdit("buckets:mb=32"), graph, analysis), 9.9);
+}
+
+/// As DeepSpeed without "overlap_comm".
+TEST(StructuralEdits, BucketsThatStopTheBackwardPassGetAStreamOfTheirOwn) {
+    replay::GraphDraft draft;
+    std::vector<std::vector<replay::ExchangeMember>> buckets(3);
+    for (int number : {0, 1}) {
+        test::Rank rank(draft, number);
+        rank.network = rank.compute;
+        for (int layer = 0; layer < 3; ++layer) rank.kernel(0, 0.5);
+        for (size_t layer = 0; layer < 3; ++layer)
+            buckets[layer].push_back(rank.communicate(layer < 2 ? 0.8 : 1, rank.kernel(1, 1)));
+        rank.kernel(3, 1);
+        rank.mark(true);
+    }
+    for (size_t layer = 0; layer < 3; ++layer)
+        test::joinAll(draft, store::Op::allReduce, (layer < 2 ? 8 : 12) * test::kMebi, buckets[layer]);
+    const replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(test::stepMs(graph), 8.1, 1e-6);
+    // Backward is over at 4.5: the last bucket alone is seen.
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("overlap"), graph, analysis), 6.5, 1e-6);
+}
+
 /// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four
 /// backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
 replay::TaskGraph oneBucketStep() {

@@ -509,6 +509,48 @@ TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
     EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
 }
 
+/// Advice where buckets gain 15 ms and another choice of NCCL's 15 ms more on top of them. `hidden`: compute hides all
+/// that the choice would gain without them.
+Advice adviceOnTopOfBuckets(Reductions job, bool hidden, const RecommendOptions& options = {}) {
+    job.judge = [=](const StepPredictor& like) {
+        StepPredictor judge = composed(
+            like, {{{"algorithm"}, hidden ? 0 : 1.5e7}, {{"buckets"}, 1.5e7}, {{"algorithm", "buckets"}, 3e7}});
+        if (hidden)
+            judge.scaledTransfers = [like](const TransferScale&) {
+                return std::vector<double>(like.scaledTransfers([](const MessageKey&) { return 1.0; }).size(), 0.0);
+            };
+        return judge;
+    };
+    return adviceOn(job, options);
+}
+
+/// On top of others alone it is only to be tried, and in no file of settings.
+void expectTried(const Advice& advice, bool tried) {
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    const auto choice =
+        std::ranges::find_if(settings, [](const Recommendation& r) { return !r.settings.environment.empty(); });
+    ASSERT_NE(choice, settings.end());
+    EXPECT_EQ(choice->certainty, tried ? Certainty::tryAndMeasure : Certainty::recommended);
+    EXPECT_EQ(advice.together->settings, tried ? 1 : 2);
+    const std::string environment = renderAdviceEnvironment(advice);
+    EXPECT_EQ(environment.find("\nexport") == std::string::npos && environment.find("\nunset") == std::string::npos,
+              tried)
+        << environment;
+}
+
+TEST(Recommend, AVariableHasToBeWorthItOnTheJobAsItIsToo) {
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.018)};
+    expectTried(adviceOnTopOfBuckets(halfRate(), false, options), false);
+    expectTried(adviceOnTopOfBuckets(halfRate(), true, options), true);
+}
+
+TEST(Recommend, SoHasGivingAChoiceBack) {
+    expectTried(adviceOnTopOfBuckets(forcedLl(), false), false);
+    expectTried(adviceOnTopOfBuckets(forcedLl(), true), true);
+}
+
 TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
     // Rank 2 computes half as long again as the others.
     test::Player player(4, 4, kLinks);

@@ -237,6 +237,22 @@ int death(Rank& rank) {
     return error == ncclRemoteError ? 0 : 1;
 }
 
+/// Who is done with a communicator does not mind that the others have left: frameworks ask it until it is finalized.
+int leave(Rank& rank) {
+    CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
+    CHECK(cudaStreamSynchronize(rank.transfer));
+    if (rank.rank == 1) _exit(0);
+    ncclResult_t error = ncclSuccess;
+    while (error == ncclSuccess) {
+        usleep(1000);
+        CHECK(ncclCommGetAsyncError(rank.comm, &error));
+    }
+    CHECK(ncclCommFinalize(rank.comm));
+    CHECK(ncclCommGetAsyncError(rank.comm, &error));
+    CHECK(ncclCommDestroy(rank.comm));
+    return error == ncclSuccess ? 0 : 1;
+}
+
 int runRank(const std::string& mode, int number, int size, int steps, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(number).c_str(), 1);
     std::srand(static_cast<unsigned>(getpid()));  // pauses differ from run to run, on purpose
@@ -255,6 +271,8 @@ int runRank(const std::string& mode, int number, int size, int steps, const nccl
         launchMany(rank);
     else if (mode == "death")
         return death(rank);
+    else if (mode == "leave")
+        return leave(rank);
     else if (mode == "threads")
         std::thread([&] {
             CHECK(cudaSetDevice(0));

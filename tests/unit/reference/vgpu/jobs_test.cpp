@@ -393,6 +393,10 @@ TEST_F(VgpuJob, recordsDoNotDependOnHowTheSystemRunsTheRanks) {
     }
 }
 
+TEST_F(VgpuJob, aRankIsDoneWithACommunicatorThatOthersHaveLeft) {
+    EXPECT_EQ(run("leave 2"), 0);
+}
+
 TEST_F(VgpuJob, sharedMemoryIsGoneAfterTheJob) {
     auto count = [] {
         return std::count_if(
