@@ -90,10 +90,9 @@ std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, c
         const auto diagnosis = std::ranges::find_if(table, [&](const Diagnosis* one) { return finding.id == one->id; });
         if (diagnosis != table.end()) finding.title = (*diagnosis)->title;
         if (diagnosis == table.end() || (*diagnosis)->needs == Needs::steps) doubtFewSteps(analysis, finding);
-        tellDoubts(analysis, finding);
+        if (familyOf(finding.id) != Family::hang) tellDoubts(analysis, finding);  // what is missing is the finding
     }
-    std::stable_sort(findings.begin(), findings.end(),
-                     [](const job::Finding& a, const job::Finding& b) { return a.worthNs() > b.worthNs(); });
+    sortByWorth(findings);
     return findings;
 }
 

@@ -256,6 +256,20 @@ void doubtFewSteps(const job::Analysis& analysis, job::Finding& finding) {
                                           analysis.steps.size() == 1 ? "" : "s", PriceThresholds::kFewestSteps);
 }
 
+void setWholeJob(const job::Analysis& analysis, double share, job::Finding& finding) {
+    finding.severity = share;
+    finding.costNs = share * analysis.stepNs;
+    finding.whyNotPlayed = "the job did not go on";
+    finding.verdict = finding.whyInconclusive.empty() ? job::Verdict::found : job::Verdict::inconclusive;
+}
+
+void sortByWorth(std::vector<job::Finding>& findings) {
+    std::ranges::stable_sort(findings, [](const job::Finding& a, const job::Finding& b) {
+        const bool hangs = familyOf(a.id) == Family::hang, otherHangs = familyOf(b.id) == Family::hang;
+        return hangs != otherHangs ? hangs : a.worthNs() > b.worthNs();
+    });
+}
+
 std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
     // Also of a replay that is too far off to price them: `rankscope recommend` goes on from them.
     if (analysis.replay.available())
@@ -266,8 +280,7 @@ std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<
         canPlay(analysis.replay) ? playRepairs(analysis, findings) : std::optional<Ceiling>();
     for (job::Finding& finding : findings)
         if (!finding.savingNs && finding.whyNotPlayed.empty()) finding.whyNotPlayed = whyNotPlayed(analysis, finding);
-    std::stable_sort(findings.begin(), findings.end(),
-                     [](const job::Finding& a, const job::Finding& b) { return a.worthNs() > b.worthNs(); });
+    sortByWorth(findings);
     return ceiling;
 }
 

@@ -32,6 +32,12 @@ void setCost(const job::Analysis& analysis, const std::vector<double>& perStepNs
 /// a typical one it may be several times as much.
 void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding);
 
+/// The cause took all that would have come behind it; `share` below 1: the job goes on, with wrong results.
+void setWholeJob(const job::Analysis& analysis, double share, job::Finding& finding);
+
+/// What ended the job first, then by what it is worth.
+void sortByWorth(std::vector<job::Finding>& findings);
+
 /// Makes a certain finding inconclusive that rests on fewer than kFewestSteps steps.
 void doubtFewSteps(const job::Analysis& analysis, job::Finding& finding);
 

@@ -222,6 +222,7 @@ TraceFacts readTraceFacts(store::TraceReader& trace) {
     refuseBrokenReferences(trace.file(), facts);
     readSteps(trace, facts);
     readSources(trace, facts);
+    facts.end = readJobEnd(trace, facts);
     return facts;
 }
 

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/facts/job_end.h"
 #include "collector/store/event_model.h"
 
 namespace rankscope::store {
@@ -72,6 +73,7 @@ struct TraceFacts {
     std::vector<std::string> strings;                        // interned texts by id; [0] is empty
     ClockFacts clock;
     std::string stepSource;          // nvtx:NAME | updates | period | none
+    std::optional<JobEnd> end;       // of a job that failed, or whose ranks did not call the same
     bool wholeRunIsOneStep = false;  // no steps found: everything is analysed as one
 
     // The median by (communicator, op, bytes) over the instances whose members are all recorded.

@@ -7,6 +7,7 @@
 
 #include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/report/step_overview.h"
@@ -133,6 +134,18 @@ EfficiencySection efficiencySection(const job::Analysis& analysis, const std::ve
     return section;
 }
 
+bool endsJob(const job::Finding& finding) {
+    return diagnose::familyOf(finding.id) == diagnose::Family::hang;
+}
+
+/// Of a failed job, what its finding tells: how its ranks ended, and that the work in flight was never finished.
+bool followsFromFailure(const store::Loss& loss) {
+    constexpr std::string_view kKinds[] = {
+        "died",          "failed_exit",    "first_death",       "unmatched_collective",
+        "unmatched_p2p", "kernel_missing", "cupti_undelivered", "missing_rank"};
+    return std::ranges::find(kKinds, std::string_view(loss.kind)) != std::end(kKinds);
+}
+
 }  // namespace
 
 Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings) {
@@ -161,7 +174,12 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     for (job::Finding& finding : findings)
         (finding.verdict == job::Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     report.death = facts::jobDeath(analysis.facts.losses);
+    report.failed = std::ranges::any_of(report.findings, endsJob);
+    const bool told = std::ranges::any_of(report.findings, [](const job::Finding& finding) {
+        return endsJob(finding) && finding.verdict == job::Verdict::found;
+    });
     for (const store::Loss& loss : analysis.facts.losses) {
+        if (told && followsFromFailure(loss)) continue;
         std::optional<int> rank;
         if (loss.rank) rank = *loss.rank;
         report.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, rank});

@@ -188,6 +188,7 @@ std::string renderJson(const Report& r) {
                    {"duration_ns", r.run.durationNs},
                    {"steps", r.run.steps},
                    {"step_source", r.run.stepSource},
+                   {"failed", r.failed},
                    {"overhead", orNull(r.run.overheadNs)}};
     const facts::Pipeline* pipeline = toldPipeline(r.layout);
     json["layout"] = {{"dp", orNull(r.layout.dp)},

@@ -108,7 +108,8 @@ struct LossRow {
 
 struct Report {
     RunSection run;
-    std::string death;  // of the job, in a sentence; empty: none is known
+    std::string death;    // of the job, in a sentence; empty: none is known
+    bool failed = false;  // a finding tells what ended it
     facts::Layout layout;
     facts::ClockFacts clock;
     costs::LinkPeaks linkPeaks;

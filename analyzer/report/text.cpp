@@ -57,7 +57,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
 }
 
 void addHeadline(const Report& r, const Painter& paint, std::string& out) {
-    if (r.run.stepNs <= 0) return;
+    if (r.run.stepNs <= 0 && r.findings.empty() && r.death.empty()) return;
     const size_t found = certainFindings(r);
     const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
     std::string verdict = wrapped(text::plainText(verdictText(r)));
@@ -71,8 +71,7 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
                 std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
-           (open ? " (inconclusive)" : "") +
-           fmt::format(", {} of the {}step\n", text::percentText(f.severity), f.meanStepNs > 0 ? "mean " : "");
+           (open ? " (inconclusive)" : "") + ", " + worthText(f) + "\n";
     out += "  where   " + text::ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + text::oneLine(host);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/units.h"
@@ -116,7 +117,14 @@ size_t certainFindings(const Report& report) {
     return static_cast<size_t>(std::ranges::count(report.findings, job::Verdict::found, &job::Finding::verdict));
 }
 
+std::string worthText(const job::Finding& finding) {
+    if (diagnose::familyOf(finding.id) == diagnose::Family::hang)
+        return finding.severity < 1 ? "its results are wrong" : "it ended the job";
+    return fmt::format("{} of the {}step", text::percentText(finding.severity), finding.meanStepNs > 0 ? "mean " : "");
+}
+
 std::string savingText(const Report& report, const job::Finding& finding) {
+    if (diagnose::familyOf(finding.id) == diagnose::Family::hang) return "the job";
     const std::string share = text::percentText(job::savingShare(finding, report.run.stepNs));
     if (!finding.savingNs)
         return fmt::format("unknown, since {}; the cause was seen to take {} per step ({})", finding.whyNotPlayed,
@@ -138,8 +146,12 @@ std::string noteText(const job::Finding& note) {
 
 std::string verdictText(const Report& report) {
     const size_t found = certainFindings(report);
-    if (found == 0 || report.run.stepNs <= 0) return nothingFoundText(report);
+    if (found == 0) return nothingFoundText(report);
     const job::Finding& first = *std::ranges::find(report.findings, job::Verdict::found, &job::Finding::verdict);
+    if (diagnose::familyOf(first.id) == diagnose::Family::hang)
+        return fmt::format("{} finding{}. {}: {}.", found, found == 1 ? "" : "s",
+                           first.severity < 1 ? "The job's results are wrong" : "The job failed", first.cause);
+    if (report.run.stepNs <= 0) return nothingFoundText(report);
     std::string text = fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s",
                                    text::percentText(first.severity), first.cause);
     for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;

@@ -132,11 +132,13 @@ void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const st
         int32_t thread;
         int64_t timeNs;
         uint64_t bytes;
+        bool refused;
     };
     std::vector<Detail> details;
     for (const auto& [ring, record] : raw.allocations) {
         const auto thread = threads.find(ring);
-        if (thread != threads.end()) details.push_back({thread->second, record.timeNs, record.bytes});
+        if (thread != threads.end())
+            details.push_back({thread->second, record.timeNs, record.bytes, record.address == 0});
     }
     std::stable_sort(details.begin(), details.end(), [](const Detail& a, const Detail& b) {
         return std::tie(a.thread, a.timeNs) < std::tie(b.thread, b.timeNs);
@@ -153,6 +155,9 @@ void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const st
         const bool matches = next < details.size() && details[next].thread == call.threadId &&
                              details[next].timeNs <= call.startNs + call.durNs;
         if (matches && details[next].bytes != 0) row.bytes = static_cast<int64_t>(details[next].bytes);
+        if (matches && !frees && details[next].refused)
+            recording.failedAllocations.push_back(
+                {0, 0, details[next].timeNs, row.bytes.value_or(0), recording.strings[call.nameId]});
         if (matches) ++next;
         recording.allocations.push_back(row);
     }

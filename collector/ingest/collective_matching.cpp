@@ -25,8 +25,13 @@ bool sizesMayDiffer(Op op) {
     return op == Op::allToAll || op == Op::gather || op == Op::scatter;
 }
 
+bool hasRoot(Op op) {
+    return op == Op::broadcast || op == Op::reduce || op == Op::gather || op == Op::scatter;
+}
+
 bool agree(const CallFact& a, const CallFact& b) {
     if (a.op != b.op) return false;
+    if (hasRoot(a.op) && a.peer != b.peer && a.peer >= 0 && b.peer >= 0) return false;
     if (a.dataType != b.dataType && a.dataType != store::DataType::unknown && b.dataType != store::DataType::unknown)
         return false;
     return a.bytes == b.bytes || a.bytes < 0 || b.bytes < 0 || sizesMayDiffer(a.op);

@@ -23,8 +23,10 @@ class KernelLinks {
     /// Local stream of a cudaStream_t, where CUPTI told one; the default stream's handle 0 is none.
     std::optional<int32_t> streamOfHandle(uint64_t handle) const;
 
-  private:
+    /// Appends the kernels that the call with this correlation id launched.
     void addKernelsOf(uint32_t correlationId, std::vector<int64_t>& kernels) const;
+
+  private:
     void preferNccl(std::vector<int64_t>& kernels) const;
 
     const RankRecording& m_recording;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "collector/ingest/kernel_links.h"
 
@@ -18,7 +19,8 @@ namespace evidence = store::evidence;
 struct OpenCall {
     NcclCall row;
     uint64_t callId = 0;
-    uint64_t order = 0;  ///< seq of the thread
+    uint64_t order = 0;              ///< seq of the thread
+    std::optional<uint64_t> handle;  ///< of the stream that it was called for
 };
 
 /// Messages of which every member sends one to every member count n times, as nccl-tests does.
@@ -56,6 +58,7 @@ class NcclJoiner {
     void linkGroups();
     void linkByLaunch(OpenCall& call);
     void addPluginFacts();
+    void placeUnfinished();
     void addProxyOps();
     std::optional<int32_t> threadOf(uint32_t ring) const;
 
@@ -147,6 +150,7 @@ void NcclJoiner::addHooked() {
         row.streamId = m_links.streamOfHandle(record.stream);
         row.evidence = evidence::kHook;
         call.callId = record.callId;
+        call.handle = record.stream;
         call.order = record.seq;
         m_calls.push_back(call);
     }
@@ -312,6 +316,27 @@ void NcclJoiner::addProxyOps() {
     }
 }
 
+/// CUPTI does not tell the handles of streams. Launches and calls whose kernels are recorded do, and so place those
+/// that never ran.
+void NcclJoiner::placeUnfinished() {
+    std::unordered_map<uint64_t, int32_t> streamOf;
+    std::vector<int64_t> kernels;
+    for (const store::ApiCall& call : m_recording.apiCalls) {
+        if (call.kind != store::ApiKind::launch || !call.argument || !call.correlationId) continue;
+        kernels.clear();
+        m_links.addKernelsOf(*call.correlationId, kernels);
+        if (kernels.size() == 1)
+            streamOf[static_cast<uint64_t>(*call.argument)] =
+                m_recording.kernels[static_cast<size_t>(kernels.front())].streamId;
+    }
+    for (const OpenCall& call : m_calls)
+        if (call.handle && call.row.kernelId && call.row.streamId) streamOf[*call.handle] = *call.row.streamId;
+    for (OpenCall& call : m_calls) {
+        if (call.row.streamId || !call.handle) continue;
+        if (const auto known = streamOf.find(*call.handle); known != streamOf.end()) call.row.streamId = known->second;
+    }
+}
+
 void NcclJoiner::run() {
     makeCommunicators();
     addHooked();
@@ -326,8 +351,9 @@ void NcclJoiner::run() {
     for (OpenCall& call : m_calls) {
         if (call.row.kernelId && !call.row.streamId)
             call.row.streamId = m_recording.kernels[static_cast<size_t>(*call.row.kernelId)].streamId;
-        m_recording.ncclCalls.push_back(call.row);
     }
+    placeUnfinished();
+    for (const OpenCall& call : m_calls) m_recording.ncclCalls.push_back(call.row);
     addProxyOps();
 }
 

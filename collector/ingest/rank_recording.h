@@ -98,6 +98,7 @@ struct RankRecording {
     std::vector<store::Synchronization> synchronizations;
     std::vector<store::CudaEvent> cudaEvents;
     std::vector<store::Allocation> allocations;
+    std::vector<store::FailedAllocation> failedAllocations;
     std::vector<store::NvtxRange> nvtx;
     /// seq may be left NULL: then the k-th call (by start) of a communicator is its k-th collective; p2p calls count
     /// per peer and direction.

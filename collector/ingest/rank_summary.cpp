@@ -184,6 +184,7 @@ RankSummary summarize(const RankRecording& recording) {
     summary.threads = recording.threads;
     summary.devices = recording.devices;
     summary.machineLinks = recording.machineLinks;
+    summary.failedAllocations = recording.failedAllocations;
     summary.communicators = recording.communicators;
     summary.sources = recording.sources;
     summary.losses = recording.losses;

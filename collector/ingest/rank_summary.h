@@ -64,6 +64,7 @@ struct RankSummary {
     std::vector<LocalDevice> devices;
     std::vector<LocalMachineLink> machineLinks;
     std::vector<LocalCommunicator> communicators;
+    std::vector<store::FailedAllocation> failedAllocations;  ///< times of the host
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;
 

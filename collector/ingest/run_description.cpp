@@ -48,6 +48,10 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     }
     if (const auto status = run.find("exit_status"); status != run.end() && status->is_number_integer())
         facts.exitStatus = static_cast<int>(std::clamp<int64_t>(status->get<int64_t>(), 0, 255));
+    if (const auto end = run.find("end_unix_ns"); end != run.end() && end->is_number_integer() && !facts.virtualGpu)
+        facts.meta["end_unix_ns"] = std::to_string(end->get<int64_t>());
+    if (const auto signal = run.find("stop_signal"); signal != run.end() && signal->is_number_integer())
+        facts.stopSignal = static_cast<int>(std::clamp<int64_t>(signal->get<int64_t>(), 0, 255));
     const auto links = run.find("links");
     if (links != run.end() && links->is_string() && !links->get<std::string>().empty())
         facts.meta["links"] = links->get<std::string>();

@@ -231,7 +231,7 @@ void TraceBuilder::finish() {
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
-    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus))
+    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus.value_or(0)))
         state.losses.push_back(std::move(loss));
     const MatchedMessages matchedMessages = matchMessages(ranks, messages);
     const Segmentation segmentation = findSteps(state.summaries, communicators, {collectives, messages}, clocks);

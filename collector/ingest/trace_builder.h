@@ -19,7 +19,8 @@ struct RunFacts {
     bool virtualGpu = false;
     std::optional<int32_t> worldSize;         ///< expected ranks; the ones without a recording become losses
     std::map<std::string, std::string> meta;  ///< further meta rows
-    int exitStatus = 0;  ///< of the wrapped command as a shell tells it, 128 + signal; 0: it ended well, or nobody says
+    std::optional<int> exitStatus;    ///< of the wrapped command as a shell tells it, 128 + signal; none: nobody says
+    std::optional<int> stopSignal;    ///< that the wrapper was sent, to end the job
     unsigned threads = 0;             ///< ranks prepared at a time, 0: one per core
     uint64_t keepBytes = 1ull << 30;  ///< prepared recordings kept in memory; ranks beyond it are loaded a second time
 };

@@ -129,6 +129,7 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
     writeRows(writer, m_threads);
     writeRows(writer, m_streams);
     writeCommunicators(writer);
+    writeFailedAllocations(writer);
     for (const RankSummary& summary : m_ranks.summaries) {
         std::map<std::string, store::SourceStatus> latest;  // a source that was refused later is refused
         for (const store::SourceStatus& source : summary.sources) latest[source.source] = source;
@@ -137,6 +138,21 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
             writer.write(source);
         }
     }
+}
+
+void TraceTables::writeFailedAllocations(store::TraceWriter& writer) const {
+    std::vector<store::FailedAllocation> rows;
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s)
+        for (store::FailedAllocation row : m_ranks.summaries[s].failedAllocations) {
+            row.rank = m_ranks.summaries[s].rank;
+            row.refusedNs = m_ranks.clocks.jobNs(s, row.refusedNs);
+            rows.push_back(std::move(row));
+        }
+    std::ranges::sort(rows, [](const auto& a, const auto& b) {
+        return std::tie(a.rank, a.refusedNs, a.bytes) < std::tie(b.rank, b.refusedNs, b.bytes);
+    });
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;
+    writeRows(writer, rows);
 }
 
 void TraceTables::writeCommunicators(store::TraceWriter& writer) const {
@@ -277,6 +293,8 @@ void TraceTables::writeMeta(store::TraceWriter& writer, const RunFacts& facts, c
     writer.setMeta("virtual", facts.virtualGpu ? "1" : "0");
     writer.setMeta("world_size", std::to_string(facts.worldSize.value_or(0)));
     writer.setMeta("step_source", stepSource);
+    if (facts.exitStatus) writer.setMeta("exit_status", std::to_string(*facts.exitStatus));
+    if (facts.stopSignal) writer.setMeta("stop_signal", std::to_string(*facts.stopSignal));
     int64_t lastNs = 0;
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
         const RankSummary& summary = m_ranks.summaries[s];

@@ -195,6 +195,14 @@ struct Allocation {
     int32_t nameId = 0;
 };
 
+struct FailedAllocation {
+    int64_t id = 0;
+    int32_t rank = 0;
+    int64_t refusedNs = 0;
+    int64_t bytes = 0;  ///< asked for
+    std::string call;   ///< cudaMalloc…
+};
+
 struct NvtxRange {
     int64_t id = 0;
     int32_t rank = 0;

@@ -11,7 +11,8 @@ PRAGMA user_version = 1;  -- schema version: raised with every incompatible chan
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder), virtual (0|1), start_unix_ns, duration_ns,
                                    -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
-                                   -- link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
+                                   -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
+                                   -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
@@ -208,6 +209,14 @@ CREATE TABLE allocation (
   free INTEGER NOT NULL,           -- 0 allocate, 1 free
   bytes INTEGER,
   name_id INTEGER NOT NULL REFERENCES string(id)
+);
+
+CREATE TABLE failed_allocation (   -- calls that the driver refused, out of memory; missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (rank, time)
+  rank INTEGER NOT NULL,
+  refused_ns INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,          -- asked for
+  call TEXT NOT NULL               -- cudaMalloc…
 );
 
 CREATE TABLE nvtx (
@@ -413,6 +422,25 @@ CREATE TABLE finding_evidence (
   note TEXT,
   PRIMARY KEY (finding_id, table_name, row_id)
 ) WITHOUT ROWID;
+
+-- How far a job got, for one that hung or died.
+
+CREATE VIEW last_collective AS      -- the last collective that each member called on each communicator: enqueued_ns, and where its kernel is recorded, started_ns and finished_ns
+  SELECT c.communicator_id, c.rank, c.seq, c.op, c.count, c.bytes, c.data_type, c.peer AS root, c.stream_id, c.start_ns AS enqueued_ns, k.start_ns AS started_ns,
+         k.start_ns + k.dur_ns AS finished_ns, c.id AS call_id
+  FROM nccl_call c JOIN (SELECT communicator_id, rank, max(seq) AS seq FROM nccl_call WHERE op NOT IN ('send', 'recv') GROUP BY communicator_id, rank) last
+    ON last.communicator_id = c.communicator_id AND last.rank = c.rank AND last.seq = c.seq LEFT JOIN kernel k ON k.id = c.kernel_id
+  WHERE c.op NOT IN ('send', 'recv');
+
+CREATE VIEW unfinished_call AS      -- collectives and messages that were enqueued and whose kernel never ended, as far as is recorded
+  SELECT id AS call_id, rank, communicator_id, seq, op, count, bytes, data_type, peer, stream_id, group_id, start_ns AS enqueued_ns FROM nccl_call WHERE kernel_id IS NULL;
+
+CREATE VIEW last_host_call AS       -- the last call of CUDA that each thread returned from
+  SELECT a.rank, a.thread_id, t.text AS name, a.start_ns, a.dur_ns, a.id AS call_id
+  FROM api_call a JOIN (SELECT max(id) AS id FROM api_call GROUP BY rank, thread_id) last ON last.id = a.id JOIN string t ON t.id = a.name_id;
+
+CREATE VIEW open_range AS           -- NVTX ranges that nobody closed: what each thread was in
+  SELECT n.rank, n.thread_id, t.text AS name, n.start_ns, n.depth, n.id AS nvtx_id FROM nvtx n JOIN string t ON t.id = n.name_id WHERE n.dur_ns IS NULL;
 
 -- Nsight Systems' table and column names, so that existing SQL runs here.
 

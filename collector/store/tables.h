@@ -252,6 +252,17 @@ struct Table<Allocation> {
 };
 
 template <>
+struct Table<FailedAllocation> {
+    static constexpr const char* kName = "failed_allocation";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &FailedAllocation::id},
+        Column{"rank", &FailedAllocation::rank},
+        Column{"refused_ns", &FailedAllocation::refusedNs},
+        Column{"bytes", &FailedAllocation::bytes},
+        Column{"call", &FailedAllocation::call});
+};
+
+template <>
 struct Table<NvtxRange> {
     static constexpr const char* kName = "nvtx";
     static constexpr auto kColumns = std::make_tuple(

@@ -123,7 +123,8 @@ void refusePartsOfATrace(Database& database) {
 }
 
 bool mayBeMissing(const std::string& table) {
-    return table == "proxy_op" || table == "machine_link" || table == "cost_fit" || table == "symbol";
+    return table == "proxy_op" || table == "machine_link" || table == "cost_fit" || table == "symbol" ||
+           table == "failed_allocation";
 }
 
 int64_t rowsOfWrongType(Database& database, const std::string& table) {

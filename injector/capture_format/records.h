@@ -484,7 +484,7 @@ struct CudaEventRecord {
 };
 static_assert(sizeof(CudaEventRecord) == 32);
 
-/// aux: CudaApi (malloc, free…).
+/// aux: CudaApi (malloc, free…). Of an allocation that was refused, the bytes that were asked for and no address.
 struct AllocationRecord {
     RecordHead head;
     uint32_t seq;

@@ -7,11 +7,12 @@
 using namespace rankscope::injector;
 using rankscope::capture::CudaApi;
 
-/// As RANKSCOPE_CUDA_HOOK, and the address that came out of it.
+/// As RANKSCOPE_CUDA_HOOK, and the address that came out of it; none when it was refused.
 #define RANKSCOPE_ALLOCATION(function, api, parameters, ...)                                                           \
     RANKSCOPE_CUDA_FUNCTION(function, parameters, (__VA_ARGS__), if (!isRecordedCudaCall()) return real(__VA_ARGS__);  \
                             const int result = recordCudaCall(CudaApi::api, bytes, [&] { return real(__VA_ARGS__); }); \
-                            if (result == 0 && address != nullptr) recordAllocation(CudaApi::api, bytes, *address);    \
+                            if (address != nullptr)                                                                    \
+                                recordAllocation(CudaApi::api, bytes, result == 0 ? *address : nullptr);               \
                             return result;)
 
 #define RANKSCOPE_RELEASE(function, api, parameters, ...)                                                            \

@@ -100,7 +100,7 @@ std::string strengthText(const json& strength) {
     return text;
 }
 
-Scenario planted(const json& table, const json& fault, int level, int seed) {
+Scenario planted(const json& table, const json& fault, const std::string& suite, int level, int seed) {
     const std::string name = fault.at("name");
     const Dice dice(name, seed);
     const std::string jobName = dice.of(fault.at("jobs"), "job");
@@ -114,12 +114,14 @@ Scenario planted(const json& table, const json& fault, int level, int seed) {
     document["faults"] = json::array({plant});
     document["expect"] = json::array({fault.at("expect")});
     document["allow"] = fault.value("allow", json::array());
-    document["fixed"] = strength.value("fixed", fault.value("fixed", json::object()));
-    if (!document["fixed"].contains("faults")) document["fixed"]["faults"] = json::array();
+    if (fault.value("twin", true)) {
+        document["fixed"] = strength.value("fixed", fault.value("fixed", json::object()));
+        if (!document["fixed"].contains("faults")) document["fixed"]["faults"] = json::array();
+    }
     fillPlaces(document, placesIn(document, dice));
 
     Scenario scenario =
-        finished(document, fmt::format("full-{}-{}-{}{}", name, jobName, static_cast<char>('a' + level), seed));
+        finished(document, fmt::format("{}-{}-{}-{}{}", suite, name, jobName, static_cast<char>('a' + level), seed));
     scenario.strength = PlantedStrength{name, scenario.expect.front().id, level, strengthText(strength)};
     const std::string demand = strength.value("demand", "cost");
     scenario.decidedByCost = demand == "cost";
@@ -130,7 +132,7 @@ Scenario planted(const json& table, const json& fault, int level, int seed) {
 
 }  // namespace
 
-std::vector<Scenario> generate(const std::string& text, const std::string& origin, int draw) {
+std::vector<Scenario> generate(const std::string& text, const std::string& origin, int draw, const std::string& suite) {
     try {
         const json table = json::parse(text);
         const int firstSeed = draw * kSeedsOfADraw;
@@ -138,11 +140,11 @@ std::vector<Scenario> generate(const std::string& text, const std::string& origi
         for (const auto& [name, entry] : table.at("jobs").items())
             for (int seed = firstSeed; seed < firstSeed + table.at("healthy_seeds").get<int>(); ++seed)
                 scenarios.push_back(
-                    finished(sizedJob(table, name, Dice(name, seed)), fmt::format("full-none-{}-{}", name, seed)));
+                    finished(sizedJob(table, name, Dice(name, seed)), fmt::format("{}-none-{}-{}", suite, name, seed)));
         for (const json& fault : table.at("faults"))
             for (int level = 0; level < static_cast<int>(fault.at("strengths").size()); ++level)
                 for (int i = 0; i < fault.value("seeds", table.at("fault_seeds").get<int>()); ++i)
-                    scenarios.push_back(planted(table, fault, level, firstSeed + i));
+                    scenarios.push_back(planted(table, fault, suite, level, firstSeed + i));
         return scenarios;
     } catch (const json::exception& error) {
         throw ScenarioFileError(fmt::format("{}: {}", origin, error.what()));

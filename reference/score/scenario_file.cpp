@@ -14,7 +14,8 @@ namespace {
 using nlohmann::json;
 
 // Faults after which a job is not expected to end well.
-constexpr std::array kFailures = {"kill", "oom", "missing_rank", "mismatch"};
+constexpr std::array kFailures = {"kill",    "oom",       "missing_rank",   "mismatch",     "asleep",
+                                  "stopped", "exception", "opposite_order", "ended_by_user"};
 
 Claim readClaim(const json& entry, const std::string& origin, const char* list) {
     const auto fail = [&](const std::string& what) {
@@ -24,6 +25,8 @@ Claim readClaim(const json& entry, const std::string& origin, const char* list) 
     if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string())
         fail("holds an entry without an id, such as {\"id\": \"RS301\", \"ranks\": [3]}");
     Claim claim{entry["id"].get<std::string>(), {}};
+    if (const auto other = entry.find("or"); other != entry.end() && other->is_string())
+        claim.id += "/" + other->get<std::string>();
     if (const auto ranks = entry.find("ranks"); ranks != entry.end()) {
         if (!ranks->is_array() ||
             !std::all_of(ranks->begin(), ranks->end(), [](const json& rank) { return rank.is_number_integer(); }))

@@ -52,12 +52,16 @@ bool isWanted(const std::string& name, const std::vector<std::string>& only) {
 
 std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
     const bool frameworks = options.suite == "frameworks";
-    std::vector<Scenario> scenarios = readFolder(!options.scenarios.empty() ? options.scenarios
-                                                 : frameworks               ? options.frameworkJobs
-                                                                            : options.builtIns);
+    const bool builtIns = !options.scenarios.empty() || options.suite != "hangs";
+    std::vector<Scenario> scenarios;
+    if (builtIns)
+        scenarios = readFolder(!options.scenarios.empty() ? options.scenarios
+                               : frameworks               ? options.frameworkJobs
+                                                          : options.builtIns);
     if (options.scenarios.empty() && options.suite == "full")
-        for (Scenario& scenario : readGenerated(options.fullSuite, options.draw))
+        for (Scenario& scenario : readGenerated(options.fullSuite, "full", options.draw))
             scenarios.push_back(std::move(scenario));
+    if (!builtIns) scenarios = readGenerated(options.hangsSuite, "hangs", options.draw);
     std::erase_if(scenarios, [&](const Scenario& scenario) { return !isWanted(scenario.name, options.only); });
     for (Scenario& scenario : scenarios) setWorld(scenario, options.worlds);
     if (scenarios.empty()) throw ScoreError("there is no scenario to run");

@@ -24,13 +24,14 @@ struct ScoreOptions {
     std::filesystem::path builtIns;       ///< folder of the built-in scenarios
     std::filesystem::path frameworkJobs;  ///< folder of the built-in jobs of frameworks
     std::filesystem::path fullSuite;      ///< full_suite.json
-    std::string suite = "core";           ///< core, full or frameworks
+    std::filesystem::path hangsSuite;     ///< hangs_suite.json
+    std::string suite = "core";           ///< core, full, hangs or frameworks
     std::filesystem::path scenarios;      ///< run every *.json of this folder instead of a suite
     std::vector<std::string>
         only;  ///< names that are or contain one of these, or match one as a shell pattern; empty: all
     std::filesystem::path keep;  ///< keep runs and reports here; empty: in a temporary folder, removed at the end
     bool again = false;          ///< analyze the runs that `keep` holds from before; what is missing there is run
-    int draw = 0;                ///< suite full: which draw of the generated scenarios (generator.h)
+    int draw = 0;                ///< suites full and hangs: which draw of the generated scenarios (generator.h)
     unsigned jobs = 0;           ///< scenarios at a time; 0: one per core
     int timeoutS = 300;          ///< for each run and each analysis; what takes longer is ended and counts as failed
     bool runFixed = true;        ///< run the repaired twins too

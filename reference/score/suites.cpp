@@ -47,9 +47,9 @@ std::vector<Scenario> readFolder(const fs::path& folder) {
     return scenarios;
 }
 
-std::vector<Scenario> readGenerated(const fs::path& table, int draw) {
+std::vector<Scenario> readGenerated(const fs::path& table, const std::string& suite, int draw) {
     try {
-        return generate(readText(table), table.string(), draw);
+        return generate(readText(table), table.string(), draw, suite);
     } catch (const ScenarioFileError& error) {
         throw ScoreError(error.what());
     }

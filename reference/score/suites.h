@@ -13,6 +13,6 @@ namespace rankscope::score {
 std::vector<Scenario> readFolder(const std::filesystem::path& folder);
 
 /// The scenarios that full_suite.json describes (generator.h). Throws ScoreError.
-std::vector<Scenario> readGenerated(const std::filesystem::path& table, int draw);
+std::vector<Scenario> readGenerated(const std::filesystem::path& table, const std::string& suite, int draw);
 
 }  // namespace rankscope::score

@@ -3,12 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace rankscope::score {
 namespace {
 
+/// "RS501/RS503": either is right.
+bool isOneOf(std::string_view ids, std::string_view id) {
+    for (size_t begin = 0; begin <= ids.size();) {
+        const size_t end = std::min(ids.find('/', begin), ids.size());
+        if (ids.substr(begin, end - begin) == id) return true;
+        begin = end + 1;
+    }
+    return false;
+}
+
 bool fits(const Claim& truth, const Claim& finding) {
-    return truth.id == finding.id && (truth.ranks.empty() || truth.ranks == finding.ranks);
+    return isOneOf(truth.id, finding.id) && (truth.ranks.empty() || truth.ranks == finding.ranks);
 }
 
 // Faults whose cost decides: see kMustBeFoundCost.
@@ -36,7 +47,7 @@ void findHits(const std::vector<Finding>& findings, ScenarioScore& score, std::v
         }
         // Two expectations of one id without ranks are met by the same findings.
         const bool shared = truth.ranks.empty() && std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-                                return f.claim.id == truth.id;
+                                return isOneOf(truth.id, f.claim.id);
                             });
         (hit || shared ? score.hits : score.missed).push_back(truth);
     }
@@ -62,7 +73,7 @@ void findFalseAlarms(const std::vector<Finding>& findings, const std::vector<boo
             continue;
         score.falseAlarms.push_back(claim);
         if (std::any_of(score.missed.begin(), score.missed.end(),
-                        [&](const Claim& truth) { return truth.id == claim.id; }))
+                        [&](const Claim& truth) { return isOneOf(truth.id, claim.id); }))
             score.wrongRank.push_back(claim);
     }
 }

@@ -43,9 +43,9 @@ inline constexpr double kMustBeFoundCost = 0.04;
 inline constexpr double kMustNotBeFoundCost = 0.02;
 
 /// `fixed`: the repaired twin's report, or null.
-/// A finding fits an expectation when the ids are equal and, where the expectation names ranks, the sets of ranks are
-/// equal. An expectation without ranks takes every finding of its id. What `allow` covers by the same rule counts
-/// neither way; any other finding is a false alarm.
+/// A finding fits an expectation when the ids are equal ("RS501/RS503" takes either) and, where the expectation names
+/// ranks, the sets of ranks are equal. An expectation without ranks takes every finding of its id. What `allow` covers
+/// by the same rule counts neither way; any other finding is a false alarm.
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed);
 
 /// Whether a false alarm may be about the world that the scenario was put into: one that says that communication takes

@@ -26,16 +26,35 @@ struct OutOfMemory {
     int step = 0;
 };
 
-/// Hangs: issues nothing more.
+/// Issues nothing more from `step` on: it hangs, sleeps in its data loader, or is stopped by SIGSTOP.
 struct MissingRank {
+    enum class Where { step, loader, stopped } where = Where::step;
     int rank = 0;
     int step = 0;
 };
 
-/// Asks for another collective than the others: half the size, another type, another operation, or two in exchanged
-/// order.
+/// Ends by an error of its own, as an exception that nobody catches ends Python: exit status 1.
+struct Exception {
+    int rank = 0;
+    int step = 0;
+};
+
+/// Calls collectives of two communicators in the order opposite to its peers'.
+struct OppositeOrder {
+    int rank = 0;
+    int step = 0;
+};
+
+/// All ranks end by the signal that a terminal (Ctrl-C) or a scheduler sends.
+struct EndedByUser {
+    int signal = 0;
+    int step = 0;
+};
+
+/// Asks for another collective than the others: half the size, another type, another operation, two in exchanged
+/// order, or another root of a broadcast that all of them add.
 struct Mismatch {
-    enum class What { size, dtype, op, order } what = What::size;
+    enum class What { size, dtype, op, order, root } what = What::size;
     int rank = 0;
     int step = 0;
 };
@@ -121,6 +140,9 @@ struct Faults {
     std::optional<OutOfMemory> oom;
     std::optional<MissingRank> missingRank;
     std::optional<Mismatch> mismatch;
+    std::optional<Exception> exception;
+    std::optional<OppositeOrder> oppositeOrder;
+    std::optional<EndedByUser> endedByUser;
     double watchdogSeconds = 30;    ///< how long a rank waits for a collective
     int watchedFromStep = 1000000;  ///< the first step with a failure that leaves the others waiting
     std::optional<Jitter> jitter;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -43,12 +44,25 @@ void PlantedFailures::strike(int step) const {
     const auto here = [&](const auto& fault) { return fault && fault->rank == m_rank && fault->step == step; };
     if (here(m_faults.kill)) m_virtualGpu.die(SIGKILL);
     if (here(m_faults.oom)) runOutOfMemory();
-    if (here(m_faults.missingRank)) hang();
+    if (here(m_faults.missingRank) && m_faults.missingRank->where != MissingRank::Where::loader) hang();
+    if (here(m_faults.exception)) {
+        fprintf(stderr, "[rank%d]: Traceback (most recent call last):\n[rank%d]: RuntimeError: planted\n", m_rank,
+                m_rank);
+        exit(EXIT_FAILURE);
+    }
+    if (m_faults.endedByUser && m_faults.endedByUser->step == step) m_virtualGpu.die(m_faults.endedByUser->signal);
+}
+
+void PlantedFailures::load(int step) const {
+    const auto& missing = m_faults.missingRank;
+    if (missing && missing->where == MissingRank::Where::loader && missing->rank == m_rank && missing->step == step)
+        hang();
 }
 
 void PlantedFailures::hang() const {
     // The others see it missing and end; then the launcher ends this one.
     m_virtualGpu.hostWork(secondsToNs(m_faults.watchdogSeconds) + 2 * kLookNs);
+    if (m_faults.missingRank->where == MissingRank::Where::stopped) raise(SIGSTOP);  // until somebody kills it
     sleep(kLauncherSeconds);
     m_virtualGpu.die(SIGTERM);
 }
@@ -80,6 +94,7 @@ Collective PlantedFailures::disagreeing(Collective collective, int groupSize) co
             }
             break;
         case Mismatch::What::order:
+        case Mismatch::What::root:
             break;
     }
     return collective;
@@ -87,7 +102,7 @@ Collective PlantedFailures::disagreeing(Collective collective, int groupSize) co
 
 void PlantedFailures::issue(int step, int groupSize, const Collective& collective,
                             const std::function<void(const Collective&)>& issue) {
-    if (!disagrees(step)) return issue(collective);
+    if (!disagrees(step) || m_faults.mismatch->what == Mismatch::What::root) return issue(collective);
     if (m_faults.mismatch->what != Mismatch::What::order) {
         m_disagreed = true;
         return issue(disagreeing(collective, groupSize));

@@ -36,6 +36,8 @@ class PlantedFailures {
     /// Inside a step, after its first forward pass: dies, runs out of memory (throws DeviceError), or hangs and is
     /// ended, where that is planted.
     void strike(int step) const;
+    /// While the next batch is fetched: hangs there, where that is planted.
+    void load(int step) const;
     /// Issues a collective of `groupSize` ranks by `issue`, or something else where disagreement is planted.
     void issue(int step, int groupSize, const Collective& collective,
                const std::function<void(const Collective&)>& issue);

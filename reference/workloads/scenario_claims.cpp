@@ -28,6 +28,8 @@ Claim readClaim(const json& entry, const std::string& place, int worldSize, cons
     if (!reader.has("id")) reader.fail("id", "is missing, such as {\"id\": \"RS301\", \"ranks\": [3]}");
     const std::string id = reader.text("id", "");
     if (!isId(id)) reader.fail("id", "is '" + id + "': a diagnosis is called RS301 or the like");
+    if (const std::string other = reader.text("or", ""); !other.empty() && !isId(other))
+        reader.fail("or", "is '" + other + "': a diagnosis is called RS301 or the like");
     // None: the place is not told.
     if (const json* ranks = reader.find("ranks"); ranks && !(ranks->is_array() && ranks->empty()))
         reader.ranks("ranks", worldSize);

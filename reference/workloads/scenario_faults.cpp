@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/workloads/scenario_faults.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -258,12 +260,32 @@ Mismatch::What readWhat(ObjectReader& reader) {
     if (what == "dtype") return Mismatch::What::dtype;
     if (what == "op") return Mismatch::What::op;
     if (what == "order") return Mismatch::What::order;
-    reader.fail("what", "is '" + what + "': use op, size, dtype or order");
+    if (what == "root") return Mismatch::What::root;
+    reader.fail("what", "is '" + what + "': use op, size, dtype, order or root");
+}
+
+bool endsJobs(const std::string& kind) {
+    constexpr const char* kKinds[] = {"kill",    "oom",       "missing_rank",   "mismatch",     "asleep",
+                                      "stopped", "exception", "opposite_order", "ended_by_user"};
+    return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const char* known) { return kind == known; });
+}
+
+MissingRank::Where whereOf(const std::string& kind) {
+    return kind == "asleep"    ? MissingRank::Where::loader
+           : kind == "stopped" ? MissingRank::Where::stopped
+                               : MissingRank::Where::step;
 }
 
 /// Faults that end the job. False: not one of them.
 bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& scenario, Faults& faults) {
-    if (kind != "kill" && kind != "oom" && kind != "missing_rank" && kind != "mismatch") return false;
+    if (!endsJobs(kind)) return false;
+    if (kind == "ended_by_user") {
+        const std::string signal = reader.text("signal", "SIGINT");
+        if (signal != "SIGINT" && signal != "SIGTERM")
+            reader.fail("signal", "is '" + signal + "': use SIGINT or SIGTERM");
+        faults.endedByUser = EndedByUser{signal == "SIGINT" ? SIGINT : SIGTERM, readStep(reader, scenario)};
+        return true;
+    }
     const int rank = readRank(reader, scenario, 0);
     const int step = readStep(reader, scenario);
     if (kind == "kill") {
@@ -273,11 +295,15 @@ bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& 
     if (scenario.worldSize() < 2)
         reader.fail("kind", "is '" + kind + "', which needs others that wait: at least two ranks");
     if (kind == "oom") faults.oom = OutOfMemory{rank, step};
-    if (kind == "missing_rank") faults.missingRank = MissingRank{rank, step};
+    if (kind == "missing_rank" || kind == "asleep" || kind == "stopped")
+        faults.missingRank = MissingRank{whereOf(kind), rank, step};
+    if (kind == "exception") faults.exception = Exception{rank, step};
+    if (kind == "opposite_order") faults.oppositeOrder = OppositeOrder{rank, step};
     if (kind == "mismatch") {
-        if (scenario.parallel.dp * scenario.parallel.tp < 2)
+        const Mismatch::What what = readWhat(reader);
+        if (what != Mismatch::What::root && scenario.parallel.dp * scenario.parallel.tp < 2)
             reader.fail("kind", "is 'mismatch', but the job has no collectives (only sends between stages)");
-        faults.mismatch = Mismatch{readWhat(reader), rank, step};
+        faults.mismatch = Mismatch{what, rank, step};
         // In the others all collectives of a communicator are alike.
         if (faults.mismatch->what == Mismatch::What::order)
             needKind(reader, scenario, "mismatch' of 'order",

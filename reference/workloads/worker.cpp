@@ -73,6 +73,7 @@ Worker::~Worker() {
     m_calls.reset();
     // Errors on the way out have been reported where they happened; the process ends next.
     m_groups.push_back(m_world);
+    if (m_secondWorld) ncclCommDestroy(m_secondWorld);
     for (const Group& group : m_groups)
         if (group.comm) ncclCommDestroy(group.comm);
     for (void* buffer : m_buffers) cudaFree(buffer);
@@ -110,6 +111,8 @@ void Worker::joinJob() {
     require(ncclCommInitRank(&m_world.comm, m_identity.worldSize, id, rank()), "ncclCommInitRank");
     m_world.size = m_identity.worldSize;
     m_world.rank = rank();
+    if (m_scenario.faults.oppositeOrder)
+        require(ncclCommSplit(m_world.comm, 0, rank(), &m_secondWorld, nullptr), "ncclCommSplit");
 }
 
 void Worker::planMemory(int64_t totalBytes, int64_t largestBytes) {
@@ -259,6 +262,7 @@ void Worker::fetchBatch() const {
     // The range that torch's profiler puts around a data loader without worker processes
     // (torch/utils/data/dataloader.py).
     const NvtxRange range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+    m_failures.load(m_step);
     m_virtualGpu.hostWork(kHostPerBatchNs + m_hostFaults->inputDelayNs());
 }
 

@@ -108,7 +108,7 @@ class Worker {
     /// compares the checks. Returns the exit status; rank 0 prints the result on stdout.
     int train(const std::function<void()>& step);
     /// Fails here when the scenario says that this rank fails in this step.
-    void failIfPlanned() const { m_failures.strike(m_step); }
+    void failIfPlanned();
     int step() const { return m_step; }
 
   private:
@@ -125,6 +125,8 @@ class Worker {
     double spinNsPerBlock(const LayerKernel& kernel) const;
     /// Host time of a framework around one collective.
     void beforeCollective() const;
+    /// Collectives beside those of the job, of which a planted rank disagrees with the others.
+    void addContradiction();
     void issue(const Group& group, const Collective& collective);
     void copy(const Group& group, const void* from, void* to, int64_t bytes);
     void copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype);
@@ -145,7 +147,8 @@ class Worker {
     double m_workShare = 1;  ///< of the usual work
     cudaStream_t m_compute = nullptr;
     Group m_world;
-    std::vector<Group> m_groups;  ///< the others
+    ncclComm_t m_secondWorld = nullptr;  ///< where two communicators are to be taken in opposite orders
+    std::vector<Group> m_groups;         ///< the others
     std::vector<cudaEvent_t> m_events;
     cudaEvent_t m_orderEvent = nullptr;
     std::vector<void*> m_buffers;
@@ -160,6 +163,7 @@ class Worker {
     uint64_t m_expectedChecks = 0;
     uint64_t m_probe = 0;
     int m_step = -1;
+    int m_contradictedStep = -1;  ///< the last in which contradictions were looked for
     bool m_lossLaunched = false;
     bool m_lossWrong = false;
 };

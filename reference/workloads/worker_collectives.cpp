@@ -27,6 +27,25 @@ void Worker::beforeCollective() const {
     m_virtualGpu.hostWork(kHostPerCollectiveNs);
 }
 
+void Worker::failIfPlanned() {
+    m_failures.strike(m_step);
+    if (m_contradictedStep == m_step) return;
+    m_contradictedStep = m_step;
+    addContradiction();
+}
+
+void Worker::addContradiction() {
+    const Faults& faults = m_scenario.faults;
+    if (faults.mismatch && faults.mismatch->what == Mismatch::What::root && faults.mismatch->step == m_step) {
+        const int root = faults.mismatch->rank == rank() ? 1 : 0;
+        require(ncclBroadcast(m_loss, m_loss, 1, ncclFloat, root, m_world.comm, m_compute), "ncclBroadcast");
+    }
+    if (!m_secondWorld || faults.oppositeOrder->step != m_step) return;
+    const bool opposite = faults.oppositeOrder->rank == rank();
+    for (ncclComm_t comm : {opposite ? m_secondWorld : m_world.comm, opposite ? m_world.comm : m_secondWorld})
+        require(ncclAllReduce(m_loss, m_loss, 1, ncclFloat, ncclSum, comm, m_compute), "ncclAllReduce");
+}
+
 void Worker::copy(const Group& group, const void* from, void* to, int64_t bytes) {
     if (from == to) return;
     const cudaStream_t stream = group.stream ? group.stream : m_compute;

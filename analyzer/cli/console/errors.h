@@ -15,6 +15,7 @@ enum ExitCode : int {
     kExitUsage = 2,
     kExitInput = 3,
     kExitInternal = 4,
+    kExitRunFailed = 5,  // `analyze`: the report is there, and says what ended the job
 };
 
 constexpr int kExitCommandNotExecutable = 126;  // as a shell says it

@@ -86,9 +86,12 @@ void HeldSignals::jobHasEnded() {
     restore();
 }
 
-bool jobHasSeen(const siginfo_t& info, std::span<const pid_t> job) {
-    if (sentByTerminal(info)) return true;
+bool jobHasSent(const siginfo_t& info, std::span<const pid_t> job) {
     return sentByProcess(info) && (info.si_pid == getpid() || isOfJob(info.si_pid, job));
+}
+
+bool jobHasSeen(const siginfo_t& info, std::span<const pid_t> job) {
+    return sentByTerminal(info) || jobHasSent(info, job);
 }
 
 void forward(const siginfo_t& info, pid_t process) {

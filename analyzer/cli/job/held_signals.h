@@ -36,6 +36,8 @@ class HeldSignals {
 // Is true when the processes `job` need not be told: the terminal sent the signal to the whole foreground group, the
 // job among them, or it was the job itself (or this process) that sent it.
 bool jobHasSeen(const siginfo_t& info, std::span<const pid_t> job);
+// Is true when the job itself (or this process) sent the signal.
+bool jobHasSent(const siginfo_t& info, std::span<const pid_t> job);
 
 // Sends it on as it came: with its value when it was queued with one.
 void forward(const siginfo_t& info, pid_t process);

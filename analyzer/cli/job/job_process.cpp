@@ -59,6 +59,11 @@ pid_t start(const ProcessToStart& process, const HeldSignals& signals, bool endW
     return child;
 }
 
+/// What people, terminals and schedulers end a job by.
+bool endsJobs(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
 class Children {
   public:
     explicit Children(size_t count) { m_end.processes.resize(count); }
@@ -70,7 +75,9 @@ class Children {
             if (pid > 0) kill(pid, signal);
     }
 
-    void pass(const siginfo_t& info) const {
+    void pass(const siginfo_t& info) {
+        if (endsJobs(info.si_signo) && m_end.firstFailed < 0 && !jobHasSent(info, m_pids))
+            m_end.stopSignal = info.si_signo;
         if (jobHasSeen(info, m_pids)) return;
         for (pid_t pid : m_pids)
             if (pid > 0) forward(info, pid);

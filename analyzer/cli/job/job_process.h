@@ -36,6 +36,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words);
 struct JobEnd {
     std::vector<ProcessEnd> processes;  // in the order given
     int firstFailed = -1;               // index of the process that failed first, -1: none
+    int stopSignal = 0;                 // that somebody ended the job by, through us or beside us; 0: nobody did
 };
 
 // Starts the processes and waits until all are gone. Meanwhile every signal that can be caught goes to them, except

@@ -102,7 +102,7 @@ ProcessEnd record(const Recording& recording, const Console& console) {
     }
     const ProcessEnd end = job.firstFailed >= 0 ? job.processes[static_cast<size_t>(job.firstFailed)] : ProcessEnd{};
     try {
-        if (recording.run.leave(end)) collectAndReport(recording, console);
+        if (recording.run.leave(end, job.stopSignal)) collectAndReport(recording, console);
     } catch (const VerbError& error) {
         console.error(fmt::format("the job has ended, but collecting failed: {}", error.what()), error.hint());
     } catch (const std::exception& error) {

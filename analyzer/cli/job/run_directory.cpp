@@ -207,7 +207,7 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
     }
 }
 
-bool RunDirectory::leave(const ProcessEnd& end) {
+bool RunDirectory::leave(const ProcessEnd& end, int stopSignal) {
     LockedFile file(m_path / kMembers);
     auto members = parseMembers(file.read());
     const std::string host = hostName();
@@ -229,6 +229,8 @@ bool RunDirectory::leave(const ProcessEnd& end) {
             description["exit_status"] = end.signal != 0 ? 128 + end.signal : end.status;  // as a shell tells it
             if (end.signal != 0) description["signal"] = end.signal;
         }
+        // A launcher outside ends the ranks that are left by the same signals.
+        if (stopSignal != 0 && description.value("launcher", "") == "inside") description["stop_signal"] = stopSignal;
         description["end_unix_ns"] = unixNowNs();
         writeDescription(m_path, description);
     }

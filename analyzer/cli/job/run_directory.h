@@ -62,9 +62,9 @@ class RunDirectory {
     const std::filesystem::path& path() const { return m_path; }
     std::filesystem::path captureFolder() const { return m_path / "capture"; }
 
-    // Tells how this wrapper's process ended. True when it was the last one of this host, which is the one that
-    // collects.
-    bool leave(const ProcessEnd& end);
+    // Tells how this wrapper's process ended, and by what signal somebody had it end (0: nobody). True when it was the
+    // last one of this host, which is the one that collects.
+    bool leave(const ProcessEnd& end, int stopSignal);
 
     // Takes everything away again that a job left which could not be started, if this wrapper is the only one.
     void abandon() noexcept;

@@ -50,9 +50,10 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     std::string text = render(report, options, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     giveResult(text, options.output, console);
-    if (options.format == "text" && !toFile) return kExitOk;  // a report for people ends by the next command itself
+    const int status = report.failed ? kExitRunFailed : kExitOk;
+    if (options.format == "text" && !toFile) return status;  // a report for people ends by the next command itself
     console.next(report.findings.empty() ? "rankscope explain" : "rankscope explain " + report.findings.front().id);
-    return kExitOk;
+    return status;
 }
 
 }  // namespace

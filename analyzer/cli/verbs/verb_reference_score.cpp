@@ -118,6 +118,7 @@ int run(ScoreVerbOptions options, const Console& console) {
     options.score.builtIns = layout.scenarios;
     options.score.frameworkJobs = layout.frameworkJobs;
     options.score.fullSuite = layout.prefix / "share/rankscope/score/full_suite.json";
+    options.score.hangsSuite = layout.prefix / "share/rankscope/score/hangs_suite.json";
     options.score.scenarios = options.scenarios;
     options.score.keep = options.keep;
     options.score.runFixed = !options.noFixed;
@@ -150,12 +151,14 @@ int run(ScoreVerbOptions options, const Console& console) {
 void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     auto options = std::make_shared<ScoreVerbOptions>();
     auto* verb = reference.add_subcommand("score", "Run scenarios and compare the findings with what was planted");
-    auto* suite = verb->add_option("--suite", options->score.suite,
-                                   "core: every diagnosis and kind; full: core and generated scenarios; frameworks: "
-                                   "jobs of PyTorch, DeepSpeed, Megatron and Accelerate; compare: `rankscope "
-                                   "compare` on pairs of noisy runs")
-                      ->check(CLI::IsMember({"core", "full", "frameworks", "compare"}))
-                      ->capture_default_str();
+    auto* suite =
+        verb->add_option("--suite", options->score.suite,
+                         "core: every diagnosis and kind; full: core and generated scenarios; hangs: jobs that hang or "
+                         "die, and such as end well; frameworks: "
+                         "jobs of PyTorch, DeepSpeed, Megatron and Accelerate; compare: `rankscope "
+                         "compare` on pairs of noisy runs")
+            ->check(CLI::IsMember({"core", "full", "hangs", "frameworks", "compare"}))
+            ->capture_default_str();
     verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")
         ->type_name("DIR")
         ->excludes(suite);

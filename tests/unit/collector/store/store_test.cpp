@@ -431,6 +431,7 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<Synchronization>(database);
     expectColumns<CudaEvent>(database);
     expectColumns<Allocation>(database);
+    expectColumns<FailedAllocation>(database);
     expectColumns<NvtxRange>(database);
     expectColumns<NcclCall>(database);
     expectColumns<ProxyOp>(database);

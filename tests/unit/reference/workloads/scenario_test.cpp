@@ -231,8 +231,8 @@ TEST(Scenario, FaultsOfTheJobNeedAJobThatCanHaveThem) {
               "s.json: 'faults[0].kind' is 'late_launch', which makes no sense for a job of the kind 'pp'");
     EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 1, "pp": 8}, "faults": [{"kind": "mismatch"}]})"),
               "s.json: 'faults[0].kind' is 'mismatch', but the job has no collectives (only sends between stages)");
-    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "mismatch", "what": "root"}]})"),
-              "s.json: 'faults[0].what' is 'root': use op, size, dtype or order");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "mismatch", "what": "peer"}]})"),
+              "s.json: 'faults[0].what' is 'peer': use op, size, dtype, order or root");
     EXPECT_EQ(
         errorOf(R"({"kind": "tp", "parallel": {"dp": 4, "tp": 2}, "faults": [{"kind": "mismatch", "what": "order"}]})"),
         "s.json: 'faults[0].kind' is 'mismatch' of 'order', which makes no sense for a job of the kind 'tp'");

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/job_failure.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/facts/layout.h"
+#include "analyzer/text/lists.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+using facts::JobEnd;
+using facts::RankEnd;
+
+bool isSignalFromOutside(int status) {
+    return status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP || status == 128 + SIGQUIT;
+}
+
+/// Somebody ended it, or nobody tells how it ended, as when a scheduler kills all of a job at once.
+bool endedFromOutside(const JobEnd& end) {
+    if (end.stopSignal || isSignalFromOutside(end.exitStatus.value_or(0))) return true;
+    return end.exitStatus.value_or(0) == 0 && std::ranges::none_of(end.ranks, &RankEnd::failedByStatus);
+}
+
+bool stoodStill(const JobEnd& end, double stalledNs) {
+    return stalledNs >= FailureThresholds::kLeastStallNs &&
+           stalledNs >= FailureThresholds::kStallOverGap * static_cast<double>(end.longestGapNs);
+}
+
+/// It failed by itself: others' ends and calls do not explain it.
+bool hasOwnError(const RankEnd& rank) {
+    return rank.failed() && (rank.failedAllocation || rank.failedByStatus());
+}
+
+bool anyHasOwnError(const JobEnd& end, const std::vector<int>& ranks) {
+    return std::ranges::any_of(ranks, [&](int rank) {
+        const RankEnd* known = end.find(rank);
+        return known && hasOwnError(*known);
+    });
+}
+
+int64_t lastNsOf(const JobEnd& end, const std::vector<int>& ranks) {
+    int64_t lastNs = INT64_MAX;
+    for (const int rank : ranks)
+        if (const RankEnd* known = end.find(rank)) lastNs = std::min(lastNs, known->lastNs.value_or(INT64_MAX));
+    return lastNs;
+}
+
+/// Of several roots: with an error of their own, then for whom most wait, then who was silent first.
+std::vector<int> choose(const JobEnd& end, const WaitingRanks& waits, std::vector<std::vector<int>> roots,
+                        int64_t boundNs, bool& isCertain) {
+    if (std::ranges::any_of(roots, [&](const auto& root) { return anyHasOwnError(end, root); }))
+        std::erase_if(roots, [&](const auto& root) { return !anyHasOwnError(end, root); });
+    size_t most = 0;
+    for (const auto& root : roots) most = std::max(most, waits.behind(root).size());
+    std::erase_if(roots, [&](const auto& root) { return waits.behind(root).size() < most; });
+    std::ranges::stable_sort(roots, {}, [&](const auto& root) { return lastNsOf(end, root); });
+    isCertain = roots.size() < 2 || lastNsOf(end, roots[1]) - lastNsOf(end, roots[0]) > boundNs;
+    return roots.front();
+}
+
+/// The only rank with an error of its own, when no other's end can be told from it: memory that was refused before a
+/// status, which those may have that noticed the failure.
+std::optional<int> onlyFailed(const JobEnd& end, int64_t boundNs) {
+    std::vector<const RankEnd*> failed;
+    for (const RankEnd& rank : end.ranks)
+        if (hasOwnError(rank) ||
+            (rank.endKind == "signal" && !isSignalFromOutside(static_cast<int>(128 + rank.endCode.value_or(0)))))
+            failed.push_back(&rank);
+    if (std::ranges::any_of(failed, [](const RankEnd* rank) { return rank->failedAllocation.has_value(); }))
+        std::erase_if(failed, [](const RankEnd* rank) { return !rank->failedAllocation; });
+    if (failed.empty() || (failed.size() > 1 && failed.size() == end.ranks.size())) return std::nullopt;
+    std::ranges::stable_sort(failed, {}, [](const RankEnd* rank) { return rank->lastNs.value_or(INT64_MAX); });
+    const bool first =
+        failed.size() == 1 || failed[1]->lastNs.value_or(INT64_MAX) - failed[0]->lastNs.value_or(0) > boundNs;
+    return first ? std::optional(failed.front()->rank) : std::nullopt;
+}
+
+/// Of a cycle, from its first rank round to it; else the longest of the shortest ways to the root.
+std::vector<Wait> longestChain(const WaitingRanks& waits, const JobFailure& failure) {
+    std::vector<Wait> longest;
+    for (const int rank : failure.waiting) {
+        std::vector<Wait> chain = waits.chain(rank, failure.root);
+        if (chain.size() > longest.size()) longest = std::move(chain);
+    }
+    return longest;
+}
+
+/// From the first rank of a cycle along waits inside it until one comes again.
+std::vector<Wait> roundOf(const WaitingRanks& waits, const std::vector<int>& root) {
+    std::vector<Wait> round;
+    std::set<int> seen;
+    for (int at = root.front(); seen.insert(at).second;) {
+        const auto inside =
+            std::ranges::find_if(waits.of(at), [&](const Wait& wait) { return text::contains(root, wait.on); });
+        if (inside == waits.of(at).end()) return round;
+        round.push_back(*inside);
+        at = inside->on;
+    }
+    while (!round.empty() && round.front().waiter != round.back().on) round.erase(round.begin());
+    return round;
+}
+
+/// The one rank of several without which nobody of `root` would wait in a circle; two that wait for each other share
+/// it.
+std::optional<int> inAllCircles(const WaitingRanks& waits, const std::vector<int>& root) {
+    if (root.size() < 3) return std::nullopt;
+    std::optional<int> only;
+    for (const int candidate : root) {
+        // Ranks whose waiting has an end, once the candidate is gone, until no more are found.
+        std::set<int> free{candidate};
+        for (bool more = true; more;) {
+            more = false;
+            for (const int rank : root) {
+                const bool ends = std::ranges::all_of(waits.of(rank), [&](const Wait& wait) {
+                    return free.contains(wait.on) || !text::contains(root, wait.on);
+                });
+                if (ends && free.insert(rank).second) more = true;
+            }
+        }
+        if (free.size() < root.size()) continue;
+        if (only) return std::nullopt;
+        only = candidate;
+    }
+    return only;
+}
+
+}  // namespace
+
+JobFailure failureOf(const job::Analysis& analysis) {
+    JobFailure failure;
+    if (!analysis.facts.end) return failure;
+    const JobEnd& end = *analysis.facts.end;
+    if (std::ranges::none_of(end.ranks, [](const RankEnd& rank) { return rank.failed() || !rank.recorded; }))
+        return failure;
+    if (const facts::Contradiction* contradiction = contradictionOf(analysis);
+        contradiction && end.communicators.at(contradiction->communicator).done <= contradiction->seq)
+        return failure;
+    failure.stalledNs = static_cast<double>(end.endNs - end.lastProgressNs);
+    const bool stalled = stoodStill(end, failure.stalledNs);
+    if (endedFromOutside(end) && !stalled) return failure;
+    const int64_t boundNs = 2 * analysis.facts.clock.boundNs;
+    const WaitingRanks waits(end);
+    if (const auto roots = waits.roots(); !roots.empty())
+        failure.root = choose(end, waits, roots, boundNs, failure.isCertain);
+    // Where the job ended at once, ranks may be ahead of healthy ones; an error tells more.
+    if (const std::optional<int> failed = onlyFailed(end, boundNs);
+        failed && !stalled && !waits.waits(*failed) && !anyHasOwnError(end, failure.root) &&
+        end.find(*failed)->lastNs.value_or(INT64_MAX) <= lastNsOf(end, failure.root))
+        failure.root = {*failed};
+    if (failure.root.empty()) return failure;
+    failure.waiting = waits.behind(failure.root);
+    if (failure.root.size() > 1) {
+        failure.kind = JobFailure::Kind::cycle;
+        failure.chain = roundOf(waits, failure.root);
+        if (const std::optional<int> odd = inAllCircles(waits, failure.root)) {
+            failure.waiting.insert(failure.waiting.end(), failure.root.begin(), failure.root.end());
+            std::erase(failure.waiting, *odd);
+            std::ranges::sort(failure.waiting);
+            failure.root = {*odd};
+        }
+        return failure;
+    }
+    failure.chain = longestChain(waits, failure);
+    const bool direct = std::ranges::all_of(failure.waiting, [&](int rank) {
+        const std::vector<Wait> chain = waits.chain(rank, failure.root);
+        return chain.size() == 1 && !chain.front().call.isMessage();
+    });
+    failure.kind = direct ? JobFailure::Kind::missing : JobFailure::Kind::chain;
+    return failure;
+}
+
+const facts::Contradiction* contradictionOf(const job::Analysis& analysis) {
+    if (!analysis.facts.end) return nullptr;
+    // Numbers of calls that were not all recorded do not fit each other.
+    const bool lost = std::ranges::any_of(analysis.facts.losses, [](const store::Loss& loss) {
+        return loss.kind == "ring_full" || loss.kind == "size_cap" || loss.kind == "capture_range" ||
+               loss.kind == "too_many_threads" || loss.kind == "bad_block" || loss.kind == "bad_ring";
+    });
+    if (lost) return nullptr;
+    const facts::Contradiction* first = nullptr;
+    const auto startNs = [](const facts::Contradiction& one) { return one.calls.front().second.startNs; };
+    for (const facts::Contradiction& one : analysis.facts.end->contradictions)
+        if (!first || startNs(one) < startNs(*first)) first = &one;
+    return first;
+}
+
+void setLastWindow(const job::Analysis& analysis, job::Finding& finding) {
+    finding.windowEndNs = analysis.facts.end->endNs;
+    finding.windowStartNs = std::min(analysis.facts.end->lastProgressNs, finding.windowEndNs - 1);
+}
+
+void addRows(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
+    constexpr size_t kMostRows = 32;
+    for (const int rank : failure.root)
+        if (const RankEnd* known = analysis.facts.end->find(rank); known && known->lastNccl)
+            finding.evidence.rows.push_back({"nccl_call", known->lastNccl->callId, rank, "the last that it called"});
+    for (const int rank : failure.waiting)
+        if (const RankEnd* known = analysis.facts.end->find(rank);
+            known && !known->unfinished.empty() && finding.evidence.rows.size() < kMostRows)
+            finding.evidence.rows.push_back({"nccl_call", known->unfinished.front().callId, rank, "never finished"});
+}
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/waiting_ranks.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <tuple>
+
+#include "analyzer/text/lists.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+using facts::EndedCall;
+using facts::JobEnd;
+using facts::MemberCounts;
+using facts::RankEnd;
+
+/// What the members call together: a collective, or the two halves of a message.
+struct Instance {
+    std::vector<size_t> calls;  // unfinished ones
+    std::vector<int> absent;    // who has not called it
+    size_t atHead = 0;          // of `calls`
+};
+
+/// The unfinished calls of a rank that run one after the other.
+struct Queue {
+    std::vector<size_t> calls;
+    size_t next = 0;      // the first that has not ended
+    size_t admitted = 0;  // from `next` on, those that may run: one call, or one group
+};
+
+struct PendingCall {
+    const EndedCall* call = nullptr;
+    int rank = 0;
+    size_t queue = 0;
+    size_t instance = 0;
+    bool ended = false, atHead = false;
+};
+
+bool hasCalled(const MemberCounts& counts, int rank, const EndedCall& call, int caller) {
+    if (!call.isMessage()) return text::valueAt(counts.called, rank) > call.seq;
+    const bool sends = call.op == store::Op::send;
+    return text::valueAt(sends ? counts.received : counts.sent,
+                         sends ? std::pair(caller, rank) : std::pair(rank, caller)) > call.seq;
+}
+
+std::vector<int> othersIn(const MemberCounts& counts, const EndedCall& call, int caller) {
+    if (call.isMessage()) return call.peer >= 0 && call.peer != caller ? std::vector{call.peer} : std::vector<int>{};
+    std::vector<int> others;
+    for (const auto& [rank, called] : counts.called)
+        if (rank != caller) others.push_back(rank);
+    return others;
+}
+
+/// Lets everything end that nobody holds up: kernels that ended without being delivered, and those that would have run
+/// next. What is left at the head of its queue waits.
+class Progress {
+  public:
+    explicit Progress(const JobEnd& end) : m_end(end) {
+        for (const RankEnd& rank : end.ranks) addRank(rank);
+        for (size_t queue = 0; queue < m_queues.size(); ++queue) admit(queue);
+        while (!m_ready.empty()) {
+            const size_t instance = m_ready.front();
+            m_ready.pop_front();
+            for (const size_t call : m_instances[instance].calls) m_calls[call].ended = true;
+            for (const size_t call : m_instances[instance].calls) admit(m_calls[call].queue);
+        }
+    }
+
+    /// The waits of all calls that are held up at the head of their queues.
+    std::vector<Wait> waits() const {
+        std::vector<Wait> waits;
+        for (const PendingCall& pending : m_calls) {
+            if (pending.ended || !pending.atHead) continue;
+            const Instance& instance = m_instances[pending.instance];
+            for (const int rank : instance.absent) waits.push_back({pending.rank, rank, *pending.call, false});
+            if (!instance.absent.empty()) continue;
+            for (const size_t other : instance.calls)
+                if (!m_calls[other].atHead) waits.push_back({pending.rank, m_calls[other].rank, *pending.call, true});
+        }
+        return waits;
+    }
+
+  private:
+    void addRank(const RankEnd& rank) {
+        std::map<int64_t, size_t> queueOf;  // by stream
+        for (const EndedCall& call : rank.unfinished) {
+            const MemberCounts& counts = m_end.communicators.at(call.communicator);
+            if (!call.isMessage() && counts.ended.contains(call.seq)) continue;
+            const auto [queue, isNew] =
+                queueOf.try_emplace(call.stream >= 0 ? call.stream : -1 - call.communicator, m_queues.size());
+            if (isNew) m_queues.emplace_back();
+            m_queues[queue->second].calls.push_back(m_calls.size());
+            const size_t instance = instanceOf(call, rank.rank, counts);
+            m_instances[instance].calls.push_back(m_calls.size());
+            m_calls.push_back({&call, rank.rank, queue->second, instance});
+        }
+    }
+
+    size_t instanceOf(const EndedCall& call, int rank, const MemberCounts& counts) {
+        const int source = !call.isMessage() ? -1 : call.op == store::Op::send ? rank : call.peer;
+        const int target = !call.isMessage() ? -1 : call.op == store::Op::send ? call.peer : rank;
+        const auto [at, isNew] =
+            m_instanceOf.try_emplace({call.communicator, call.seq, source, target}, m_instances.size());
+        if (!isNew) return at->second;
+        Instance instance;
+        for (const int other : othersIn(counts, call, rank))
+            if (!hasCalled(counts, other, call, rank)) instance.absent.push_back(other);
+        // Members without a recording: nothing tells whether they came, unless the group was never seen to work.
+        if (!call.isMessage() && counts.missing > 0 && counts.done == 0)
+            for (const RankEnd& silent : m_end.ranks)
+                if (!silent.recorded) instance.absent.push_back(silent.rank);
+        m_instances.push_back(std::move(instance));
+        return at->second;
+    }
+
+    /// Takes what has ended off the queue and lets what is next on it run.
+    void admit(size_t index) {
+        Queue& queue = m_queues[index];
+        while (queue.next < queue.calls.size() && m_calls[queue.calls[queue.next]].ended) {
+            ++queue.next;
+            if (queue.admitted > 0) --queue.admitted;
+        }
+        if (queue.admitted > 0 || queue.next == queue.calls.size()) return;
+        const int64_t group = m_calls[queue.calls[queue.next]].call->group;
+        do {
+            PendingCall& pending = m_calls[queue.calls[queue.next + queue.admitted++]];
+            pending.atHead = true;
+            Instance& instance = m_instances[pending.instance];
+            if (++instance.atHead == instance.calls.size() && instance.absent.empty())
+                m_ready.push_back(pending.instance);
+        } while (group >= 0 && queue.next + queue.admitted < queue.calls.size() &&
+                 m_calls[queue.calls[queue.next + queue.admitted]].call->group == group);
+    }
+
+    const JobEnd& m_end;
+    std::vector<PendingCall> m_calls;
+    std::vector<Queue> m_queues;
+    std::vector<Instance> m_instances;
+    std::map<std::tuple<int64_t, int64_t, int, int>, size_t> m_instanceOf;
+    std::deque<size_t> m_ready;
+};
+
+}  // namespace
+
+WaitingRanks::WaitingRanks(const JobEnd& end) {
+    std::map<std::pair<int, int>, Wait> first;  // by waiter and whom it waits for
+    for (const Wait& wait : Progress(end).waits()) first.try_emplace({wait.waiter, wait.on}, wait);
+    for (auto& [ranks, wait] : first) m_waits[ranks.first].push_back(std::move(wait));
+}
+
+const std::vector<Wait>& WaitingRanks::of(int rank) const {
+    static const std::vector<Wait> kNone;
+    const auto at = m_waits.find(rank);
+    return at == m_waits.end() ? kNone : at->second;
+}
+
+std::vector<std::vector<int>> WaitingRanks::roots() const {
+    // What each rank's waiting leads to. A root is a set of ranks that lead to each other and to nobody else.
+    std::map<int, std::set<int>> leadsTo;
+    std::set<int> nodes;
+    for (const auto& [rank, waits] : m_waits) {
+        std::deque<int> open{rank};
+        std::set<int>& reached = leadsTo[rank];
+        nodes.insert(rank);
+        while (!open.empty()) {
+            for (const Wait& wait : of(open.front()))
+                if (reached.insert(wait.on).second) open.push_back(wait.on);
+            open.pop_front();
+        }
+        nodes.insert(reached.begin(), reached.end());
+    }
+    std::vector<std::vector<int>> roots;
+    for (const int rank : nodes) {
+        const std::set<int>& reached = leadsTo[rank];
+        const bool isRoot = std::ranges::all_of(
+            reached, [&](int other) { return leadsTo[other] == reached && (other == rank || reached.contains(rank)); });
+        if (!isRoot || (!reached.empty() && *reached.begin() != rank)) continue;
+        roots.push_back(reached.empty() ? std::vector{rank} : std::vector(reached.begin(), reached.end()));
+    }
+    return roots;
+}
+
+std::vector<int> WaitingRanks::behind(const std::vector<int>& root) const {
+    std::vector<int> result;
+    for (const auto& [rank, waits] : m_waits)
+        if (!text::contains(root, rank) && !chain(rank, root).empty()) result.push_back(rank);
+    return result;
+}
+
+std::vector<Wait> WaitingRanks::chain(int rank, const std::vector<int>& root) const {
+    std::map<int, Wait> cameBy;
+    std::deque<int> open{rank};
+    while (!open.empty()) {
+        const int at = open.front();
+        open.pop_front();
+        for (const Wait& wait : of(at)) {
+            if (wait.on == rank || !cameBy.try_emplace(wait.on, wait).second) continue;
+            if (!text::contains(root, wait.on)) {
+                open.push_back(wait.on);
+                continue;
+            }
+            std::vector<Wait> chain{wait};
+            while (chain.front().waiter != rank) chain.insert(chain.begin(), cameBy.at(chain.front().waiter));
+            return chain;
+        }
+    }
+    return {};
+}
+
+}  // namespace rankscope::diagnose

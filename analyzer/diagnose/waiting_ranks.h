@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waited for whom when a job ended: ranks as nodes, and from each rank that waits an edge to each that it waits
+// for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "analyzer/facts/job_end.h"
+
+namespace rankscope::diagnose {
+
+/// A call that cannot end before `on` does something.
+struct Wait {
+    int waiter = 0;
+    int on = 0;
+    facts::EndedCall call;  // the waiter's
+    /// False: `on` has not called it. True: it has, behind another call of its own on the same stream that waits.
+    bool behind = false;
+};
+
+class WaitingRanks {
+  public:
+    explicit WaitingRanks(const facts::JobEnd& end);
+
+    /// The first wait of the rank for each other rank; empty: it waits for nobody.
+    const std::vector<Wait>& of(int rank) const;
+    bool waits(int rank) const { return !of(rank).empty(); }
+
+    /// Ranks that wait for each other, or one that waits for nobody, to which all waiting of some others leads; by
+    /// their first rank.
+    std::vector<std::vector<int>> roots() const;
+    /// All ranks whose waiting leads to one of `root`, without these, by rank.
+    std::vector<int> behind(const std::vector<int>& root) const;
+    /// The waits by which `rank` waits for `root`, the fewest, from the rank on.
+    std::vector<Wait> chain(int rank, const std::vector<int>& root) const;
+
+  private:
+    std::map<int, std::vector<Wait>> m_waits;
+};
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/job_end.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "analyzer/facts/trace_facts.h"
+#include "analyzer/text/plain_text.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::facts {
+namespace {
+
+/// Calls without a kernel that are kept of a rank: those of a few steps. Where CUPTI was refused all calls are such.
+constexpr size_t kMostUnfinished = 20'000;
+/// Collectives whose calls are compared: the first ones that do not fit are what matters.
+constexpr size_t kMostCompared = 20'000;
+
+bool isMessage(store::Op op) {
+    return op == store::Op::send || op == store::Op::recv;
+}
+
+bool hasRoot(store::Op op) {
+    return op == store::Op::broadcast || op == store::Op::reduce || op == store::Op::gather || op == store::Op::scatter;
+}
+
+bool sizesMayDiffer(store::Op op) {
+    return op == store::Op::allToAll || op == store::Op::gather || op == store::Op::scatter;
+}
+
+bool sameCall(const EndedCall& a, const EndedCall& b) {
+    if (a.op != b.op) return false;
+    if (a.dataType != b.dataType && a.dataType != store::DataType::unknown && b.dataType != store::DataType::unknown)
+        return false;
+    if (hasRoot(a.op) && a.peer != b.peer && a.peer >= 0 && b.peer >= 0) return false;
+    return a.bytes == b.bytes || a.bytes < 0 || b.bytes < 0 || sizesMayDiffer(a.op);
+}
+
+class Reader {
+  public:
+    Reader(store::TraceReader& trace, const TraceFacts& facts) : m_trace(trace), m_facts(facts) {}
+
+    std::optional<JobEnd> read();
+
+  private:
+    bool readProcesses();
+    void readMembers();
+    void readCalls(RankEnd& rank);
+    void readLastActs(RankEnd& rank);
+    void readFailedAllocations();
+    void compare();
+    void readProgress();
+    std::optional<int64_t> metaNumber(const char* key) const;
+
+    store::TraceReader& m_trace;
+    const TraceFacts& m_facts;
+    JobEnd m_end;
+    std::map<std::pair<int64_t, int>, int> m_rankOf;  // global rank by (communicator, rank in it)
+    std::set<std::pair<int64_t, int64_t>> m_open;     // (communicator, seq) of collectives that are not whole
+    std::map<std::pair<int64_t, int64_t>, Contradiction> m_compared;
+};
+
+std::optional<int64_t> Reader::metaNumber(const char* key) const {
+    const std::string text = m_facts.text(key);
+    return text.empty() ? std::nullopt : std::optional<int64_t>(std::atoll(text.c_str()));
+}
+
+/// False where nobody failed.
+bool Reader::readProcesses() {
+    std::map<int64_t, store::Process> processes;
+    for (store::Process& process : m_trace.all<store::Process>()) processes[process.id] = std::move(process);
+    bool failed = m_end.exitStatus.value_or(0) != 0;
+    for (const store::Rank& row : m_trace.all<store::Rank>()) {
+        RankEnd rank;
+        rank.rank = row.rank;
+        if (const RankFacts* known = m_facts.findRank(row.rank)) rank.host = known->host;
+        if (const auto process = row.processId ? processes.find(*row.processId) : processes.end();
+            process != processes.end()) {
+            rank.recorded = true;
+            rank.endKind = process->second.endKind;
+            rank.endCode = process->second.endCode;
+            rank.lastNs = process->second.endNs;
+            rank.pid = process->second.pid;
+        }
+        failed = failed || rank.failed() || !rank.recorded;
+        m_end.ranks.push_back(std::move(rank));
+    }
+    std::ranges::sort(m_end.ranks, {}, &RankEnd::rank);
+    return failed;
+}
+
+void Reader::readMembers() {
+    for (const store::CommunicatorMember& member : m_trace.all<store::CommunicatorMember>()) {
+        m_rankOf[{member.communicatorId, member.commRank}] = member.rank;
+        m_end.communicators[member.communicatorId].called[member.rank] = 0;
+    }
+    for (auto& [id, counts] : m_end.communicators)
+        if (const Communicator* known = m_facts.findCommunicator(id))
+            counts.missing = std::max(0, known->size - static_cast<int>(counts.called.size()));
+}
+
+void Reader::readCalls(RankEnd& rank) {
+    m_trace.forEach<store::NcclCall>(rank.rank, [&](const store::NcclCall& row) {
+        if (!row.communicatorId) return;
+        const auto place = m_end.communicators.find(*row.communicatorId);
+        if (place == m_end.communicators.end()) return;
+        MemberCounts& counts = place->second;
+        EndedCall call{row.id, *row.communicatorId, row.seq.value_or(-1), row.op, row.bytes.value_or(-1), row.dataType};
+        if (row.peer)
+            if (const auto peer = m_rankOf.find({call.communicator, *row.peer}); peer != m_rankOf.end())
+                call.peer = peer->second;
+        call.stream = row.streamId.value_or(-1);
+        call.group = row.groupId.value_or(-1);
+        call.startNs = row.startNs;
+        m_end.lastProgressNs = std::max(m_end.lastProgressNs, row.startNs);
+        rank.lastNccl = call;
+        if (call.seq < 0) return;
+        if (isMessage(row.op)) {
+            if (call.peer >= 0) {
+                auto& count = row.op == store::Op::send ? counts.sent[{rank.rank, call.peer}]
+                                                        : counts.received[{call.peer, rank.rank}];
+                count = std::max(count, call.seq + 1);
+            }
+        } else {
+            counts.called[rank.rank] = std::max(counts.called[rank.rank], call.seq + 1);
+            if (row.kernelId && store::isSynchronizing(row.op)) counts.done = std::max(counts.done, call.seq + 1);
+            if (m_open.contains({call.communicator, call.seq})) {
+                // A broadcast's root leaves before others come; where all wait for all, they came.
+                if (row.kernelId && store::isSynchronizing(row.op)) counts.ended.insert(call.seq);
+                Contradiction& compared = m_compared[{call.communicator, call.seq}];
+                compared.communicator = call.communicator;
+                compared.seq = call.seq;
+                compared.calls.emplace_back(rank.rank, call);
+            }
+        }
+        if (!row.kernelId && rank.unfinished.size() < kMostUnfinished) rank.unfinished.push_back(call);
+    });
+    std::ranges::stable_sort(rank.unfinished, {}, &EndedCall::startNs);
+}
+
+void Reader::readLastActs(RankEnd& rank) {
+    // Rows are in order of start: of calls in several threads the last to return is looked for among the last ones.
+    constexpr int64_t kLastRows = 64;
+    const store::IdRange calls = m_trace.extent<store::ApiCall>(rank.rank);
+    for (int64_t id = std::max(calls.first, calls.last - kLastRows); !calls.empty() && id <= calls.last; ++id) {
+        store::ApiCall call;
+        if (!m_trace.find(id, call) || call.startNs + call.durNs < rank.lastCallNs) continue;
+        rank.lastCallNs = call.startNs + call.durNs;
+        rank.lastCall = std::string(m_facts.string(call.nameId));
+    }
+    m_trace.forEach<store::NvtxRange>(rank.rank, [&](const store::NvtxRange& range) {
+        if (!range.durNs && !range.domainId) rank.openRanges.emplace_back(m_facts.string(range.nameId));
+    });
+}
+
+void Reader::readFailedAllocations() {
+    for (store::FailedAllocation& row : m_trace.all<store::FailedAllocation>()) {
+        const auto rank = std::ranges::find(m_end.ranks, row.rank, &RankEnd::rank);
+        // Allocators ask again after they have given back what they kept: whoever goes on has got what it needed.
+        if (rank == m_end.ranks.end() || (rank->lastNccl && rank->lastNccl->startNs > row.refusedNs)) continue;
+        row.call = text::oneLine(row.call);
+        rank->failedAllocation = std::move(row);
+    }
+}
+
+void Reader::compare() {
+    std::set<int64_t> known;
+    for (auto& [place, compared] : m_compared) {
+        if (known.contains(place.first)) continue;
+        const bool agree = std::ranges::all_of(
+            compared.calls, [&](const auto& call) { return sameCall(compared.calls.front().second, call.second); });
+        if (agree) continue;
+        known.insert(place.first);
+        std::ranges::sort(compared.calls, {}, [](const auto& call) { return call.first; });
+        if (const auto next = m_compared.find({place.first, place.second + 1}); next != m_compared.end())
+            compared.next = next->second.calls;
+        m_end.contradictions.push_back(std::move(compared));
+    }
+}
+
+void Reader::readProgress() {
+    std::vector<int64_t> ends;
+    for (const store::Collective& row : m_facts.collectives)
+        if (row.endNs) ends.push_back(*row.endNs);
+    std::ranges::sort(ends);
+    for (size_t i = 1; i < ends.size(); ++i) m_end.longestGapNs = std::max(m_end.longestGapNs, ends[i] - ends[i - 1]);
+    store::Statement last(m_trace.database(), "SELECT max(start_ns + dur_ns) FROM kernel");
+    if (last.step() && !last.isNull(0)) m_end.lastProgressNs = std::max(m_end.lastProgressNs, last.integer(0));
+    m_end.endNs = m_end.lastProgressNs;
+    for (const RankEnd& rank : m_end.ranks) m_end.endNs = std::max(m_end.endNs, rank.lastNs.value_or(0));
+    // Who waits inside a call leaves no sign of life until the wrapper sees the job end; virtual time is another.
+    const auto endUnixNs = metaNumber("end_unix_ns"), startUnixNs = metaNumber("start_unix_ns");
+    if (endUnixNs && startUnixNs && m_facts.text("virtual") != "1")
+        m_end.endNs = std::max(m_end.endNs, *endUnixNs - *startUnixNs);
+}
+
+std::optional<JobEnd> Reader::read() {
+    if (m_facts.text("source") != "capture") return std::nullopt;
+    if (const auto status = metaNumber("exit_status")) m_end.exitStatus = static_cast<int>(*status);
+    if (const auto signal = metaNumber("stop_signal")) m_end.stopSignal = static_cast<int>(*signal);
+    const bool contradicting = std::ranges::any_of(m_facts.losses, [](const store::Loss& loss) {
+        return loss.kind == "unmatched_collective" && loss.severity == store::Severity::error;
+    });
+    if (!readProcesses() && !contradicting) return std::nullopt;
+    readMembers();
+    for (const store::Collective& row : m_facts.collectives)
+        if (!row.complete && m_open.size() < kMostCompared) m_open.insert({row.communicatorId, row.seq});
+    for (RankEnd& rank : m_end.ranks) {
+        if (!rank.recorded) continue;
+        readCalls(rank);
+        readLastActs(rank);
+    }
+    readFailedAllocations();
+    compare();
+    readProgress();
+    return std::move(m_end);
+}
+
+}  // namespace
+
+const RankEnd* JobEnd::find(int rank) const {
+    const auto at = std::ranges::lower_bound(ranks, rank, {}, &RankEnd::rank);
+    return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
+std::optional<JobEnd> readJobEnd(store::TraceReader& trace, const TraceFacts& facts) {
+    return Reader(trace, facts).read();
+}
+
+}  // namespace rankscope::facts

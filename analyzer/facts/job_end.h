@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job that failed or stood still came to its end: what each rank had called, what of it was never finished, how
+// its process ended, and what it did last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/store/event_model.h"
+
+namespace rankscope::store {
+class TraceReader;
+}
+
+namespace rankscope::facts {
+
+struct TraceFacts;
+
+/// A collective or message that a rank called.
+struct EndedCall {
+    int64_t callId = 0;  // row of nccl_call
+    int64_t communicator = 0;
+    int64_t seq = 0;  // of a message: the k-th with that peer and direction
+    store::Op op = store::Op::unknown;
+    int64_t bytes = -1;  // -1 unknown
+    store::DataType dataType = store::DataType::unknown;
+    int peer = -1;        // global rank of a message's other end, or of the root; -1 none, or not recorded
+    int64_t stream = -1;  // -1 unknown
+    int64_t group = -1;   // -1 outside of a group
+    int64_t startNs = 0;
+
+    bool isMessage() const { return op == store::Op::send || op == store::Op::recv; }
+};
+
+struct RankEnd {
+    int rank = 0;
+    bool recorded = false;  // left a capture
+    std::string endKind;    // as in trace.db's table process
+    std::optional<int64_t> endCode;
+    std::optional<int64_t> lastNs;  // last sign of life
+    std::string host;
+    int64_t pid = 0;
+    std::optional<store::FailedAllocation> failedAllocation;  // the last one, behind which it communicated no more
+    std::string lastCall;                                     // the last CUDA call that it returned from
+    int64_t lastCallNs = 0;                                   // when it did
+    std::vector<std::string> openRanges;                      // NVTX, outermost first
+    std::optional<EndedCall> lastNccl;
+    std::vector<EndedCall> unfinished;  // in the order in which it called them
+
+    /// Ended by itself with a status other than 0.
+    bool failedByStatus() const { return (endKind == "exit" || endKind == "_exit") && endCode.value_or(0) != 0; }
+    /// Ended by a signal, or without a farewell, which only a signal or a power cut does.
+    bool died() const { return endKind == "signal" || endKind == "vanished"; }
+    bool failed() const { return failedByStatus() || died(); }
+};
+
+/// A collective of which its members did not call the same.
+struct Contradiction {
+    int64_t communicator = 0;
+    int64_t seq = 0;
+    std::vector<std::pair<int, EndedCall>> calls;  // by rank
+    std::vector<std::pair<int, EndedCall>> next;   // of the collective behind it, as far as it was called
+};
+
+/// Who of a communicator called how much.
+struct MemberCounts {
+    std::map<int, int64_t> called;  // collectives, by rank, as many as the sequence numbers tell
+    int64_t done = 0;               // collectives up to the last of which some member's kernel ended
+    std::set<int64_t> ended;  // of those that not all members' kernels are recorded of: some member's kernel ended
+    std::map<std::pair<int, int>, int64_t> sent, received;  // messages by (source, destination)
+    int missing = 0;                                        // members that left no recording
+};
+
+struct JobEnd {
+    std::vector<RankEnd> ranks;  // by rank
+    std::map<int64_t, MemberCounts> communicators;
+    std::vector<Contradiction> contradictions;  // the first of each communicator
+    std::optional<int> exitStatus;              // of the wrapped command, as a shell tells it
+    std::optional<int> stopSignal;              // by which somebody ended the job from outside
+    int64_t lastProgressNs = 0;                 // last end of a kernel, and last call of a collective, of any rank
+    int64_t endNs = 0;                          // last that is known of the job
+    int64_t longestGapNs = 0;                   // between two ends of collectives before that, the longest
+
+    const RankEnd* find(int rank) const;
+};
+
+/// Nothing where all ranks ended well and called the same; nothing of imported traces, which do not tell how ranks
+/// ended.
+std::optional<JobEnd> readJobEnd(store::TraceReader& trace, const TraceFacts& facts);
+
+}  // namespace rankscope::facts
