@@ -59,14 +59,6 @@ std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then
     return RatioCurve(now->sizes, then->sizes).at(bytes).value_or(apart);
 }
 
-/// Returns what is known of a factor that tables tell for a message with this part of its time beside others'. Tables
-/// are of messages alone; beside others these may be what sets the pace, whatever the choice, and that part stays as it
-/// is.
-facts::Estimate besideOthers(const facts::Estimate& alone, double sharedPart) {
-    const auto mixed = [sharedPart](double scale) { return sharedPart + (1 - sharedPart) * scale; };
-    return {std::min(alone.low, mixed(alone.low)), alone.expected, std::max(alone.high, mixed(alone.high))};
-}
-
 /// Returns what a comparison of two tables rests on.
 Basis basisOf(const CostCurve& now, const CostCurve& then) {
     return now.otherVersion || then.otherVersion ? Basis::otherVersion : Basis::sweep;
@@ -175,8 +167,7 @@ std::optional<CostEstimate> CollectiveCost::compared(const Message& message, Alg
     const CostCurve* then = m_evidence.find({from, message.shape, message.op, choice});
     const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
-    if (trace) return CostEstimate{*scale, Basis::measuredHere};
-    return CostEstimate{besideOthers(*scale, message.sharedPart), basisOf(*now, *then)};
+    return CostEstimate{*scale, trace ? Basis::measuredHere : basisOf(*now, *then)};
 }
 
 const CostCurve* CollectiveCost::table(GroupShape shape, store::Op op, AlgorithmChoice setting) const {
@@ -208,8 +199,7 @@ std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& messa
     const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
     const auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
-    return Chosen{now == then ? message.present : *setting,
-                  {besideOthers(*scale, message.sharedPart), basisOf(*now, *then)}};
+    return Chosen{now == then ? message.present : *setting, {*scale, basisOf(*now, *then)}};
 }
 
 /// NCCL takes for a message what is fastest of what a setting allows, or means to: a choice within it is no faster than

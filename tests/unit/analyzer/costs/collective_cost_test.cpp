@@ -150,26 +150,6 @@ TEST(CollectiveCost, ATableThatNamesOnlyTheAlgorithmTellsWhatTheSettingMakes) {
     EXPECT_EQ(cost.under(ringSimple(), {{Algorithm::ring}, {}})->choice, kSimple) << "that is what it runs with";
 }
 
-TEST(CollectiveCost, WhatRunsBesideOthersMayGainNoMoreThanTheRestOfItDoes) {
-    const CollectiveCost cost({}, {}, {table(kSimple, 0.02), table(kTreeSimple, 0.01), table(kAnyTree, 0.01)});
-    Message message = ringSimple();
-    const auto alone = cost.of(message, kTreeSimple);
-    message.sharedPart = 0.6;
-    const auto beside = cost.of(message, kTreeSimple);
-    const CostEstimate under = cost.under(message, {{Algorithm::tree}, {}})->cost;
-    ASSERT_TRUE(alone && beside);
-    EXPECT_LT(alone->scale.high, 0.6);
-    EXPECT_NEAR(beside->scale.high, 0.6 + 0.4 * alone->scale.high, 1e-9);
-    EXPECT_GE(under.scale.high, 0.8);
-    EXPECT_DOUBLE_EQ(beside->scale.expected, alone->scale.expected) << "tables are the best guess";
-    // A slower one may not be seen either.
-    message.present = kTreeSimple;
-    const auto slower = cost.of(message, kSimple);
-    ASSERT_TRUE(slower);
-    EXPECT_GT(slower->scale.expected, 1.9);
-    EXPECT_LT(slower->scale.low, 1.5);
-}
-
 TEST(CollectiveCost, ATableThatNamesOnlyTheProtocolIsUsedAlike) {
     const CollectiveCost cost({}, {}, {table(kAnySimple, 0.01), table({Algorithm::unknown, Protocol::ll}, 0.03)});
     const auto chosen = cost.under(ringSimple(), {{}, {Protocol::ll}});
