@@ -257,13 +257,6 @@ class AsRecorded {
         if (m_changed) m_candidates.emplace(recorded, messagesOf(recorded.analysis));
     }
 
-    /// The same of giving the choice back: who sources the advice need not make the other settings as well.
-    bool surelyGains(const Proposal& proposal) const {
-        if (!m_changed) return true;
-        const auto one = alone(proposal);
-        return one && one->pessimisticNs > 0 && one->expectedNs > m_recorded.noiseNs;
-    }
-
     /// A variable or a table is looked after for good, the other settings may never be made: it has to be worth it on
     /// the job as it is, too.
     bool clearlyBeats(const Proposal& better, const Proposal& than) const {
@@ -341,7 +334,6 @@ void adviseAlgorithms(const AdviceContext& context, const AdviceContext& recorde
         const auto free = outcome ? std::optional(judge(context, {}, std::move(*outcome))) : std::nullopt;
         if (free && gainsIfFree(context, candidates, *free)) {
             advice.recommendations.push_back(unsetting(context, candidates, *free));
-            if (!asRecorded.surelyGains(*free)) onlyTry(advice.recommendations.back());
             advised = true;
             if (advice.recommendations.back().certainty == Certainty::recommended) {
                 base = *free;

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Advice on a job that sets NCCL_ALGO or NCCL_PROTO itself: run, `recommend --format env`, source that, run the same job again.
 
-The measured gain must lie in the predicted interval, and the second run must get no such advice. What the model alone cannot tell for certain is to be tried, and said wherever
-NCCL's own choice gains so much that a user would miss it. Scenarios are drawn (algorithm_advice_test.draw) with a wrong_algo
+The measured gain must lie in the predicted interval, and the second run must get no such advice. Scenarios are drawn (algorithm_advice_test.draw) with a wrong_algo
 fault; `--clusters N` tries more of them, `--first N` starts behind the first N.
 """
 
@@ -21,9 +20,6 @@ from virtual_run import RANKSCOPE, TIMEOUT_S, WORKLOAD, VirtualRunTest
 CLUSTERS, FIRST = 10, 0
 BUILT_IN = pathlib.Path(__file__).resolve().parents[2] / "reference/scenarios/ddp-wrong-algo.json"
 INSIDE = 0.9  # of the measured gains
-# A share of the step. How many of these jobs may have it for certain is the machine's to say: in ten drawn worlds of each (world_advice_test) 4 of the 22 of `--first 60 --clusters 24`
-# gain by NCCL's own choice in all ten, and 5 more in nine.
-NEVER_SILENT = 0.05
 SCRIPT = """
 "$0" -q reference run "$1" -o "$2-before"
 "$0" -q recommend "$2-before" --format env > env.sh
@@ -65,7 +61,6 @@ class SourcedAdvice(VirtualRunTest):
         advice = self.environment_advice(f"{name}-before")
         if not advice:
             self.assertEqual(before, after, "nothing was advised, and yet the step changed")
-            self.check_said(scenario, name, before)
             return None
         self.assertEqual(len(advice), 1)
         alone = advice[0]["alone"]
@@ -74,16 +69,6 @@ class SourcedAdvice(VirtualRunTest):
               f" measured {(before - after) / 1e6:.2f}", flush=True)
         self.assertEqual(self.environment_advice(f"{name}-after"), [], "the advice was followed: there is none left")
         return low <= before - after <= high
-
-    def check_said(self, scenario, name, before):
-        """A trial or an alternative names what NCCL's own choice gains."""
-        self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "-o", f"{name}-free", environment={"NCCL_ALGO": "", "NCCL_PROTO": ""})
-        gained = before - self.step_ns(f"{name}-free")
-        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", f"{name}-before", "--format", "json").stdout)
-        said = [one["title"] for one in advice["recommendations"] + advice["alternatives"] if one["env"]]
-        print(f"{name}: nothing certain; NCCL's own choice gains {gained / 1e6:.2f} of {before / 1e6:.2f} ms; said: {said}", flush=True)
-        if gained > NEVER_SILENT * before:
-            self.assertTrue(said, f"NCCL's own choice gains {gained / before:.0%}, and nothing says so")
 
     def test_the_built_in_fault(self):
         self.assertTrue(self.check_gain("ddp-wrong-algo", "built-in"))
@@ -100,7 +85,7 @@ class SourcedAdvice(VirtualRunTest):
                     verdicts.append(self.check_gain(self.write_scenario(scenario), scenario["name"]))
         followed = [verdict for verdict in verdicts if verdict is not None]
         print(f"{len(verdicts)} jobs, {len(followed)} with advice: {sum(followed)} gains inside their interval")
-        self.assertTrue(followed, "no gain was held to its interval")
+        self.assertGreaterEqual(len(followed), len(verdicts) / 3)
         self.assertGreaterEqual(sum(followed), INSIDE * len(followed))
 
     def test_a_variable_of_the_shells_is_unset_there(self):

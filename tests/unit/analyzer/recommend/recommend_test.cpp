@@ -509,9 +509,10 @@ TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
     EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
 }
 
-/// Advice where buckets gain 15 ms and another choice of NCCL's 15 ms more on top of them. `hidden`: compute hides all
-/// that the choice would gain without them.
-Advice adviceOnTopOfBuckets(Reductions job, bool hidden, const RecommendOptions& options = {}) {
+/// Advice with tables that have a tree at half of the ring's time, where buckets gain 15 ms and the tree 15 ms more on
+/// top of them. `hidden`: compute hides all that the tree would gain without them.
+Advice adviceOnTreeOnTopOfBuckets(bool hidden) {
+    Reductions job = halfRate();
     job.judge = [=](const StepPredictor& like) {
         StepPredictor judge = composed(
             like, {{{"algorithm"}, hidden ? 0 : 1.5e7}, {{"buckets"}, 1.5e7}, {{"algorithm", "buckets"}, 3e7}});
@@ -521,34 +522,24 @@ Advice adviceOnTopOfBuckets(Reductions job, bool hidden, const RecommendOptions&
             };
         return judge;
     };
-    return adviceOn(job, options);
-}
-
-/// On top of others alone it is only to be tried, and in no file of settings.
-void expectTried(const Advice& advice, bool tried) {
-    const std::vector<Recommendation> settings = settingsOf(advice);
-    const auto choice =
-        std::ranges::find_if(settings, [](const Recommendation& r) { return !r.settings.environment.empty(); });
-    ASSERT_NE(choice, settings.end());
-    EXPECT_EQ(choice->certainty, tried ? Certainty::tryAndMeasure : Certainty::recommended);
-    EXPECT_EQ(advice.together->settings, tried ? 1 : 2);
-    const std::string environment = renderAdviceEnvironment(advice);
-    EXPECT_EQ(environment.find("\nexport") == std::string::npos && environment.find("\nunset") == std::string::npos,
-              tried)
-        << environment;
-}
-
-TEST(Recommend, AVariableHasToBeWorthItOnTheJobAsItIsToo) {
     RecommendOptions options;
     options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
                       sweep({Algorithm::tree, Protocol::simple}, 0.018)};
-    expectTried(adviceOnTopOfBuckets(halfRate(), false, options), false);
-    expectTried(adviceOnTopOfBuckets(halfRate(), true, options), true);
+    return adviceOn(job, options);
 }
 
-TEST(Recommend, SoHasGivingAChoiceBack) {
-    expectTried(adviceOnTopOfBuckets(forcedLl(), false), false);
-    expectTried(adviceOnTopOfBuckets(forcedLl(), true), true);
+TEST(Recommend, AVariableHasToBeWorthItOnTheJobAsItIsToo) {
+    for (bool hidden : {false, true}) {
+        const Advice advice = adviceOnTreeOnTopOfBuckets(hidden);
+        const std::vector<Recommendation> settings = settingsOf(advice);
+        const auto tree =
+            std::ranges::find_if(settings, [](const Recommendation& r) { return !r.settings.environment.empty(); });
+        ASSERT_NE(tree, settings.end()) << hidden;
+        EXPECT_EQ(tree->certainty, hidden ? Certainty::tryAndMeasure : Certainty::recommended);
+        EXPECT_EQ(advice.together->settings, hidden ? 1 : 2);
+        EXPECT_EQ(!tree->notes.empty(), hidden);
+        EXPECT_EQ(renderAdviceEnvironment(advice).find("\nexport NCCL_ALGO") == std::string::npos, hidden);
+    }
 }
 
 TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
