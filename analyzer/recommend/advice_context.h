@@ -47,9 +47,8 @@ struct AdviceContext {
     std::optional<double> proposed(const diagnose::Diagnosis& diagnosis, std::string_view number) const;
 };
 
-/// NCCL_ALGO, NCCL_PROTO and tuner tables. What gains on top of settings accepted before and not on the job as it was
-/// `recorded` is only to be tried.
-void adviseAlgorithms(const AdviceContext& context, const AdviceContext& recorded, Advice& advice);
+/// NCCL_ALGO, NCCL_PROTO and tuner tables.
+void adviseAlgorithms(const AdviceContext& context, Advice& advice);
 
 /// Bytes of a gradient's element as it travels; 2 when nothing tells. DeepSpeed counts buckets in elements.
 int gradientElementBytes(const job::Analysis& analysis);

@@ -20,8 +20,6 @@ namespace {
 using Side = Outcome::Side;
 
 struct Proposal {
-    enum class Kind : uint8_t { asItIs, variables, table };
-    Kind kind = Kind::asItIs;
     costs::NcclSetting setting;
     Outcome outcome;
     bool ncclsOwn = false;  // nothing is set
@@ -33,9 +31,8 @@ double savedNs(const AdviceContext& context, const Outcome& outcome, Side side) 
     return outcome.changed.empty() ? 0 : facts::median(context.predictor.scaledTransfers(outcome.scale(side)));
 }
 
-Proposal judge(const AdviceContext& context, const costs::NcclSetting& setting, Outcome outcome,
-               Proposal::Kind kind = Proposal::Kind::variables) {
-    Proposal proposal{kind, setting, std::move(outcome)};
+Proposal judge(const AdviceContext& context, const costs::NcclSetting& setting, Outcome outcome) {
+    Proposal proposal{setting, std::move(outcome)};
     proposal.expectedNs = savedNs(context, proposal.outcome, Side::expected);
     proposal.pessimisticNs = savedNs(context, proposal.outcome, Side::pessimistic);
     return proposal;
@@ -249,46 +246,6 @@ bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Pr
            better.expectedNs > than.expectedNs + std::max(context.noiseNs, worth);
 }
 
-/// What proposals make of the job as it was recorded, where `context` has it with other settings accepted.
-class AsRecorded {
-  public:
-    AsRecorded(const AdviceContext& context, const AdviceContext& recorded)
-        : m_recorded(recorded), m_changed(&context != &recorded) {
-        if (m_changed) m_candidates.emplace(recorded, messagesOf(recorded.analysis));
-    }
-
-    /// A variable or a table is looked after for good, the other settings may never be made: it has to be worth it on
-    /// the job as it is, too.
-    bool clearlyBeats(const Proposal& better, const Proposal& than) const {
-        if (!m_changed) return true;
-        const auto one = alone(better), other = alone(than);
-        return one && other && recommend::clearlyBeats(m_recorded, *one, *other);
-    }
-
-  private:
-    std::optional<Proposal> alone(const Proposal& proposal) const {
-        std::optional<Outcome> outcome = Outcome{};
-        if (proposal.kind == Proposal::Kind::table) outcome = m_candidates->eachAtItsBest();
-        if (proposal.kind == Proposal::Kind::variables) outcome = m_candidates->with(proposal.setting);
-        if (!outcome) return std::nullopt;
-        Proposal result = judge(m_recorded, proposal.setting, std::move(*outcome), proposal.kind);
-        result.ncclsOwn = proposal.ncclsOwn;
-        return result;
-    }
-
-    const AdviceContext& m_recorded;
-    bool m_changed;
-    std::optional<AlgorithmCandidates> m_candidates;
-};
-
-/// A setting that gains on top of others alone is worth a trial with them.
-void onlyTry(Recommendation& r) {
-    r.certainty = Certainty::tryAndMeasure;
-    r.notes.push_back(
-        "by itself it gains no more than chance, its error or what a variable is worth: try it with "
-        "those settings made");
-}
-
 std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& base,
                           const Proposal& nearest, size_t looked) {
     const std::string who = !present.forced.empty() ? "what the environment sets now" : "NCCL's own choice";
@@ -313,7 +270,7 @@ std::string nothingBetter(const AdviceContext& context, const PresentSetting& pr
 
 }  // namespace
 
-void adviseAlgorithms(const AdviceContext& context, const AdviceContext& recorded, Advice& advice) {
+void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     const MessageList messages =
         context.predictor.messages ? context.predictor.messages() : messagesOf(context.analysis);
     if (messages.unknown > 0)
@@ -323,7 +280,6 @@ void adviseAlgorithms(const AdviceContext& context, const AdviceContext& recorde
                         messages.unknown));
     if (messages.groups.empty()) return;
     const AlgorithmCandidates candidates(context, messages);
-    const AsRecorded asRecorded(context, recorded);
     const PresentSetting present = presentSetting(context.analysis);
     Proposal base{.ncclsOwn = present.forced.empty()};
     bool advised = false;
@@ -350,13 +306,11 @@ void adviseAlgorithms(const AdviceContext& context, const AdviceContext& recorde
         if (beside.pessimisticNs > best.pessimisticNs) best = beside;
         if (clearlyBeats(context, best, base)) {
             Recommendation r = perFunction(context, candidates, best);
-            const bool alone = asRecorded.clearlyBeats(best, base);
-            if (!alone) onlyTry(r);
             if (r.certainty == Certainty::recommended && advised)
                 advice.recommendations.pop_back();  // it holds that one, or gains surely what that one may
             advice.recommendations.push_back(std::move(r));
             advised = true;
-            if (alone) lastAdvised = best;
+            lastAdvised = best;
         }
     } else {
         advice.limits.push_back(
@@ -367,10 +321,9 @@ void adviseAlgorithms(const AdviceContext& context, const AdviceContext& recorde
                 : std::string(
                       "the version of NCCL is not recorded: no settings in its syntax per function (2.24 and newer)"));
     }
-    const Proposal tabled = judge(context, {}, candidates.eachAtItsBest(), Proposal::Kind::table);
+    const Proposal tabled = judge(context, {}, candidates.eachAtItsBest());
     if (clearlyBeats(context, tabled, lastAdvised)) {
         advice.recommendations.push_back(tunerTable(context, candidates, tabled.outcome));
-        if (!asRecorded.clearlyBeats(tabled, lastAdvised)) onlyTry(advice.recommendations.back());
         advised = true;
     }
     if (!advised) advice.kept.push_back({"algorithm", nothingBetter(context, present, base, best, looked)});

@@ -24,7 +24,7 @@ bool isSure(const Recommendation& r, const edits::SideGain& gained) {
 /// What all advisers say of the job as it is now. Settings that can be played are told by what they gain in it.
 Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
     Advice advice;
-    if (context.open("algorithm")) adviseAlgorithms(context, recorded, advice);
+    if (context.open("algorithm")) adviseAlgorithms(context, advice);
     adviseBuckets(context, advice);
     adviseSchedule(context, advice);
     advisePrefetch(context, advice);

@@ -509,39 +509,6 @@ TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
     EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
 }
 
-/// Advice with tables that have a tree at half of the ring's time, where buckets gain 15 ms and the tree 15 ms more on
-/// top of them. `hidden`: compute hides all that the tree would gain without them.
-Advice adviceOnTreeOnTopOfBuckets(bool hidden) {
-    Reductions job = halfRate();
-    job.judge = [=](const StepPredictor& like) {
-        StepPredictor judge = composed(
-            like, {{{"algorithm"}, hidden ? 0 : 1.5e7}, {{"buckets"}, 1.5e7}, {{"algorithm", "buckets"}, 3e7}});
-        if (hidden)
-            judge.scaledTransfers = [like](const TransferScale&) {
-                return std::vector<double>(like.scaledTransfers([](const MessageKey&) { return 1.0; }).size(), 0.0);
-            };
-        return judge;
-    };
-    RecommendOptions options;
-    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.035),
-                      sweep({Algorithm::tree, Protocol::simple}, 0.018)};
-    return adviceOn(job, options);
-}
-
-TEST(Recommend, AVariableHasToBeWorthItOnTheJobAsItIsToo) {
-    for (bool hidden : {false, true}) {
-        const Advice advice = adviceOnTreeOnTopOfBuckets(hidden);
-        const std::vector<Recommendation> settings = settingsOf(advice);
-        const auto tree =
-            std::ranges::find_if(settings, [](const Recommendation& r) { return !r.settings.environment.empty(); });
-        ASSERT_NE(tree, settings.end()) << hidden;
-        EXPECT_EQ(tree->certainty, hidden ? Certainty::tryAndMeasure : Certainty::recommended);
-        EXPECT_EQ(advice.together->settings, hidden ? 1 : 2);
-        EXPECT_EQ(!tree->notes.empty(), hidden);
-        EXPECT_EQ(renderAdviceEnvironment(advice).find("\nexport NCCL_ALGO") == std::string::npos, hidden);
-    }
-}
-
 TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
     // Rank 2 computes half as long again as the others.
     test::Player player(4, 4, kLinks);
