@@ -54,8 +54,9 @@ std::string renderDiagnosis(const Diagnosis& d) {
                fmt::format(
                    "\nUsual fix: {}\n\nCatalogued, but not detected yet: a report without it says nothing about it.\n",
                    d.fix);
-    out += "\nThresholds\n";
-    for (const Threshold& t : thresholdsOf(d))
+    const std::vector<Threshold> thresholds = thresholdsOf(d);
+    if (!thresholds.empty()) out += "\nThresholds\n";
+    for (const Threshold& t : thresholds)
         out += fmt::format("  {:<18} {:.4g} {} ({})\n", t.name, t.value, t.unit, t.reason);
     return out + fmt::format("\nFalse positives\n  {}\n\nFix\n  {}\n", d.falsePositives, d.fix);
 }
@@ -66,6 +67,7 @@ Family familyOf(std::string_view id) {
 
 std::vector<Threshold> thresholdsOf(const Diagnosis& diagnosis) {
     std::vector<Threshold> all = diagnosis.thresholds;
+    if (diagnosis.needs == Needs::events) return all;  // the job failed: nothing is a share of its steps
     all.push_back({"floor", PriceThresholds::kFloorShare, "share of the step",
                    "what costs less is a note: the spread from run to run of real jobs hides the gain"});
     all.push_back({"fewest steps", PriceThresholds::kFewestSteps, "analysed steps",

@@ -171,11 +171,22 @@ TEST(Catalogue, EveryDetectedDiagnosisExplainsItsThresholds) {
             EXPECT_NE(std::string(threshold.reason), "") << entry->id << " " << threshold.name;
         }
         EXPECT_NE(std::string(entry->falsePositives), "") << entry->id;
-        EXPECT_NE(entry->repair, nullptr) << entry->id;
+        if (entry->needs == diagnose::Needs::steps) EXPECT_NE(entry->repair, nullptr) << entry->id;
     }
     EXPECT_EQ(diagnose::findDiagnosis("rs301"), diagnose::findDiagnosis("RS301"));
-    EXPECT_NE(diagnose::renderDiagnosis(*diagnose::findDiagnosis("rs501")).find("not detected yet"), std::string::npos);
     EXPECT_EQ(diagnose::findDiagnosis("RS999"), nullptr);
+}
+
+TEST(Catalogue, WhatIsNotDetectedYetSaysSo) {
+    diagnose::Diagnosis planned;
+    EXPECT_NE(diagnose::renderDiagnosis(planned).find("not detected yet"), std::string::npos);
+    planned.detect = diagnose::findDiagnosis("RS301")->detect;
+    EXPECT_EQ(diagnose::renderDiagnosis(planned).find("not detected yet"), std::string::npos);
+}
+
+TEST(Catalogue, AJobThatFailedIsNotMeasuredByItsSteps) {
+    EXPECT_EQ(diagnose::renderDiagnosis(*diagnose::findDiagnosis("RS501")).find("fewest steps"), std::string::npos);
+    EXPECT_NE(diagnose::renderDiagnosis(*diagnose::findDiagnosis("RS301")).find("fewest steps"), std::string::npos);
 }
 
 TEST(Units, ReadLikeAPersonWritesThem) {
