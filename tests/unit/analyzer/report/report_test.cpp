@@ -171,7 +171,7 @@ TEST(Catalogue, EveryDetectedDiagnosisExplainsItsThresholds) {
             EXPECT_NE(std::string(threshold.reason), "") << entry->id << " " << threshold.name;
         }
         EXPECT_NE(std::string(entry->falsePositives), "") << entry->id;
-        if (entry->needs == diagnose::Needs::steps) EXPECT_NE(entry->repair, nullptr) << entry->id;
+        EXPECT_TRUE(entry->repair != nullptr || entry->needs == diagnose::Needs::events) << entry->id;
     }
     EXPECT_EQ(diagnose::findDiagnosis("rs301"), diagnose::findDiagnosis("RS301"));
     EXPECT_EQ(diagnose::findDiagnosis("RS999"), nullptr);
