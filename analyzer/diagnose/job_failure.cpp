@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/diagnose/price.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -194,15 +196,22 @@ void setLastWindow(const job::Analysis& analysis, job::Finding& finding) {
     finding.windowStartNs = std::min(analysis.facts.end->lastProgressNs, finding.windowEndNs - 1);
 }
 
-void addRows(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
-    constexpr size_t kMostRows = 32;
+void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
+    if (failure.stalledNs >= FailureThresholds::kLeastStallNs)
+        finding.evidence.facts.push_back(
+            fmt::format("nobody got on for the last {}", text::durationText(failure.stalledNs)));
+    finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
+    if (!failure.isCertain)
+        finding.whyInconclusive = "others stopped at the same time, as far as the clocks tell, and may be the cause";
     for (const int rank : failure.root)
         if (const RankEnd* known = analysis.facts.end->find(rank); known && known->lastNccl)
             finding.evidence.rows.push_back({"nccl_call", known->lastNccl->callId, rank, "the last that it called"});
     for (const int rank : failure.waiting)
         if (const RankEnd* known = analysis.facts.end->find(rank);
-            known && !known->unfinished.empty() && finding.evidence.rows.size() < kMostRows)
+            known && !known->unfinished.empty() && finding.evidence.rows.size() < FailureThresholds::kMostRows)
             finding.evidence.rows.push_back({"nccl_call", known->unfinished.front().callId, rank, "never finished"});
+    setLastWindow(analysis, finding);
+    setWholeJob(analysis, 1, finding);
 }
 
 }  // namespace rankscope::diagnose

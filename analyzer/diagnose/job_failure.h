@@ -18,6 +18,8 @@ struct FailureThresholds {
     /// Steps with a checkpoint or an evaluation in them take several times as long as others: what a job did before
     /// once, it may be doing again.
     static constexpr double kStallOverGap = 3;
+    /// Of the evidence: those of four nodes with eight ranks each, and no more than a list that is read.
+    static constexpr size_t kMostRows = 32;
 };
 
 struct JobFailure {
@@ -48,7 +50,8 @@ std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::Ra
 std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs);
 /// From the last progress to the end.
 void setLastWindow(const job::Analysis& analysis, job::Finding& finding);
-/// The row of its last NCCL call, and the ranks that waited.
-void addRows(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding);
+/// What every finding of a failure tells: how long nobody got on, the root's last NCCL call, those that waited, and
+/// whether others may be the root.
+void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding);
 
 }  // namespace rankscope::diagnose

@@ -3,7 +3,6 @@
 
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/job_failure.h"
-#include "analyzer/diagnose/price.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
@@ -29,16 +28,8 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
                                      text::ranksText(failure.waiting), failure.waiting.size() == 1 ? "waits" : "wait");
     }
     finding.evidence.facts = lastActs(analysis, *rank);
-    if (failure.stalledNs >= FailureThresholds::kLeastStallNs)
-        finding.evidence.facts.push_back(
-            fmt::format("nobody got on for the last {}", text::durationText(failure.stalledNs)));
-    finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
     finding.fix = fixesFor(*rank, failure.stalledNs);
-    if (!failure.isCertain)
-        finding.whyInconclusive = "others stopped at the same time, as far as the clocks tell, and may be the cause";
-    addRows(analysis, failure, finding);
-    setLastWindow(analysis, finding);
-    setWholeJob(analysis, 1, finding);
+    tellEnd(analysis, failure, finding);
     findings.push_back(std::move(finding));
 }
 

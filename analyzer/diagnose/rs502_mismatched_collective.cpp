@@ -95,7 +95,7 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
         if (const facts::RankEnd* known = end.find(rank); known && finding.ranks.size() == 1)
             for (std::string& act : lastActs(analysis, *known)) finding.evidence.facts.push_back(std::move(act));
     for (const auto& [rank, call] : contradiction->calls)
-        if (finding.evidence.rows.size() < 32)
+        if (finding.evidence.rows.size() < FailureThresholds::kMostRows)
             finding.evidence.rows.push_back({"nccl_call", call.callId, rank, "called at this place"});
     finding.fix = {
         fmt::format("make {} take the same way through the program as the others: a branch, a shape or an order that "

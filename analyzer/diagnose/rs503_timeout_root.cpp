@@ -5,7 +5,6 @@
 
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/job_failure.h"
-#include "analyzer/diagnose/price.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
@@ -55,15 +54,7 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
     }
     for (const Wait& wait : text::first(failure.chain, 12))
         if (!cycle) finding.evidence.facts.push_back(waitText(analysis, wait));
-    if (failure.stalledNs >= FailureThresholds::kLeastStallNs)
-        finding.evidence.facts.push_back(
-            fmt::format("nobody got on for the last {}", text::durationText(failure.stalledNs)));
-    finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
-    if (!failure.isCertain)
-        finding.whyInconclusive = "others stopped at the same time, as far as the clocks tell, and may be the cause";
-    addRows(analysis, failure, finding);
-    setLastWindow(analysis, finding);
-    setWholeJob(analysis, 1, finding);
+    tellEnd(analysis, failure, finding);
     findings.push_back(std::move(finding));
 }
 

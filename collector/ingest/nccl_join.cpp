@@ -319,6 +319,7 @@ void NcclJoiner::addProxyOps() {
 /// CUPTI does not tell the handles of streams. Launches and calls whose kernels are recorded do, and so place those
 /// that never ran.
 void NcclJoiner::placeUnfinished() {
+    if (std::ranges::none_of(m_calls, [](const OpenCall& call) { return call.handle && !call.row.streamId; })) return;
     std::unordered_map<uint64_t, int32_t> streamOf;
     std::vector<int64_t> kernels;
     for (const store::ApiCall& call : m_recording.apiCalls) {
