@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "collector/importers/communicator_inference.h"
+#include "collector/importers/flight_join.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/rank_of_file.h"
 #include "collector/importers/readers.h"
@@ -34,6 +35,8 @@ struct Part {
     ImportLosses losses;
     RankCalls calls;
     CallPlan plan;
+    DumpedCalls dumped;  // of a recorder, which needs no inference
+    DumpPlan dumpPlan;
     std::shared_ptr<RankRecording> recording;  // null: read again; shared because std::function must be copyable
 };
 
@@ -71,7 +74,11 @@ void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t
         part.firstNs = earliestNs(read.recording);
         // Times on the shared base are needed before the base of every file is known: keep the calls relative and move
         // them later.
-        part.calls = collectCalls(read.recording);
+        if (reader.isRecorder) {
+            part.dumped = collectDumpedCalls(read.recording);
+        } else {
+            part.calls = collectCalls(read.recording);
+        }
         part.calls.worldSize = worldSizeOf(read.header);
         result.events += read.events;
         result.kernels += read.recording.kernels.size();
@@ -174,13 +181,41 @@ void complete(const Part& part, const Reader& reader, RankRecording& recording) 
         recording.startUnixAtNs = part.baseNs + *part.firstNs;
         recording.startUnixNs = recording.startUnixAtNs;
     }
-    applyPlan(part.plan, recording);
+    if (reader.isRecorder) {
+        applyPlan(part.dumpPlan, recording);
+    } else {
+        applyPlan(part.plan, recording);
+    }
     for (const ImportLoss& loss : part.losses.all()) {
         store::Loss row = toRow(loss);
         row.rank = part.rank;
         row.file = part.file.filename().string();
         recording.losses.push_back(std::move(row));
     }
+}
+
+void planCalls(std::vector<Part>& parts, ImportLosses& losses) {
+    std::vector<RankCalls> calls;
+    for (Part& part : parts) {
+        part.calls.rank = part.rank;
+        for (RankCalls::Call& call : part.calls.calls) {
+            call.startNs += part.baseNs;
+            call.endNs += part.baseNs;
+        }
+        calls.push_back(std::move(part.calls));
+    }
+    std::vector<CallPlan> plans = inferCommunicators(calls, losses);
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].plan = std::move(plans[i]);
+}
+
+void planDumps(std::vector<Part>& parts) {
+    std::vector<DumpedCalls> dumps;
+    for (Part& part : parts) {
+        part.dumped.rank = part.rank;
+        dumps.push_back(std::move(part.dumped));
+    }
+    std::vector<DumpPlan> plans = joinDumps(std::move(dumps));
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].dumpPlan = std::move(plans[i]);
 }
 
 int64_t countWarnings(const ImportLosses& losses) {
@@ -214,20 +249,16 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     settleBases(parts, reader);
 
     ImportLosses runLosses;
-    std::vector<RankCalls> calls;
     std::optional<int32_t> worldSize;
-    for (Part& part : parts) {
-        part.calls.rank = part.rank;
-        for (RankCalls::Call& call : part.calls.calls) {
-            call.startNs += part.baseNs;
-            call.endNs += part.baseNs;
-        }
-        calls.push_back(std::move(part.calls));
+    for (const Part& part : parts) {
         result.ranks.push_back(part.rank);
         if (const auto told = worldSizeOf(part.header)) worldSize = std::max(worldSize.value_or(0), *told);
     }
-    std::vector<CallPlan> plans = inferCommunicators(calls, runLosses);
-    for (size_t i = 0; i < parts.size(); ++i) parts[i].plan = std::move(plans[i]);
+    if (reader.isRecorder) {
+        planDumps(parts);
+    } else {
+        planCalls(parts, runLosses);
+    }
 
     RunFacts facts;
     facts.source = result.source;

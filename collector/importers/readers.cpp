@@ -14,7 +14,7 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -26,9 +26,6 @@ struct KnownFormat {
 };
 
 constexpr const char* kOtherWays = "import the Kineto traces of the run, or wrap the job in `rankscope run`";
-constexpr const char* kFlightRecorder =
-    "this is a dump of PyTorch's flight recorder; importing it is not supported yet";
-
 bool isSqlite(std::string_view head) {
     return head.starts_with(std::string_view("SQLite format 3\0", 16));
 }
@@ -41,28 +38,12 @@ bool isNsysReport(std::string_view head) {
     return head.starts_with("NVTXT") || head.starts_with("QDSTREAM") || head.starts_with("\x1b\x01nsys");
 }
 
-/// Protocol 2 or later, which torch writes for the flight recorder.
-bool isPickle(std::string_view head) {
-    return head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
-}
-
-/// Dumps start with a version and the process groups, or with the entries.
-bool isFlightRecorderJson(std::string_view head) {
-    head = withoutLeadingSpace(head);
-    const auto holds = [head](std::string_view key) { return head.find(key) != std::string_view::npos; };
-    return head.starts_with('{') && holds("\"pg_config\"") &&
-           (head.starts_with("{\"version\"") || holds("\"entries\"")) && !holds("\"traceEvents\"") &&
-           !holds("\"schemaVersion\"");
-}
-
 // Asked before the readers.
 constexpr std::array kNotRead{
     KnownFormat{isSqlite,
                 "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
                 kOtherWays},
     KnownFormat{isNsysReport, "this is a report of Nsight Systems; importing it is not supported yet", kOtherWays},
-    KnownFormat{isPickle, kFlightRecorder, ""},
-    KnownFormat{isFlightRecorderJson, kFlightRecorder, ""},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };

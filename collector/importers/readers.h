@@ -9,6 +9,7 @@
 
 namespace rankscope::collector {
 
+extern const Reader kFlightRecorderReader;
 extern const Reader kKinetoReader;
 
 /// The table: all of them, in the order in which they are asked.

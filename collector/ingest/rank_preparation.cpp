@@ -43,6 +43,11 @@ void dropDanglingLinks(RankRecording& recording) {
         if (op.callId && !valid(*op.callId, recording.ncclCalls.size())) op.callId.reset();
         if (op.communicatorId && !valid(*op.communicatorId, recording.communicators.size())) op.communicatorId.reset();
     }
+    std::erase_if(recording.recorderCalls,
+                  [&](const store::RecorderCall& call) { return !valid(call.callId, recording.ncclCalls.size()); });
+    std::erase_if(recording.recorderGroups, [&](const LocalRecorderGroup& group) {
+        return !valid(group.communicator, recording.communicators.size());
+    });
 }
 
 template <typename Row>
@@ -65,6 +70,8 @@ void sortHostEvents(RankRecording& recording) {
     for (store::ProxyOp& op : recording.proxyOps) {
         if (op.callId && !place.empty()) op.callId = place[static_cast<size_t>(*op.callId)];
     }
+    for (store::RecorderCall& call : recording.recorderCalls)
+        if (!place.empty()) call.callId = place[static_cast<size_t>(call.callId)];
     sortRows(recording.proxyOps, [](const store::ProxyOp& a, const store::ProxyOp& b) {
         return std::tie(a.startNs, a.durNs, a.callId, a.channel, a.isSend, a.peer) <
                std::tie(b.startNs, b.durNs, b.callId, b.channel, b.isSend, b.peer);

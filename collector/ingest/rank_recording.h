@@ -65,6 +65,16 @@ struct LocalCommunicator {
     std::optional<std::string> endKind;
 };
 
+/// What a flight recorder tells of a process group beside its calls.
+struct LocalRecorderGroup {
+    int32_t communicator = -1;                   ///< into communicators
+    std::string key;                             ///< name and description, the same in every dump
+    std::vector<int32_t> members;                ///< global ranks by rank in the group; empty: not told
+    std::optional<int64_t> enqueued, completed;  ///< as in the table recorder_group
+    /// The recorder's own counters of the group, which count collectives or messages, whichever came last.
+    std::optional<int64_t> lastEnqueued, lastCompleted;
+};
+
 /// One rank. Times are nanoseconds of the host's clock (any epoch, the same for all ranks of a host). Every list may be
 /// in any order; its rows' `id` and `rank` are ignored, and the other *Id fields are indices into this struct: nameId
 /// and domainId into strings, streamId into streams, threadId into threads, NcclCall::communicatorId into
@@ -108,6 +118,11 @@ struct RankRecording {
     std::vector<int32_t> toldGroupSizes;
     std::vector<store::ProxyOp>
         proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
+    /// Of a flight recorder: callId as pushed, one for each of ncclCalls.
+    std::vector<store::RecorderCall> recorderCalls;
+    std::vector<LocalRecorderGroup> recorderGroups;
+    bool recorderFromStart = false;  ///< every call of the process is among ncclCalls
+    bool recorderKnowsGroups = false;  ///< all groups that it ever called on are among recorderGroups
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;  ///< rank may be left NULL
 };

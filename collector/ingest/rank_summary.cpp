@@ -185,6 +185,8 @@ RankSummary summarize(const RankRecording& recording) {
     summary.devices = recording.devices;
     summary.machineLinks = recording.machineLinks;
     summary.failedAllocations = recording.failedAllocations;
+    summary.recorderCalls = recording.recorderCalls;
+    summary.recorderGroups = recording.recorderGroups;
     summary.communicators = recording.communicators;
     summary.sources = recording.sources;
     summary.losses = recording.losses;

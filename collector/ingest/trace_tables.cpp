@@ -38,11 +38,14 @@ TraceTables::TraceTables(const JoinedRanks& ranks) : m_ranks(ranks) {
 
 /// One process may drive several ranks.
 void TraceTables::nameProcesses() {
-    std::map<std::tuple<int32_t, int64_t, int64_t>, int64_t> known;
+    std::map<std::tuple<int32_t, int64_t, int64_t, bool>, int64_t> known;
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
         store::Process process = m_ranks.summaries[s].process;
+        // Of a flight recorder no pid is known; each dump is of a process of its own.
+        const bool alone = !m_ranks.summaries[s].recorderGroups.empty();
         const auto [place, isNew] =
-            known.try_emplace({hostOf(s), process.pid, process.attempt}, static_cast<int64_t>(m_processes.size()));
+            known.try_emplace({hostOf(s), alone ? int64_t{m_ranks.summaries[s].rank} : process.pid, process.attempt, alone},
+                              static_cast<int64_t>(m_processes.size()));
         m_processOf.push_back(place->second);
         if (!isNew) continue;
         process.id = place->second;
@@ -130,6 +133,7 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
     writeRows(writer, m_streams);
     writeCommunicators(writer);
     writeFailedAllocations(writer);
+    writeRecorderRows(writer);
     for (const RankSummary& summary : m_ranks.summaries) {
         std::map<std::string, store::SourceStatus> latest;  // a source that was refused later is refused
         for (const store::SourceStatus& source : summary.sources) latest[source.source] = source;
@@ -153,6 +157,39 @@ void TraceTables::writeFailedAllocations(store::TraceWriter& writer) const {
     });
     for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;
     writeRows(writer, rows);
+}
+
+void TraceTables::writeRecorderRows(store::TraceWriter& writer) const {
+    std::map<std::pair<int64_t, int32_t>, store::RecorderGroup> members;  // by communicator and rank in it
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
+        const RankSummary& summary = m_ranks.summaries[s];
+        const auto jobNs = [&](std::optional<int64_t>& ns) {
+            if (ns) ns = m_ranks.clocks.jobNs(s, *ns);
+        };
+        std::vector<store::RecorderCall> rows = summary.recorderCalls;
+        for (store::RecorderCall& row : rows) {
+            row.callId = m_ranks.ids.ncclCall(s, row.callId);
+            jobNs(row.startedNs);
+            jobNs(row.completedNs);
+        }
+        std::ranges::sort(rows, {}, &store::RecorderCall::callId);
+        writeRows(writer, rows);
+        for (const LocalRecorderGroup& group : summary.recorderGroups) {
+            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(s), group.communicator);
+            const int64_t id = m_ranks.communicatorIds[static_cast<size_t>(joined)];
+            for (size_t i = 0; i < group.members.size(); ++i) {
+                const auto commRank = static_cast<int32_t>(i);
+                store::RecorderGroup& row = members[{id, commRank}];
+                row.communicatorId = id;
+                row.commRank = commRank;
+                row.rank = group.members[i];
+                if (row.rank != summary.rank) continue;
+                row.enqueued = group.enqueued;
+                row.completed = group.completed;
+            }
+        }
+    }
+    for (const auto& [place, row] : members) writer.write(row);
 }
 
 void TraceTables::writeCommunicators(store::TraceWriter& writer) const {

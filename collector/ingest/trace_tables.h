@@ -31,6 +31,7 @@ class TraceTables {
     void nameThreadsAndStreams();
     void writeCommunicators(store::TraceWriter& writer) const;
     void writeFailedAllocations(store::TraceWriter& writer) const;
+    void writeRecorderRows(store::TraceWriter& writer) const;
     int32_t hostOf(size_t summary) const { return m_ranks.clocks.hostOfSummary[summary]; }
 
     const JoinedRanks& m_ranks;

@@ -241,6 +241,23 @@ struct NcclCall {
     int32_t evidence = 0;
 };
 
+struct RecorderCall {
+    int64_t callId = 0;
+    std::string state;  ///< scheduled | started | completed
+    Maybe<int64_t> startedNs;
+    Maybe<int64_t> completedNs;
+    Maybe<int64_t> timeoutNs;
+    Maybe<std::string> place;
+};
+
+struct RecorderGroup {
+    int64_t communicatorId = 0;
+    int32_t commRank = 0;
+    int32_t rank = 0;
+    Maybe<int64_t> enqueued;
+    Maybe<int64_t> completed;
+};
+
 struct ProxyOp {
     int64_t id = 0;
     int32_t rank = 0;

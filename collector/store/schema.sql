@@ -15,6 +15,7 @@ CREATE TABLE meta (
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
+                                   -- torch_dump_version (of imported flight-recorder dumps),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
   value TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -243,7 +244,8 @@ CREATE TABLE nccl_call (
   start_ns INTEGER NOT NULL,       -- of the call on the host
   dur_ns INTEGER NOT NULL,
   op TEXT NOT NULL,                -- all_reduce | all_gather | reduce_scatter | broadcast | reduce | all_to_all | gather | scatter | send | recv | unknown
-  seq INTEGER,                     -- k-th collective (0-based) of this member on the communicator; for send/recv the k-th with that peer and direction
+  seq INTEGER,                     -- k-th collective (0-based) of this member on the communicator; for send/recv the k-th with that peer and direction. Of a flight recorder
+                                   -- PyTorch's own number (1-based, as in its messages); messages count from the first that a dump of either side holds
   count INTEGER,                   -- elements, as passed
   data_type TEXT,                  -- i8 u8 i32 u32 i64 u64 f16 f32 f64 bf16 f8e4m3 f8e5m2
   bytes INTEGER,                   -- as nccl-tests counts them: all_gather, reduce_scatter, all_to_all: n x the per-rank chunk; send/recv: the message
@@ -257,6 +259,24 @@ CREATE TABLE nccl_call (
   channels INTEGER,
   evidence INTEGER NOT NULL        -- bits: 1 hook, 2 NVTX payload, 4 profiler plugin, 8 external correlation, 16 imported metadata, 32 inferred
 );
+
+CREATE TABLE recorder_call (       -- of imported dumps of PyTorch's flight recorder: how far its process saw a call get; missing in traces older than this table
+  call_id INTEGER PRIMARY KEY REFERENCES nccl_call(id),
+  state TEXT NOT NULL,             -- scheduled | started (seen only where the job ran with TORCH_NCCL_ENABLE_TIMING) | completed
+  started_ns INTEGER,              -- when the process noticed, up to its watchdog's period later than it was so
+  completed_ns INTEGER,
+  timeout_ns INTEGER,              -- after which the watchdog takes it for hung
+  place TEXT                       -- "function (file:line)" that called it, the innermost outside of PyTorch
+);
+
+CREATE TABLE recorder_group (      -- members of the process groups of such dumps, those without a dump, too; missing in traces older than this table
+  communicator_id INTEGER NOT NULL REFERENCES communicator(id),
+  comm_rank INTEGER NOT NULL,
+  rank INTEGER NOT NULL,           -- global
+  enqueued INTEGER,                -- seq of the last collective that it called, 0 before the first; NULL: not told
+  completed INTEGER,               -- seq of the last collective that its process saw end
+  PRIMARY KEY (communicator_id, comm_rank)
+) WITHOUT ROWID;
 
 CREATE TABLE proxy_op (           -- network transfers of NCCL's proxy thread, from its profiler plugin; missing in traces older than this table
   id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)

@@ -307,6 +307,29 @@ struct Table<NcclCall> {
 };
 
 template <>
+struct Table<RecorderCall> {
+    static constexpr const char* kName = "recorder_call";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"call_id", &RecorderCall::callId},
+        Column{"state", &RecorderCall::state},
+        Column{"started_ns", &RecorderCall::startedNs},
+        Column{"completed_ns", &RecorderCall::completedNs},
+        Column{"timeout_ns", &RecorderCall::timeoutNs},
+        Column{"place", &RecorderCall::place});
+};
+
+template <>
+struct Table<RecorderGroup> {
+    static constexpr const char* kName = "recorder_group";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"communicator_id", &RecorderGroup::communicatorId},
+        Column{"comm_rank", &RecorderGroup::commRank},
+        Column{"rank", &RecorderGroup::rank},
+        Column{"enqueued", &RecorderGroup::enqueued},
+        Column{"completed", &RecorderGroup::completed});
+};
+
+template <>
 struct Table<ProxyOp> {
     static constexpr const char* kName = "proxy_op";
     static constexpr auto kColumns = std::make_tuple(

@@ -275,6 +275,8 @@ template void TraceWriter::write(std::span<const Allocation>);
 template void TraceWriter::write(std::span<const FailedAllocation>);
 template void TraceWriter::write(std::span<const NvtxRange>);
 template void TraceWriter::write(std::span<const NcclCall>);
+template void TraceWriter::write(std::span<const RecorderCall>);
+template void TraceWriter::write(std::span<const RecorderGroup>);
 template void TraceWriter::write(std::span<const ProxyOp>);
 template void TraceWriter::write(std::span<const Collective>);
 template void TraceWriter::write(std::span<const CollectiveMember>);
