@@ -62,6 +62,15 @@ std::vector<job::Finding> detect(const job::Analysis& analysis) {
 
 std::vector<NotJudged> notJudged(const job::Analysis& analysis) {
     std::vector<NotJudged> result;
+    if (analysis.facts.end && analysis.facts.end->isRecorder) {
+        for (const Diagnosis* diagnosis : diagnoses())
+            if (familyOf(diagnosis->id) != Family::hang)
+                result.push_back({diagnosis->id,
+                                  "dumps of a flight recorder hold the last calls of collectives and how far they got, "
+                                  "no device activity and nothing of the host"});
+        std::ranges::sort(result, {}, &NotJudged::id);
+        return result;
+    }
     for (const Diagnosis* diagnosis : diagnoses()) {
         if (diagnosis->missing == nullptr || !canBeAsked(*diagnosis, analysis)) continue;
         if (std::string needs = diagnosis->missing(analysis); !needs.empty())

@@ -65,8 +65,10 @@ std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::Ra
                " before the end of the job";
     };
     if (rank.lastNccl)
-        acts.push_back(fmt::format("the last that rank {} called of NCCL is {}, {}", rank.rank,
-                                   callText(analysis, *rank.lastNccl), before(rank.lastNccl->startNs)));
+        acts.push_back(fmt::format("the last that rank {} called of NCCL is {}{}{}", rank.rank,
+                                   callText(analysis, *rank.lastNccl),
+                                   analysis.facts.end->isRecorder ? "" : ", " + before(rank.lastNccl->startNs),
+                                   rank.lastNccl->place.empty() ? "" : ", called in " + rank.lastNccl->place));
     if (!rank.lastCall.empty())
         acts.push_back(
             fmt::format("the last CUDA call that it returned from is {}, {}", rank.lastCall, before(rank.lastCallNs)));

@@ -133,14 +133,59 @@ std::optional<int> inAllCircles(const WaitingRanks& waits, const std::vector<int
 
 }  // namespace
 
-JobFailure failureOf(const job::Analysis& analysis) {
+/// Somebody waits for one of the ranks in a collective, directly.
+bool isMissedInCollective(const WaitingRanks& waits, const std::vector<int>& waiting, const std::vector<int>& root) {
+    return std::ranges::any_of(waiting, [&](int rank) {
+        return std::ranges::any_of(waits.of(rank), [&](const Wait& wait) {
+            return !wait.inferred && !wait.call.isMessage() && text::contains(root, wait.on);
+        });
+    });
+}
+
+std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
+    const WaitingRanks waits(end);
+    std::vector<JobFailure> failures;
+    for (const std::vector<int>& root : waits.roots()) {
+        JobFailure failure;
+        failure.root = root;
+        failure.waiting = waits.behind(root);
+        if (root.size() > 1) {
+            failure.kind = JobFailure::Kind::cycle;
+            failure.chain = roundOf(waits, root);
+            failures.push_back(std::move(failure));
+            continue;
+        }
+        const RankEnd* rank = end.find(root.front());
+        failure.kind = isMissedInCollective(waits, failure.waiting, root) ? JobFailure::Kind::missing
+                                                                          : JobFailure::Kind::chain;
+        failure.trace = waits.standsIn(root.front())                 ? JobFailure::Trace::stands
+                        : !rank || !rank->recorded || rank->isCut ? JobFailure::Trace::untold
+                                                                     : JobFailure::Trace::called;
+        failure.isCertain = failure.trace != JobFailure::Trace::untold;
+        // Ranks of one node, or behind one switch, fail alike and are told as one.
+        const auto alike = std::ranges::find_if(failures, [&](const JobFailure& other) {
+            return other.kind == failure.kind && other.trace == failure.trace;
+        });
+        if (alike == failures.end()) {
+            failures.push_back(std::move(failure));
+            continue;
+        }
+        alike->root.push_back(root.front());
+        alike->waiting.insert(alike->waiting.end(), failure.waiting.begin(), failure.waiting.end());
+    }
+    for (JobFailure& failure : failures) {
+        std::ranges::sort(failure.waiting);
+        const auto [first, last] = std::ranges::unique(failure.waiting);
+        failure.waiting.erase(first, last);
+        if (failure.kind != JobFailure::Kind::cycle) failure.chain = longestChain(waits, failure);
+    }
+    return failures;
+}
+
+JobFailure failureOfCaptures(const job::Analysis& analysis) {
     JobFailure failure;
-    if (!analysis.facts.end) return failure;
     const JobEnd& end = *analysis.facts.end;
     if (std::ranges::none_of(end.ranks, [](const RankEnd& rank) { return rank.failed() || !rank.recorded; }))
-        return failure;
-    if (const facts::Contradiction* contradiction = contradictionOf(analysis);
-        contradiction && end.communicators.at(contradiction->communicator).done <= contradiction->seq)
         return failure;
     failure.stalledNs = static_cast<double>(end.endNs - end.lastProgressNs);
     const bool stalled = stoodStill(end, failure.stalledNs);
@@ -176,6 +221,17 @@ JobFailure failureOf(const job::Analysis& analysis) {
     return failure;
 }
 
+std::vector<JobFailure> failuresOf(const job::Analysis& analysis) {
+    if (!analysis.facts.end) return {};
+    const JobEnd& end = *analysis.facts.end;
+    if (const facts::Contradiction* contradiction = contradictionOf(analysis);
+        contradiction && end.communicators.at(contradiction->communicator).done <= contradiction->seq)
+        return {};
+    if (end.isRecorder) return failuresInDumps(end);
+    JobFailure failure = failureOfCaptures(analysis);
+    return failure.kind == JobFailure::Kind::none ? std::vector<JobFailure>{} : std::vector{std::move(failure)};
+}
+
 const facts::Contradiction* contradictionOf(const job::Analysis& analysis) {
     if (!analysis.facts.end) return nullptr;
     // Numbers of calls that were not all recorded do not fit each other.
@@ -200,8 +256,12 @@ void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Find
     if (failure.stalledNs >= FailureThresholds::kLeastStallNs)
         finding.evidence.facts.push_back(
             fmt::format("nobody got on for the last {}", text::durationText(failure.stalledNs)));
-    finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
-    if (!failure.isCertain)
+    if (!analysis.facts.end->isRecorder) finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
+    if (!failure.isCertain && analysis.facts.end->isRecorder)
+        finding.whyInconclusive =
+            "what the dumps hold of them is not all: they may have come, too, and the transfer hangs. Their dumps, or "
+            "their whole ones, would tell";
+    else if (!failure.isCertain)
         finding.whyInconclusive = "others stopped at the same time, as far as the clocks tell, and may be the cause";
     for (const int rank : failure.root)
         if (const RankEnd* known = analysis.facts.end->find(rank); known && known->lastNccl)

@@ -24,15 +24,19 @@ struct FailureThresholds {
 
 struct JobFailure {
     enum class Kind { none, missing, chain, cycle } kind = Kind::none;
-    std::vector<int> root;     // who is to be looked at; of a cycle all its ranks
+    /// Of a flight recorder, what is known of the root: it called no further; its device ended nothing more; it wrote
+    /// no dump, or one that lacks its last calls.
+    enum class Trace { called, stands, untold } trace = Trace::called;
+    std::vector<int> root;     // who is to be looked at; of a cycle all its ranks, of a flight recorder all of one kind
     std::vector<int> waiting;  // who waited for them
     std::vector<Wait> chain;   // cycle: once round; else the longest by which a rank waited for the root
     bool isCertain = true;     // false: others may be the root as well
     double stalledNs = 0;      // from the last progress to the end
 };
 
-/// Nothing of a job that ended well, that somebody ended while it still got on, or that ended by a contradiction.
-JobFailure failureOf(const job::Analysis& analysis);
+/// Nothing of a job that ended well, that somebody ended while it still got on, or that ended by a contradiction. Of a
+/// flight recorder, which tells of a moment when all who could wait did, each cause for itself: there may be several.
+std::vector<JobFailure> failuresOf(const job::Analysis& analysis);
 
 /// The contradiction that the job ended by, or that it went on from with wrong results; nullptr: there is none.
 const facts::Contradiction* contradictionOf(const job::Analysis& analysis);
@@ -46,6 +50,11 @@ std::string waitText(const job::Analysis& analysis, const Wait& wait);
 std::string endText(const facts::RankEnd& rank, double stalledNs);
 /// What it did last, a sentence each.
 std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::RankEnd& rank);
+/// How the root of a failure in a flight recorder is known to be one, as the cause of a finding, and for each of its
+/// ranks what shows it.
+std::string recordedCause(const job::Analysis& analysis, const JobFailure& failure);
+std::vector<std::string> recordedFacts(const job::Analysis& analysis, const JobFailure& failure);
+std::vector<std::string> recordedFixes(const job::Analysis& analysis, const JobFailure& failure);
 /// What to do about a rank that ended so.
 std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs);
 /// From the last progress to the end.

@@ -8,29 +8,40 @@
 namespace rankscope::diagnose {
 inline namespace rs501 {
 
-void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& findings) {
-    const JobFailure failure = failureOf(analysis);
-    if (failure.kind != JobFailure::Kind::missing) return;
+void tellMissing(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
     const facts::RankEnd* rank = analysis.facts.end->find(failure.root.front());
     if (!rank) return;
-    job::Finding finding;
-    finding.id = "RS501";
-    finding.ranks = failure.root;
-    finding.affectedRanks = failure.waiting;
     finding.cause = fmt::format("rank {}{} {}", rank->rank, rank->host.empty() ? "" : " (" + rank->host + ")",
                                 endText(*rank, failure.stalledNs));
     if (failure.chain.empty()) {
         finding.cause += "; its launcher ended the others";
     } else {
-        const facts::EndedCall& call = failure.chain.front().call;
-        finding.communicator = call.communicator;
-        finding.cause += fmt::format("; it did not come to {}, in which {} {}", callText(analysis, call),
-                                     text::ranksText(failure.waiting), failure.waiting.size() == 1 ? "waits" : "wait");
+        finding.cause +=
+            fmt::format("; it did not come to {}, in which {} {}", callText(analysis, failure.chain.front().call),
+                        text::ranksText(failure.waiting), failure.waiting.size() == 1 ? "waits" : "wait");
     }
     finding.evidence.facts = lastActs(analysis, *rank);
     finding.fix = fixesFor(*rank, failure.stalledNs);
-    tellEnd(analysis, failure, finding);
-    findings.push_back(std::move(finding));
+}
+
+void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& findings) {
+    for (const JobFailure& failure : failuresOf(analysis)) {
+        if (failure.kind != JobFailure::Kind::missing) continue;
+        job::Finding finding;
+        finding.id = "RS501";
+        finding.ranks = failure.root;
+        finding.affectedRanks = failure.waiting;
+        if (!failure.chain.empty()) finding.communicator = failure.chain.back().call.communicator;
+        if (analysis.facts.end->isRecorder) {
+            finding.cause = recordedCause(analysis, failure);
+            finding.evidence.facts = recordedFacts(analysis, failure);
+            finding.fix = recordedFixes(analysis, failure);
+        } else {
+            tellMissing(analysis, failure, finding);
+        }
+        tellEnd(analysis, failure, finding);
+        findings.push_back(std::move(finding));
+    }
 }
 
 const Diagnosis kMissingRank{
@@ -47,7 +58,8 @@ const Diagnosis kMissingRank{
                     "and for so many times the longest time that it ever took from one collective to the next"}},
     .falsePositives =
         "A rank that wrote a checkpoint while the others waited, when somebody ended the job; a rank "
-        "whose recording ended early.",
+        "whose recording ended early. In dumps of a flight recorder, which tell no time at which they were written: those "
+        "of a job that got on, written on request while some ranks were a call ahead.",
     .fix = "Look at the rank that is missing: what it wrote, how it ended, where it stands.",
     .needs = Needs::events,
     .hint = "One rank's line ends or never enters where all others wait in the framed collective.",

@@ -86,9 +86,15 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
     const bool order = sides.size() == 2 && changedPlaces(*contradiction, sides[0], sides[1]);
     finding.cause = fmt::format("{}: they differ in {}", told, order ? "order" : differenceText(sides));
     finding.evidence.facts.push_back(
-        fmt::format("it is the first collective of the group in which its members disagree; {} before it fit",
-                    text::countedText(contradiction->seq, "collective")));
+        end.isRecorder
+            ? "it is the first collective of the group, of those in the dumps, in which its members disagree"
+            : fmt::format("it is the first collective of the group in which its members disagree; {} before it fit",
+                          text::countedText(contradiction->seq, "collective")));
     if (order) finding.evidence.facts.push_back("the next one of the group is the same pair, the other way round");
+    for (auto side = sides.rbegin(); side != sides.rend(); ++side)
+        if (!side->call.place.empty())
+            finding.evidence.facts.push_back(
+                fmt::format("{} called it in {}", text::ranksText(side->ranks), side->call.place));
     finding.evidence.facts.push_back(hung ? "no member's kernel of it, or of a later one, ever ended"
                                           : "it ended all the same: what it left in memory is wrong, or luck");
     for (const int rank : finding.ranks)

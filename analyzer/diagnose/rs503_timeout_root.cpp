@@ -32,30 +32,39 @@ void tellRoot(const job::Analysis& analysis, const JobFailure& failure, job::Fin
     finding.fix = fixesFor(*rank, failure.stalledNs);
 }
 
+void tellCycle(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
+    finding.cause = cycleText(analysis, failure);
+    finding.fix = {
+        "have all ranks call the collectives of the two groups in one order, or wait for the one on the "
+        "host before the other is called"};
+    for (const int rank : text::first(failure.root, 4))
+        if (const facts::RankEnd* known = analysis.facts.end->find(rank))
+            for (std::string& act : lastActs(analysis, *known)) finding.evidence.facts.push_back(std::move(act));
+}
+
 void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& findings) {
-    const JobFailure failure = failureOf(analysis);
-    const bool cycle = failure.kind == JobFailure::Kind::cycle;
-    if (!cycle && failure.kind != JobFailure::Kind::chain) return;
-    job::Finding finding;
-    finding.id = "RS503";
-    finding.ranks = failure.root;
-    finding.affectedRanks = failure.waiting;
-    if (!failure.chain.empty()) finding.communicator = failure.chain.back().call.communicator;
-    if (cycle) {
-        finding.cause = cycleText(analysis, failure);
-        finding.fix = {
-            "have all ranks call the collectives of the two groups in one order, or wait for the one on the "
-            "host before the other is called"};
-        for (const int rank : text::first(failure.root, 4))
-            if (const facts::RankEnd* known = analysis.facts.end->find(rank))
-                for (std::string& act : lastActs(analysis, *known)) finding.evidence.facts.push_back(std::move(act));
-    } else {
-        tellRoot(analysis, failure, finding);
+    for (const JobFailure& failure : failuresOf(analysis)) {
+        const bool cycle = failure.kind == JobFailure::Kind::cycle;
+        if (!cycle && failure.kind != JobFailure::Kind::chain) continue;
+        job::Finding finding;
+        finding.id = "RS503";
+        finding.ranks = failure.root;
+        finding.affectedRanks = failure.waiting;
+        if (!failure.chain.empty()) finding.communicator = failure.chain.back().call.communicator;
+        if (cycle) {
+            tellCycle(analysis, failure, finding);
+        } else if (analysis.facts.end->isRecorder) {
+            finding.cause = recordedCause(analysis, failure);
+            finding.evidence.facts = recordedFacts(analysis, failure);
+            finding.fix = recordedFixes(analysis, failure);
+        } else {
+            tellRoot(analysis, failure, finding);
+            for (const Wait& wait : text::first(failure.chain, 12))
+                finding.evidence.facts.push_back(waitText(analysis, wait));
+        }
+        tellEnd(analysis, failure, finding);
+        findings.push_back(std::move(finding));
     }
-    for (const Wait& wait : text::first(failure.chain, 12))
-        if (!cycle) finding.evidence.facts.push_back(waitText(analysis, wait));
-    tellEnd(analysis, failure, finding);
-    findings.push_back(std::move(finding));
 }
 
 const Diagnosis kTimeoutRoot{

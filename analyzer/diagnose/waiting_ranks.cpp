@@ -28,6 +28,7 @@ struct Queue {
     std::vector<size_t> calls;
     size_t next = 0;      // the first that has not ended
     size_t admitted = 0;  // from `next` on, those that may run: one call, or one group
+    bool stands = false;  // its device ends nothing
 };
 
 struct PendingCall {
@@ -51,6 +52,20 @@ std::vector<int> othersIn(const MemberCounts& counts, const EndedCall& call, int
     for (const auto& [rank, called] : counts.called)
         if (rank != caller) others.push_back(rank);
     return others;
+}
+
+/// Calls of one key run one after the other: those of a stream, or where that is not told those of a communicator.
+/// PyTorch gives each pair of ranks that exchanges single messages a communicator and a stream of its own.
+using QueueKey = std::tuple<int64_t, int64_t, int>;
+
+QueueKey queueOf(const EndedCall& call, bool isRecorder) {
+    if (call.stream >= 0) return {call.stream, -1, -1};
+    return {-1, call.communicator, isRecorder && call.isMessage() && call.group < 0 ? call.peer : -1};
+}
+
+/// Others' devices ended it, so that this one began it, too.
+bool wasEntered(const EndedCall& call, const MemberCounts& counts) {
+    return !call.isMessage() && store::isSynchronizing(call.op) && counts.done > call.seq;
 }
 
 /// Lets everything end that nobody holds up: kernels that ended without being delivered, and those that would have run
@@ -82,20 +97,40 @@ class Progress {
         return waits;
     }
 
+    const std::map<int, EndedCall>& standing() const { return m_standing; }
+
+    /// For ranks that nothing known holds up, and whose first call did not end all the same: the members whose part of
+    /// it stands behind a call of theirs that did not end.
+    std::vector<Wait> inferredWaits() const {
+        std::vector<Wait> waits;
+        for (const auto& [rank, first] : m_firstOf) {
+            if (m_standing.contains(rank)) continue;
+            for (const size_t other : m_instances[m_calls[first].instance].calls)
+                if (m_calls[other].rank != rank && m_firstOf.at(m_calls[other].rank) != other)
+                    waits.push_back({rank, m_calls[other].rank, *m_calls[first].call, true, true});
+        }
+        return waits;
+    }
+
   private:
     void addRank(const RankEnd& rank) {
-        std::map<int64_t, size_t> queueOf;  // by stream
+        std::map<QueueKey, size_t> queues;
+        const size_t firstQueue = m_queues.size();
         for (const EndedCall& call : rank.unfinished) {
             const MemberCounts& counts = m_end.communicators.at(call.communicator);
-            if (!call.isMessage() && counts.ended.contains(call.seq)) continue;
-            const auto [queue, isNew] =
-                queueOf.try_emplace(call.stream >= 0 ? call.stream : -1 - call.communicator, m_queues.size());
+            // A capture lacks ends that were not delivered any more; a recorder does not.
+            if (!m_end.isRecorder && !call.isMessage() && counts.ended.contains(call.seq)) continue;
+            if (m_end.isRecorder && !rank.isCut && wasEntered(call, counts)) m_standing.try_emplace(rank.rank, call);
+            const auto [queue, isNew] = queues.try_emplace(queueOf(call, m_end.isRecorder), m_queues.size());
             if (isNew) m_queues.emplace_back();
+            m_firstOf.try_emplace(rank.rank, m_calls.size());
             m_queues[queue->second].calls.push_back(m_calls.size());
             const size_t instance = instanceOf(call, rank.rank, counts);
             m_instances[instance].calls.push_back(m_calls.size());
             m_calls.push_back({&call, rank.rank, queue->second, instance});
         }
+        if (m_standing.contains(rank.rank))
+            for (size_t queue = firstQueue; queue < m_queues.size(); ++queue) m_queues[queue].stands = true;
     }
 
     size_t instanceOf(const EndedCall& call, int rank, const MemberCounts& counts) {
@@ -111,6 +146,11 @@ class Progress {
         if (!call.isMessage() && counts.missing > 0 && counts.done == 0)
             for (const RankEnd& silent : m_end.ranks)
                 if (!silent.recorded) instance.absent.push_back(silent.rank);
+        // Who wrote no dump, or only a part of one, is looked for where everybody else has come and nobody got on; where
+        // most are such, nothing is told by it.
+        if (m_end.isRecorder && !call.isMessage() && instance.absent.empty() && counts.done <= call.seq &&
+            counts.untold.size() < counts.called.size())
+            instance.absent = counts.untold;
         m_instances.push_back(std::move(instance));
         return at->second;
     }
@@ -122,7 +162,7 @@ class Progress {
             ++queue.next;
             if (queue.admitted > 0) --queue.admitted;
         }
-        if (queue.admitted > 0 || queue.next == queue.calls.size()) return;
+        if (queue.stands || queue.admitted > 0 || queue.next == queue.calls.size()) return;
         const int64_t group = m_calls[queue.calls[queue.next]].call->group;
         do {
             PendingCall& pending = m_calls[queue.calls[queue.next + queue.admitted++]];
@@ -140,14 +180,62 @@ class Progress {
     std::vector<Instance> m_instances;
     std::map<std::tuple<int64_t, int64_t, int, int>, size_t> m_instanceOf;
     std::deque<size_t> m_ready;
+    std::map<int, EndedCall> m_standing;  // by rank
+    std::map<int, size_t> m_firstOf;      // first call that has not ended, by rank
 };
+
+/// Whether `from` leads to `to`, over one wait or more.
+bool leadsTo(const std::map<int, std::vector<Wait>>& waits, int from, int to) {
+    std::set<int> seen;
+    std::deque<int> open{from};
+    while (!open.empty()) {
+        const auto at = waits.find(open.front());
+        open.pop_front();
+        if (at == waits.end()) continue;
+        for (const Wait& wait : at->second) {
+            if (wait.on == to) return true;
+            if (seen.insert(wait.on).second) open.push_back(wait.on);
+        }
+    }
+    return false;
+}
 
 }  // namespace
 
 WaitingRanks::WaitingRanks(const JobEnd& end) {
+    const Progress progress(end);
+    m_standing = progress.standing();
     std::map<std::pair<int, int>, Wait> first;  // by waiter and whom it waits for
-    for (const Wait& wait : Progress(end).waits()) first.try_emplace({wait.waiter, wait.on}, wait);
-    for (auto& [ranks, wait] : first) m_waits[ranks.first].push_back(std::move(wait));
+    for (const Wait& wait : progress.waits()) first.try_emplace({wait.waiter, wait.on}, wait);
+    std::set<int> held;  // who is known to be held up, or to hold up
+    for (auto& [ranks, wait] : first) {
+        held.insert({ranks.first, ranks.second});
+        m_waits[ranks.first].push_back(std::move(wait));
+    }
+    if (!end.isRecorder || held.empty()) return;
+    // A rank that nobody is known to hold up waits behind one that is held up, directly or behind others like it.
+    std::vector<Wait> inferred = progress.inferredWaits();
+    std::erase_if(inferred, [&](const Wait& wait) { return !of(wait.waiter).empty(); });
+    for (bool more = true; more;) {
+        more = false;
+        for (const Wait& wait : inferred)
+            if (held.contains(wait.on) && held.insert(wait.waiter).second) more = true;
+    }
+    for (const Wait& wait : inferred)
+        if (held.contains(wait.on) && !leadsTo(m_waits, wait.on, wait.waiter)) m_waits[wait.waiter].push_back(wait);
+}
+
+const EndedCall* WaitingRanks::standsIn(int rank) const {
+    const auto at = m_standing.find(rank);
+    return at == m_standing.end() ? nullptr : &at->second;
+}
+
+/// Somebody is known to wait for one of them; what is only inferred leads to a root, and makes none.
+bool WaitingRanks::isWaitedFor(const std::vector<int>& ranks) const {
+    return std::ranges::any_of(m_waits, [&](const auto& waiter) {
+        return std::ranges::any_of(
+            waiter.second, [&](const Wait& wait) { return !wait.inferred && text::contains(ranks, wait.on); });
+    });
 }
 
 const std::vector<Wait>& WaitingRanks::of(int rank) const {
@@ -177,7 +265,9 @@ std::vector<std::vector<int>> WaitingRanks::roots() const {
         const bool isRoot = std::ranges::all_of(
             reached, [&](int other) { return leadsTo[other] == reached && (other == rank || reached.contains(rank)); });
         if (!isRoot || (!reached.empty() && *reached.begin() != rank)) continue;
-        roots.push_back(reached.empty() ? std::vector{rank} : std::vector(reached.begin(), reached.end()));
+        std::vector<int> root =
+            reached.empty() ? std::vector{rank} : std::vector<int>(reached.begin(), reached.end());
+        if (isWaitedFor(root)) roots.push_back(std::move(root));
     }
     return roots;
 }

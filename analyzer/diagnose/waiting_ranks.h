@@ -18,6 +18,9 @@ struct Wait {
     facts::EndedCall call;  // the waiter's
     /// False: `on` has not called it. True: it has, behind another call of its own on the same stream that waits.
     bool behind = false;
+    /// Nothing that is known holds the call up, but the other's call stands behind one that does not end: what joins
+    /// them on the device, a flight recorder does not tell.
+    bool inferred = false;
 };
 
 class WaitingRanks {
@@ -27,6 +30,9 @@ class WaitingRanks {
     /// The first wait of the rank for each other rank; empty: it waits for nobody.
     const std::vector<Wait>& of(int rank) const;
     bool waits(int rank) const { return !of(rank).empty(); }
+    /// A collective that the rank's device did not end though others' did, so that all had come to it; nullptr: there
+    /// is none. Only where what ended is told (facts::JobEnd::isRecorder).
+    const facts::EndedCall* standsIn(int rank) const;
 
     /// Ranks that wait for each other, or one that waits for nobody, to which all waiting of some others leads; by
     /// their first rank.
@@ -37,7 +43,10 @@ class WaitingRanks {
     std::vector<Wait> chain(int rank, const std::vector<int>& root) const;
 
   private:
+    bool isWaitedFor(const std::vector<int>& ranks) const;
+
     std::map<int, std::vector<Wait>> m_waits;
+    std::map<int, facts::EndedCall> m_standing;
 };
 
 }  // namespace rankscope::diagnose

@@ -29,7 +29,9 @@ bool sizesMayDiffer(store::Op op) {
     return op == store::Op::allToAll || op == store::Op::gather || op == store::Op::scatter;
 }
 
+/// What is not told contradicts nothing.
 bool sameCall(const EndedCall& a, const EndedCall& b) {
+    if (a.op == store::Op::unknown || b.op == store::Op::unknown) return true;
     if (a.op != b.op) return false;
     if (a.dataType != b.dataType && a.dataType != store::DataType::unknown && b.dataType != store::DataType::unknown)
         return false;
@@ -44,6 +46,9 @@ class Reader {
     std::optional<JobEnd> read();
 
   private:
+    std::optional<JobEnd> readDumps();
+    void readRecorder();
+    void doubtOldDumps();
     bool readProcesses();
     void readMembers();
     void readCalls(RankEnd& rank);
@@ -59,6 +64,15 @@ class Reader {
     std::map<std::pair<int64_t, int>, int> m_rankOf;  // global rank by (communicator, rank in it)
     std::set<std::pair<int64_t, int64_t>> m_open;     // (communicator, seq) of collectives that are not whole
     std::map<std::pair<int64_t, int64_t>, Contradiction> m_compared;
+    std::map<int64_t, store::RecorderCall> m_recorded;               // by call
+    std::map<int64_t, int64_t> m_synchronized;                       // last that all came to, by communicator
+
+    /// Whether the call is known to have ended.
+    bool hasEnded(const store::NcclCall& row) const {
+        if (row.kernelId) return true;
+        const auto told = m_recorded.find(row.id);
+        return told != m_recorded.end() && told->second.state == "completed";
+    }
 };
 
 std::optional<int64_t> Reader::metaNumber(const char* key) const {
@@ -113,6 +127,9 @@ void Reader::readCalls(RankEnd& rank) {
         call.stream = row.streamId.value_or(-1);
         call.group = row.groupId.value_or(-1);
         call.startNs = row.startNs;
+        const bool ended = hasEnded(row);
+        if (const auto told = m_recorded.find(row.id); told != m_recorded.end() && told->second.place)
+            call.place = text::oneLine(*told->second.place);
         m_end.lastProgressNs = std::max(m_end.lastProgressNs, row.startNs);
         rank.lastNccl = call;
         if (call.seq < 0) return;
@@ -123,18 +140,22 @@ void Reader::readCalls(RankEnd& rank) {
                 count = std::max(count, call.seq + 1);
             }
         } else {
-            counts.called[rank.rank] = std::max(counts.called[rank.rank], call.seq + 1);
-            if (row.kernelId && store::isSynchronizing(row.op)) counts.done = std::max(counts.done, call.seq + 1);
+            if (!m_end.isRecorder) counts.called[rank.rank] = std::max(counts.called[rank.rank], call.seq + 1);
+            if (ended && store::isSynchronizing(row.op)) {
+                counts.done = std::max(counts.done, call.seq + 1);
+                int64_t& last = m_synchronized[call.communicator];
+                last = std::max(last, call.seq);
+            }
             if (m_open.contains({call.communicator, call.seq})) {
                 // A broadcast's root leaves before others come; where all wait for all, they came.
-                if (row.kernelId && store::isSynchronizing(row.op)) counts.ended.insert(call.seq);
+                if (ended && store::isSynchronizing(row.op)) counts.ended.insert(call.seq);
                 Contradiction& compared = m_compared[{call.communicator, call.seq}];
                 compared.communicator = call.communicator;
                 compared.seq = call.seq;
                 compared.calls.emplace_back(rank.rank, call);
             }
         }
-        if (!row.kernelId && rank.unfinished.size() < kMostUnfinished) rank.unfinished.push_back(call);
+        if (!ended && rank.unfinished.size() < kMostUnfinished) rank.unfinished.push_back(call);
     });
     std::ranges::stable_sort(rank.unfinished, {}, &EndedCall::startNs);
 }
@@ -195,7 +216,65 @@ void Reader::readProgress() {
         m_end.endNs = std::max(m_end.endNs, *endUnixNs - *startUnixNs);
 }
 
+/// How far calls got, who belongs to each group, and how much each called.
+void Reader::readRecorder() {
+    for (store::RecorderCall& row : m_trace.all<store::RecorderCall>()) {
+        const int64_t id = row.callId;
+        m_recorded.emplace(id, std::move(row));
+    }
+    for (const store::RecorderGroup& row : m_trace.all<store::RecorderGroup>()) {
+        m_rankOf[{row.communicatorId, row.commRank}] = row.rank;
+        MemberCounts& counts = m_end.communicators[row.communicatorId];
+        if (row.enqueued) {
+            counts.called[row.rank] = *row.enqueued + 1;
+        } else {
+            counts.untold.push_back(row.rank);
+        }
+        if (row.completed) {
+            counts.finished[row.rank] = *row.completed + 1;
+            counts.done = std::max(counts.done, *row.completed + 1);
+        }
+        if (!m_end.find(row.rank)) {
+            RankEnd rank;
+            rank.rank = row.rank;
+            m_end.ranks.push_back(std::move(rank));
+            std::ranges::sort(m_end.ranks, {}, &RankEnd::rank);
+        }
+    }
+    for (const store::Loss& loss : m_facts.losses)
+        if (RankEnd* rank = loss.kind == "torn_tail" && loss.rank ? m_end.find(*loss.rank) : nullptr) rank->isCut = true;
+}
+
+/// Where others have ended a collective that takes all members, and the dump of one does not know that it called it,
+/// it was written before: what it lacks says nothing.
+void Reader::doubtOldDumps() {
+    std::set<int> old;
+    for (const auto& [id, last] : m_synchronized)
+        for (const auto& [rank, called] : m_end.communicators.at(id).called)
+            if (called <= last) old.insert(rank);
+    for (const int rank : old) {
+        m_end.find(rank)->isCut = true;
+        for (auto& [id, counts] : m_end.communicators)
+            if (counts.called.erase(rank) > 0) counts.untold.push_back(rank);
+    }
+}
+
+std::optional<JobEnd> Reader::readDumps() {
+    m_end.isRecorder = true;
+    readProcesses();
+    readRecorder();
+    for (const store::Collective& row : m_facts.collectives)
+        if (!row.complete && m_open.size() < kMostCompared) m_open.insert({row.communicatorId, row.seq});
+    for (RankEnd& rank : m_end.ranks)
+        if (rank.recorded) readCalls(rank);
+    doubtOldDumps();
+    compare();
+    readProgress();
+    return std::move(m_end);
+}
+
 std::optional<JobEnd> Reader::read() {
+    if (m_facts.text("source") == "flight_recorder") return readDumps();
     if (m_facts.text("source") != "capture") return std::nullopt;
     if (const auto status = metaNumber("exit_status")) m_end.exitStatus = static_cast<int>(*status);
     if (const auto signal = metaNumber("stop_signal")) m_end.stopSignal = static_cast<int>(*signal);
@@ -219,7 +298,19 @@ std::optional<JobEnd> Reader::read() {
 
 }  // namespace
 
+std::vector<int> MemberCounts::members() const {
+    std::vector<int> all = untold;
+    for (const auto& [rank, count] : called) all.push_back(rank);
+    std::ranges::sort(all);
+    return all;
+}
+
 const RankEnd* JobEnd::find(int rank) const {
+    const auto at = std::ranges::lower_bound(ranks, rank, {}, &RankEnd::rank);
+    return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
+RankEnd* JobEnd::find(int rank) {
     const auto at = std::ranges::lower_bound(ranks, rank, {}, &RankEnd::rank);
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }

@@ -33,13 +33,15 @@ struct EndedCall {
     int64_t stream = -1;  // -1 unknown
     int64_t group = -1;   // -1 outside of a group
     int64_t startNs = 0;
+    std::string place;  // "function (file:line)" that called it; empty: not told
 
     bool isMessage() const { return op == store::Op::send || op == store::Op::recv; }
 };
 
 struct RankEnd {
     int rank = 0;
-    bool recorded = false;  // left a capture
+    bool recorded = false;  // left a capture, or a dump
+    bool isCut = false;     // of a flight recorder: the last calls are missing, or others' dumps are of later
     std::string endKind;    // as in trace.db's table process
     std::optional<int64_t> endCode;
     std::optional<int64_t> lastNs;  // last sign of life
@@ -74,9 +76,18 @@ struct MemberCounts {
     std::set<int64_t> ended;  // of those that not all members' kernels are recorded of: some member's kernel ended
     std::map<std::pair<int, int>, int64_t> sent, received;  // messages by (source, destination)
     int missing = 0;                                        // members that left no recording
+    // Of a flight recorder, where seq is PyTorch's number: calls of a number are those up to it.
+    std::map<int, int64_t> finished;  // collectives that the member's process saw end, as many as the numbers tell
+    std::vector<int> untold;          // members of which nothing tells how much they called
+
+    /// All members that are known of.
+    std::vector<int> members() const;
 };
 
 struct JobEnd {
+    /// Told by dumps of PyTorch's flight recorder: what ended is told, so that a call without an end did not; how
+    /// processes ended, when, and what else they did is not.
+    bool isRecorder = false;
     std::vector<RankEnd> ranks;  // by rank
     std::map<int64_t, MemberCounts> communicators;
     std::vector<Contradiction> contradictions;  // the first of each communicator
@@ -87,10 +98,11 @@ struct JobEnd {
     int64_t longestGapNs = 0;                   // between two ends of collectives before that, the longest
 
     const RankEnd* find(int rank) const;
+    RankEnd* find(int rank);
 };
 
 /// Nothing where all ranks ended well and called the same; nothing of imported traces, which do not tell how ranks
-/// ended.
+/// ended, but for dumps of a flight recorder, which are written of jobs that may have.
 std::optional<JobEnd> readJobEnd(store::TraceReader& trace, const TraceFacts& facts);
 
 }  // namespace rankscope::facts

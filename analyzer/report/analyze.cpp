@@ -17,12 +17,22 @@
 namespace rankscope::report {
 namespace {
 
+void addRecorder(const facts::JobEnd& end, RunSection& run) {
+    run.isRecorder = true;
+    run.ranks.clear();
+    for (const facts::RankEnd& rank : end.ranks) {
+        if (rank.recorded) run.ranks.push_back(rank.rank);
+        run.openCalls += std::ssize(rank.unfinished);
+    }
+}
+
 RunSection runSection(const job::Analysis& analysis) {
     const facts::TraceFacts& facts = analysis.facts;
     RunSection run;
     run.name = facts.text("run_name");
     run.worldSize = facts.worldSize();
     for (const facts::RankSummary& rank : analysis.ranks) run.ranks.push_back(rank.rank);
+    if (facts.end && facts.end->isRecorder) addRecorder(*facts.end, run);
     for (const auto& [id, name] : facts.hosts)
         if (!name.empty()) run.hosts.push_back(name);
     run.source = facts.text("source", "unknown");
@@ -159,7 +169,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
         static_cast<int>(std::ranges::count_if(report.steps, [](const StepRow& s) { return s.warmUp; }));
     for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
     report.efficiency = efficiencySection(analysis, report.breakdown);
-    report.collectives = collectiveTable(analysis);
+    if (!report.run.isRecorder) report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
     report.accounting = diagnose::accountFor(analysis, claims, findings);
     report.notJudged = diagnose::notJudged(analysis);

@@ -43,10 +43,14 @@ std::string findingBlock(const Report& r, const job::Finding& f) {
 
 std::string renderMarkdown(const Report& r) {
     std::string out = fmt::format("# Rankscope: {}\n\n", r.run.name.empty() ? "run" : words(r.run.name));
-    out += fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), text::durationText(r.run.stepNs),
-                       r.run.steps);
+    if (r.run.isRecorder) {
+        out += fmt::format("{}; {}.\n", ranksOnHostsText(r.run), whatIsThereText(r.run));
+    } else {
+        out += fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), text::durationText(r.run.stepNs),
+                           r.run.steps);
+    }
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", boundText(r.clock.boundNs));
-    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
         out += "\nLink peaks: " + words(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";

@@ -33,6 +33,8 @@ struct RunSection {
     std::string stepSource;  // nvtx:NAME | updates | period | none
     double stepNs = 0;
     std::optional<int64_t> overheadNs;
+    bool isRecorder = false;  // dumps of a flight recorder: calls and how far they got, nothing else
+    int64_t openCalls = 0;    // of these, the calls that were on their way when they were written
 };
 
 struct StepRow {

@@ -137,6 +137,11 @@ std::string ceilingText(const diagnose::Ceiling& ceiling, size_t found) {
                        text::durationText(ceiling.savingNs.low), text::durationText(ceiling.savingNs.high));
 }
 
+std::string whatIsThereText(const RunSection& run) {
+    if (run.isRecorder) return "dumps of PyTorch's flight recorder: the last calls of each rank, and how far they got";
+    return "no device activity was recorded: there is nothing to analyse";
+}
+
 std::string ranksOnHostsText(const RunSection& run) {
     const size_t recorded = run.ranks.size();
     const bool some = run.worldSize && recorded > 0 && static_cast<size_t>(*run.worldSize) > recorded;

@@ -41,6 +41,9 @@ std::string criticalPathText(const ReplaySection& replay);
 /// Says what repairing everything found gains, of `found` certain findings. One sentence.
 std::string ceilingText(const diagnose::Ceiling& ceiling, size_t found);
 
+/// What there is of a run without device activity.
+std::string whatIsThereText(const RunSection& run);
+
 /// "8 ranks on 2 hosts, virtual GPUs", "rank 3 of 8", "1 rank": what nobody told is not said.
 std::string ranksOnHostsText(const RunSection& run);
 

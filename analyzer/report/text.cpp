@@ -32,16 +32,16 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
                         "ranges ProfilerStep#N for what needs steps",
                         text::durationText(r.run.stepNs)));
     } else {
-        out += "no device activity was recorded: there is nothing to analyse\n";
+        out += whatIsThereText(r.run) + "\n";
     }
     if (r.run.stepNs > 0) out += replayText(r.replay) + "\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += path + "\n";
-    out += fmt::format("layout {}\n", layoutText(r.layout));
+    if (!r.run.isRecorder) out += fmt::format("layout {}\n", layoutText(r.layout));
     if (r.run.hosts.size() > 1) {
         out +=
             fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
     }
-    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
         out += wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     constexpr size_t kMost = 50;
     const std::vector<LossLine> lines = lossLines(r.losses);
@@ -57,7 +57,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
 }
 
 void addHeadline(const Report& r, const Painter& paint, std::string& out) {
-    if (r.run.stepNs <= 0 && r.findings.empty() && r.death.empty()) return;
+    if (r.run.stepNs <= 0 && r.findings.empty() && r.death.empty() && !r.run.isRecorder) return;
     const size_t found = certainFindings(r);
     const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
     std::string verdict = wrapped(text::plainText(verdictText(r)));

@@ -87,14 +87,30 @@ std::vector<std::string> notJudgedLines(const std::vector<diagnose::NotJudged>& 
 }
 
 bool isClean(const Report& report) {
-    return report.run.stepNs > 0 && report.findings.empty() && !recordsAreMissing(report) &&
+    return (report.run.stepNs > 0 || report.run.isRecorder) && report.findings.empty() && !recordsAreMissing(report) &&
            report.accounting.unexplained.empty();
+}
+
+std::string nothingInDumpsText(const Report& report) {
+    std::string text = recordsAreMissing(report)
+                           ? "No finding in the dumps that are here: "
+                           : "No finding: ";
+    text += "members of a group called the same, and nobody waits for one that did not come.";
+    if (report.run.openCalls > 0)
+        text += fmt::format(
+            " {} had not ended when the dumps were written, though all that are known of had come: they were on their "
+            "way, or hang in the transfer itself, which dumps do not tell apart.",
+            text::countedText(report.run.openCalls, "call"));
+    return text;
 }
 
 std::string nothingFoundText(const Report& report) {
     if (!report.death.empty())
         return report.death +
                (report.findings.empty() ? "" : " What follows is of the steps before, and inconclusive.");
+    if (report.run.isRecorder && report.findings.empty()) return nothingInDumpsText(report);
+    if (report.run.isRecorder)
+        return "No certain finding: what follows is inconclusive, and says what would settle it.";
     if (report.run.stepNs <= 0) return "No finding: no device activity was recorded, there is nothing to analyse.";
     std::string text;
     for (const std::string& sentence : unexplainedSentences(report.accounting))

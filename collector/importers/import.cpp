@@ -265,6 +265,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     facts.runName = std::filesystem::absolute(outRunDir).lexically_normal().filename().string();
     if (facts.runName.empty()) facts.runName = outRunDir.string();
     facts.keepBytes = options.keepBytes;
+    facts.isRecorder = reader.isRecorder;
     if (!options.links.empty()) facts.meta["links"] = options.links;
     // Importing some ranks of a large job is a choice: it is told once, not as one missing rank after the other.
     const int64_t missing = worldSize.value_or(0) - static_cast<int64_t>(parts.size());

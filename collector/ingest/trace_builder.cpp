@@ -141,7 +141,9 @@ void TraceBuilder::State::tellApart(const HostClocks& clocks) {
     if (earliest == summaries.size()) return;
     const int64_t apartNs =
         clocks.jobNs(latest, summaries[latest].firstNs) - clocks.jobNs(earliest, summaries[earliest].lastNs);
-    if (apartNs <= 0) return;
+    // A rank that hangs stops calling long before the others' last calls; jobs that run for hours afterwards are rare.
+    constexpr int64_t kLongestHangNs = 6 * int64_t{3'600'000'000'000};
+    if (apartNs <= (facts.isRecorder ? kLongestHangNs : 0)) return;
     const double seconds = static_cast<double>(apartNs) / 1e9;
     losses.push_back({0,
                       "recordings_apart",
@@ -233,8 +235,16 @@ void TraceBuilder::finish() {
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
     for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus.value_or(0)))
         state.losses.push_back(std::move(loss));
-    const MatchedMessages matchedMessages = matchMessages(ranks, messages);
-    const Segmentation segmentation = findSteps(state.summaries, communicators, {collectives, messages}, clocks);
+    MatchedMessages matchedMessages = matchMessages(ranks, messages);
+    Segmentation segmentation;
+    if (state.facts.isRecorder) {
+        std::erase_if(matchedCollectives.losses,
+                      [](const store::Loss& loss) { return loss.severity != store::Severity::error; });
+        matchedMessages.losses.clear();
+        segmentation.source = "none";
+    } else {
+        segmentation = findSteps(state.summaries, communicators, {collectives, messages}, clocks);
+    }
     matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(),
                                      segmentation.losses.end());
     placeInSteps(segmentation.steps, matchedCollectives);

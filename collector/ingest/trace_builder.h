@@ -17,6 +17,9 @@ struct RunFacts {
     std::string source = "capture";  ///< or the name of the importer's Reader
     std::string runName;
     bool virtualGpu = false;
+    /// Dumps of a flight recorder: the last calls of each rank. Where they begin, and that the last ones have no partner,
+    /// is no loss, and they hold no steps.
+    bool isRecorder = false;
     std::optional<int32_t> worldSize;         ///< expected ranks; the ones without a recording become losses
     std::map<std::string, std::string> meta;  ///< further meta rows
     std::optional<int> exitStatus;    ///< of the wrapped command as a shell tells it, 128 + signal; none: nobody says

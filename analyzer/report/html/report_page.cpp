@@ -42,7 +42,8 @@ std::string tiles(const Report& r) {
     out +=
         tile("Ranks", r.run.ranks.size() < all ? fmt::format("{} of {}", r.run.ranks.size(), all) : std::to_string(all),
              ranksOnHostsText(r.run));
-    out += tile("Replay error", r.replay.error ? fmt::format("{:.2f} %", 100 * *r.replay.error) : "none",
+    if (!r.run.isRecorder)
+        out += tile("Replay error", r.replay.error ? fmt::format("{:.2f} %", 100 * *r.replay.error) : "none",
                 r.replay.error ? "the unchanged job played again" : "no replay");
     if (r.run.hosts.size() > 1)
         out += tile("Clock bound", boundText(r.clock.boundNs), "clocks aligned by " + r.clock.method);
@@ -111,6 +112,9 @@ std::string notJudged(const Report& r) {
 }
 
 std::string background(const Report& r) {
+    if (r.run.isRecorder)
+        return section("background", "What this rests on", "",
+                       "<p>" + text::markupText("Dumps" + whatIsThereText(r.run).substr(5)) + ".</p>\n");
     std::string out = "<p>" + text::markupText("Layout: " + layoutText(r.layout) + ".") + "</p>\n";
     if (std::string replay = replayText(r.replay); r.run.stepNs > 0 && !replay.empty()) {
         replay.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(replay.front())));
@@ -134,7 +138,8 @@ std::string renderHtml(const Report& whole) {
 
     Page page;
     page.title = r.run.name.empty() ? "run" : r.run.name;
-    page.about = fmt::format("{}, layout {}", ranksOnHostsText(r.run), layoutText(r.layout));
+    page.about = r.run.isRecorder ? fmt::format("{}; {}", ranksOnHostsText(r.run), whatIsThereText(r.run))
+                                  : fmt::format("{}, layout {}", ranksOnHostsText(r.run), layoutText(r.layout));
     const size_t found = certainFindings(whole);
     page.mood = found > 0 ? Mood::bad : isClean(whole) ? Mood::good : Mood::warn;
     page.verdict = verdictText(whole);
