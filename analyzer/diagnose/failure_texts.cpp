@@ -26,7 +26,9 @@ std::string callText(const job::Analysis& analysis, const facts::EndedCall& call
     const std::string peer = !call.isMessage() || call.peer < 0
                                  ? std::string()
                                  : fmt::format("{} rank {}", call.op == store::Op::send ? " to" : " from", call.peer);
-    return fmt::format("{} {}{} of {}{}", store::toText(call.op), call.seq, peer, group,
+    // Recorders number messages over all peers, and drop the first ones: their number would say nothing.
+    const bool numbered = !call.isMessage() || !analysis.facts.end || !analysis.facts.end->isRecorder;
+    return fmt::format("{}{}{} of {}{}", store::toText(call.op), numbered ? fmt::format(" {}", call.seq) : "", peer, group,
                        size.empty() ? "" : " (" + size + ")");
 }
 

@@ -142,6 +142,25 @@ bool isMissedInCollective(const WaitingRanks& waits, const std::vector<int>& wai
     });
 }
 
+/// All that is known to wait for the root waits for its device to begin.
+bool onlyUnbegun(const WaitingRanks& waits, const std::vector<int>& waiting, const std::vector<int>& root) {
+    return std::ranges::all_of(waiting, [&](int rank) {
+        return std::ranges::all_of(waits.of(rank), [&](const Wait& wait) {
+            return wait.unbegun || wait.inferred || !text::contains(root, wait.on);
+        });
+    });
+}
+
+/// From when the first of those that wait for the root's device had begun to the last that is known, ns.
+double stoodSince(const WaitingRanks& waits, const JobEnd& end, const JobFailure& failure) {
+    int64_t firstNs = end.lastProgressNs;
+    for (const int rank : failure.waiting)
+        for (const Wait& wait : waits.of(rank))
+            if (wait.unbegun && text::contains(failure.root, wait.on))
+                firstNs = std::min(firstNs, wait.call.begunNs.value_or(firstNs));
+    return static_cast<double>(end.lastProgressNs - firstNs);
+}
+
 std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
     const WaitingRanks waits(end);
     std::vector<JobFailure> failures;
@@ -152,6 +171,7 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
         if (root.size() > 1) {
             failure.kind = JobFailure::Kind::cycle;
             failure.chain = roundOf(waits, root);
+            failure.isCertain = std::ranges::none_of(failure.chain, &Wait::inferred);
             failures.push_back(std::move(failure));
             continue;
         }
@@ -161,7 +181,11 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
         failure.trace = waits.standsIn(root.front())                 ? JobFailure::Trace::stands
                         : !rank || !rank->recorded || rank->isCut ? JobFailure::Trace::untold
                                                                      : JobFailure::Trace::called;
-        failure.isCertain = failure.trace != JobFailure::Trace::untold;
+        if (failure.trace == JobFailure::Trace::called && onlyUnbegun(waits, failure.waiting, root))
+            failure.trace = JobFailure::Trace::unbegun;
+        failure.isCertain = failure.trace == JobFailure::Trace::unbegun
+                                ? stoodSince(waits, end, failure) >= FailureThresholds::kLeastStallNs
+                                : failure.trace != JobFailure::Trace::untold;
         // Ranks of one node, or behind one switch, fail alike and are told as one.
         const auto alike = std::ranges::find_if(failures, [&](const JobFailure& other) {
             return other.kind == failure.kind && other.trace == failure.trace;
@@ -250,6 +274,11 @@ const facts::Contradiction* contradictionOf(const job::Analysis& analysis) {
 void setLastWindow(const job::Analysis& analysis, job::Finding& finding) {
     finding.windowEndNs = analysis.facts.end->endNs;
     finding.windowStartNs = std::min(analysis.facts.end->lastProgressNs, finding.windowEndNs - 1);
+    if (!analysis.facts.end->isRecorder) return;
+    // When it stood still is not told: from the first call that did not end.
+    for (const RankEnd& rank : analysis.facts.end->ranks)
+        if (!rank.unfinished.empty())
+            finding.windowStartNs = std::min(finding.windowStartNs, rank.unfinished.front().startNs);
 }
 
 void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Finding& finding) {
@@ -257,7 +286,15 @@ void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Find
         finding.evidence.facts.push_back(
             fmt::format("nobody got on for the last {}", text::durationText(failure.stalledNs)));
     if (!analysis.facts.end->isRecorder) finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
-    if (!failure.isCertain && analysis.facts.end->isRecorder)
+    if (!failure.isCertain && failure.kind == JobFailure::Kind::cycle)
+        finding.whyInconclusive =
+            "all have called all of it, and the two groups have streams of their own: whether the device runs them side by "
+            "side, the dumps do not tell";
+    else if (!failure.isCertain && failure.trace == JobFailure::Trace::unbegun)
+        finding.whyInconclusive =
+            "dumps do not tell when they were written: in a job that gets on, whoever comes last looks like this for a "
+            "moment";
+    else if (!failure.isCertain && analysis.facts.end->isRecorder)
         finding.whyInconclusive =
             "what the dumps hold of them is not all: they may have come, too, and the transfer hangs. Their dumps, or "
             "their whole ones, would tell";

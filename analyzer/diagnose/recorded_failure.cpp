@@ -33,7 +33,8 @@ std::optional<Missed> missedMost(const WaitingRanks& waits, const JobFailure& fa
     for (const int rank : failure.waiting)
         for (const Wait& wait : waits.of(rank)) {
             if (wait.inferred || !text::contains(failure.root, wait.on)) continue;
-            Missed& one = missed[{wait.call.isMessage(), wait.call.communicator, wait.call.seq}];
+            const bool message = wait.call.isMessage();  // each is of two ranks
+            Missed& one = missed[{message, wait.call.communicator, message ? rank : wait.call.seq}];
             one.call = wait.call;
             if (!text::contains(one.waiting, rank)) one.waiting.push_back(rank);
         }
@@ -63,7 +64,7 @@ std::string furthestBehind(const job::Analysis& analysis, int rank, std::map<int
             most = count - own->second;
             text = fmt::format("of {} rank {} {} {}, and rank {} {}: {} more",
                                facts::communicatorName(analysis.facts, analysis.layout, id), rank, verb,
-                               own->second > 1 ? fmt::format("up to collective {}", own->second - 1) : "nothing", other,
+                               own->second > 1 ? fmt::format("collectives up to {}", own->second - 1) : "nothing", other,
                                fmt::format("up to {}", count - 1), most);
         }
     }
@@ -98,7 +99,15 @@ std::string recordedCause(const job::Analysis& analysis, const JobFailure& failu
                         : ", and only they may not have come to the calls that all others wait in";
             break;
         }
+        case Trace::unbegun:
+            text = fmt::format("the device{} of {} {} not begun what {} called", one ? "" : "s", who, one ? "has" : "have",
+                               one ? "it" : "they");
+            break;
         case Trace::called:
+            if (missed && missed->call.isMessage())
+                return fmt::format("{} did not {} rank {}, which waits in {}", who,
+                                   missed->call.op == store::Op::send ? "receive from" : "send to",
+                                   missed->waiting.front(), callText(analysis, missed->call));
             if (missed) return fmt::format("{} did not call {}", who, inWhich(analysis, *missed));
             return fmt::format("{} called nothing more", who);
     }
@@ -136,6 +145,11 @@ std::vector<std::string> recordedFixes(const job::Analysis&, const JobFailure& f
                                 who, their),
                     "where the GPU is well, a kernel of the program's own holds up its stream: cuda-gdb, or py-spy dump "
                     "--native, shows it"};
+        case Trace::unbegun:
+            return {fmt::format("look at what the GPU of {} runs in front of it: a kernel that does not end, or a stream "
+                                "that waits for an event or the host (cuda-gdb, py-spy dump --native)",
+                                who),
+                    "compare a second dump: who hangs is where it was, who is only slow has got on"};
         case Trace::untold:
             return {fmt::format("read what {} wrote last: an error or a signal ends a process without a dump", who),
                     "import all dumps of the job: rankscope import FOLDER, with those of every host in it"};

@@ -20,6 +20,7 @@ using facts::RankEnd;
 struct Instance {
     std::vector<size_t> calls;  // unfinished ones
     std::vector<int> absent;    // who has not called it
+    std::vector<int> unbegun;   // who has, and whose device has not begun what others' have
     size_t atHead = 0;          // of `calls`
 };
 
@@ -74,6 +75,8 @@ class Progress {
   public:
     explicit Progress(const JobEnd& end) : m_end(end) {
         for (const RankEnd& rank : end.ranks) addRank(rank);
+        if (end.isRecorder)
+            for (Instance& instance : m_instances) findUnbegun(instance);
         for (size_t queue = 0; queue < m_queues.size(); ++queue) admit(queue);
         while (!m_ready.empty()) {
             const size_t instance = m_ready.front();
@@ -91,10 +94,23 @@ class Progress {
             const Instance& instance = m_instances[pending.instance];
             for (const int rank : instance.absent) waits.push_back({pending.rank, rank, *pending.call, false});
             if (!instance.absent.empty()) continue;
+            if (pending.call->begunNs)
+                for (const int rank : instance.unbegun)
+                    if (rank != pending.rank) waits.push_back({pending.rank, rank, *pending.call, false, true});
             for (const size_t other : instance.calls)
                 if (!m_calls[other].atHead) waits.push_back({pending.rank, m_calls[other].rank, *pending.call, true});
         }
         return waits;
+    }
+
+    /// Where starts are seen at all, one that others' devices have made and a member's has not is that member's.
+    void findUnbegun(Instance& instance) const {
+        const auto isBegun = [&](size_t call) { return m_calls[call].call->begunNs.has_value(); };
+        if (std::ranges::none_of(instance.calls, isBegun)) return;
+        for (const size_t call : instance.calls)
+            if (const RankEnd* rank = m_end.find(m_calls[call].rank);
+                !isBegun(call) && rank->seesBegins && !rank->isCut && !rank->isOld)
+                instance.unbegun.push_back(rank->rank);
     }
 
     const std::map<int, EndedCall>& standing() const { return m_standing; }
@@ -106,8 +122,8 @@ class Progress {
         for (const auto& [rank, first] : m_firstOf) {
             if (m_standing.contains(rank)) continue;
             for (const size_t other : m_instances[m_calls[first].instance].calls)
-                if (m_calls[other].rank != rank && m_firstOf.at(m_calls[other].rank) != other)
-                    waits.push_back({rank, m_calls[other].rank, *m_calls[first].call, true, true});
+                if (m_calls[other].rank != rank && !runsFirst(other))
+                    waits.push_back({rank, m_calls[other].rank, *m_calls[first].call, true, false, true});
         }
         return waits;
     }
@@ -120,7 +136,7 @@ class Progress {
             const MemberCounts& counts = m_end.communicators.at(call.communicator);
             // A capture lacks ends that were not delivered any more; a recorder does not.
             if (!m_end.isRecorder && !call.isMessage() && counts.ended.contains(call.seq)) continue;
-            if (m_end.isRecorder && !rank.isCut && wasEntered(call, counts)) m_standing.try_emplace(rank.rank, call);
+            if (m_end.isRecorder && !rank.isCut && !rank.isOld && wasEntered(call, counts)) m_standing.try_emplace(rank.rank, call);
             const auto [queue, isNew] = queues.try_emplace(queueOf(call, m_end.isRecorder), m_queues.size());
             if (isNew) m_queues.emplace_back();
             m_firstOf.try_emplace(rank.rank, m_calls.size());
@@ -131,6 +147,14 @@ class Progress {
         }
         if (m_standing.contains(rank.rank))
             for (size_t queue = firstQueue; queue < m_queues.size(); ++queue) m_queues[queue].stands = true;
+    }
+
+    /// It is the first call of its rank that has not ended, or in a group with that.
+    bool runsFirst(size_t index) const {
+        const PendingCall& pending = m_calls[index];
+        const EndedCall& first = *m_calls[m_firstOf.at(pending.rank)].call;
+        return pending.call == &first || (first.group >= 0 && pending.call->group == first.group &&
+                                          pending.call->communicator == first.communicator);
     }
 
     size_t instanceOf(const EndedCall& call, int rank, const MemberCounts& counts) {
@@ -168,7 +192,7 @@ class Progress {
             PendingCall& pending = m_calls[queue.calls[queue.next + queue.admitted++]];
             pending.atHead = true;
             Instance& instance = m_instances[pending.instance];
-            if (++instance.atHead == instance.calls.size() && instance.absent.empty())
+            if (++instance.atHead == instance.calls.size() && instance.absent.empty() && instance.unbegun.empty())
                 m_ready.push_back(pending.instance);
         } while (group >= 0 && queue.next + queue.admitted < queue.calls.size() &&
                  m_calls[queue.calls[queue.next + queue.admitted]].call->group == group);
@@ -212,10 +236,16 @@ WaitingRanks::WaitingRanks(const JobEnd& end) {
         held.insert({ranks.first, ranks.second});
         m_waits[ranks.first].push_back(std::move(wait));
     }
-    if (!end.isRecorder || held.empty()) return;
+    if (!end.isRecorder) return;
     // A rank that nobody is known to hold up waits behind one that is held up, directly or behind others like it.
     std::vector<Wait> inferred = progress.inferredWaits();
     std::erase_if(inferred, [&](const Wait& wait) { return !of(wait.waiter).empty(); });
+    if (held.empty()) {
+        // Nobody is known to wait. Ranks that called on two groups in opposite orders may wait for each other.
+        for (const Wait& wait : inferred) m_waits[wait.waiter].push_back(wait);
+        std::erase_if(m_waits, [&](const auto& waiter) { return !leadsTo(m_waits, waiter.first, waiter.first); });
+        return;
+    }
     for (bool more = true; more;) {
         more = false;
         for (const Wait& wait : inferred)
@@ -230,8 +260,10 @@ const EndedCall* WaitingRanks::standsIn(int rank) const {
     return at == m_standing.end() ? nullptr : &at->second;
 }
 
-/// Somebody is known to wait for one of them; what is only inferred leads to a root, and makes none.
+/// Somebody is known to wait for one of them, or they for each other; what is only inferred leads to a root else, and
+/// makes none.
 bool WaitingRanks::isWaitedFor(const std::vector<int>& ranks) const {
+    if (ranks.size() > 1) return true;
     return std::ranges::any_of(m_waits, [&](const auto& waiter) {
         return std::ranges::any_of(
             waiter.second, [&](const Wait& wait) { return !wait.inferred && text::contains(ranks, wait.on); });

@@ -18,6 +18,8 @@ struct Wait {
     facts::EndedCall call;  // the waiter's
     /// False: `on` has not called it. True: it has, behind another call of its own on the same stream that waits.
     bool behind = false;
+    /// `on` has called it and nothing known holds it up, but its device has not begun what the waiter's has.
+    bool unbegun = false;
     /// Nothing that is known holds the call up, but the other's call stands behind one that does not end: what joins
     /// them on the device, a flight recorder does not tell.
     bool inferred = false;

@@ -128,8 +128,14 @@ void Reader::readCalls(RankEnd& rank) {
         call.group = row.groupId.value_or(-1);
         call.startNs = row.startNs;
         const bool ended = hasEnded(row);
-        if (const auto told = m_recorded.find(row.id); told != m_recorded.end() && told->second.place)
-            call.place = text::oneLine(*told->second.place);
+        if (const auto told = m_recorded.find(row.id); told != m_recorded.end()) {
+            call.place = text::oneLine(told->second.place.value_or(""));
+            if (told->second.startedNs || told->second.state == "started")
+                call.begunNs = told->second.startedNs.value_or(row.startNs);
+            rank.seesBegins = rank.seesBegins || call.begunNs;
+            for (const auto& seenNs : {told->second.startedNs, told->second.completedNs})
+                m_end.lastProgressNs = std::max(m_end.lastProgressNs, seenNs.value_or(0));
+        }
         m_end.lastProgressNs = std::max(m_end.lastProgressNs, row.startNs);
         rank.lastNccl = call;
         if (call.seq < 0) return;
@@ -246,16 +252,15 @@ void Reader::readRecorder() {
 }
 
 /// Where others have ended a collective that takes all members, and the dump of one does not know that it called it,
-/// it was written before: what it lacks says nothing.
+/// it was written before: what it lacks says nothing, and it is no member of anything that is judged.
 void Reader::doubtOldDumps() {
     std::set<int> old;
     for (const auto& [id, last] : m_synchronized)
         for (const auto& [rank, called] : m_end.communicators.at(id).called)
             if (called <= last) old.insert(rank);
     for (const int rank : old) {
-        m_end.find(rank)->isCut = true;
-        for (auto& [id, counts] : m_end.communicators)
-            if (counts.called.erase(rank) > 0) counts.untold.push_back(rank);
+        m_end.find(rank)->isOld = true;
+        for (auto& [id, counts] : m_end.communicators) counts.called.erase(rank);
     }
 }
 

@@ -90,7 +90,6 @@ class DumpDecoder {
     /// False: it unfolds to more than its size warrants.
     bool read(DumpNode root);
     FlightDump take() { return std::move(m_dump); }
-    bool hasGroups() const { return m_tree.isDictionary(m_groupsAt); }
     size_t skipped() const { return m_skipped; }
 
   private:
@@ -112,7 +111,6 @@ class DumpDecoder {
     const DumpTree& m_tree;
     size_t m_budget;
     FlightDump m_dump;
-    DumpNode m_groupsAt = DumpTree::kNone;
     std::map<std::pair<std::string, std::string>, size_t> m_groupOf;  // by name and description
     std::map<int64_t, size_t> m_groupOfLocalId;                      // as entries tell it
     size_t m_skipped = 0;
@@ -131,9 +129,9 @@ std::vector<int32_t> DumpDecoder::readRanks(DumpNode ranks) {
 }
 
 void DumpDecoder::readGroups(DumpNode groups) {
-    m_groupsAt = groups;
     const std::span<const DumpNode> pairs = m_tree.children(groups);
-    if (!m_tree.isDictionary(groups)) return;
+    m_dump.knowsGroups = m_tree.isDictionary(groups);
+    if (!m_dump.knowsGroups) return;
     for (size_t i = 0; i + 1 < pairs.size() && m_budget > 0; i += 2) {
         FlightGroup group;
         group.name = std::string(m_tree.text(pairs[i]).substr(0, kLongestName));
@@ -378,9 +376,9 @@ FlightDump readFlightDump(const std::filesystem::path& file, ImportLosses& losse
     if (!decoder.read(root))
         throw ImportError(file, 0, "it unfolds to far more than its size", "it is no dump of PyTorch's flight recorder");
     const size_t skipped = decoder.skipped();
-    const bool hasGroups = decoder.hasGroups();
     FlightDump dump = decoder.take();
-    if (dump.entries.empty() && dump.groups.empty())
+    // A rank that never communicated has neither, but says so.
+    if (dump.entries.empty() && !dump.knowsGroups && tree.at(root, "entries") == DumpTree::kNone)
         throw ImportError(file, 0,
                           "neither calls (\"entries\") nor process groups (\"pg_config\") stand in it" +
                               (damage.empty() ? std::string() : "; " + damage),
@@ -388,6 +386,7 @@ FlightDump readFlightDump(const std::filesystem::path& file, ImportLosses& losse
     dump.isWhole = !cut;
     if (cut) {
         dump.fromStart = false;
+        dump.knowsGroups = dump.knowsGroups && !dump.entries.empty();  // the cut may go through them
         losses.add("torn_tail", "warning", cutAt,
                    "the dump is cut off (" + damage + "): the calls behind the cut, the last ones, are missing");
     }
@@ -396,7 +395,7 @@ FlightDump readFlightDump(const std::filesystem::path& file, ImportLosses& losse
         losses.add("bad_record", "warning", std::nullopt,
                    "calls whose operation, number or state cannot be read were left out",
                    static_cast<int64_t>(skipped));
-    if (!hasGroups)
+    if (!dump.knowsGroups && !dump.entries.empty())
         losses.add("groups_unknown", "info", std::nullopt,
                    "the dump does not tell the members of its process groups (pg_config), as those before version 2.0 "
                    "and cut ones do not: they are taken from the other ranks' dumps");

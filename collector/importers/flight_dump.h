@@ -48,6 +48,7 @@ struct FlightDump {
     std::string version, ncclVersion;
     std::vector<FlightGroup> groups;
     std::vector<FlightEntry> entries;  ///< in the order of the calls
+    bool knowsGroups = false;          ///< it lists all groups that the rank ever called on, with their members
     bool isWhole = true;               ///< false: the file is cut off, and what was recorded last may be missing
     bool fromStart = false;            ///< every call since the process began is an entry
 };

@@ -47,8 +47,7 @@ class DumpedRank {
         m_result.header.worldSize = m_worldSize > 0 ? std::optional<int64_t>(m_worldSize) : std::nullopt;
         RankRecording& recording = m_result.recording;
         recording.recorderFromStart = m_dump.fromStart;
-        recording.recorderKnowsGroups =
-            std::ranges::any_of(m_dump.groups, [](const FlightGroup& group) { return !group.ranks.empty(); });
+        recording.recorderKnowsGroups = m_dump.knowsGroups;
         recording.state = store::RankState::unknown;
         recording.process.endKind = "unknown";
         if (!m_dump.ncclVersion.empty()) recording.meta["nccl_version"] = m_dump.ncclVersion;

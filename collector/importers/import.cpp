@@ -228,8 +228,17 @@ int64_t countWarnings(const ImportLosses& losses) {
 std::vector<std::string_view> importEndings() {
     std::vector<std::string_view> endings;
     for (const Reader* reader : readers())
-        endings.insert(endings.end(), reader->endings.begin(), reader->endings.end());
+        for (const std::string_view ending : reader->endings)
+            if (std::ranges::find(endings, ending) == endings.end()) endings.push_back(ending);
     return endings;
+}
+
+bool isImportableByContent(const std::filesystem::path& file) {
+    try {
+        return readerOf(file).anyName;
+    } catch (const ImportError&) {
+        return false;
+    }
 }
 
 ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir,
@@ -239,6 +248,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
 
     ImportResult result;
     result.source = reader.name;
+    result.isRecorder = reader.isRecorder;
     std::vector<Part> parts;
     uint64_t kept = 0;
     for (size_t i = 0; i < files.size(); ++i) {

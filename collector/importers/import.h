@@ -30,11 +30,16 @@ struct ImportResult {
     std::vector<int32_t> ranks;  ///< ascending
     uint64_t events = 0;         ///< in the files, needed or not
     uint64_t kernels = 0;
+    bool isRecorder = false;  ///< the events are calls; there are no kernels
     uint64_t losses = 0;  ///< rows of warning or worse
 };
 
 /// Endings of the names that files of the readable formats have: ".json", ".json.gz". For picking files from a folder.
 std::vector<std::string_view> importEndings();
+
+/// Whether a file is, by its first bytes, of a format whose files have any name ("nccl_trace_rank_0"). False for what
+/// cannot be read.
+bool isImportableByContent(const std::filesystem::path& file);
 
 /// Makes `outRunDir`/trace.db from other tools' traces of one run, all of one format; it is found by content, not by
 /// name. Throws ImportError (file, offset, cause, hint) when a file is nothing that can be imported; nothing is

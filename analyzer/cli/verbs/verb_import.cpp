@@ -32,14 +32,30 @@ struct ImportVerbOptions {
     bool force = false;
 };
 
+bool canBeTrace(const fs::directory_entry& entry) {
+    if (!entry.is_regular_file()) return false;
+    const std::string last = entry.path().extension().string();  // ".gz" of ".json.gz"
+    const auto endings = collector::importEndings();
+    return (!last.empty() &&
+            std::ranges::any_of(endings, [&](std::string_view ending) { return ending.ends_with(last); })) ||
+           collector::isImportableByContent(entry.path());
+}
+
+// Those in the folder itself, or else in the folders below it: hosts may have left one each.
+std::vector<fs::path> tracesIn(const fs::path& folder) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (canBeTrace(entry)) files.push_back(entry.path());
+    if (files.empty())
+        for (const auto& entry :
+             fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied))
+            if (canBeTrace(entry)) files.push_back(entry.path());
+    std::ranges::sort(files);
+    return files;
+}
+
 // A folder stands for the files in it, as profilers leave one per rank.
 std::vector<fs::path> expandFolders(const std::vector<std::string>& given) {
-    const auto endings = collector::importEndings();
-    const auto canBeTrace = [&](const fs::directory_entry& entry) {
-        const std::string last = entry.path().extension().string();  // ".gz" of ".json.gz"
-        return entry.is_regular_file() && !last.empty() &&
-               std::ranges::any_of(endings, [&](std::string_view ending) { return ending.ends_with(last); });
-    };
     std::vector<fs::path> files;
     for (const auto& name : given) {
         if (!fs::exists(name)) throw VerbError(kExitInput, fmt::format("there is no file {}", name));
@@ -47,13 +63,11 @@ std::vector<fs::path> expandFolders(const std::vector<std::string>& given) {
             files.emplace_back(name);
             continue;
         }
-        const size_t before = files.size();
-        for (const auto& entry : fs::directory_iterator(name))
-            if (canBeTrace(entry)) files.push_back(entry.path());
-        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-        if (files.size() == before)
-            throw VerbError(kExitInput,
-                            fmt::format("the folder {} holds no {} file", name, text::joined(endings, " or ")));
+        const std::vector<fs::path> found = tracesIn(name);
+        if (found.empty())
+            throw VerbError(kExitInput, fmt::format("the folder {} holds no {} file, and no dump of a flight recorder",
+                                                    name, text::joined(collector::importEndings(), " or ")));
+        files.insert(files.end(), found.begin(), found.end());
     }
     return files;
 }
@@ -96,8 +110,10 @@ int import(const ImportVerbOptions& options, const Console& console) {
     }
     if (onTerminal) std::fputs("\r\033[K", stderr);
     console.note(
-        fmt::format("{}: {} from {} ({} events, {} kernels{})", options.output,
-                    text::countedText(result.ranks.size(), "rank"), result.source, result.events, result.kernels,
+        fmt::format("{}: {} from {} ({}{})", options.output, text::countedText(result.ranks.size(), "rank"),
+                    result.source,
+                    result.isRecorder ? text::countedText(result.events, "call")
+                                      : fmt::format("{} events, {} kernels", result.events, result.kernels),
                     result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
     console.stage(fmt::format("imported {}", text::countedText(files.size(), "file")));
     tellContents(fs::path(options.output) / "trace.db", console);

@@ -40,16 +40,17 @@ size_t readersThatRecognise(std::string_view content) {
 TEST(Readers, EachFormatGoesToItsReaderOrIsRefusedByName) {
     struct Case {
         std::string content, told;
-        size_t readers;  // that recognise it: a dump in JSON is refused before Kineto's is asked
+        size_t readers;  // that recognise it: Kineto's takes any JSON, and is asked last
     };
     const Case cases[] = {
         {R"({"traceEvents": []})", "kineto", 1},
         {"[]", "kineto", 1},
         {"\xef\xbb\xbf \n{\"schemaVersion\": 1}", "kineto", 1},
         {R"({"schemaVersion": 1, "pg_config": {}, "entries": []})", "kineto", 1},
-        {R"({"version": "2.9", "pg_config": {"0": {}}})", "dump of PyTorch's flight recorder", 1},
-        {R"({"entries": [], "pg_config": {}})", "dump of PyTorch's flight recorder", 1},
-        {"\x80\x02}q\x01", "dump of PyTorch's flight recorder", 0},
+        {R"({"version": "2.9", "pg_config": {"0": {}}})", "flight_recorder", 2},
+        {R"({"entries": [], "pg_config": {}})", "flight_recorder", 2},
+        {R"({"entries": [{"collective_seq_id": 1, "profiling_name": "nccl:send 0->1", "record_id": 0}]})", "flight_recorder", 2},
+        {"\x80\x02}q\x01", "flight_recorder", 1},
         {"SQLite format 3\0 page"s, "SQLite database, as Nsight Systems exports them", 0},
         {"QDSTREAM", "report of Nsight Systems", 0},
         {"NVTXT", "report of Nsight Systems", 0},

@@ -432,6 +432,8 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<CudaEvent>(database);
     expectColumns<Allocation>(database);
     expectColumns<FailedAllocation>(database);
+    expectColumns<RecorderCall>(database);
+    expectColumns<RecorderGroup>(database);
     expectColumns<NvtxRange>(database);
     expectColumns<NcclCall>(database);
     expectColumns<ProxyOp>(database);
