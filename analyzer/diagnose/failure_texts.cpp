@@ -28,8 +28,8 @@ std::string callText(const job::Analysis& analysis, const facts::EndedCall& call
                                  : fmt::format("{} rank {}", call.op == store::Op::send ? " to" : " from", call.peer);
     // Recorders number messages over all peers, and drop the first ones: their number would say nothing.
     const bool numbered = !call.isMessage() || !analysis.facts.end || !analysis.facts.end->isRecorder;
-    return fmt::format("{}{}{} of {}{}", store::toText(call.op), numbered ? fmt::format(" {}", call.seq) : "", peer, group,
-                       size.empty() ? "" : " (" + size + ")");
+    return fmt::format("{}{}{} of {}{}", store::toText(call.op), numbered ? fmt::format(" {}", call.seq) : "", peer,
+                       group, size.empty() ? "" : " (" + size + ")");
 }
 
 std::string waitText(const job::Analysis& analysis, const Wait& wait) {

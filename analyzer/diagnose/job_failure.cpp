@@ -176,11 +176,11 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
             continue;
         }
         const RankEnd* rank = end.find(root.front());
-        failure.kind = isMissedInCollective(waits, failure.waiting, root) ? JobFailure::Kind::missing
-                                                                          : JobFailure::Kind::chain;
-        failure.trace = waits.standsIn(root.front())                 ? JobFailure::Trace::stands
+        failure.kind =
+            isMissedInCollective(waits, failure.waiting, root) ? JobFailure::Kind::missing : JobFailure::Kind::chain;
+        failure.trace = waits.standsIn(root.front())              ? JobFailure::Trace::stands
                         : !rank || !rank->recorded || rank->isCut ? JobFailure::Trace::untold
-                                                                     : JobFailure::Trace::called;
+                                                                  : JobFailure::Trace::called;
         if (failure.trace == JobFailure::Trace::called && onlyUnbegun(waits, failure.waiting, root))
             failure.trace = JobFailure::Trace::unbegun;
         failure.isCertain = failure.trace == JobFailure::Trace::unbegun
@@ -288,7 +288,8 @@ void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Find
     if (!analysis.facts.end->isRecorder) finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
     if (!failure.isCertain && failure.kind == JobFailure::Kind::cycle)
         finding.whyInconclusive =
-            "all have called all of it, and the two groups have streams of their own: whether the device runs them side by "
+            "all have called all of it, and the two groups have streams of their own: whether the device runs them "
+            "side by "
             "side, the dumps do not tell";
     else if (!failure.isCertain && failure.trace == JobFailure::Trace::unbegun)
         finding.whyInconclusive =

@@ -64,8 +64,8 @@ std::string furthestBehind(const job::Analysis& analysis, int rank, std::map<int
             most = count - own->second;
             text = fmt::format("of {} rank {} {} {}, and rank {} {}: {} more",
                                facts::communicatorName(analysis.facts, analysis.layout, id), rank, verb,
-                               own->second > 1 ? fmt::format("collectives up to {}", own->second - 1) : "nothing", other,
-                               fmt::format("up to {}", count - 1), most);
+                               own->second > 1 ? fmt::format("collectives up to {}", own->second - 1) : "nothing",
+                               other, fmt::format("up to {}", count - 1), most);
         }
     }
     return text;
@@ -82,26 +82,28 @@ std::string recordedCause(const job::Analysis& analysis, const JobFailure& failu
     switch (failure.trace) {
         case Trace::stands: {
             const facts::EndedCall& call = *waits.standsIn(failure.root.front());
-            text = one ? fmt::format("the device of {} stands still: it came to {}, which its peers ended, and never "
-                                     "ended it itself",
-                                     who, callText(analysis, call))
-                       : fmt::format("the devices of {} stand still: they came to collectives that their peers ended "
-                                     "({}), and never ended them themselves",
-                                     who, callText(analysis, call));
+            text = one ? fmt::format(
+                             "the device of {} stands still: it came to {}, which its peers ended, and never "
+                             "ended it itself",
+                             who, callText(analysis, call))
+                       : fmt::format(
+                             "the devices of {} stand still: they came to collectives that their peers ended "
+                             "({}), and never ended them themselves",
+                             who, callText(analysis, call));
             break;
         }
         case Trace::untold: {
             const RankEnd* rank = analysis.facts.end->find(failure.root.front());
-            text = rank && rank->recorded ? fmt::format("the dump{} of {} lack{} the last calls", one ? "" : "s", who,
-                                                        one ? "s" : "")
-                                          : fmt::format("{} left no dump", who);
+            text = rank && rank->recorded
+                       ? fmt::format("the dump{} of {} lack{} the last calls", one ? "" : "s", who, one ? "s" : "")
+                       : fmt::format("{} left no dump", who);
             text += one ? ", and is the only one that may not have come to the call that all others wait in"
                         : ", and only they may not have come to the calls that all others wait in";
             break;
         }
         case Trace::unbegun:
-            text = fmt::format("the device{} of {} {} not begun what {} called", one ? "" : "s", who, one ? "has" : "have",
-                               one ? "it" : "they");
+            text = fmt::format("the device{} of {} {} not begun what {} called", one ? "" : "s", who,
+                               one ? "has" : "have", one ? "it" : "they");
             break;
         case Trace::called:
             if (missed && missed->call.isMessage())
@@ -111,9 +113,10 @@ std::string recordedCause(const job::Analysis& analysis, const JobFailure& failu
             if (missed) return fmt::format("{} did not call {}", who, inWhich(analysis, *missed));
             return fmt::format("{} called nothing more", who);
     }
-    if (missed) text += fmt::format("; {} {} for {} in {}", text::ranksText(missed->waiting),
-                                    missed->waiting.size() == 1 ? "waits" : "wait", one ? "it" : "them",
-                                    callText(analysis, missed->call));
+    if (missed)
+        text += fmt::format("; {} {} for {} in {}", text::ranksText(missed->waiting),
+                            missed->waiting.size() == 1 ? "waits" : "wait", one ? "it" : "them",
+                            callText(analysis, missed->call));
     return text;
 }
 
@@ -140,27 +143,30 @@ std::vector<std::string> recordedFixes(const job::Analysis&, const JobFailure& f
     const std::string their = failure.root.size() == 1 ? "its" : "their";
     switch (failure.trace) {
         case Trace::stands:
-            return {fmt::format("look at the GPU of {}: Xid messages (dmesg -T | grep -i xid), nvidia-smi -q -d "
-                                "ECC,PERFORMANCE, a CUDA error in {} log",
-                                who, their),
-                    "where the GPU is well, a kernel of the program's own holds up its stream: cuda-gdb, or py-spy dump "
-                    "--native, shows it"};
+            return {
+                fmt::format("look at the GPU of {}: Xid messages (dmesg -T | grep -i xid), nvidia-smi -q -d "
+                            "ECC,PERFORMANCE, a CUDA error in {} log",
+                            who, their),
+                "where the GPU is well, a kernel of the program's own holds up its stream: cuda-gdb, or py-spy dump "
+                "--native, shows it"};
         case Trace::unbegun:
-            return {fmt::format("look at what the GPU of {} runs in front of it: a kernel that does not end, or a stream "
-                                "that waits for an event or the host (cuda-gdb, py-spy dump --native)",
-                                who),
-                    "compare a second dump: who hangs is where it was, who is only slow has got on"};
+            return {
+                fmt::format("look at what the GPU of {} runs in front of it: a kernel that does not end, or a stream "
+                            "that waits for an event or the host (cuda-gdb, py-spy dump --native)",
+                            who),
+                "compare a second dump: who hangs is where it was, who is only slow has got on"};
         case Trace::untold:
             return {fmt::format("read what {} wrote last: an error or a signal ends a process without a dump", who),
                     "import all dumps of the job: rankscope import FOLDER, with those of every host in it"};
         case Trace::called:
             break;
     }
-    return {fmt::format("look where the program of {} stands or how it ended: {} log, py-spy dump --pid PID while it "
-                        "hangs (an exception, a data loader, a lock, a checkpoint)",
-                        who, their),
-            "a branch that only some ranks take, around a call that all must make, looks the same: compare the places of "
-            "the calls"};
+    return {
+        fmt::format("look where the program of {} stands or how it ended: {} log, py-spy dump --pid PID while it "
+                    "hangs (an exception, a data loader, a lock, a checkpoint)",
+                    who, their),
+        "a branch that only some ranks take, around a call that all must make, looks the same: compare the places of "
+        "the calls"};
 }
 
 }  // namespace rankscope::diagnose

@@ -58,7 +58,8 @@ const Diagnosis kMissingRank{
                     "and for so many times the longest time that it ever took from one collective to the next"}},
     .falsePositives =
         "A rank that wrote a checkpoint while the others waited, when somebody ended the job; a rank "
-        "whose recording ended early. In dumps of a flight recorder, which tell no time at which they were written: those "
+        "whose recording ended early. In dumps of a flight recorder, which tell no time at which they were written: "
+        "those "
         "of a job that got on, written on request while some ranks were a call ahead.",
     .fix = "Look at the rank that is missing: what it wrote, how it ended, where it stands.",
     .needs = Needs::events,

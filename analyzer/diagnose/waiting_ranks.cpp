@@ -136,7 +136,8 @@ class Progress {
             const MemberCounts& counts = m_end.communicators.at(call.communicator);
             // A capture lacks ends that were not delivered any more; a recorder does not.
             if (!m_end.isRecorder && !call.isMessage() && counts.ended.contains(call.seq)) continue;
-            if (m_end.isRecorder && !rank.isCut && !rank.isOld && wasEntered(call, counts)) m_standing.try_emplace(rank.rank, call);
+            if (m_end.isRecorder && !rank.isCut && !rank.isOld && wasEntered(call, counts))
+                m_standing.try_emplace(rank.rank, call);
             const auto [queue, isNew] = queues.try_emplace(queueOf(call, m_end.isRecorder), m_queues.size());
             if (isNew) m_queues.emplace_back();
             m_firstOf.try_emplace(rank.rank, m_calls.size());
@@ -170,8 +171,8 @@ class Progress {
         if (!call.isMessage() && counts.missing > 0 && counts.done == 0)
             for (const RankEnd& silent : m_end.ranks)
                 if (!silent.recorded) instance.absent.push_back(silent.rank);
-        // Who wrote no dump, or only a part of one, is looked for where everybody else has come and nobody got on; where
-        // most are such, nothing is told by it.
+        // Who wrote no dump, or only a part of one, is looked for where everybody else has come and nobody got on;
+        // where most are such, nothing is told by it.
         if (m_end.isRecorder && !call.isMessage() && instance.absent.empty() && counts.done <= call.seq &&
             counts.untold.size() < counts.called.size())
             instance.absent = counts.untold;
@@ -265,8 +266,8 @@ const EndedCall* WaitingRanks::standsIn(int rank) const {
 bool WaitingRanks::isWaitedFor(const std::vector<int>& ranks) const {
     if (ranks.size() > 1) return true;
     return std::ranges::any_of(m_waits, [&](const auto& waiter) {
-        return std::ranges::any_of(
-            waiter.second, [&](const Wait& wait) { return !wait.inferred && text::contains(ranks, wait.on); });
+        return std::ranges::any_of(waiter.second,
+                                   [&](const Wait& wait) { return !wait.inferred && text::contains(ranks, wait.on); });
     });
 }
 
@@ -297,8 +298,7 @@ std::vector<std::vector<int>> WaitingRanks::roots() const {
         const bool isRoot = std::ranges::all_of(
             reached, [&](int other) { return leadsTo[other] == reached && (other == rank || reached.contains(rank)); });
         if (!isRoot || (!reached.empty() && *reached.begin() != rank)) continue;
-        std::vector<int> root =
-            reached.empty() ? std::vector{rank} : std::vector<int>(reached.begin(), reached.end());
+        std::vector<int> root = reached.empty() ? std::vector{rank} : std::vector<int>(reached.begin(), reached.end());
         if (isWaitedFor(root)) roots.push_back(std::move(root));
     }
     return roots;

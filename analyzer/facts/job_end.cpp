@@ -64,8 +64,8 @@ class Reader {
     std::map<std::pair<int64_t, int>, int> m_rankOf;  // global rank by (communicator, rank in it)
     std::set<std::pair<int64_t, int64_t>> m_open;     // (communicator, seq) of collectives that are not whole
     std::map<std::pair<int64_t, int64_t>, Contradiction> m_compared;
-    std::map<int64_t, store::RecorderCall> m_recorded;               // by call
-    std::map<int64_t, int64_t> m_synchronized;                       // last that all came to, by communicator
+    std::map<int64_t, store::RecorderCall> m_recorded;  // by call
+    std::map<int64_t, int64_t> m_synchronized;          // last that all came to, by communicator
 
     /// Whether the call is known to have ended.
     bool hasEnded(const store::NcclCall& row) const {
@@ -248,7 +248,8 @@ void Reader::readRecorder() {
         }
     }
     for (const store::Loss& loss : m_facts.losses)
-        if (RankEnd* rank = loss.kind == "torn_tail" && loss.rank ? m_end.find(*loss.rank) : nullptr) rank->isCut = true;
+        if (RankEnd* rank = loss.kind == "torn_tail" && loss.rank ? m_end.find(*loss.rank) : nullptr)
+            rank->isCut = true;
 }
 
 /// Where others have ended a collective that takes all members, and the dump of one does not know that it called it,

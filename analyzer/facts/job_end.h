@@ -33,7 +33,7 @@ struct EndedCall {
     int64_t stream = -1;  // -1 unknown
     int64_t group = -1;   // -1 outside of a group
     int64_t startNs = 0;
-    std::string place;  // "function (file:line)" that called it; empty: not told
+    std::string place;               // "function (file:line)" that called it; empty: not told
     std::optional<int64_t> begunNs;  // when a recorder saw its device begin it; empty: not seen
 
     bool isMessage() const { return op == store::Op::send || op == store::Op::recv; }
@@ -41,11 +41,11 @@ struct EndedCall {
 
 struct RankEnd {
     int rank = 0;
-    bool recorded = false;  // left a capture, or a dump
-    bool isCut = false;     // of a flight recorder: the last calls are missing
+    bool recorded = false;    // left a capture, or a dump
+    bool isCut = false;       // of a flight recorder: the last calls are missing
     bool seesBegins = false;  // of a flight recorder: it tells when the device began calls
-    bool isOld = false;     // of a flight recorder: others' dumps were written later, while the job got on
-    std::string endKind;    // as in trace.db's table process
+    bool isOld = false;       // of a flight recorder: others' dumps were written later, while the job got on
+    std::string endKind;      // as in trace.db's table process
     std::optional<int64_t> endCode;
     std::optional<int64_t> lastNs;  // last sign of life
     std::string host;

@@ -196,8 +196,8 @@ const Pipeline* Layout::pipelineOf(int rank) const {
 }
 
 Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
-    // Roles are told by how often and how long; dumps of a flight recorder hold the last calls only, and the framework's
-    // names of the groups.
+    // Roles are told by how often and how long; dumps of a flight recorder hold the last calls only, and the
+    // framework's names of the groups.
     if (facts.end && facts.end->isRecorder) return {};
     Layout layout;
     const Exchanges exchanges = findExchanges(facts, ranks);

@@ -197,10 +197,11 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     if (analysis.facts.end && analysis.facts.end->isRecorder)
         for (const facts::RankEnd& rank : analysis.facts.end->ranks)
             if (rank.isOld)
-                report.losses.push_back({"old_dump", "warning", 1,
-                                         "its dump was written before others', while the job got on: what it lacks says "
-                                         "nothing, and it is not judged",
-                                         rank.rank});
+                report.losses.push_back(
+                    {"old_dump", "warning", 1,
+                     "its dump was written before others', while the job got on: what it lacks says "
+                     "nothing, and it is not judged",
+                     rank.rank});
     for (const auto& [rank, sources] : analysis.facts.sourcesNotLive)
         for (const std::string& source : sources)
             report.losses.push_back({"source_not_live", "warning", 1, source, rank});

@@ -92,9 +92,7 @@ bool isClean(const Report& report) {
 }
 
 std::string nothingInDumpsText(const Report& report) {
-    std::string text = recordsAreMissing(report)
-                           ? "No finding in the dumps that are here: "
-                           : "No finding: ";
+    std::string text = recordsAreMissing(report) ? "No finding in the dumps that are here: " : "No finding: ";
     text += "members of a group called the same, and nobody waits for one that did not come.";
     if (report.run.openCalls > 0)
         text += fmt::format(

@@ -65,8 +65,7 @@ std::string wholeText(const std::filesystem::path& file, std::string& damage) {
 /// "[0, 1, 2]", as PyTorch writes the ranks of a group.
 std::vector<int32_t> ranksFromText(std::string_view text) {
     std::vector<int32_t> ranks;
-    for (size_t at = text.find_first_of("0123456789"); at < text.size();
-         at = text.find_first_of("0123456789", at)) {
+    for (size_t at = text.find_first_of("0123456789"); at < text.size(); at = text.find_first_of("0123456789", at)) {
         int32_t rank = 0;
         const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
         if (error != std::errc{}) return {};
@@ -112,7 +111,7 @@ class DumpDecoder {
     size_t m_budget;
     FlightDump m_dump;
     std::map<std::pair<std::string, std::string>, size_t> m_groupOf;  // by name and description
-    std::map<int64_t, size_t> m_groupOfLocalId;                      // as entries tell it
+    std::map<int64_t, size_t> m_groupOfLocalId;                       // as entries tell it
     size_t m_skipped = 0;
 };
 
@@ -328,8 +327,7 @@ bool DumpDecoder::read(DumpNode root) {
     std::ranges::stable_sort(m_dump.entries, {}, &FlightEntry::recordId);
     m_dump.fromStart = !m_dump.entries.empty() && m_dump.entries.front().recordId == 0 && m_skipped == 0;
     for (size_t i = 1; i < m_dump.entries.size(); ++i)
-        m_dump.fromStart =
-            m_dump.fromStart && m_dump.entries[i].recordId == m_dump.entries[i - 1].recordId + 1;
+        m_dump.fromStart = m_dump.fromStart && m_dump.entries[i].recordId == m_dump.entries[i - 1].recordId + 1;
     readStatus(at(root, "pg_status"));
     return m_budget > 0;
 }
@@ -374,7 +372,8 @@ FlightDump readFlightDump(const std::filesystem::path& file, ImportLosses& losse
                                          : "nothing of it can be read: " + damage,
                           "");
     if (!decoder.read(root))
-        throw ImportError(file, 0, "it unfolds to far more than its size", "it is no dump of PyTorch's flight recorder");
+        throw ImportError(file, 0, "it unfolds to far more than its size",
+                          "it is no dump of PyTorch's flight recorder");
     const size_t skipped = decoder.skipped();
     FlightDump dump = decoder.take();
     // A rank that never communicated has neither, but says so.

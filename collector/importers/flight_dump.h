@@ -36,10 +36,10 @@ struct FlightEntry {
     std::string operation;      ///< "all_reduce", "send", "coalesced": behind "nccl:" and in front of the peer
     std::optional<int32_t> own, peer;  ///< ranks in the group that a message tells
     FlightState state = FlightState::scheduled;
-    int64_t createdNs = 0;                             ///< Unix time
-    std::optional<int64_t> startedNs, completedNs;     ///< when the process noticed
+    int64_t createdNs = 0;                          ///< Unix time
+    std::optional<int64_t> startedNs, completedNs;  ///< when the process noticed
     std::optional<int64_t> timeoutNs;
-    std::optional<int64_t> inElements, outElements;    ///< of all tensors together
+    std::optional<int64_t> inElements, outElements;  ///< of all tensors together
     store::DataType dataType = store::DataType::unknown;
     std::string place;  ///< "step (train.py:40)": the innermost function outside of PyTorch; empty: not told
 };

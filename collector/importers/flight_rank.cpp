@@ -83,8 +83,10 @@ class DumpedRank {
         for (const FlightEntry& entry : m_dump.entries) {
             if (!entry.isMessage) continue;
             const Number number{entry.group, entry.messageSeq};
-            if (entry.operation == kBatchEnd) m_batches[number] = &entry;
-            else if (++messages[number] == 2) m_batches.try_emplace(number, nullptr);
+            if (entry.operation == kBatchEnd)
+                m_batches[number] = &entry;
+            else if (++messages[number] == 2)
+                m_batches.try_emplace(number, nullptr);
         }
         int64_t next = 0;
         for (const auto& [number, end] : m_batches) m_batchIds[number] = next++;

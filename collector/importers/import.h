@@ -31,7 +31,7 @@ struct ImportResult {
     uint64_t events = 0;         ///< in the files, needed or not
     uint64_t kernels = 0;
     bool isRecorder = false;  ///< the events are calls; there are no kernels
-    uint64_t losses = 0;  ///< rows of warning or worse
+    uint64_t losses = 0;      ///< rows of warning or worse
 };
 
 /// Endings of the names that files of the readable formats have: ".json", ".json.gz". For picking files from a folder.

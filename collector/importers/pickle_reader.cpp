@@ -26,11 +26,11 @@ struct RefusedOpcode {
     const char* name;
 };
 constexpr RefusedOpcode kRefused[] = {
-    {'c', "GLOBAL"},       {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},     {'b', "BUILD"},       {'i', "INST"},
-    {'o', "OBJ"},          {0x81, "NEWOBJ"},       {0x92, "NEWOBJ_EX"}, {'P', "PERSID"},      {'Q', "BINPERSID"},
-    {0x82, "EXT1"},        {0x83, "EXT2"},         {0x84, "EXT4"},      {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"},
-    {'I', "INT"},          {'L', "LONG"},          {'F', "FLOAT"},      {'S', "STRING"},      {'V', "UNICODE"},
-    {'p', "PUT"},          {'g', "GET"},
+    {'c', "GLOBAL"}, {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},     {'b', "BUILD"},        {'i', "INST"},
+    {'o', "OBJ"},    {0x81, "NEWOBJ"},       {0x92, "NEWOBJ_EX"}, {'P', "PERSID"},       {'Q', "BINPERSID"},
+    {0x82, "EXT1"},  {0x83, "EXT2"},         {0x84, "EXT4"},      {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"},
+    {'I', "INT"},    {'L', "LONG"},          {'F', "FLOAT"},      {'S', "STRING"},       {'V', "UNICODE"},
+    {'p', "PUT"},    {'g', "GET"},
 };
 
 std::string printable(std::string_view text) {
@@ -239,7 +239,8 @@ class Interpreter {
                 name = " " + printable(m_tree.text(m_stack[m_stack.size() - 2])) + "." +
                        printable(m_tree.text(m_stack.back()));
             }
-            return refuse(fmt::format("it holds the opcode {}{}, which no dump of data needs; nothing was run", known.name, name));
+            return refuse(fmt::format("it holds the opcode {}{}, which no dump of data needs; nothing was run",
+                                      known.name, name));
         }
         refuse(fmt::format("byte 0x{:02x} is no opcode", code));
     }

@@ -35,7 +35,7 @@ struct Reader {
     const char* name = "";                  ///< meta `source` of the run
     const char* expected = "";              ///< what it takes, with its article: "a PyTorch (Kineto) or Chrome trace"
     std::vector<std::string_view> endings;  ///< of its files' names; they pick files from a folder and decide nothing
-    bool anyName = false;  ///< its files have any name: a folder's are looked into
+    bool anyName = false;                   ///< its files have any name: a folder's are looked into
     /// A recorder of calls (RankRecording::recorderCalls), which numbers them alike on all ranks and has no kernels.
     bool isRecorder = false;
     const char* timeBase = "";  ///< what a file calls its baseTimeNs; empty: the format has none that could be missing

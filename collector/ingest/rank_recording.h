@@ -121,7 +121,7 @@ struct RankRecording {
     /// Of a flight recorder: callId as pushed, one for each of ncclCalls.
     std::vector<store::RecorderCall> recorderCalls;
     std::vector<LocalRecorderGroup> recorderGroups;
-    bool recorderFromStart = false;  ///< every call of the process is among ncclCalls
+    bool recorderFromStart = false;    ///< every call of the process is among ncclCalls
     bool recorderKnowsGroups = false;  ///< all groups that it ever called on are among recorderGroups
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;  ///< rank may be left NULL

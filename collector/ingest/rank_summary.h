@@ -65,7 +65,7 @@ struct RankSummary {
     std::vector<LocalMachineLink> machineLinks;
     std::vector<LocalCommunicator> communicators;
     std::vector<store::FailedAllocation> failedAllocations;  ///< times of the host
-    std::vector<store::RecorderCall> recorderCalls;  ///< times of the host, callId by position
+    std::vector<store::RecorderCall> recorderCalls;          ///< times of the host, callId by position
     std::vector<LocalRecorderGroup> recorderGroups;
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;

@@ -17,8 +17,8 @@ struct RunFacts {
     std::string source = "capture";  ///< or the name of the importer's Reader
     std::string runName;
     bool virtualGpu = false;
-    /// Dumps of a flight recorder: the last calls of each rank. Where they begin, and that the last ones have no partner,
-    /// is no loss, and they hold no steps.
+    /// Dumps of a flight recorder: the last calls of each rank. Where they begin, and that the last ones have no
+    /// partner, is no loss, and they hold no steps.
     bool isRecorder = false;
     std::optional<int32_t> worldSize;         ///< expected ranks; the ones without a recording become losses
     std::map<std::string, std::string> meta;  ///< further meta rows

@@ -43,9 +43,9 @@ void TraceTables::nameProcesses() {
         store::Process process = m_ranks.summaries[s].process;
         // Of a flight recorder no pid is known; each dump is of a process of its own.
         const bool alone = !m_ranks.summaries[s].recorderGroups.empty();
-        const auto [place, isNew] =
-            known.try_emplace({hostOf(s), alone ? int64_t{m_ranks.summaries[s].rank} : process.pid, process.attempt, alone},
-                              static_cast<int64_t>(m_processes.size()));
+        const auto [place, isNew] = known.try_emplace(
+            {hostOf(s), alone ? int64_t{m_ranks.summaries[s].rank} : process.pid, process.attempt, alone},
+            static_cast<int64_t>(m_processes.size()));
         m_processOf.push_back(place->second);
         if (!isNew) continue;
         process.id = place->second;

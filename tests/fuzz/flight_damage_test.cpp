@@ -44,11 +44,22 @@ class Pickle {
 
 std::string smallDump() {
     Pickle pickle;
-    pickle.raw("}(").text("version").text("2.10").text("pg_config").raw("}(").text("0").raw("}(").text("desc").text("world");
+    pickle.raw("}(")
+        .text("version")
+        .text("2.10")
+        .text("pg_config")
+        .raw("}(")
+        .text("0")
+        .raw("}(")
+        .text("desc")
+        .text("world");
     pickle.text("ranks").text("[0, 1]").raw("uu").text("entries").raw("](");
     for (char id = 0; id < 3; ++id) {
         pickle.raw("}(").text("record_id").number(id).text("process_group").text("0").text("world").raw("\x86");
-        pickle.text("collective_seq_id").number(static_cast<char>(id + 1)).text("profiling_name").text("nccl:all_reduce");
+        pickle.text("collective_seq_id")
+            .number(static_cast<char>(id + 1))
+            .text("profiling_name")
+            .text("nccl:all_reduce");
         pickle.text("input_sizes").raw("](](").number(4).raw("ee").text("state").text("completed").raw("u");
     }
     return pickle.raw("eu.").bytes();
@@ -89,7 +100,8 @@ TEST(FlightDamage, AnyByteChangedIsReadOrRefused) {
     const tests::TraceFolder folder;
     const std::string dump = smallDump();
     for (size_t at = 2; at < dump.size(); ++at)
-        for (const int value : std::initializer_list<int>{0, 1, '(', '.', 'R', 'c', 'h', '}', 0x80, 0x93, 0xff, dump[at] ^ 1, dump[at] ^ 0x40}) {
+        for (const int value : std::initializer_list<int>{0, 1, '(', '.', 'R', 'c', 'h', '}', 0x80, 0x93, 0xff,
+                                                          dump[at] ^ 1, dump[at] ^ 0x40}) {
             std::string damaged = dump;
             damaged[at] = static_cast<char>(value);
             bool whole = false;

@@ -109,12 +109,11 @@ int import(const ImportVerbOptions& options, const Console& console) {
         throw VerbError(kExitInput, error.what());
     }
     if (onTerminal) std::fputs("\r\033[K", stderr);
-    console.note(
-        fmt::format("{}: {} from {} ({}{})", options.output, text::countedText(result.ranks.size(), "rank"),
-                    result.source,
-                    result.isRecorder ? text::countedText(result.events, "call")
-                                      : fmt::format("{} events, {} kernels", result.events, result.kernels),
-                    result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
+    console.note(fmt::format(
+        "{}: {} from {} ({}{})", options.output, text::countedText(result.ranks.size(), "rank"), result.source,
+        result.isRecorder ? text::countedText(result.events, "call")
+                          : fmt::format("{} events, {} kernels", result.events, result.kernels),
+        result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
     console.stage(fmt::format("imported {}", text::countedText(files.size(), "file")));
     tellContents(fs::path(options.output) / "trace.db", console);
     console.next(fmt::format("rankscope analyze {}", text::shellWord(options.output)));

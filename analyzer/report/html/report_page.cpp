@@ -44,7 +44,7 @@ std::string tiles(const Report& r) {
              ranksOnHostsText(r.run));
     if (!r.run.isRecorder)
         out += tile("Replay error", r.replay.error ? fmt::format("{:.2f} %", 100 * *r.replay.error) : "none",
-                r.replay.error ? "the unchanged job played again" : "no replay");
+                    r.replay.error ? "the unchanged job played again" : "no replay");
     if (r.run.hosts.size() > 1)
         out += tile("Clock bound", boundText(r.clock.boundNs), "clocks aligned by " + r.clock.method);
     int64_t lost = 0;

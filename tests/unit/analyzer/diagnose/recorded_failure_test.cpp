@@ -89,7 +89,8 @@ TEST(RecordedFailure, RanksThatDidNotCallWhatOthersWaitInAreNamedTogether) {
     job.calls(0, 1).calls(2, 1).calls(3, 2).calls(4, 2);
     const auto findings = job.findings();
     expectOne(findings, "RS501", {1, 5}, {0, 2, 3, 4});
-    EXPECT_NE(findings[0].cause.find("ranks 1, 5 did not call all_reduce 6 of"), std::string::npos) << findings[0].cause;
+    EXPECT_NE(findings[0].cause.find("ranks 1, 5 did not call all_reduce 6 of"), std::string::npos)
+        << findings[0].cause;
 }
 
 TEST(RecordedFailure, AJobOnItsWayIsNone) {
@@ -158,13 +159,11 @@ TEST(RecordedFailure, SingleMessagesHaveAStreamPerPairAndBatchesRunAtOnce) {
 
     DumpedJob ring(3);
     ring.group(1, {0, 1, 2});
-    for (int rank = 0; rank < 3; ++rank)
-        ring.sends(rank, 1, (rank + 1) % 3, 0).receives(rank, 1, (rank + 2) % 3, 0);
+    for (int rank = 0; rank < 3; ++rank) ring.sends(rank, 1, (rank + 1) % 3, 0).receives(rank, 1, (rank + 2) % 3, 0);
     EXPECT_TRUE(ring.findings().empty());
     DumpedJob broken(3);
     broken.group(1, {0, 1, 2});
-    for (int rank = 0; rank < 2; ++rank)
-        broken.sends(rank, 1, (rank + 1) % 3, 0).receives(rank, 1, (rank + 2) % 3, 0);
+    for (int rank = 0; rank < 2; ++rank) broken.sends(rank, 1, (rank + 1) % 3, 0).receives(rank, 1, (rank + 2) % 3, 0);
     expectOne(broken.findings(), "RS503", {2}, {0, 1});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps of PyTorch's flight recorder, one by one and several together. They are written as JSON here, which is in sight;
-// that the pickle says the same is pickle_reader_test's and, with Python's own pickler, tests/golden/flight_recorder_test.py's.
+// Dumps of PyTorch's flight recorder, one by one and several together. They are written as JSON here, which is in
+// sight; that the pickle says the same is pickle_reader_test's and, with Python's own pickler,
+// tests/golden/flight_recorder_test.py's.
 #include "collector/importers/flight_dump.h"
 
 #include <gtest/gtest.h>
@@ -24,11 +25,13 @@ using namespace std::string_literals;
 /// A call; `more` overrides or adds fields (the last of a name counts).
 std::string entry(int id, const std::string& group, int seq, const std::string& name, const std::string& state,
                   const std::string& more = "") {
-    return R"({"record_id": )" + std::to_string(id) + R"(, "pg_id": 0, "process_group": [")" + group + R"(", "TP"], "collective_seq_id": )" +
-           std::to_string(seq) + R"(, "p2p_seq_id": 0, "op_id": 1, "profiling_name": "nccl:)" + name +
-           R"(", "time_created_ns": )" + std::to_string(1'758'000'000'000'000'000 + id * 1000) +
+    return R"({"record_id": )" + std::to_string(id) + R"(, "pg_id": 0, "process_group": [")" + group +
+           R"(", "TP"], "collective_seq_id": )" + std::to_string(seq) +
+           R"(, "p2p_seq_id": 0, "op_id": 1, "profiling_name": "nccl:)" + name + R"(", "time_created_ns": )" +
+           std::to_string(1'758'000'000'000'000'000 + id * 1000) +
            R"(, "input_sizes": [[2, 8]], "input_dtypes": ["Float"], "output_sizes": [[2, 8]], "output_dtypes": ["Float"], "state": ")" +
-           state + R"(", "time_discovered_started_ns": null, "time_discovered_completed_ns": 0, "is_p2p": false)" + more + "}";
+           state + R"(", "time_discovered_started_ns": null, "time_discovered_completed_ns": 0, "is_p2p": false)" +
+           more + "}";
 }
 
 std::string groupsOf(const std::string& name, const std::string& ranks) {
@@ -36,7 +39,8 @@ std::string groupsOf(const std::string& name, const std::string& ranks) {
 }
 
 std::string dump(const std::string& groups, const std::vector<std::string>& entries, const std::string& more = "") {
-    std::string text = R"({"version": "2.9", "pg_config": {)" + groups + R"(}, "nccl_version": "2.27.3")" + more + R"(, "entries": [)";
+    std::string text =
+        R"({"version": "2.9", "pg_config": {)" + groups + R"(}, "nccl_version": "2.27.3")" + more + R"(, "entries": [)";
     for (size_t i = 0; i < entries.size(); ++i) text += (i > 0 ? ", " : "") + entries[i];
     return text + "]}";
 }
@@ -68,12 +72,12 @@ class FlightDumps : public testing::Test {
 };
 
 TEST_F(FlightDumps, ADumpTellsGroupsCallsAndHowFarTheyGot) {
-    const FlightDump told =
-        read(dump(groupsOf("7", "[4, 9]"),
-                  {entry(0, "7", 1, "all_reduce", "completed",
-                         R"(, "timeout_ms": 600000, "frames": [{"name": "all_reduce", "filename": "/x/torch/d.py", "line": 3},
+    const FlightDump told = read(dump(
+        groupsOf("7", "[4, 9]"),
+        {entry(0, "7", 1, "all_reduce", "completed",
+               R"(, "timeout_ms": 600000, "frames": [{"name": "all_reduce", "filename": "/x/torch/d.py", "line": 3},
                             {"name": "step", "filename": "/job/train.py", "line": 40}])"),
-                   entry(1, "7", 1, "send 1->0", "scheduled", R"(, "is_p2p": true, "p2p_seq_id": 1)")}));
+         entry(1, "7", 1, "send 1->0", "scheduled", R"(, "is_p2p": true, "p2p_seq_id": 1)")}));
     ASSERT_EQ(told.groups.size(), 1u);
     EXPECT_EQ(told.groups[0].ranks, (std::vector<int32_t>{4, 9}));
     EXPECT_TRUE(told.knowsGroups && told.isWhole && told.fromStart);
@@ -102,14 +106,16 @@ TEST_F(FlightDumps, CountersOfGroupsAreFoundByTheOrderOfTheirNumbersWhereCallsAg
     const std::string status =
         R"(, "pg_status": {"0": {"last_enqueued_collective": "5", "last_completed_collective": "-1"}, "4": {"last_enqueued_collective": 8},
            "12": {"last_enqueued_collective": 9}})";
-    const FlightDump told = read(dump(groups, {entry(0, "7", 8, "all_reduce", "scheduled", R"(, "pg_id": 4)")}, status));
+    const FlightDump told =
+        read(dump(groups, {entry(0, "7", 8, "all_reduce", "scheduled", R"(, "pg_id": 4)")}, status));
     ASSERT_EQ(told.groups.size(), 3u);
     EXPECT_EQ(told.groups[0].lastEnqueued, 5);
     EXPECT_EQ(told.groups[0].lastCompleted, std::nullopt);
     EXPECT_EQ(told.groups[1].lastEnqueued, 9);  // "40" was made last
     EXPECT_EQ(told.groups[2].lastEnqueued, 8);
     // A call that contradicts the order: only what calls tell is taken.
-    const FlightDump odd = read(dump(groups, {entry(0, "40", 8, "all_reduce", "scheduled", R"(, "pg_id": 4)")}, status));
+    const FlightDump odd =
+        read(dump(groups, {entry(0, "40", 8, "all_reduce", "scheduled", R"(, "pg_id": 4)")}, status));
     EXPECT_EQ(odd.groups[0].lastEnqueued, std::nullopt);
     EXPECT_EQ(odd.groups[1].lastEnqueued, 8);
 }
@@ -138,7 +144,8 @@ TEST_F(FlightDumps, ADumpCutAtAnyByteGivesTheCallsInFrontOfTheCutOrSaysWhyNot) {
 TEST_F(FlightDumps, WhatIsNoDumpIsRefused) {
     EXPECT_NE(errorOf(R"({"version": "2.9", "pg_status": {}})").find("neither calls"), std::string::npos);
     EXPECT_NE(errorOf(R"("pg_config")").find("holds no dictionary"), std::string::npos);
-    EXPECT_NE(errorOf(std::string("\x80\x02") + "cos\nsystem\n.").find("offset 2: this pickle is not read: it holds the opcode GLOBAL os.system"),
+    EXPECT_NE(errorOf(std::string("\x80\x02") + "cos\nsystem\n.")
+                  .find("offset 2: this pickle is not read: it holds the opcode GLOBAL os.system"),
               std::string::npos);
     // A thousand calls that are one call of a thousand shapes, over and over.
     std::string bomb = "\x80\x02}(X\x07\0\0\0entries](}q\x01(X\x0b\0\0\0input_sizes]("s;
@@ -157,16 +164,19 @@ TEST_F(FlightDumps, ABatchIsOneCallOfCollectivesAndAGroupOfMessages) {
     Database trace = import({dump(
         groupsOf("0", "[0, 1]"),
         {entry(0, "0", 1, "_reduce_scatter_base", "scheduled"), entry(1, "0", 1, "_reduce_scatter_base", "scheduled"),
-         entry(2, "0", 1, "REDUCE_SCATTER_coalesced", "completed", none), message(3, "send 0->1"), message(4, "recv 0<-1"),
+         entry(2, "0", 1, "REDUCE_SCATTER_coalesced", "completed", none), message(3, "send 0->1"),
+         message(4, "recv 0<-1"),
          entry(5, "0", 2, "coalesced", "started", none + R"(, "is_p2p": true, "p2p_seq_id": 1)")})});
     EXPECT_EQ(trace.integer("SELECT count(*) FROM nccl_call"), 3);
     EXPECT_EQ(trace.integer("SELECT bytes FROM nccl_call WHERE op = 'reduce_scatter' AND seq = 1"), 128);
-    EXPECT_EQ(trace.integer("SELECT count(*) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE c.op = 'reduce_scatter' AND "
+    EXPECT_EQ(trace.integer("SELECT count(*) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE c.op = "
+                            "'reduce_scatter' AND "
                             "r.state = 'completed'"),
               1);
-    EXPECT_EQ(trace.integer("SELECT count(DISTINCT group_id) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE "
-                            "c.op IN ('send', 'recv') AND r.state = 'started'"),
-              1);
+    EXPECT_EQ(
+        trace.integer("SELECT count(DISTINCT group_id) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE "
+                      "c.op IN ('send', 'recv') AND r.state = 'started'"),
+        1);
 }
 
 TEST_F(FlightDumps, MessagesAreNumberedFromTheFirstThatHasNotEndedWhereRingsHaveDroppedSome) {
@@ -176,22 +186,27 @@ TEST_F(FlightDumps, MessagesAreNumberedFromTheFirstThatHasNotEndedWhereRingsHave
     // Rank 0 still has two sends that ended, rank 1 three receives; the send on its way belongs to the open receive.
     Database trace = import(
         {dump(groupsOf("0", "[0, 1]"), {message(50, "send 0->1", "completed"), message(51, "send 0->1", "completed"),
-                                       message(52, "send 0->1", "scheduled")}),
-         dump(groupsOf("0", "[0, 1]"), {message(30, "recv 1<-0", "completed"), message(31, "recv 1<-0", "completed"),
-                                       message(32, "recv 1<-0", "completed"), message(33, "recv 1<-0", "scheduled")})});
+                                        message(52, "send 0->1", "scheduled")}),
+         dump(groupsOf("0", "[0, 1]"),
+              {message(30, "recv 1<-0", "completed"), message(31, "recv 1<-0", "completed"),
+               message(32, "recv 1<-0", "completed"), message(33, "recv 1<-0", "scheduled")})});
     EXPECT_EQ(trace.integer("SELECT count(*) FROM p2p WHERE send_call_id IS NOT NULL AND recv_call_id IS NOT NULL"), 3);
-    EXPECT_EQ(trace.integer("SELECT count(*) FROM p2p p JOIN recorder_call s ON s.call_id = p.send_call_id JOIN recorder_call r ON "
-                            "r.call_id = p.recv_call_id WHERE s.state <> r.state"),
-              0);
+    EXPECT_EQ(
+        trace.integer(
+            "SELECT count(*) FROM p2p p JOIN recorder_call s ON s.call_id = p.send_call_id JOIN recorder_call r ON "
+            "r.call_id = p.recv_call_id WHERE s.state <> r.state"),
+        0);
 }
 
 TEST_F(FlightDumps, AllMembersOfAGroupAreTold) {
-    const std::string status = R"(, "pg_status": {"0": {"last_enqueued_collective": 8, "last_completed_collective": 7}})";
-    Database trace = import({dump(groupsOf("0", "[0, 1, 2]"), {entry(90, "0", 8, "all_reduce", "scheduled")}, status),
-                             dump("", {}), ""});
+    const std::string status =
+        R"(, "pg_status": {"0": {"last_enqueued_collective": 8, "last_completed_collective": 7}})";
+    Database trace = import(
+        {dump(groupsOf("0", "[0, 1, 2]"), {entry(90, "0", 8, "all_reduce", "scheduled")}, status), dump("", {}), ""});
     EXPECT_EQ(trace.integer("SELECT enqueued FROM recorder_group WHERE rank = 0"), 8);
     EXPECT_EQ(trace.integer("SELECT completed FROM recorder_group WHERE rank = 0"), 7);
-    EXPECT_EQ(trace.integer("SELECT enqueued FROM recorder_group WHERE rank = 1"), 0);  // its dump does not know the group
+    EXPECT_EQ(trace.integer("SELECT enqueued FROM recorder_group WHERE rank = 1"),
+              0);  // its dump does not know the group
     EXPECT_EQ(trace.integer("SELECT count(*) FROM recorder_group WHERE rank = 2 AND enqueued IS NULL"), 1);
     EXPECT_EQ(trace.integer("SELECT count(*) FROM loss WHERE kind = 'missing_rank'"), 1);
 }
@@ -199,8 +214,7 @@ TEST_F(FlightDumps, AllMembersOfAGroupAreTold) {
 TEST_F(FlightDumps, ADumpWithoutItsGroupsTakesThemFromTheOthers) {
     std::string bare = dump("", {entry(3, "0", 2, "all_reduce", "scheduled")});
     bare.erase(bare.find("\"pg_config\": {}, "), 17);
-    Database trace =
-        import({dump(groupsOf("0", "[0, 1]"), {entry(3, "0", 2, "all_reduce", "scheduled")}), bare});
+    Database trace = import({dump(groupsOf("0", "[0, 1]"), {entry(3, "0", 2, "all_reduce", "scheduled")}), bare});
     EXPECT_EQ(trace.integer("SELECT count(*) FROM communicator"), 1);
     EXPECT_EQ(trace.integer("SELECT members FROM collective"), 0);  // kernels, of which there are none
     EXPECT_EQ(trace.integer("SELECT complete FROM collective"), 1);

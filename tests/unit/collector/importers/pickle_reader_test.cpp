@@ -95,12 +95,22 @@ TEST(PickleReader, WhatNamesOrCallsSomethingIsRefusedWithItsNameAndOffset) {
     EXPECT_EQ(problemOf("\x80\x02"
                         "cos\nsystem\nX\x02\0\0\0ls\x85R."s),
               "offset 2: it holds the opcode GLOBAL os.system, which no dump of data needs; nothing was run");
-    EXPECT_NE(problemOf("\x80\x04\x8c\x02os\x8c\x06system\x93."s).find("offset 14: it holds the opcode STACK_GLOBAL os.system"),
+    EXPECT_NE(problemOf("\x80\x04\x8c\x02os\x8c\x06system\x93."s)
+                  .find("offset 14: it holds the opcode STACK_GLOBAL os.system"),
               std::string::npos);
     const std::pair<std::string, const char*> opcodes[] = {
-        {"K\x01R", "REDUCE"},   {"K\x01"  "b", "BUILD"},  {"(ios\nsystem\n", "INST os.system"}, {"(o", "OBJ"},
-        {"\x81", "NEWOBJ"},     {"\x92", "NEWOBJ_EX"}, {"P1\n", "PERSID"},                   {"Q", "BINPERSID"},
-        {"\x82\x01", "EXT1"},   {"\x97", "NEXT_BUFFER"},
+        {"K\x01R", "REDUCE"},
+        {"K\x01"
+         "b",
+         "BUILD"},
+        {"(ios\nsystem\n", "INST os.system"},
+        {"(o", "OBJ"},
+        {"\x81", "NEWOBJ"},
+        {"\x92", "NEWOBJ_EX"},
+        {"P1\n", "PERSID"},
+        {"Q", "BINPERSID"},
+        {"\x82\x01", "EXT1"},
+        {"\x97", "NEXT_BUFFER"},
     };
     for (const auto& [bytes, name] : opcodes)
         EXPECT_NE(problemOf("\x80\x04" + bytes + ".").find("the opcode "s + name), std::string::npos) << name;
@@ -109,9 +119,8 @@ TEST(PickleReader, WhatNamesOrCallsSomethingIsRefusedWithItsNameAndOffset) {
 }
 
 TEST(PickleReader, StacksAndMemosOfNothingAreRefused) {
-    for (const std::string& bytes :
-         {"a"s, "e"s, "s"s, "u"s, "(u"s, "\x85"s, "q\x01"s, "h\x05"s, "0"s, "1"s, "2"s, "t"s, "."s, "NN."s, "}(K\x01u."s,
-          "N(Ne."s, "NNa."s, "(]e"s, "(."s}) {
+    for (const std::string& bytes : {"a"s, "e"s, "s"s, "u"s, "(u"s, "\x85"s, "q\x01"s, "h\x05"s, "0"s, "1"s, "2"s, "t"s,
+                                     "."s, "NN."s, "}(K\x01u."s, "N(Ne."s, "NNa."s, "(]e"s, "(."s}) {
         DumpTree tree;
         EXPECT_EQ(readPickle("\x80\x02" + bytes, tree).state, State::refused) << bytes;
     }
@@ -121,7 +130,8 @@ TEST(PickleReader, HugeLengthsAndIndicesCostNothing) {
     EXPECT_EQ(valueOf("\x80\x02X\xff\xff\xff\xff"s, State::cut), "it ends inside a text of 4294967295 bytes");
     EXPECT_EQ(valueOf("\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f"s, State::cut),
               "it ends inside a text of 9223372036854775807 bytes");
-    EXPECT_NE(problemOf("\x80\x02Nr\xff\xff\xff\xff."s).find("remembers a value as number 4294967295"), std::string::npos);
+    EXPECT_NE(problemOf("\x80\x02Nr\xff\xff\xff\xff."s).find("remembers a value as number 4294967295"),
+              std::string::npos);
     EXPECT_NE(problemOf("\x80\x02j\xff\xff\xff\xff."s).find("never remembered"), std::string::npos);
 }
 
@@ -146,7 +156,10 @@ TEST(PickleReader, AMemoThatDoublesItselfIsSharedAndNotUnfolded) {
     EXPECT_EQ(result.state, State::whole) << result.problem;
     // A list that holds itself.
     DumpTree knot;
-    const PickleResult self = readPickle("\x80\x02]q\x00h\x00" "a."s, knot);
+    const PickleResult self = readPickle(
+        "\x80\x02]q\x00h\x00"
+        "a."s,
+        knot);
     ASSERT_EQ(self.state, State::whole);
     EXPECT_EQ(knot.children(self.root).front(), self.root);
 }

@@ -154,10 +154,26 @@ TEST_F(RecordedTraces, EveryOtherFileIsImported) {
     }
 }
 
+TEST_F(RecordedTraces, DumpsOfAFlightRecorderTellWhoHadEndedWhat) {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(kKineto.parent_path() / "flight_recorder/gpu_error_1st"))
+        files.push_back(entry.path());
+    ASSERT_EQ(files.size(), 16u);
+    Database trace = import(files);
+    // Rank 13 shares the group with rank 12, whose GPU had failed.
+    const std::string ofRank12 =
+        "FROM recorder_group a JOIN recorder_group b ON a.communicator_id = b.communicator_id JOIN "
+        "communicator c ON c.id = a.communicator_id WHERE c.name = 'TENSOR_MODEL_PARALLEL_GROUP' AND "
+        "a.rank = 12 AND b.rank = 13";
+    EXPECT_EQ(trace.integer("SELECT b.completed - a.completed " + ofRank12), 12);
+    EXPECT_EQ(trace.integer("SELECT b.enqueued - a.enqueued " + ofRank12), 9);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
+}
+
 TEST_F(RecordedTraces, WhatIsNotSupportedYetSaysSo) {
     const std::filesystem::path data = kKineto.parent_path();
     EXPECT_ANY_THROW(importRun({data / "nsys/h100_2gpu_1s.sqlite"}, m_folder / "run"));
-    EXPECT_ANY_THROW(importRun({data / "flight_recorder/gpu_error_1st/rank_0.json"}, m_folder / "run"));
     EXPECT_ANY_THROW(importRun({data / "straggler/timeline-ST.json.gz"}, m_folder / "run"));
 }
 
