@@ -33,8 +33,11 @@ std::string callText(const job::Analysis& analysis, const facts::EndedCall& call
 }
 
 std::string waitText(const job::Analysis& analysis, const Wait& wait) {
+    constexpr std::string_view kWhy[] = {
+        "", ", which that one called behind another that waits", ", which that one's device has not begun",
+        ", which that one called behind another that did not end", ", which both called and none ended"};
     return fmt::format("rank {} waits for rank {} in {}{}", wait.waiter, wait.on, callText(analysis, wait.call),
-                       wait.behind ? ", which that one called behind another that waits" : "");
+                       kWhy[static_cast<size_t>(wait.why)]);
 }
 
 std::string endText(const facts::RankEnd& rank, double stalledNs) {

@@ -137,7 +137,7 @@ std::optional<int> inAllCircles(const WaitingRanks& waits, const std::vector<int
 bool isMissedInCollective(const WaitingRanks& waits, const std::vector<int>& waiting, const std::vector<int>& root) {
     return std::ranges::any_of(waiting, [&](int rank) {
         return std::ranges::any_of(waits.of(rank), [&](const Wait& wait) {
-            return !wait.inferred && !wait.call.isMessage() && text::contains(root, wait.on);
+            return !wait.isInferred() && !wait.call.isMessage() && text::contains(root, wait.on);
         });
     });
 }
@@ -146,7 +146,7 @@ bool isMissedInCollective(const WaitingRanks& waits, const std::vector<int>& wai
 bool onlyUnbegun(const WaitingRanks& waits, const std::vector<int>& waiting, const std::vector<int>& root) {
     return std::ranges::all_of(waiting, [&](int rank) {
         return std::ranges::all_of(waits.of(rank), [&](const Wait& wait) {
-            return wait.unbegun || wait.inferred || !text::contains(root, wait.on);
+            return wait.why == Wait::Why::unbegun || wait.isInferred() || !text::contains(root, wait.on);
         });
     });
 }
@@ -156,13 +156,15 @@ double stoodSince(const WaitingRanks& waits, const JobEnd& end, const JobFailure
     int64_t firstNs = end.lastProgressNs;
     for (const int rank : failure.waiting)
         for (const Wait& wait : waits.of(rank))
-            if (wait.unbegun && text::contains(failure.root, wait.on))
+            if (wait.why == Wait::Why::unbegun && text::contains(failure.root, wait.on))
                 firstNs = std::min(firstNs, wait.call.begunNs.value_or(firstNs));
     return static_cast<double>(end.lastProgressNs - firstNs);
 }
 
 std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
     const WaitingRanks waits(end);
+    // Where most dumps are somewhere else, that one is missing tells nothing.
+    const bool mostAreThere = 2 * std::ranges::count_if(end.ranks, &RankEnd::recorded) > std::ssize(end.ranks);
     std::vector<JobFailure> failures;
     for (const std::vector<int>& root : waits.roots()) {
         JobFailure failure;
@@ -171,7 +173,13 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
         if (root.size() > 1) {
             failure.kind = JobFailure::Kind::cycle;
             failure.chain = roundOf(waits, root);
-            failure.isCertain = std::ranges::none_of(failure.chain, &Wait::inferred);
+            failure.isCertain = std::ranges::none_of(failure.chain, &Wait::isInferred);
+            const auto isStuck = [](const Wait& wait) { return wait.why == Wait::Why::stuck; };
+            if (const auto stuck = std::ranges::find_if(failure.chain, isStuck); stuck != failure.chain.end()) {
+                const Wait first = *stuck;
+                failure.trace = JobFailure::Trace::transfer;
+                failure.chain = {first};
+            }
             failures.push_back(std::move(failure));
             continue;
         }
@@ -183,6 +191,7 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
                                                                   : JobFailure::Trace::called;
         if (failure.trace == JobFailure::Trace::called && onlyUnbegun(waits, failure.waiting, root))
             failure.trace = JobFailure::Trace::unbegun;
+        if (failure.trace == JobFailure::Trace::untold && !mostAreThere) continue;
         failure.isCertain = failure.trace == JobFailure::Trace::unbegun
                                 ? stoodSince(waits, end, failure) >= FailureThresholds::kLeastStallNs
                                 : failure.trace != JobFailure::Trace::untold;
@@ -286,7 +295,12 @@ void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Find
         finding.evidence.facts.push_back(
             fmt::format("nobody got on for the last {}", text::durationText(failure.stalledNs)));
     if (!analysis.facts.end->isRecorder) finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
-    if (!failure.isCertain && failure.kind == JobFailure::Kind::cycle)
+    if (!failure.isCertain && failure.trace == JobFailure::Trace::transfer)
+        finding.whyInconclusive =
+            "which of them holds the others up, dumps without the starts of calls do not tell, and of a job that gets "
+            "on "
+            "this may be one on its way: TORCH_NCCL_ENABLE_TIMING=1 has the next dumps tell them";
+    else if (!failure.isCertain && failure.kind == JobFailure::Kind::cycle)
         finding.whyInconclusive =
             "all have called all of it, and the two groups have streams of their own: whether the device runs them "
             "side by "

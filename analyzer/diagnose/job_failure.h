@@ -25,8 +25,9 @@ struct FailureThresholds {
 struct JobFailure {
     enum class Kind { none, missing, chain, cycle } kind = Kind::none;
     /// Of a flight recorder, what is known of the root: it called no further; its device ended nothing more; it wrote
-    /// no dump, or one that lacks its last calls; its device did not begin what others' did.
-    enum class Trace { called, stands, untold, unbegun } trace = Trace::called;
+    /// no dump, or one that lacks its last calls; its device did not begin what others' did;
+    /// all of it called the same, and nobody ended it.
+    enum class Trace { called, stands, untold, unbegun, transfer } trace = Trace::called;
     std::vector<int> root;     // who is to be looked at; of a cycle all its ranks, of a flight recorder all of one kind
     std::vector<int> waiting;  // who waited for them
     std::vector<Wait> chain;   // cycle: once round; else the longest by which a rank waited for the root

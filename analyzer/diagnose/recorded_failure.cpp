@@ -32,7 +32,7 @@ std::optional<Missed> missedMost(const WaitingRanks& waits, const JobFailure& fa
     std::map<std::tuple<bool, int64_t, int64_t>, Missed> missed;
     for (const int rank : failure.waiting)
         for (const Wait& wait : waits.of(rank)) {
-            if (wait.inferred || !text::contains(failure.root, wait.on)) continue;
+            if (wait.isInferred() || !text::contains(failure.root, wait.on)) continue;
             const bool message = wait.call.isMessage();  // each is of two ranks
             Missed& one = missed[{message, wait.call.communicator, message ? rank : wait.call.seq}];
             one.call = wait.call;
@@ -105,6 +105,14 @@ std::string recordedCause(const job::Analysis& analysis, const JobFailure& failu
             text = fmt::format("the device{} of {} {} not begun what {} called", one ? "" : "s", who,
                                one ? "has" : "have", one ? "it" : "they");
             break;
+        case Trace::transfer:
+            text = fmt::format(
+                "{} all called {}, and none of them ended it: the device of one, or a link between them, "
+                "stands still",
+                who, callText(analysis, failure.chain.front().call));
+            if (failure.waiting.empty()) return text;
+            return text + fmt::format("; {} {} behind it", text::ranksText(failure.waiting),
+                                      failure.waiting.size() == 1 ? "waits" : "wait");
         case Trace::called:
             if (missed && missed->call.isMessage())
                 return fmt::format("{} did not {} rank {}, which waits in {}", who,
@@ -155,6 +163,12 @@ std::vector<std::string> recordedFixes(const job::Analysis&, const JobFailure& f
                             "that waits for an event or the host (cuda-gdb, py-spy dump --native)",
                             who),
                 "compare a second dump: who hangs is where it was, who is only slow has got on"};
+        case Trace::transfer:
+            return {
+                fmt::format("look at the GPUs of {} and at the links between them: Xid messages (dmesg -T | grep -i "
+                            "xid), nvidia-smi -q, ibstat, their logs with NCCL_DEBUG=INFO",
+                            who),
+                "compare a second dump: a call that hangs is still there"};
         case Trace::untold:
             return {fmt::format("read what {} wrote last: an error or a signal ends a process without a dump", who),
                     "import all dumps of the job: rankscope import FOLDER, with those of every host in it"};

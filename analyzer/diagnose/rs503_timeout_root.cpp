@@ -51,7 +51,7 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
         finding.ranks = failure.root;
         finding.affectedRanks = failure.waiting;
         if (!failure.chain.empty()) finding.communicator = failure.chain.back().call.communicator;
-        if (cycle) {
+        if (cycle && failure.trace != JobFailure::Trace::transfer) {
             tellCycle(analysis, failure, finding);
         } else if (analysis.facts.end->isRecorder) {
             finding.cause = recordedCause(analysis, failure);

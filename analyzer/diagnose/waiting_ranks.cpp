@@ -92,13 +92,15 @@ class Progress {
         for (const PendingCall& pending : m_calls) {
             if (pending.ended || !pending.atHead) continue;
             const Instance& instance = m_instances[pending.instance];
-            for (const int rank : instance.absent) waits.push_back({pending.rank, rank, *pending.call, false});
+            for (const int rank : instance.absent)
+                waits.push_back({pending.rank, rank, *pending.call, Wait::Why::missing});
             if (!instance.absent.empty()) continue;
             if (pending.call->begunNs)
                 for (const int rank : instance.unbegun)
-                    if (rank != pending.rank) waits.push_back({pending.rank, rank, *pending.call, false, true});
+                    if (rank != pending.rank) waits.push_back({pending.rank, rank, *pending.call, Wait::Why::unbegun});
             for (const size_t other : instance.calls)
-                if (!m_calls[other].atHead) waits.push_back({pending.rank, m_calls[other].rank, *pending.call, true});
+                if (!m_calls[other].atHead)
+                    waits.push_back({pending.rank, m_calls[other].rank, *pending.call, Wait::Why::behind});
         }
         return waits;
     }
@@ -115,15 +117,31 @@ class Progress {
 
     const std::map<int, EndedCall>& standing() const { return m_standing; }
 
-    /// For ranks that nothing known holds up, and whose first call did not end all the same: the members whose part of
-    /// it stands behind a call of theirs that did not end.
-    std::vector<Wait> inferredWaits() const {
+    /// Of a recorder, what each rank's first call that did not end waits for. It is what the rank stands in: a job's
+    /// streams wait for each other, and a call that all have made and nobody ended shows that one of them does.
+    std::vector<Wait> firstWaits() const {
         std::vector<Wait> waits;
         for (const auto& [rank, first] : m_firstOf) {
             if (m_standing.contains(rank)) continue;
-            for (const size_t other : m_instances[m_calls[first].instance].calls)
-                if (m_calls[other].rank != rank && !runsFirst(other))
-                    waits.push_back({rank, m_calls[other].rank, *m_calls[first].call, true, false, true});
+            const EndedCall& call = *m_calls[first].call;
+            const Instance& instance = m_instances[m_calls[first].instance];
+            const auto add = [&](int on, Wait::Why why) {
+                if (on != rank) waits.push_back({rank, on, call, why});
+            };
+            for (const int other : instance.absent) add(other, Wait::Why::missing);
+            bool anyBehind = !instance.absent.empty();
+            for (const size_t other : instance.calls) {
+                const bool stands = m_standing.contains(m_calls[other].rank);
+                if (stands || (instance.absent.empty() && !runsFirst(other))) {
+                    add(m_calls[other].rank, stands ? Wait::Why::behind : Wait::Why::behindFirst);
+                    anyBehind = true;
+                }
+            }
+            if (anyBehind) continue;
+            for (const int other : instance.unbegun)
+                if (call.begunNs) add(other, Wait::Why::unbegun);
+            if (!instance.unbegun.empty()) continue;
+            for (const size_t other : instance.calls) add(m_calls[other].rank, Wait::Why::stuck);
         }
         return waits;
     }
@@ -171,10 +189,8 @@ class Progress {
         if (!call.isMessage() && counts.missing > 0 && counts.done == 0)
             for (const RankEnd& silent : m_end.ranks)
                 if (!silent.recorded) instance.absent.push_back(silent.rank);
-        // Who wrote no dump, or only a part of one, is looked for where everybody else has come and nobody got on;
-        // where most are such, nothing is told by it.
-        if (m_end.isRecorder && !call.isMessage() && instance.absent.empty() && counts.done <= call.seq &&
-            counts.untold.size() < counts.called.size())
+        // Who wrote no dump, or only a part of one, may be missing where everybody else has come and nobody got on.
+        if (m_end.isRecorder && !call.isMessage() && instance.absent.empty() && counts.done <= call.seq)
             instance.absent = counts.untold;
         m_instances.push_back(std::move(instance));
         return at->second;
@@ -209,8 +225,10 @@ class Progress {
     std::map<int, size_t> m_firstOf;      // first call that has not ended, by rank
 };
 
+using WaitsByRank = std::map<int, std::vector<Wait>>;
+
 /// Whether `from` leads to `to`, over one wait or more.
-bool leadsTo(const std::map<int, std::vector<Wait>>& waits, int from, int to) {
+bool leadsTo(const WaitsByRank& waits, int from, int to) {
     std::set<int> seen;
     std::deque<int> open{from};
     while (!open.empty()) {
@@ -225,35 +243,30 @@ bool leadsTo(const std::map<int, std::vector<Wait>>& waits, int from, int to) {
     return false;
 }
 
+/// The first wait of each rank for each other.
+WaitsByRank firstPerPair(const std::vector<Wait>& waits) {
+    std::map<std::pair<int, int>, const Wait*> first;
+    for (const Wait& wait : waits) first.try_emplace({wait.waiter, wait.on}, &wait);
+    WaitsByRank byRank;
+    for (const auto& [ranks, wait] : first) byRank[ranks.first].push_back(*wait);
+    return byRank;
+}
+
 }  // namespace
 
 WaitingRanks::WaitingRanks(const JobEnd& end) {
     const Progress progress(end);
-    m_standing = progress.standing();
-    std::map<std::pair<int, int>, Wait> first;  // by waiter and whom it waits for
-    for (const Wait& wait : progress.waits()) first.try_emplace({wait.waiter, wait.on}, wait);
-    std::set<int> held;  // who is known to be held up, or to hold up
-    for (auto& [ranks, wait] : first) {
-        held.insert({ranks.first, ranks.second});
-        m_waits[ranks.first].push_back(std::move(wait));
-    }
-    if (!end.isRecorder) return;
-    // A rank that nobody is known to hold up waits behind one that is held up, directly or behind others like it.
-    std::vector<Wait> inferred = progress.inferredWaits();
-    std::erase_if(inferred, [&](const Wait& wait) { return !of(wait.waiter).empty(); });
-    if (held.empty()) {
-        // Nobody is known to wait. Ranks that called on two groups in opposite orders may wait for each other.
-        for (const Wait& wait : inferred) m_waits[wait.waiter].push_back(wait);
-        std::erase_if(m_waits, [&](const auto& waiter) { return !leadsTo(m_waits, waiter.first, waiter.first); });
+    if (!end.isRecorder) {
+        m_waits = firstPerPair(progress.waits());
         return;
     }
-    for (bool more = true; more;) {
-        more = false;
-        for (const Wait& wait : inferred)
-            if (held.contains(wait.on) && held.insert(wait.waiter).second) more = true;
-    }
-    for (const Wait& wait : inferred)
-        if (held.contains(wait.on) && !leadsTo(m_waits, wait.on, wait.waiter)) m_waits[wait.waiter].push_back(wait);
+    m_standing = progress.standing();
+    std::vector<Wait> waits = progress.firstWaits();
+    const WaitsByRank first = firstPerPair(waits);
+    // Calls behind the first may have a cause of their own, but not in ranks that themselves wait for the first.
+    for (const Wait& wait : progress.waits())
+        if (!leadsTo(first, wait.on, wait.waiter)) waits.push_back(wait);
+    m_waits = firstPerPair(waits);
 }
 
 const EndedCall* WaitingRanks::standsIn(int rank) const {
@@ -261,13 +274,13 @@ const EndedCall* WaitingRanks::standsIn(int rank) const {
     return at == m_standing.end() ? nullptr : &at->second;
 }
 
-/// Somebody is known to wait for one of them, or they for each other; what is only inferred leads to a root else, and
-/// makes none.
-bool WaitingRanks::isWaitedFor(const std::vector<int>& ranks) const {
-    if (ranks.size() > 1) return true;
+/// Of calls that all their members made, which may be on their way, only those are roots that others stand behind.
+bool WaitingRanks::isHeldUpFor(const std::vector<int>& ranks) const {
     return std::ranges::any_of(m_waits, [&](const auto& waiter) {
-        return std::ranges::any_of(waiter.second,
-                                   [&](const Wait& wait) { return !wait.inferred && text::contains(ranks, wait.on); });
+        return std::ranges::any_of(waiter.second, [&](const Wait& wait) {
+            return text::contains(ranks, wait.on) &&
+                   (wait.why != Wait::Why::stuck || !text::contains(ranks, wait.waiter));
+        });
     });
 }
 
@@ -299,7 +312,7 @@ std::vector<std::vector<int>> WaitingRanks::roots() const {
             reached, [&](int other) { return leadsTo[other] == reached && (other == rank || reached.contains(rank)); });
         if (!isRoot || (!reached.empty() && *reached.begin() != rank)) continue;
         std::vector<int> root = reached.empty() ? std::vector{rank} : std::vector<int>(reached.begin(), reached.end());
-        if (isWaitedFor(root)) roots.push_back(std::move(root));
+        if (isHeldUpFor(root)) roots.push_back(std::move(root));
     }
     return roots;
 }

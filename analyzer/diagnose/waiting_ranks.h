@@ -13,16 +13,21 @@ namespace rankscope::diagnose {
 
 /// A call that cannot end before `on` does something.
 struct Wait {
+    enum class Why : uint8_t {
+        missing,  ///< `on` has not called it
+        behind,   ///< it has, behind another call of its own on the same stream that waits
+        // Of a flight recorder, which tells what ended and, if asked to, what began:
+        unbegun,      ///< it has, and nothing known holds it up, but its device has not begun what the waiter's has
+        behindFirst,  ///< it has, behind another of its calls that did not end, on whatever stream
+        stuck,        ///< it has; for both it is the first call that did not end
+    };
     int waiter = 0;
     int on = 0;
     facts::EndedCall call;  // the waiter's
-    /// False: `on` has not called it. True: it has, behind another call of its own on the same stream that waits.
-    bool behind = false;
-    /// `on` has called it and nothing known holds it up, but its device has not begun what the waiter's has.
-    bool unbegun = false;
-    /// Nothing that is known holds the call up, but the other's call stands behind one that does not end: what joins
-    /// them on the device, a flight recorder does not tell.
-    bool inferred = false;
+    Why why = Why::missing;
+
+    /// Streams and calls do not prove it: what joins two streams on the device, a recorder does not tell.
+    bool isInferred() const { return why == Why::behindFirst || why == Why::stuck; }
 };
 
 class WaitingRanks {
@@ -45,7 +50,7 @@ class WaitingRanks {
     std::vector<Wait> chain(int rank, const std::vector<int>& root) const;
 
   private:
-    bool isWaitedFor(const std::vector<int>& ranks) const;
+    bool isHeldUpFor(const std::vector<int>& ranks) const;
 
     std::map<int, std::vector<Wait>> m_waits;
     std::map<int, facts::EndedCall> m_standing;

@@ -87,9 +87,25 @@ class DumpedRank {
                 m_batches[number] = &entry;
             else if (++messages[number] == 2)
                 m_batches.try_emplace(number, nullptr);
+            int64_t& last = m_lastMessage[entry.group];
+            last = std::max(last, entry.messageSeq);
         }
         int64_t next = 0;
-        for (const auto& [number, end] : m_batches) m_batchIds[number] = next++;
+        for (const auto& [number, end] : m_batches) {
+            m_batchIds[number] = next++;
+            m_withBatches.insert(number.first);
+        }
+    }
+
+    /// Dumps of what is active leave out the ends of batches that have ended, and keep their calls, which never change.
+    /// A message without such an end, in a group that sends in batches or whose counters say that all has ended, is one
+    /// of these, but for the last: its batch may be being made.
+    bool hasLostItsEnd(const FlightEntry& entry) const {
+        const FlightGroup& group = m_dump.groups[entry.group];
+        const int64_t last = m_lastMessage.at(entry.group);
+        if (group.lastEnqueued && group.lastEnqueued == group.lastCompleted && *group.lastCompleted == last)
+            return true;
+        return m_withBatches.contains(entry.group) && entry.messageSeq < last;
     }
 
     store::NcclCall callOf(const FlightEntry& entry) const {
@@ -134,8 +150,11 @@ class DumpedRank {
         const auto batch = m_batches.find({entry.group, entry.messageSeq});
         if (batch != m_batches.end()) call.groupId = m_batchIds.at(batch->first);
         push(call, entry);
-        if (batch != m_batches.end() && batch->second)
+        if (batch != m_batches.end() && batch->second) {
             setState(*batch->second, m_result.recording.recorderCalls.back());
+        } else if (entry.state == FlightState::scheduled && hasLostItsEnd(entry)) {
+            m_result.recording.recorderCalls.back().state = stateText(FlightState::completed);
+        }
     }
 
     /// Several entries of one number are one batch; the one without tensors ends it.
@@ -189,7 +208,9 @@ class DumpedRank {
     int64_t m_worldSize = 0;
     std::map<Number, const FlightEntry*> m_batches;  // of messages: what ends it; null: nothing did
     std::map<Number, int64_t> m_batchIds;
-    std::map<Number, size_t> m_callOf;  // of collectives
+    std::map<size_t, int64_t> m_lastMessage;  // number of the last in each group
+    std::set<size_t> m_withBatches;           // groups
+    std::map<Number, size_t> m_callOf;        // of collectives
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ class Rank:
         self.clock += CALL_NS
         self.op[group] = self.op.get(group, 0) + 1
         seq, messages = self.seq.get(group, 0), self.messages.get(group, 0)
-        local = 3 + 2 * sorted(g for g in self.job.groups if self.rank in self.job.groups[g]["ranks"]).index(group)
+        local = 3 + 2 * sorted((g for g in self.job.groups if self.rank in self.job.groups[g]["ranks"]), key=int).index(group)
         self.enqueued[group] = messages if is_p2p else seq
         if state == "completed":
             self.completed[group] = messages if is_p2p else seq

@@ -149,14 +149,7 @@ TEST(RecordedFailure, MessagesLeadToWhoSendsNothing) {
     EXPECT_NE(findings[0].cause.find("rank 0 did not send to rank 1"), std::string::npos) << findings[0].cause;
 }
 
-TEST(RecordedFailure, SingleMessagesHaveAStreamPerPairAndBatchesRunAtOnce) {
-    // A send that nobody needs yet holds up neither the all-reduce nor a message to somebody else.
-    DumpedJob job(3);
-    job.group(1, {0, 1, 2});
-    job.sends(0, 1, 1).calls(0, 1).sends(0, 1, 2);
-    job.calls(1, 1).calls(2, 1).receives(2, 1, 0);
-    expectOne(job.findings(), "RS503", {1}, {0});
-
+TEST(RecordedFailure, ABatchRunsAtOnceWhateverTheOrderInIt) {
     DumpedJob ring(3);
     ring.group(1, {0, 1, 2});
     for (int rank = 0; rank < 3; ++rank) ring.sends(rank, 1, (rank + 1) % 3, 0).receives(rank, 1, (rank + 2) % 3, 0);
@@ -173,6 +166,34 @@ TEST(RecordedFailure, WhoseCallWasMadeByAllButStandsBehindAnotherWaitsToo) {
     job.group(1, {0, 1, 2}).group(2, {1, 3});
     job.calls(0, 1).calls(1, 1).calls(1, 2).calls(3, 2);
     expectOne(job.findings(), "RS501", {2}, {0, 1, 3});
+}
+
+TEST(RecordedFailure, ACallThatAllMadeAndNobodyEndedIsARootWhereOthersStandBehindIt) {
+    DumpedJob job(3);
+    job.group(1, {0, 1}).group(2, {1, 2});
+    job.calls(0, 1).calls(1, 1);
+    EXPECT_TRUE(job.findings().empty());  // on its way, for all that is known
+    job.calls(2, 2);
+    const auto findings = job.findings();
+    expectOne(findings, "RS503", {0, 1}, {2}, job::Verdict::inconclusive);
+    EXPECT_NE(findings[0].cause.find("none of them ended it"), std::string::npos) << findings[0].cause;
+}
+
+TEST(RecordedFailure, WhereStartsAreSeenTheDeviceThatHasNotBegunIsTheRoot) {
+    const auto job = [](int64_t standsNs) {
+        DumpedJob job(3);
+        job.group(1, {0, 1, 2});
+        for (int rank = 0; rank < 3; ++rank) {
+            job.calls(rank, 1);
+            job.end().ranks[static_cast<size_t>(rank)].seesBegins = true;
+            if (rank != 1) job.end().ranks[static_cast<size_t>(rank)].unfinished[0].begunNs = 10;
+        }
+        job.end().lastProgressNs = 10 + standsNs;
+        return job;
+    };
+    const auto least = static_cast<int64_t>(FailureThresholds::kLeastStallNs);
+    expectOne(job(least).findings(), "RS501", {1}, {0, 2});
+    expectOne(job(least - 1).findings(), "RS501", {1}, {0, 2}, job::Verdict::inconclusive);
 }
 
 TEST(RecordedFailure, TwoGroupsInOppositeOrdersAreACircleOnlyAsFarAsStreamsAreKnown) {
