@@ -179,6 +179,24 @@ TEST_F(FlightDumps, ABatchIsOneCallOfCollectivesAndAGroupOfMessages) {
         1);
 }
 
+TEST_F(FlightDumps, CallsOfBatchesWhoseEndWasLeftOutHaveEnded) {
+    // A dump of what is active: of batches, whose calls never change their state, the end is left out when it ended.
+    const auto message = [](int id, int seq, const std::string& name, const std::string& state) {
+        return entry(id, "0", 0, name, state, R"(, "is_p2p": true, "p2p_seq_id": )" + std::to_string(seq));
+    };
+    Database trace = import({dump(groupsOf("0", "[0, 1]"),
+                                  {message(0, 1, "send 0->1", "scheduled"), message(2, 2, "send 0->1", "scheduled"),
+                                   message(3, 2, "coalesced", "started")})});
+    EXPECT_EQ(
+        trace.integer(
+            "SELECT count(*) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE r.state = 'completed'"),
+        1);
+    EXPECT_EQ(
+        trace.integer(
+            "SELECT count(*) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE r.state = 'started'"),
+        1);
+}
+
 TEST_F(FlightDumps, MessagesAreNumberedFromTheFirstThatHasNotEndedWhereRingsHaveDroppedSome) {
     const auto message = [](int id, const std::string& name, const std::string& state) {
         return entry(id, "0", 2, name, state, R"(, "is_p2p": true, "p2p_seq_id": )" + std::to_string(id));
