@@ -49,7 +49,7 @@ bool isDumpJson(std::string_view head) {
 std::string wholeText(const std::filesystem::path& file, std::string& damage) {
     InputFile input(file);
     std::string text;
-    constexpr size_t kPiece = size_t{1} << 20;
+    constexpr size_t kPiece = size_t{64} << 10;
     for (size_t got = kPiece; got == kPiece;) {
         if (text.size() > kMostBytes)
             throw ImportError(file, text.size(), "it is larger than any dump of a flight recorder (1 GiB)", "");
