@@ -180,7 +180,7 @@ TEST(RecordedFailure, ACallThatAllMadeAndNobodyEndedIsARootWhereOthersStandBehin
 }
 
 TEST(RecordedFailure, WhereStartsAreSeenTheDeviceThatHasNotBegunIsTheRoot) {
-    const auto job = [](int64_t standsNs) {
+    const auto withoutStartOfOne = [](int64_t standsNs) {
         DumpedJob job(3);
         job.group(1, {0, 1, 2});
         for (int rank = 0; rank < 3; ++rank) {
@@ -192,8 +192,8 @@ TEST(RecordedFailure, WhereStartsAreSeenTheDeviceThatHasNotBegunIsTheRoot) {
         return job;
     };
     const auto least = static_cast<int64_t>(FailureThresholds::kLeastStallNs);
-    expectOne(job(least).findings(), "RS501", {1}, {0, 2});
-    expectOne(job(least - 1).findings(), "RS501", {1}, {0, 2}, job::Verdict::inconclusive);
+    expectOne(withoutStartOfOne(least).findings(), "RS501", {1}, {0, 2});
+    expectOne(withoutStartOfOne(least - 1).findings(), "RS501", {1}, {0, 2}, job::Verdict::inconclusive);
 }
 
 TEST(RecordedFailure, TwoGroupsInOppositeOrdersAreACircleOnlyAsFarAsStreamsAreKnown) {
