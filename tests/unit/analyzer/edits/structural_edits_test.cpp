@@ -380,5 +380,45 @@ TEST(StructuralEdits, PrefetchGathersTheNextLayerWhileThePresentOneComputes) {
                  EditError);
 }
 
+/// As FSDP2 does it: a layer's parameters are copied out of the buffer, then the next layer's all-gather is called,
+/// which waits for that copy, and then the layer computes.
+replay::TaskGraph copiedOutStep(int layers) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> gathers(static_cast<size_t>(layers));
+    for (test::Rank& rank : ranks) {
+        replay::ExchangeMember gathered = rank.communicate(1, replay::kNoTask);
+        gathers[0].push_back(gathered);
+        for (int layer = 0; layer < layers; ++layer) {
+            const replay::TaskId launch = rank.call();
+            const replay::TaskId copy = draft.addTask(rank.ofStep(rank.compute, replay::TaskKind::copy), 0);
+            draft.addEdge(copy, launch, replay::WaitKind::launch, 0, true);
+            draft.addEdge(copy, gathered.transfer, replay::WaitKind::event);
+            const replay::TaskId copiedOut = rank.kernel(1, 0.1);
+            if (layer + 1 < layers) {
+                gathered = rank.communicate(1, copiedOut);
+                gathers[static_cast<size_t>(layer) + 1].push_back(gathered);
+            }
+            for (int kernel = 0; kernel < 4; ++kernel) rank.kernel(2, 0.5);
+        }
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, LayersThatAreGatheredWhileTheOneBeforeThemBeginsAreGatheredAhead) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::shardedParameters);
+    const replay::TaskGraph graph = copiedOutStep(6);
+    EXPECT_NEAR(test::stepMs(graph), 1 + 6 * 2.1, 1e-9) << "all but the first are hidden";
+    try {
+        test::stepMsWith(*parseEdit("prefetch:depth=1"), graph, analysis);
+        FAIL() << "nothing can be called earlier";
+    } catch (const EditError& error) {
+        EXPECT_NE(std::string(error.what()).find("gathered 1 ahead already"), std::string::npos) << error.what();
+    }
+}
+
 }  // namespace
 }  // namespace rankscope::edits

@@ -313,7 +313,7 @@ TEST(ReplayJob, AStreamThatBeganBeforeTheRecordingIsStillItsRanks) {
     const ReplayModel model = job.play();
     ASSERT_TRUE(model.available()) << model.unavailable;
     for (int rank = 0; rank < 2; ++rank) {
-        const TaskId kernel = only(model.graph, TaskKind::kernel, rank, 0);
+        const TaskId kernel = only(model.graph, TaskKind::kernel, rank, 1);
         ASSERT_NE(kernel, kNoTask) << "rank " << rank;
         EXPECT_EQ(model.graph.durationNs[kernel], rank == 0 ? 100'000 : 160'000);
     }
