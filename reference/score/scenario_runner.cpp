@@ -85,6 +85,21 @@ RunReport runIdeal(const Scenario& scenario, const fs::path& folder, const RunSe
     return report;
 }
 
+std::string environmentText(const Scenario& scenario) {
+    std::string text;
+    for (const auto& [name, value] : scenario.environment)
+        text += value ? name + "=" + *value + "\n" : "unset " + name + "\n";
+    return text;
+}
+
+/// True when the file had another text; one that is not there had none.
+bool replaceText(const fs::path& file, const std::string& text) {
+    std::ifstream kept(file);
+    if (std::string{std::istreambuf_iterator(kept), {}} == text) return false;
+    std::ofstream(file) << text;
+    return true;
+}
+
 /// Does what the advice on the faulty run says. Throws ScenarioFileError.
 FollowedAdvice followAdvice(const Scenario& scenario, const fs::path& folder, const RunReport& faulty,
                             const RunSettings& settings, const std::atomic<bool>& stop) {
@@ -102,7 +117,10 @@ FollowedAdvice followAdvice(const Scenario& scenario, const fs::path& folder, co
     if (advice.followed.empty()) return followed;
     const fs::path place = folder / "followed";
     fs::create_directories(place);
-    std::ofstream(place / "scenario.json") << advice.scenario.json;
+    // A run that was kept may have followed other advice.
+    for (const auto& [file, text] :
+         {std::pair("scenario.json", advice.scenario.json), std::pair("environment", environmentText(advice.scenario))})
+        if (replaceText(place / file, text)) fs::remove_all(place / "faulty");
     const RunReport after = runTwin(advice.scenario, place, false, settings, stop);
     removeRun(place, false, settings);
     followed.gainNs = savingBetween(scenario, faulty, advice.scenario.tokens, after);
