@@ -78,6 +78,41 @@ bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vect
     return most > 0 && most - fewest <= std::max(1.0, kUneven * most);
 }
 
+constexpr double kHalfTheLink = 0.5;  // of one that two collectives of one communicator use at a time
+
+/// When transfers that go were under way, by communicator and rank.
+using GoneTimes = std::map<std::pair<int64_t, int>, std::vector<facts::Interval>>;
+
+/// What is left of a communicator's collectives has the links for itself where it shared them with what is gone: its
+/// recorded times hold what that cost. All members wait for the one that gains least.
+void giveLinksBack(GoneTimes times, const Schedule& schedule, TaskGraph& graph, EditEffect& effect) {
+    std::map<std::pair<int64_t, int>, facts::CoveredLength> busy;
+    for (auto& [where, intervals] : times)
+        busy.emplace(where, facts::CoveredLength(facts::unite(std::move(intervals))));
+    bool shared = false;
+    for (const Exchange& exchange : graph.exchanges) {
+        if (exchange.members == 0) continue;
+        int64_t gainedNs = std::numeric_limits<int64_t>::max();
+        for (const ExchangeMember& member : graph.membersOf(exchange)) {
+            const auto beside = busy.find({exchange.communicatorId, member.rank});
+            const int64_t besideNs = beside == busy.end() ? 0
+                                                          : beside->second.within(schedule.startNs[member.transfer],
+                                                                                  schedule.endNs[member.transfer]);
+            gainedNs = std::min(gainedNs, scaledNs(besideNs, kHalfTheLink));
+        }
+        if (gainedNs == 0) continue;
+        shared = true;
+        if (effect.outlook == Outlook::dear) continue;
+        for (const ExchangeMember& member : graph.membersOf(exchange))
+            graph.durationNs[member.transfer] = std::max<int64_t>(0, graph.durationNs[member.transfer] - gainedNs);
+    }
+    if (!shared) return;
+    effect.open = true;
+    effect.assume(
+        "collectives of one communicator that ran at a time shared its links equally; at worst they did not slow each "
+        "other");
+}
+
 /// Gradients are reduced once a step, by the last of `microSteps` equal sequences of reductions.
 void reduceOnce(int microSteps, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     std::map<std::tuple<int64_t, int, store::Op>, std::vector<uint32_t>>
@@ -92,6 +127,8 @@ void reduceOnce(int microSteps, TaskGraph& graph, const Analysis& analysis, Edit
     }
     const auto parts = static_cast<size_t>(microSteps);
     const LaunchIndex index(graph);
+    const Schedule schedule = simulate(graph);
+    GoneTimes goneTimes;
     std::vector<bool> gone(graph.size());
     bool found = false;
     for (auto& [key, sequence] : sequences) {
@@ -103,6 +140,8 @@ void reduceOnce(int microSteps, TaskGraph& graph, const Analysis& analysis, Edit
         for (size_t i = 0; i + kept < sequence.size(); ++i) {
             for (const ExchangeMember& member : graph.membersOf(graph.exchanges[sequence[i]])) {
                 gone[member.transfer] = true;
+                goneTimes[{graph.exchanges[sequence[i]].communicatorId, member.rank}].push_back(
+                    {schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
                 graph.durationNs[member.transfer] = 0;
             }
             removeExchange(graph.exchanges[sequence[i]]);
@@ -113,6 +152,7 @@ void reduceOnce(int microSteps, TaskGraph& graph, const Analysis& analysis, Edit
                                     "forward and a backward pass of its own",
                                     microSteps),
                         "rankscope analyze tells how often they repeat");
+    giveLinksBack(std::move(goneTimes), schedule, graph, effect);
     removeEdges(graph, [&](TaskId to, const Edge& edge) { return gone[to] && edge.kind == WaitKind::peer; });
     effect.assume("gradients are summed on the device between micro-steps at no cost");
 }

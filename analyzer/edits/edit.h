@@ -49,7 +49,7 @@ struct PlayedSteps {
 struct EditEffect {
     Outlook outlook = Outlook::expected;
     bool open = false;         // another outlook may give another step
-    bool hostMaySlow = false;  // the dear outlook is one of the host's work
+    bool hostMaySlow = false;  // the dear outlook is one of the host's work and copies
     double chanceNs = 0;       // standard deviation of a changed step by the chances of what is new in it
 
     std::vector<std::string> assumed;  // sentences: what was taken for granted

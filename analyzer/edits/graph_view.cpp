@@ -152,6 +152,11 @@ int64_t ComputeLane::find(TaskId task) const {
     return at != kernels.end() && *at == task ? at - kernels.begin() : -1;
 }
 
+int64_t ComputeLane::findFrom(TaskId task) const {
+    const auto at = std::lower_bound(kernels.begin(), kernels.end(), task);
+    return at != kernels.end() ? at - kernels.begin() : -1;
+}
+
 NumbersByTask::NumbersByTask(size_t tasks, const std::vector<std::pair<TaskId, uint32_t>>& numbers)
     : m_first(tasks + 1, 0), m_numbers(numbers.size()) {
     for (const auto& [task, number] : numbers) ++m_first[task + 1];

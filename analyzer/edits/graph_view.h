@@ -132,6 +132,8 @@ struct ComputeLane {
     int64_t doneBy(int64_t index) const { return index < 0 ? 0 : doneNs[static_cast<size_t>(index)]; }
     /// Index of the kernel in `kernels`; -1 when it is none of them.
     int64_t find(TaskId task) const;
+    /// Index of the kernel or of the first behind it, of a task of the lane that may be a copy; -1 when there is none.
+    int64_t findFrom(TaskId task) const;
 };
 
 class LaunchIndex {

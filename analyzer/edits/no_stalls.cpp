@@ -32,9 +32,11 @@ struct Removal {
 
 class HostRepair {
   public:
-    HostRepair(TaskGraph& graph, const Analysis& analysis)
+    /// `copiesAside`: copies from pinned memory run beside compute, else in the stream where they are.
+    HostRepair(TaskGraph& graph, const Analysis& analysis, bool copiesAside)
         : m_graph(graph),
           m_analysis(analysis),
+          m_copiesAside(copiesAside),
           m_usualLeads(usualLeads(graph)),
           m_atEnd(afterLastSubmission(graph)),
           m_gone(graph.size()) {}
@@ -59,8 +61,15 @@ class HostRepair {
     void change(TaskId task, const Removal& removal) {
         const TaskInfo& info = m_graph.info[task];
         if (info.kind == TaskKind::copy) {
-            if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end())
-                m_aside[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
+            const auto copy = removal.pageable.find(info.row);
+            if (copy == removal.pageable.end()) return;
+            const int64_t ns = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
+            if (m_copiesAside) {
+                m_aside[task] = ns;
+            } else {
+                m_graph.durationNs[task] = ns;
+                ++m_changed;
+            }
             return;
         }
         const bool blocks = info.kind == TaskKind::blockingCall;
@@ -129,6 +138,7 @@ class HostRepair {
 
     TaskGraph& m_graph;
     const Analysis& m_analysis;
+    const bool m_copiesAside;
     std::vector<uint32_t> m_usualLeads;
     std::vector<bool> m_atEnd;
     std::vector<bool> m_gone;
@@ -221,7 +231,7 @@ void handOver(TaskGraph& graph, const Analysis& analysis, const std::vector<int>
 void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted, TaskGraph& graph,
                const Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
-    HostRepair repair(graph, analysis);
+    HostRepair repair(graph, analysis, effect.outlook != Outlook::dear);
     for (int rank : ranks) repair.take(rank, removalOf(analysis, *analysis.findRank(rank), causes));
     repair.run();
     const bool loads = std::ranges::any_of(ranks, [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
@@ -241,8 +251,13 @@ void endStalls(const std::vector<Stall>& causes, const std::vector<int>& wanted,
                         "rankscope analyze tells what the device waits for");
     if (std::ranges::find(causes, Stall::synchronisation) != causes.end())
         effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
-    if (std::ranges::find(causes, Stall::pageable) != causes.end())
-        effect.assume("copies come from pinned memory on a stream of their own, beside compute, a step ahead");
+    if (std::ranges::find(causes, Stall::pageable) != causes.end()) {
+        effect.hostMaySlow = true;
+        if (effect.outlook != Outlook::dear)
+            effect.assume(
+                "copies come from pinned memory on a stream of their own, beside compute, a step ahead; the lower end "
+                "of the interval is with copies that stay in their stream");
+    }
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ struct Part {
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
     TaskId call = kNoTask;
-    int64_t firstUse = -1;  // index into ComputeLane::kernels: the first that waits for it; -1: none does
-    int64_t ready = -1;     // the last kernel it waits for
+    int64_t firstUse = -1;    // index into ComputeLane::kernels: the first that waits for it; -1: none does
+    TaskId waiter = kNoTask;  // what waits for it: that kernel, or a copy in front of it
+    int64_t ready = -1;       // the last kernel it waits for
     int step = -1;
 };
 
@@ -35,8 +36,8 @@ class Shards {
                                                              : &m_reduces;
             if (exchange.join == kNoTask || of == nullptr) continue;
             for (const ExchangeMember& member : graph.membersOf(exchange))
-                (*of)[member.rank].push_back({member.arrival, member.transfer, m_index.launchOf(member.arrival), -1, -1,
-                                              graph.info[member.arrival].step});
+                (*of)[member.rank].push_back({member.arrival, member.transfer, m_index.launchOf(member.arrival), -1,
+                                              kNoTask, -1, graph.info[member.arrival].step});
         }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all) std::ranges::sort(parts, {}, &Part::arrival);
@@ -46,10 +47,13 @@ class Shards {
     bool empty() const { return m_gathers.empty(); }
     bool replicated() const { return !m_replicas.empty(); }
 
+    /// What of an all-gather can change: when it is called, or also what its stream waits for then.
+    enum class Ahead : uint8_t { calls, callsAndWaits };
+
     /// Number of all-gathers that are issued earlier than before.
-    int prefetch(int depth) {
+    int prefetch(int depth, Ahead what) {
         int moved = 0;
-        for (const auto& [rank, gathers] : m_gathers) moved += prefetch(rank, gathers, depth);
+        for (const auto& [rank, gathers] : m_gathers) moved += prefetch(rank, gathers, depth, what);
         return moved;
     }
 
@@ -83,8 +87,12 @@ class Shards {
             if (lane != compute.lane) continue;
             for (const Edge& edge : m_graph.edgesOf(task, WaitKind::event)) {
                 if (byTransfer[edge.from] == nullptr) continue;
-                const int64_t at = compute.find(task);
-                if (at >= 0 && byTransfer[edge.from]->firstUse < 0) byTransfer[edge.from]->firstUse = at;
+                // FSDP2 first copies where the gathered parameters go to.
+                const int64_t at = compute.findFrom(task);
+                if (at >= 0 && byTransfer[edge.from]->firstUse < 0) {
+                    byTransfer[edge.from]->firstUse = at;
+                    byTransfer[edge.from]->waiter = task;
+                }
                 m_delayNs = edge.delayNs;
             }
         }
@@ -102,7 +110,7 @@ class Shards {
                         part.ready = std::max(part.ready, m_index.compute(rank).find(edge.from));
     }
 
-    int prefetch(int rank, const std::vector<Part>& gathers, int depth) {
+    int prefetch(int rank, const std::vector<Part>& gathers, int depth, Ahead what) {
         const ComputeLane& compute = m_index.compute(rank);
         int moved = 0;
         for (size_t first = 0, last = 0; first < gathers.size(); first = last) {
@@ -121,6 +129,7 @@ class Shards {
                 const size_t user =
                     i >= first + static_cast<size_t>(depth) + 2 ? i - static_cast<size_t>(depth) - 1 : 0;
                 const int64_t released = user > first ? gathers[user].firstUse - 1 : -1;
+                if (what == Ahead::calls && isCalledAhead(gathers[ahead], gather, compute)) continue;
                 if (gather.call < before && gather.ready <= std::max(released, gathers[first].ready)) continue;
                 ++moved;
                 if (gather.call > before) put(gather, before);
@@ -129,6 +138,14 @@ class Shards {
             }
         }
         return moved;
+    }
+
+    /// Most of what is launched from the first use of `earlier` to that of `gather` is launched behind its call: it is
+    /// called while the layers in between begin, not when its own is due. FSDP2 calls it behind the first kernel of the
+    /// layer before it, which copies that one's parameters out of the buffer.
+    bool isCalledAhead(const Part& earlier, const Part& gather, const ComputeLane& compute) const {
+        const int64_t called = m_index.launchedBefore(compute, gather.call);
+        return 2 * (gather.firstUse - called) > gather.firstUse - earlier.firstUse;
     }
 
     /// Calls the collective in front of the call `next`; its stream keeps the order of calls.
@@ -154,9 +171,9 @@ class Shards {
             for (size_t i = first; i + 1 < last; ++i) {
                 const Part& part = parts[i];
                 const int64_t next = buffers && i + 2 < last ? parts[i + 1].ready + 1 : parts[last - 1].firstUse;
-                if (part.firstUse < 0 || next < 0 || part.firstUse >= next) continue;
+                if (part.waiter == kNoTask || next < 0 || part.firstUse >= next) continue;
                 ++moved;
-                m_unawaited.insert({compute.at(part.firstUse), part.transfer});
+                m_unawaited.insert({part.waiter, part.transfer});
                 m_added.emplace_back(compute.at(next), part.transfer);
             }
         }
@@ -176,11 +193,12 @@ class Shards {
 
 /// Fully sharded layers are gathered while earlier ones compute: the all-gather of a layer is called before the calls
 /// of the layer `depth` uses ahead of it, and waits only for the buffer it goes into: depth + 2 layers are kept, the
-/// one in use, the one being released, and those on their way.
+/// one in use, the one being released, and those on their way. One that is called that early already is left alone:
+/// what it then waits for is the framework's own bound on memory, which no setting of the depth lifts.
 void prefetchLayers(int depth, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     Shards shards(graph, analysis);
     if (shards.empty()) throw EditError("no parameters are sharded by layer", "prefetch is for FSDP and ZeRO-3");
-    if (shards.prefetch(depth) == 0)
+    if (shards.prefetch(depth, Shards::Ahead::calls) == 0)
         throw EditError(fmt::format("layers are gathered {} ahead already", depth), "try a larger depth");
     graph = std::move(shards).finish();
     effect.assume(fmt::format("memory for {} gathered layers is there", depth + 2));
@@ -194,7 +212,7 @@ void overlapAll(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) 
     if (!shards.empty()) {
         const bool replicated = shards.replicated();
         const bool beside = replicated && besideReplicas(graph, analysis);
-        const int moved = shards.releaseReductions() + shards.prefetch(1);
+        const int moved = shards.releaseReductions() + shards.prefetch(1, Shards::Ahead::callsAndWaits);
         if (moved == 0) throw EditError("sharded layers overlap with compute already");
         graph = std::move(shards).finish();
         effect.assume("memory for 3 gathered layers and the gradients of 2 is there");

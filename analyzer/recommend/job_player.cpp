@@ -149,7 +149,8 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     next.m_effect = played->effect;
     const auto mayLose = [&](const edits::StepSides& sides) { return edits::gainOf(m_steps, sides).savingNs.low < 0; };
     const bool candidate = depth == Depth::candidate;
-    if (!next.m_effect.open ||
+    const bool leavesOpen = next.m_effect.open || next.m_effect.hostMaySlow;
+    if (!leavesOpen ||
         (candidate && (mayLose(next.m_steps) ||
                        edits::typicalSaving(m_steps.expected, next.m_steps.expected).expected <= m_noiseNs)))
         return next;
@@ -165,6 +166,11 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
         if (with == nullptr) throw edits::EditError("this outlook cannot be played");
         return with->sides.expected;
     };
+    if (!next.m_effect.open) {
+        if (const JobPlayer::Played* dear = m_player->play({}, {state.edits, edits::Outlook::dear}, state.transfers))
+            next.m_steps.outlooks[edits::Outlook::dear] = dear->sides.expected;
+        return next;
+    }
     const replay::ReplayModel& replay = m_analysis->replay;
     edits::addOutlooks(replay.stepsNs(replay.graph, replay.unchanged), next.m_effect, stepsWith, next.m_steps,
                        candidate ? mayLose : std::function<bool(const edits::StepSides&)>());

@@ -75,7 +75,7 @@ DeviceLanes::DeviceLanes(const facts::RankEvents& events, RankTasks& result) : m
 
 DeviceLanes::Stream& DeviceLanes::streamOf(int32_t id) {
     const auto [stream, isNew] = m_streams.try_emplace(id);
-    if (isNew) stream->second.lane = m_result.draft.addLane({m_result.rank, false, id});
+    if (isNew) stream->second.lane = m_result.draft.addLane({m_events.rank, false, id});
     return stream->second;
 }
 

@@ -382,6 +382,27 @@ void KinetoRank::makeCalls() {
         if (!store::isP2p(told.op)) call.seq = told.sequence;  // the framework's own number; import renumbers from 0
         m_recording.ncclCalls.push_back(call);
     }
+    adoptGroupsOfStreams();
+}
+
+/// A collective that was launched before the recording began has no operator in it. PyTorch gives each communicator a
+/// stream of its own: where all others of the stream are of one group, it is, too.
+void KinetoRank::adoptGroupsOfStreams() {
+    constexpr int64_t kSeveral = -1;
+    std::unordered_map<int32_t, int64_t> groupOf;  // by stream
+    for (const store::NcclCall& call : m_recording.ncclCalls) {
+        if (!call.communicatorId || !call.streamId || store::isP2p(call.op)) continue;
+        const auto [known, isNew] = groupOf.try_emplace(*call.streamId, *call.communicatorId);
+        if (!isNew && known->second != *call.communicatorId) known->second = kSeveral;
+    }
+    for (size_t i = 0; i < m_recording.ncclCalls.size(); ++i) {
+        store::NcclCall& call = m_recording.ncclCalls[i];
+        if (call.communicatorId || !call.streamId || call.op == store::Op::unknown || store::isP2p(call.op)) continue;
+        const auto group = groupOf.find(*call.streamId);
+        if (group == groupOf.end() || group->second == kSeveral || m_recording.toldGroupSizes[i] > 0) continue;
+        call.communicatorId = group->second;
+        call.evidence |= store::evidence::kInferred;
+    }
 }
 
 void KinetoRank::makeCommunicators(const KinetoHeader& header, std::optional<int64_t> rank) {

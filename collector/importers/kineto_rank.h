@@ -79,6 +79,7 @@ class KinetoRank {
     void completeCopies(ImportLosses& losses);
     void setDepths();
     void makeCalls();
+    void adoptGroupsOfStreams();
     void makeCommunicators(const KinetoHeader& header, std::optional<int64_t> rank);
     static LocalCommunicator communicatorOf(TorchGroup group, const KinetoHeader& header, std::optional<int64_t> rank);
     static const Span* innermost(const std::vector<Span>& spans, int32_t place, int64_t timeNs);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankscope::score {
@@ -46,6 +47,8 @@ struct Scenario {
         false;                ///< generated: whether the fault must be found is decided by what it is measured to cost
     bool drawnWorld = false;  ///< setWorld() has put it into one
     std::optional<PlantedStrength> strength;
+    /// Variables that somebody sets, or unsets, around the job.
+    std::vector<std::pair<std::string, std::optional<std::string>>> environment;
     std::string error;  ///< the file is no scenario
 };
 

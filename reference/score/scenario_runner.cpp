@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "reference/score/advice.h"
 #include "reference/score/command.h"
 #include "reference/score/run_report.h"
 #include "reference/score/score.h"
@@ -33,8 +34,14 @@ std::string failureOf(const CommandEnd& end, const char* what, int timeoutS) {
 /// Records the run into the folder `run`. Throws ScenarioFileError.
 void record(const Scenario& scenario, const fs::path& folder, const fs::path& run, bool fixed,
             const RunSettings& settings, const std::atomic<bool>& stop) {
-    std::vector<std::string> words = {settings.tool, "-q",      "reference",    "run", folder / "scenario.json",
-                                      "--force",     "--links", settings.links, "-o",  run};
+    std::vector<std::string> words;
+    if (!scenario.environment.empty()) words.emplace_back("/usr/bin/env");
+    for (const auto& [name, value] : scenario.environment)
+        if (!value) words.insert(words.end(), {"-u", name});
+    for (const auto& [name, value] : scenario.environment)
+        if (value) words.push_back(name + "=" + *value);
+    words.insert(words.end(), {settings.tool, "-q", "reference", "run", folder / "scenario.json", "--force", "--links",
+                               settings.links, "-o", run});
     if (fixed) words.push_back("--fixed");
     const CommandEnd ran = runCommand(words, folder / "run.log", settings.timeoutS, stop);
     const bool mayFail = scenario.plantsFailure && !fixed && fs::exists(run / "trace.db");
@@ -55,11 +62,13 @@ RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, 
     constexpr int kRunFailed = 5;  // of `analyze`: the report says what ended the job
     if (analyzed.status != 0 && analyzed.status != kRunFailed)
         throw ScenarioFileError(failureOf(analyzed, "the analysis", settings.timeoutS));
-    if (!settings.keep) {
-        std::error_code ignored;
-        fs::remove_all(run, ignored);
-    }
     return readReport(report);
+}
+
+/// Of a twin: the trace is large, and nobody reads it any more.
+void removeRun(const fs::path& folder, bool fixed, const RunSettings& settings) {
+    std::error_code ignored;
+    if (!settings.keep) fs::remove_all(folder / (fixed ? "fixed" : "faulty"), ignored);
 }
 
 /// The scenario as it is, in the ideal world.
@@ -71,7 +80,51 @@ RunReport runIdeal(const Scenario& scenario, const fs::path& folder, const RunSe
     ideal.json = document.dump(1);
     fs::create_directories(folder / "ideal");
     std::ofstream(folder / "ideal" / "scenario.json") << ideal.json;
-    return runTwin(ideal, folder / "ideal", false, settings, stop);
+    const RunReport report = runTwin(ideal, folder / "ideal", false, settings, stop);
+    removeRun(folder / "ideal", false, settings);
+    return report;
+}
+
+std::string environmentText(const Scenario& scenario) {
+    std::string text;
+    for (const auto& [name, value] : scenario.environment)
+        text += value ? name + "=" + *value + "\n" : "unset " + name + "\n";
+    return text;
+}
+
+/// True when the file had another text; one that is not there had none.
+bool replaceText(const fs::path& file, const std::string& text) {
+    std::ifstream kept(file);
+    if (std::string{std::istreambuf_iterator(kept), {}} == text) return false;
+    std::ofstream(file) << text;
+    return true;
+}
+
+/// Does what the advice on the faulty run says. Throws ScenarioFileError.
+FollowedAdvice followAdvice(const Scenario& scenario, const fs::path& folder, const RunReport& faulty,
+                            const RunSettings& settings, const std::atomic<bool>& stop) {
+    std::vector<std::string> words = {settings.tool, "-q",   "recommend", folder / "faulty",
+                                      "--format",    "json", "-o",        folder / "advice.json"};
+    if (settings.links == kUnknownLinks) words.insert(words.end(), {"--links", kUnknownLinks});
+    const CommandEnd asked = runCommand(words, folder / "recommend.log", settings.timeoutS, stop);
+    if (asked.status != 0) throw ScenarioFileError(failureOf(asked, "the advice", settings.timeoutS));
+    const Advice advice = readAdvice(folder / "advice.json", scenario);
+    FollowedAdvice followed;
+    followed.areas = advice.followed;
+    followed.notFollowed = advice.notFollowed;
+    followed.isRecommended = advice.isRecommended;
+    followed.promise = advice.promise;
+    if (advice.followed.empty()) return followed;
+    const fs::path place = folder / "followed";
+    fs::create_directories(place);
+    // A run that was kept may have followed other advice.
+    for (const auto& [file, text] :
+         {std::pair("scenario.json", advice.scenario.json), std::pair("environment", environmentText(advice.scenario))})
+        if (replaceText(place / file, text)) fs::remove_all(place / "faulty");
+    const RunReport after = runTwin(advice.scenario, place, false, settings, stop);
+    removeRun(place, false, settings);
+    followed.gainNs = savingBetween(scenario, faulty, advice.scenario.tokens, after);
+    return followed;
 }
 
 nlohmann::json worldOf(const std::string& scenario) {
@@ -99,6 +152,7 @@ ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const Ru
     ScenarioScore score;
     if (settings.runFixed && scenario.hasFixed) {
         const RunReport fixed = runTwin(scenario, folder, true, settings, stop);
+        removeRun(folder, true, settings);
         score = judge(scenario, faulty, &fixed);
     } else {
         score = judge(scenario, faulty, nullptr);
@@ -107,6 +161,8 @@ ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const Ru
         const RunReport ideal = runIdeal(scenario, folder, settings, stop);
         judgeWorld(faulty.findings, scenario.rareSteps ? ideal.meanStepNs : ideal.medianStepNs, score);
     }
+    if (settings.followAdvice) score.advice = followAdvice(scenario, folder, faulty, settings, stop);
+    removeRun(folder, false, settings);
     return score;
 }
 

@@ -18,6 +18,7 @@ struct RunSettings {
     bool keep = false;           ///< leave the runs and reports in `folder`
     bool again = false;          ///< a run that lies in `folder` from before is analyzed, not run again
     std::string links = "told";  ///< for `rankscope reference run --links`
+    bool followAdvice = false;   ///< ask `rankscope recommend`, and run the scenario once more as it says
 };
 
 /// `rankscope reference run` and `rankscope analyze --format json`, for the scenario and for its repaired twin, then

@@ -82,7 +82,7 @@ Scoreboard runScore(const ScoreOptions& options,
     board.scenarios.resize(scenarios.size());
     runAll(scenarios,
            {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.again,
-            options.links},
+            options.links, options.followAdvice},
            jobs, board.scenarios, done);
     if (stopRequested) throw ScoreError("interrupted");
     board.tally = addUp(board.scenarios);
@@ -97,9 +97,11 @@ Requirement parseRequirement(const std::string& text) {
         const std::string part = text.substr(begin, end - begin);
         const size_t sign = part.find('=');
         const std::string name = part.substr(0, sign);
-        if (sign == std::string::npos || (name != "precision" && name != "recall"))
+        if (sign == std::string::npos || (name != "precision" && name != "recall" && name != "kept"))
             throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
-        (name == "precision" ? requirement.precision : requirement.recall) = readShare(text, part.substr(sign + 1));
+        (name == "precision" ? requirement.precision
+         : name == "recall"  ? requirement.recall
+                             : requirement.kept) = readShare(text, part.substr(sign + 1));
         begin = end + 1;
     }
     return requirement;
@@ -108,7 +110,8 @@ Requirement parseRequirement(const std::string& text) {
 bool meets(const Scoreboard& board, const Requirement& requirement) {
     const Counts& total = board.tally.total;
     return (!requirement.precision || total.precision() >= *requirement.precision) &&
-           (!requirement.recall || total.recall() >= *requirement.recall);
+           (!requirement.recall || total.recall() >= *requirement.recall) &&
+           (!requirement.kept || board.tally.promisesKept >= *requirement.kept * board.tally.promises);
 }
 
 }  // namespace rankscope::score

@@ -35,6 +35,7 @@ struct ScoreOptions {
     unsigned jobs = 0;           ///< scenarios at a time; 0: one per core
     int timeoutS = 300;          ///< for each run and each analysis; what takes longer is ended and counts as failed
     bool runFixed = true;        ///< run the repaired twins too
+    bool followAdvice = false;   ///< run what `rankscope recommend` advises, too, where a scenario says how (advice.h)
     int worlds = 1;              ///< which draw of the worlds that the scenarios run in (vgpu/engine/nccl_world.h); 0:
                                  ///< the ideal one. Runs that `again` finds must have been in the same
     std::string links = "machine";  ///< told, machine or unknown: what the runs know of their links, as `rankscope
@@ -54,6 +55,7 @@ struct Scoreboard {
 struct Requirement {
     std::optional<double> precision;
     std::optional<double> recall;
+    std::optional<double> kept;  ///< of the gains that the advice promised
 };
 
 /// Says what is wrong with the input as a whole (no such folder, nothing to run). One bad scenario is a row of the
@@ -73,7 +75,7 @@ bool isWanted(const std::string& name, const std::vector<std::string>& only);
 Scoreboard runScore(const ScoreOptions& options,
                     const std::function<void(const ScenarioScore&, size_t done, size_t all)>& done);
 
-/// "precision=0.98,recall=0.95". Throws ScoreError.
+/// "precision=0.98,recall=0.95,kept=0.9". Throws ScoreError.
 Requirement parseRequirement(const std::string& text);
 bool meets(const Scoreboard& board, const Requirement& requirement);
 

@@ -28,6 +28,19 @@ OrderedJson claimsJson(const std::vector<Claim>& claims) {
     return list;
 }
 
+OrderedJson adviceJson(const ScenarioScore& score) {
+    if (!score.advice) return nullptr;
+    const FollowedAdvice& advice = *score.advice;
+    OrderedJson document = {{"followed", advice.areas}, {"not_followed", advice.notFollowed}};
+    if (advice.areas.empty()) return document;
+    document["certainty"] = advice.isRecommended ? "recommended" : "try";
+    document["promised_ns"] = std::llround(advice.promise.expected);
+    document["interval_ns"] = {std::llround(advice.promise.low), std::llround(advice.promise.high)};
+    document["gain_ns"] = nanoseconds(advice.gainNs);
+    document["kept"] = advice.isKept(score.faultyStepNs);
+    return document;
+}
+
 OrderedJson scenarioJson(const ScenarioScore& score) {
     OrderedJson document;
     document["name"] = score.name;
@@ -42,6 +55,7 @@ OrderedJson scenarioJson(const ScenarioScore& score) {
     document["saving_error"] = orNull(score.savingError());
     document["step_ns"] = score.faultyStepNs > 0 ? OrderedJson(std::llround(score.faultyStepNs)) : OrderedJson(nullptr);
     document["replay_error"] = orNull(score.replayError);
+    document["advice"] = adviceJson(score);
     document["wall_s"] = std::round(score.wallS * 100) / 100;
     document["error"] = score.error.empty() ? OrderedJson(nullptr) : OrderedJson(score.error);
     return document;
@@ -88,6 +102,8 @@ std::string renderJson(const Scoreboard& board) {
     totals["saving_error_worst"] = orNull(tally.savingErrorWorst);
     totals["replay_error_median"] = orNull(tally.replayErrorMedian);
     totals["replay_error_worst"] = orNull(tally.replayErrorWorst);
+    totals["promises"] = tally.promises;
+    totals["promises_kept"] = tally.promisesKept;
     totals["wall_s"] = std::round(board.wallS * 100) / 100;
     document["totals"] = totals;
     document["by_diagnosis"] = OrderedJson::object();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -84,6 +85,29 @@ std::string savingTable(const std::vector<ScenarioScore>& scenarios, bool markdo
     return rows.size() > 1 ? table(rows, markdown, false) : std::string();
 }
 
+std::string adviceTable(const std::vector<ScenarioScore>& scenarios, bool markdown) {
+    std::vector<Row> rows = {{"scenario", "step ms", "followed", "advised as", "promised ms", "measured ms", "kept"}};
+    for (const ScenarioScore& score : scenarios) {
+        if (!score.advice || !score.advice->gainNs) continue;
+        const FollowedAdvice& advice = *score.advice;
+        rows.push_back({score.name, milliseconds(score.faultyStepNs), fmt::format("{}", fmt::join(advice.areas, " + ")),
+                        advice.isRecommended ? "recommended" : "a trial",
+                        fmt::format("{:.2f} ({:.2f} to {:.2f})", advice.promise.expected / 1e6,
+                                    advice.promise.low / 1e6, advice.promise.high / 1e6),
+                        milliseconds(advice.gainNs), advice.isKept(score.faultyStepNs) ? "yes" : "no"});
+    }
+    return rows.size() > 1 ? table(rows, markdown, false) : std::string();
+}
+
+/// Scenarios with advice that they have no way to follow, a line each.
+std::vector<std::string> adviceNotFollowed(const std::vector<ScenarioScore>& scenarios) {
+    std::vector<std::string> lines;
+    for (const ScenarioScore& score : scenarios)
+        if (score.advice && !score.advice->notFollowed.empty())
+            lines.push_back(fmt::format("{}: {}", score.name, fmt::join(score.advice->notFollowed, ", ")));
+    return lines;
+}
+
 std::string oneLine(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     return text;
@@ -131,12 +155,20 @@ std::string render(const Scoreboard& board, bool markdown) {
     }
     if (const std::string savings = savingTable(board.scenarios, markdown); !savings.empty())
         text += heading("Savings per step at equal tokens: predicted and measured") + savings;
+    if (const std::string followed = adviceTable(board.scenarios, markdown); !followed.empty())
+        text += heading("Advice followed: what a step gains at equal tokens, promised and measured") + followed;
+    if (const auto lines = adviceNotFollowed(board.scenarios); !lines.empty()) {
+        text += heading("Recommended, but the scenario has no way to set it");
+        for (const std::string& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
+    }
     const char* indent = markdown ? "" : "  ";
     text += fmt::format("\n{}saving error: median {}, worst {} of the faulty step\n", indent,
                         percent(tally.savingErrorMedian), percent(tally.savingErrorWorst));
     if (tally.replayErrorMedian)
         text += fmt::format("{}replay error: median {}, worst {} of the measured step\n", indent,
                             percent(tally.replayErrorMedian, 2), percent(tally.replayErrorWorst, 2));
+    if (tally.promises > 0)
+        text += fmt::format("{}advice: {} of {} gains in their interval\n", indent, tally.promisesKept, tally.promises);
     return text;
 }
 

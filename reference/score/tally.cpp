@@ -96,6 +96,10 @@ Tally addUp(std::span<const ScenarioScore> scores) {
         addClaims(tally, score.wrongRank, &Counts::wrongRank);
         if (!score.error.empty()) ++tally.errors;
         if (score.expected.empty() && score.error.empty()) ++tally.healthy;
+        if (score.advice && score.advice->gainNs) {
+            ++tally.promises;
+            if (score.advice->isKept(score.faultyStepNs)) ++tally.promisesKept;
+        }
         if (const auto error = score.savingError()) savingErrors.push_back(*error);
         if (score.replayError) replayErrors.push_back(*score.replayError);
     }

@@ -46,6 +46,7 @@ struct Tally {
     std::map<std::string, DiagnosisTally> byDiagnosis;
     int healthy = 0;  ///< scenarios that expect nothing
     int errors = 0;
+    int promises = 0, promisesKept = 0;                         ///< of advice that was followed
     std::optional<double> savingErrorMedian, savingErrorWorst;  ///< shares of the faulty step
     std::optional<double> replayErrorMedian, replayErrorWorst;
 };

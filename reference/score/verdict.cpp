@@ -31,10 +31,8 @@ void decideByCost(ScenarioScore& score, std::vector<Claim>& allowed) {
     score.expected.clear();
 }
 
-void measureSaving(const Scenario& scenario, const RunReport& fixed, ScenarioScore& score) {
-    const double after = scenario.rareSteps ? fixed.meanStepNs : fixed.medianStepNs;
-    if (score.faultyStepNs <= 0 || after <= 0 || scenario.fixedTokens <= 0) return;
-    score.measuredSavingNs = score.faultyStepNs - after * scenario.tokens / scenario.fixedTokens;
+double stepOf(const Scenario& scenario, const RunReport& report) {
+    return scenario.rareSteps ? report.meanStepNs : report.medianStepNs;
 }
 
 void findHits(const std::vector<Finding>& findings, ScenarioScore& score, std::vector<bool>& used) {
@@ -90,15 +88,22 @@ std::optional<double> ScenarioScore::measuredCost() const {
     return *measuredSavingNs / faultyStepNs;
 }
 
+std::optional<double> savingBetween(const Scenario& scenario, const RunReport& faulty, double tokens,
+                                    const RunReport& after) {
+    const double before = stepOf(scenario, faulty), then = stepOf(scenario, after);
+    if (before <= 0 || then <= 0 || tokens <= 0) return {};
+    return before - then * scenario.tokens / tokens;
+}
+
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed) {
     ScenarioScore score;
     score.name = scenario.name;
     score.expected = scenario.expect;
     score.strength = scenario.strength;
     score.replayError = faulty.replayError;
-    score.faultyStepNs = scenario.rareSteps ? faulty.meanStepNs : faulty.medianStepNs;
+    score.faultyStepNs = stepOf(scenario, faulty);
     for (const Finding& finding : faulty.findings) score.found.push_back(finding.claim);
-    if (fixed) measureSaving(scenario, *fixed, score);
+    if (fixed) score.measuredSavingNs = savingBetween(scenario, faulty, scenario.fixedTokens, *fixed);
     std::vector<Claim> allowed = scenario.allow;
     // In a drawn world what was planted may cost nothing.
     const bool byWorld = scenario.drawnWorld && score.measuredCost();

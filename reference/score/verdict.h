@@ -6,10 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "reference/score/advice.h"
 #include "reference/score/run_report.h"
 #include "reference/score/scenario_file.h"
 
 namespace rankscope::score {
+
+/// What became of the advice on the faulty run.
+struct FollowedAdvice {
+    std::vector<std::string> areas;        ///< of the settings that were made; empty: none was advised that could be
+    std::vector<std::string> notFollowed;  ///< recommended, but the scenario has no way to make them
+    bool isRecommended = false;            ///< else a trial
+    Promise promise;
+    std::optional<double> gainNs;  ///< per step of the faulty run, at equal tokens
+
+    /// Between two runs of the same job that draw other noise.
+    static constexpr double kChance = 0.005;
+    /// The gain lies in the promised interval, give or take kChance of the step.
+    bool isKept(double stepNs) const {
+        return gainNs && *gainNs >= promise.low - kChance * stepNs && *gainNs <= promise.high + kChance * stepNs;
+    }
+};
 
 struct ScenarioScore {
     std::string name;
@@ -27,6 +44,7 @@ struct ScenarioScore {
     double faultyStepNs = 0;
     std::vector<Claim> ofTheWorld;  ///< not planted, but true of a drawn world: see judgeWorld()
     std::optional<double> replayError;
+    std::optional<FollowedAdvice> advice;  ///< empty: nobody asked for any
     std::optional<PlantedStrength> strength;
     double wallS = 0;
     std::string error;  ///< the scenario could not be run or analyzed
@@ -47,6 +65,11 @@ inline constexpr double kMustNotBeFoundCost = 0.02;
 /// ranks, the sets of ranks are equal. An expectation without ranks takes every finding of its id. What `allow` covers
 /// by the same rule counts neither way; any other finding is a false alarm.
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed);
+
+/// What a step of the faulty run takes longer than one of another run that takes `tokens` in a step, at equal tokens;
+/// empty where one of them has no steps.
+std::optional<double> savingBetween(const Scenario& scenario, const RunReport& faulty, double tokens,
+                                    const RunReport& after);
 
 /// Whether a false alarm may be about the world that the scenario was put into: one that says that communication takes
 /// too long for the compute beside it. That a link is slow (RS204) is never true of a world, whose links reach what

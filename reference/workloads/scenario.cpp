@@ -206,6 +206,9 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
         if (const json* list = reader.find(key))
             for (Claim& claim : readClaims(*list, key, scenario.worldSize(), origin))
                 scenario.claims.push_back(std::move(claim));
+    if (const json* ways = reader.find("follow"); ways && !ways->is_object())  // read by the score alone
+        reader.fail("follow",
+                    "must be an object, such as {\"ddp.bucket_cap_mb\": {\"parallel\": {\"bucket_mb\": \"$\"}}}");
     if (const json* fixed = reader.find("fixed")) checkRepair(document, *fixed, reader, origin);
     reader.rejectUnknownKeys();
     return scenario;

@@ -68,6 +68,35 @@ class RealFrameworks(VirtualRunTest):
             steps.append([step["dur_ns"] for step in report["steps"]])
         self.assertEqual(steps[0], steps[1])
 
+    def profiled(self, name):
+        """The reports of a job with a straggler: of our own recording, and of what torch.profiler exports in another run."""
+        job = json.loads((JOBS / (name + ".json")).read_text())
+        del job["fixed"]
+        job["cluster"]["ranks_per_node"] = 2
+        job["framework"]["arguments"].update({"--steps": 6, "--layers": 2, "--no-ranges": True})
+        job["faults"][0]["rank"], job["expect"][0]["ranks"] = 1, [1]
+        where = {"RANKSCOPE_FRAMEWORKS": str(ENVIRONMENT)}
+        ours, profiled, exported, theirs = (f"{name}-{part}" for part in ("ours", "profiled", "exported", "theirs"))
+        self.run_scenario(self.write_scenario(dict(job, name=ours)), ours, environment=where)
+        job["framework"]["arguments"]["--profile"] = str(self.folder / exported)
+        self.run_scenario(self.write_scenario(dict(job, name=profiled)), profiled, environment=where)
+        self.check_run(RANKSCOPE, "-q", "import", exported, "-o", theirs)
+        return self.report(ours), self.report(theirs)
+
+    def test_the_trace_of_torch_profiler_gives_the_report_of_our_own_recording(self):
+        for name in ("torch-ddp-straggler", "torch-fsdp-straggler"):
+            with self.subTest(job=name):
+                ours, theirs = self.profiled(name)
+                self.assertEqual([(finding["id"], finding["ranks"]) for finding in ours["findings"]], [("RS301", [1])])
+                self.assertEqual([(finding["id"], finding["ranks"]) for finding in theirs["findings"]], [("RS301", [1])])
+                self.assertEqual(len(ours["steps"]), len(theirs["steps"]))
+                step = ours["steps"][-1]["dur_ns"]
+                self.assertLess(abs(ours["findings"][0]["saving_ns_per_step"] - theirs["findings"][0]["saving_ns_per_step"]), 0.01 * step)
+                self.assertLess(theirs["replay"]["error"], 0.02)
+                for mine, other in zip(ours["breakdown"], theirs["breakdown"], strict=True):
+                    for part in ("compute_ns", "exposed_comm_ns", "memory_ns", "idle_ns"):
+                        self.assertLess(abs(mine[part] / mine["step_ns"] - other[part] / other["step_ns"]), 0.01, (mine["rank"], part))
+
     def test_steps_that_nobody_named_end_with_the_optimizers_update(self):
         """Twelve equal layers, reduced one by one: no bucket is a step."""
         script = self.folder / "train.py"

@@ -45,6 +45,26 @@ class Score(VirtualRunTest):
         self.assertEqual(len({steps[draw]["one"] for draw in (0, 1, 2)}), 3)
         self.assertEqual(len({steps[draw]["ideal"] for draw in (0, 1, 2)}), 1)
 
+    def test_advice_is_followed_and_its_gain_held_against_the_promise(self):
+        cluster = {"nodes": 2, "ranks_per_node": 2, "tflops": 300, "intra": {"alpha_us": 5, "gbps": 150}, "inter": {"alpha_us": 30, "gbps": 25}}
+        job = dict(SMALL, kind="ddp", steps=6, cluster=cluster, model={"layers": 8, "hidden": 1024, "seq": 1024, "micro_batch": 2}, parallel={"dp": 4, "bucket_mb": 1}, faults=[], expect=[])
+        self.write_scenario(dict(job, name="with-a-way", follow={"ddp.bucket_cap_mb": {"parallel": {"bucket_mb": "$"}}}))
+        self.write_scenario(dict(job, name="without"))
+        result = self.score("--scenarios", ".", "--follow-advice", "--format", "json", "--keep", "kept", "--require", "kept=1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = json.loads(result.stdout)
+        rows = {row["name"]: row for row in document["scenarios"]}
+        advice = rows["with-a-way"]["advice"]
+        self.assertEqual((advice["followed"], advice["not_followed"], advice["kept"]), (["buckets"], [], True))
+        self.assertGreater(advice["gain_ns"], 0.05 * rows["with-a-way"]["step_ns"])
+        given = json.loads((self.folder / "kept/with-a-way/followed/scenario.json").read_text())["parallel"]["bucket_mb"]
+        self.assertGreater(given, 1)
+        self.assertEqual(rows["without"]["advice"], {"followed": [], "not_followed": ["buckets"]})
+        self.assertEqual((document["totals"]["promises"], document["totals"]["promises_kept"]), (1, 1))
+        text = self.score("--scenarios", ".", "--follow-advice", "--keep", "kept", "--again").stdout
+        self.assertIn("advice: 1 of 1 gains in their interval", text)
+        self.assertIn("without: buckets", text)
+
     def test_a_wrong_rank_is_a_miss_and_a_false_alarm_and_fails_the_gate(self):
         self.write_scenario(dict(STRAGGLER, expect=[{"id": "RS301", "ranks": [2]}]))
         result = self.score("--scenarios", ".", "--no-fixed", "--format", "json", "--require", "recall=0.95")

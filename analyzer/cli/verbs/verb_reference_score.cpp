@@ -57,7 +57,8 @@ std::string checkRequirement(const std::string& text) {
 void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
     const bool isCompare = options.score.suite == "compare";
     const std::vector<const char*> foreign =
-        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links", "--worlds", "--again"}
+        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list",         "--links",
+                                             "--worlds",  "--again",    "--follow-advice"}
                   : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs"};
     for (const char* name : foreign)
         if (verb.count(name) > 0)
@@ -102,8 +103,10 @@ int verdictOf(const std::vector<score::Scoreboard>& boards, const std::string& r
         if (board.tally.errors > 0) {
             status = kExitInput;
         } else if (!score::meets(board, score::parseRequirement(require))) {
-            console.error(fmt::format("links {}: precision {:.3f} and recall {:.3f} do not meet {}", board.links,
-                                      board.tally.total.precision(), board.tally.total.recall(), require));
+            console.error(
+                fmt::format("links {}: precision {:.3f}, recall {:.3f} and {} of {} promises kept do not meet {}",
+                            board.links, board.tally.total.precision(), board.tally.total.recall(),
+                            board.tally.promisesKept, board.tally.promises, require));
             status = std::max<int>(status, kExitGateFailed);
         }
     }
@@ -205,6 +208,9 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
         ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
         ->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
+    verb->add_flag("--follow-advice", options->score.followAdvice,
+                   "Ask `rankscope recommend` about each run, run it once more as advised where the scenario says how, "
+                   "and compare what it gains with what was promised");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
     setAction(*verb, invocation, [options, verb, &invocation] {
         refuseForeignOptions(*verb, *options);

@@ -116,9 +116,6 @@ CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute which, si
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc) {
-    return CUPTI_ERROR_NOT_SUPPORTED;
-}
 CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t) {
     return CUPTI_SUCCESS;
 }

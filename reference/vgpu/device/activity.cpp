@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/vgpu/device/activity.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "reference/vgpu/device/profiler_clock.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -127,12 +130,15 @@ extern "C" {
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
     if (!knownKind(kind)) return CUPTI_ERROR_INVALID_KIND;
     g_state->wanted[asStored(kind)] = true;
+    ProfilerClock::instance().setRecording(true);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
     if (!knownKind(kind)) return CUPTI_ERROR_INVALID_KIND;
     g_state->wanted[asStored(kind)] = false;
+    ProfilerClock::instance().setRecording(
+        std::ranges::any_of(g_state->wanted, [](const auto& on) { return on.load(); }));
     return CUPTI_SUCCESS;
 }
 

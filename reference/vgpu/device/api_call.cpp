@@ -8,6 +8,7 @@
 
 #include "reference/vgpu/device/activity.h"
 #include "reference/vgpu/device/framework_library.h"
+#include "reference/vgpu/device/profiler_clock.h"
 #include "reference/vgpu/device/subscriber.h"
 
 namespace rankscope::vgpu {
@@ -72,6 +73,7 @@ ApiCall::ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* n
       m_correlation(m_isObserved ? 0 : nextCorrelation()),
       m_callback(!m_isObserved && callbackWanted(domain, id)) {
     if (m_isObserved) return;
+    ProfilerClock::instance().mark(m_thread);
     if (m_callback) notify(CUPTI_API_ENTER);
     recordExternalCorrelation(m_correlation);
 }
@@ -93,8 +95,10 @@ ApiCall::~ApiCall() {
         record.returnValue = static_cast<uint32_t>(m_result);
         appendRecord(&record, sizeof record);
     }
+    ProfilerClock::instance().mark(m_thread);
     m_process.publish(m_thread);
     deliverBuffers(false);
+    ProfilerClock::instance().keepPace();
 }
 
 cudaError_t ApiCall::end(cudaError_t result) {

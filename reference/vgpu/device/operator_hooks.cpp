@@ -8,6 +8,7 @@
 #include "reference/vgpu/device/device_ops.h"
 #include "reference/vgpu/device/memory.h"
 #include "reference/vgpu/device/operator_scope.h"
+#include "reference/vgpu/device/profiler_clock.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -23,7 +24,9 @@ uint64_t valueBytes() {
 void hostWork(int64_t ns) {
     LocalProcess& process = LocalProcess::instance();
     ThreadClock& thread = process.clock();
+    ProfilerClock::instance().mark(thread);
     thread.ns += std::max<int64_t>(0, ns);
+    ProfilerClock::instance().mark(thread);
     process.publish(thread);
 }
 

@@ -284,8 +284,10 @@ struct Arena {
     uint64_t quietProgress;
     uint32_t deadlockTold;
     uint32_t lateEvents,
-        fallbacks;        ///< what makes two runs differ: events before the present, threads that were given up
-    int64_t inspectedMs;  ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
+        fallbacks;                ///< what makes two runs differ: events before the present, threads that were given up
+    int64_t inspectedMs;          ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
+    uint64_t profiledRecordings;  ///< of how many recordings by a profiler a process has told the real time
+    int64_t profilerShiftNs;      ///< of the newest: from virtual to Unix time
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
     uint32_t freeTransfer, transferCount, freeExchange, exchangeCount;

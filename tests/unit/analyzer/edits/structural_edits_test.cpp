@@ -380,5 +380,89 @@ TEST(StructuralEdits, PrefetchGathersTheNextLayerWhileThePresentOneComputes) {
                  EditError);
 }
 
+/// As FSDP2 does it: a layer's parameters are copied out of the buffer, then the next layer's all-gather is called,
+/// which waits for that copy, and then the layer computes.
+replay::TaskGraph copiedOutStep(int layers) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> gathers(static_cast<size_t>(layers));
+    for (test::Rank& rank : ranks) {
+        replay::ExchangeMember gathered = rank.communicate(1, replay::kNoTask);
+        gathers[0].push_back(gathered);
+        for (int layer = 0; layer < layers; ++layer) {
+            const replay::TaskId launch = rank.call();
+            const replay::TaskId copy = draft.addTask(rank.ofStep(rank.compute, replay::TaskKind::copy), 0);
+            draft.addEdge(copy, launch, replay::WaitKind::launch, 0, true);
+            draft.addEdge(copy, gathered.transfer, replay::WaitKind::event);
+            const replay::TaskId copiedOut = rank.kernel(1, 0.1);
+            if (layer + 1 < layers) {
+                gathered = rank.communicate(1, copiedOut);
+                gathers[static_cast<size_t>(layer) + 1].push_back(gathered);
+            }
+            for (int kernel = 0; kernel < 4; ++kernel) rank.kernel(2, 0.5);
+        }
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, LayersThatAreGatheredWhileTheOneBeforeThemBeginsAreGatheredAhead) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::shardedParameters);
+    const replay::TaskGraph graph = copiedOutStep(6);
+    EXPECT_NEAR(test::stepMs(graph), 1 + 6 * 2.1, 1e-9) << "all but the first are hidden";
+    try {
+        test::stepMsWith(*parseEdit("prefetch:depth=1"), graph, analysis);
+        FAIL() << "nothing can be called earlier";
+    } catch (const EditError& error) {
+        EXPECT_NE(std::string(error.what()).find("gathered 1 ahead already"), std::string::npos) << error.what();
+    }
+}
+
+/// Two micro-steps, each a kernel of 1 ms, and behind it a reduce-scatter beside an all-gather, 2 ms both, on streams
+/// of their own; the next kernel waits for the all-gather.
+replay::TaskGraph besideEachOther() {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    std::vector<uint32_t> second;
+    for (int rank : {0, 1}) {
+        ranks.emplace_back(draft, rank);
+        second.push_back(draft.addLane({rank, false, 100 + rank}));
+    }
+    std::vector<std::vector<replay::ExchangeMember>> reduces(2), gathers(2);
+    for (test::Rank& rank : ranks) {
+        replay::TaskId before = replay::kNoTask;
+        for (size_t micro : {0, 1}) {
+            const replay::TaskId kernel = rank.kernel(1, 1, before);
+            reduces[micro].push_back(rank.communicate(2, kernel));
+            std::swap(rank.network, second[static_cast<size_t>(rank.rank)]);
+            gathers[micro].push_back(rank.communicate(2, kernel));
+            std::swap(rank.network, second[static_cast<size_t>(rank.rank)]);
+            before = gathers[micro].back().transfer;
+        }
+        rank.mark(true);
+    }
+    for (size_t micro : {0, 1}) {
+        test::joinAll(draft, store::Op::reduceScatter, 64 * test::kMebi, reduces[micro]);
+        test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, gathers[micro]);
+    }
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, WhatRanBesideAReductionThatGoesHasTheLinksForItself) {
+    const job::Analysis analysis = test::analysisOf(store::Op::reduceScatter, facts::CommRole::shardedParameters);
+    const replay::TaskGraph graph = besideEachOther();
+    EXPECT_DOUBLE_EQ(test::stepMs(graph), 6);
+    // Of the first all-gather 1 ms is left; the second one still shares the links.
+    EXPECT_DOUBLE_EQ(test::stepMsWith(*parseEdit("reduce-once:micro-steps=2"), graph, analysis), 5);
+    replay::TaskGraph changed = graph;
+    EditEffect effect;
+    effect.outlook = Outlook::dear;
+    parseEdit("reduce-once:micro-steps=2")->apply(changed, analysis, effect);
+    EXPECT_DOUBLE_EQ(test::stepMs(changed), 6) << "at worst they did not slow each other";
+    EXPECT_TRUE(effect.open);
+}
+
 }  // namespace
 }  // namespace rankscope::edits

@@ -67,6 +67,10 @@ class RankPlayer {
     void step(int number, int64_t start, int64_t end) {
         m_events.ranges.push_back({start * kUs, end * kUs, 10 + number, 1, false});
     }
+    /// A kernel of 1 us, launched before the recording began.
+    void unlaunchedKernel(int64_t start) {
+        m_events.compute.push_back({start * kUs, (start + 1) * kUs, {1, 8, 128}, kCompute, m_row++, -1});
+    }
     const facts::RankEvents& events() const { return m_events; }
 
   private:
@@ -301,6 +305,18 @@ TEST(ReplayJob, WorkWithoutLaunchRowsMeansNoReplay) {
     EXPECT_NE(rankTasks(events, job.facts).problem.find("no launch row"), std::string::npos);
     events.hostCalls.clear();
     EXPECT_NE(rankTasks(events, job.facts).problem.find("calls of the host are not recorded"), std::string::npos);
+}
+
+TEST(ReplayJob, AStreamThatBeganBeforeTheRecordingIsStillItsRanks) {
+    Job job;
+    for (RankPlayer& player : job.players) player.unlaunchedKernel(990);
+    const ReplayModel model = job.play();
+    ASSERT_TRUE(model.available()) << model.unavailable;
+    for (int rank = 0; rank < 2; ++rank) {
+        const TaskId kernel = only(model.graph, TaskKind::kernel, rank, 1);
+        ASSERT_NE(kernel, kNoTask) << "rank " << rank;
+        EXPECT_EQ(model.graph.durationNs[kernel], rank == 0 ? 100'000 : 160'000);
+    }
 }
 
 TEST(ReplayJob, OneStepMeansNoReplay) {

@@ -221,6 +221,35 @@ TEST(KinetoRank, ANameAloneGivesTheOperationButNoAlgorithm) {
     EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byName) << "a call made up from the name proves nothing";
 }
 
+// A kernel on stream 7 whose collective is told, of the group of that name.
+std::string toldOf(const std::string& group, const std::string& ts, int correlation) {
+    return kernelEvent(
+        "ncclDevKernel_AllReduce(x)", ts, "5", correlation,
+        R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2,
+                          "dtype": "BFloat16", "Process Group Name": ")" +
+            group + R"(", "Process Group Ranks": "[0, 1]")");
+}
+
+TEST(KinetoRank, WhatWasLaunchedBeforeTheRecordingIsOfTheGroupOfItsStream) {
+    const std::string untold = kernelEvent("ncclDevKernel_Broadcast_RING_LL(x)", "1", "5", 5);
+    const RankRecording recording =
+        readEvents(untold + "," + toldOf("0", "10", 9) + "," + toldOf("0", "20", 10)).recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 3u);
+    EXPECT_EQ(recording.ncclCalls[0].op, Op::broadcast);
+    ASSERT_TRUE(recording.ncclCalls[0].communicatorId);
+    EXPECT_EQ(recording.ncclCalls[0].communicatorId, recording.ncclCalls[1].communicatorId);
+    EXPECT_EQ(recording.ncclCalls[0].evidence & store::evidence::kInferred, store::evidence::kInferred);
+    EXPECT_EQ(recording.ncclCalls[1].evidence, store::evidence::kImported);
+}
+
+TEST(KinetoRank, AStreamOfTwoGroupsTellsNone) {
+    const std::string untold = kernelEvent("ncclDevKernel_Broadcast_RING_LL(x)", "1", "5", 5);
+    const RankRecording recording =
+        readEvents(untold + "," + toldOf("0", "10", 9) + "," + toldOf("1", "20", 10)).recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 3u);
+    EXPECT_FALSE(recording.ncclCalls[0].communicatorId);
+}
+
 TEST(KinetoRank, CommunicationOfOtherLibrariesIsMarkedButNoNcclCall) {
     const RankRecording recording =
         readEvents(kernelEvent("void dpsk::ep::internode::dispatch<true>(int)", "1", "5", 5) + "," +

@@ -260,5 +260,14 @@ TEST(Requirement, GatesOnBothShares) {
     EXPECT_THROW(parseRequirement("f1=1"), ScoreError);
 }
 
+TEST(Requirement, GatesOnPromisesThatWereKept) {
+    Scoreboard board;
+    EXPECT_TRUE(meets(board, parseRequirement("kept=1"))) << "none was made";
+    board.tally.promises = 10;
+    board.tally.promisesKept = 9;
+    EXPECT_TRUE(meets(board, parseRequirement("kept=0.9")));
+    EXPECT_FALSE(meets(board, parseRequirement("kept=0.95")));
+}
+
 }  // namespace
 }  // namespace rankscope::score

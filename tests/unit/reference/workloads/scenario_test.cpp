@@ -303,6 +303,8 @@ TEST(Scenario, WhatIsExpectedIsCheckedBeforeTheRun) {
 
 TEST(Scenario, ARepairIsCheckedBeforeTheFaultyRun) {
     EXPECT_EQ(errorOf(R"({"fixed": []})"), "s.json: 'fixed' must be a JSON object");
+    EXPECT_NE(errorOf(R"({"follow": []})").find("s.json: 'follow' must be an object, such as"), std::string::npos);
+    EXPECT_EQ(errorOf(R"({"follow": {"ddp.bucket_cap_mb": {"parallel": {"bucket_mb": "$"}}}})"), "no error");
     EXPECT_NE(
         errorOf(R"({"fixed": {"fault": []}})").find("s.json with its 'fixed' overrides: 'fault' is not a known key"),
         std::string::npos);
