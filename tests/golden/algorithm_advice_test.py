@@ -78,14 +78,19 @@ class AlgorithmAdvice(VirtualRunTest):
             return None
         return statistics.median(step["dur_ns"] for step in self.report(name)["steps"] if not step["warm_up"]) / 1e6
 
-    def advice_on(self, name):
-        """What is recommended of NCCL's variables by itself; None when there is nothing. Beside other buckets it may gain nothing more, and is then an alternative to them;
+    def whole_advice(self, name):
+        return json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, *self.recommend_options(), "--format", "json").stdout)
+
+    def of_variables(self, advice):
+        """What is recommended of NCCL's variables; None when there is nothing. Beside other buckets it may gain nothing more, and is then an alternative to them;
         what gains on top of other buckets only, and nothing by itself, is no advice on the variables alone."""
-        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, *self.recommend_options(), "--format", "json").stdout)
         for one in advice["recommendations"] + advice["alternatives"]:
             if one["certainty"] in self.COUNTED and one["env"] and not one["tuner_csv"] and one["alone"]["predicted_saving_ns"] > 0:
                 return one
         return None
+
+    def advice_on(self, name):
+        return self.of_variables(self.whole_advice(name))
 
     def predicted_ms(self, name):
         """Gain with its interval; zeros when there is none."""
