@@ -193,12 +193,52 @@ const CostCurve* CollectiveCost::settingTable(GroupShape shape, store::Op op) co
     return setting ? table(shape, op, *setting) : nullptr;
 }
 
+const CostCurve* CollectiveCost::tableBehind(const SizedTime& time, const Message& message,
+                                             const FunctionRule& rule) const {
+    const CostCurve* nearest = nullptr;
+    double leastOff = 0;
+    for (const auto& [key, curve] : m_evidence.curves()) {
+        if (key.from != EvidenceFrom::ncclTests || key.shape != message.shape || key.op != message.op) continue;
+        if (!key.choice.known() || !rule.allows(key.choice)) continue;
+        const auto same = std::ranges::find(curve.sizes.points(), time.bytes, &SizedTime::bytes);
+        if (same == curve.sizes.points().end()) continue;
+        const double off = std::abs(std::log(same->ns / time.ns));
+        if (off <= std::log1p(std::hypot(same->error, time.error)) && (nearest == nullptr || off < leastOff))
+            nearest = &curve, leastOff = off;
+    }
+    return nearest;
+}
+
+std::optional<facts::Estimate> CollectiveCost::betweenChoices(const Message& message, const FunctionRule& rule,
+                                                              const CostCurve& mixed) const {
+    const std::vector<SizedTime>& points = mixed.sizes.points();
+    const auto above = std::ranges::lower_bound(points, message.bytes, {}, &SizedTime::bytes);
+    if (above == points.begin() || above == points.end()) return std::nullopt;
+    const SizedTime& below = *std::prev(above);
+    if (message.bytes <= below.bytes * SizeCurve::kAlike || message.bytes * SizeCurve::kAlike >= above->bytes)
+        return std::nullopt;
+    const CostCurve *first = tableBehind(below, message, rule), *second = tableBehind(*above, message, rule);
+    const std::optional<LinkModel> link = linkOf(message);
+    if (first == nullptr || second == nullptr || first == second || !link) return std::nullopt;
+    if (!isModelled(message.op, first->key.choice) || !isModelled(message.op, second->key.choice)) return std::nullopt;
+    const CostCurve* now = presentTable(message);
+    const auto one = ratio(now, first, message.bytes, aloneNs(message)),
+               other = ratio(now, second, message.bytes, aloneNs(message));
+    if (!one || !other) return std::nullopt;
+    const auto modelNs = [&](const CostCurve& curve) {
+        return collectiveNs(*link, message.op, message.shape.ranks, message.bytes, curve.key.choice).middle();
+    };
+    const double expected = modelNs(*first) <= modelNs(*second) ? one->expected : other->expected;
+    return facts::Estimate{std::min(one->low, other->low), expected, std::max(one->high, other->high)};
+}
+
 std::optional<CollectiveCost::Chosen> CollectiveCost::under(const Message& message, const FunctionRule& rule) const {
     const auto setting = settingOf(rule);
     if (!setting || setting->known()) return std::nullopt;
     const CostCurve *now = presentTable(message), *then = table(message.shape, message.op, *setting);
-    const auto scale = ratio(now, then, message.bytes, aloneNs(message));
+    auto scale = ratio(now, then, message.bytes, aloneNs(message));
     if (!scale) return std::nullopt;
+    if (now != then) scale = betweenChoices(message, rule, *then).value_or(*scale);
     return Chosen{now == then ? message.present : *setting, {*scale, basisOf(*now, *then)}};
 }
 

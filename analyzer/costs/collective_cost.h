@@ -96,7 +96,9 @@ class CollectiveCost {
 
     /// Returns what NCCL makes of the message under a setting that leaves algorithm, protocol or both to it: by a table
     /// that was measured so, against one that stands for the message as it is. The choice is unknown where NCCL's is.
-    /// Nothing where there are no such tables, or where the setting names both or several.
+    /// Between two sizes that ran different choices, as the tables of these tell, NCCL takes the one or the other, and
+    /// never a middle: the one that its formulas have faster, and the interval holds both. Nothing where there are no
+    /// such tables, or where the setting names both or several.
     std::optional<Chosen> under(const Message& message, const FunctionRule& rule) const;
 
     /// Returns the table that stands for the message as it is: of the choice it runs with, else of a setting under
@@ -136,6 +138,12 @@ class CollectiveCost {
 
     std::optional<CostEstimate> compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const;
     const CostCurve* table(GroupShape shape, store::Op op, AlgorithmChoice setting) const;
+    /// Returns the table of the one choice that explains a time measured under `rule`; nullptr where none does.
+    const CostCurve* tableBehind(const SizedTime& time, const Message& message, const FunctionRule& rule) const;
+    /// Returns the factor where NCCL changes its choice between the two sizes of `mixed` around the message; nothing
+    /// where it does not, or where no tables tell.
+    std::optional<facts::Estimate> betweenChoices(const Message& message, const FunctionRule& rule,
+                                                  const CostCurve& mixed) const;
     /// Returns why nothing rests on a curve of tables; empty where something does.
     std::string whyUnused(const CostCurve& curve, const facts::TraceFacts& facts) const;
     CostEstimate heldToTables(const Message& message, AlgorithmChoice choice, CostEstimate estimate) const;
