@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "analyzer/costs/nccl_formulas.h"
 #include "tests/unit/analyzer/units.h"
 
@@ -205,6 +208,23 @@ TEST(CollectiveCost, AnotherChoiceIsOffByWhatPublishedTimesAreFromTheMiddleOfThe
     const auto ll128 = CollectiveCost({}, peaks).of(message, {Algorithm::ring, Protocol::ll128});
     ASSERT_TRUE(ll128);
     EXPECT_LT(ll128->scale.high, 0.95 * range.high * (1 + modelError(*link, message.bytes)) / message.presentNs);
+}
+
+TEST(CollectiveCost, BetweenTwoChoicesNcclTakesTheOneOrTheOther) {
+    const NcclTestsTable tree = table(kTreeSimple, 0.012), ring = table(kSimple, 0.02);
+    NcclTestsTable own = table(kOwn, 0.012);
+    for (size_t i = 0; i < own.rows.size(); ++i)
+        if (own.rows[i].bytes > 32 * kMebi) own.rows[i] = ring.rows[i];
+    const CollectiveCost cost(forced("NCCL_PROTO", "LL"), parseLinkPeaks("intra:gbps=100,alpha_us=5"),
+                              {own, tree, ring, table(kLl, 0.03)});
+    const auto scaleAt = [&](double mebibytes) { return cost.under(reduction(mebibytes * kMebi), {})->cost.scale; };
+    const facts::Estimate between = scaleAt(48);
+    EXPECT_LE(between.low, 0.41);
+    EXPECT_GE(between.high, 0.65);
+    EXPECT_LT(std::min(std::abs(between.expected - 0.4), std::abs(between.expected - 0.66)), 0.02) << "no middle";
+    // Where the sizes around it ran the same, or it is one of them, nothing is open.
+    for (const double mebibytes : {12.0, 32.0}) EXPECT_LT(scaleAt(mebibytes).high, 0.45) << mebibytes;
+    EXPECT_GT(scaleAt(64).low, 0.6);
 }
 
 TEST(CollectiveCost, TheModelIsHeldToWhatTablesSayOfASetting) {
