@@ -184,10 +184,11 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     for (job::Finding& finding : findings)
         (finding.verdict == job::Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     report.death = facts::jobDeath(analysis.facts.losses);
-    report.failed = std::ranges::any_of(report.findings, endsJob);
     const bool told = std::ranges::any_of(report.findings, [](const job::Finding& finding) {
         return endsJob(finding) && finding.verdict == job::Verdict::found;
     });
+    // A recording of the end shows that there was a failure, dumps of a job that got on do not.
+    report.failed = told || (!report.run.isRecorder && std::ranges::any_of(report.findings, endsJob));
     for (const store::Loss& loss : analysis.facts.losses) {
         if (told && followsFromFailure(loss)) continue;
         std::optional<int> rank;
@@ -199,7 +200,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
             if (rank.isOld)
                 report.losses.push_back(
                     {"old_dump", "warning", 1,
-                     "its dump was written before others', while the job got on: what it lacks says "
+                     "a dump was written before the others, while the job got on: what it lacks says "
                      "nothing, and it is not judged",
                      rank.rank});
     for (const auto& [rank, sources] : analysis.facts.sourcesNotLive)

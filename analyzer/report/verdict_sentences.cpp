@@ -133,7 +133,9 @@ size_t certainFindings(const Report& report) {
 
 std::string worthText(const job::Finding& finding) {
     if (diagnose::familyOf(finding.id) == diagnose::Family::hang)
-        return finding.severity < 1 ? "its results are wrong" : "it ended the job";
+        return finding.verdict == job::Verdict::inconclusive ? "it may have ended the job"
+               : finding.severity < 1                        ? "its results are wrong"
+                                                             : "it ended the job";
     return fmt::format("{} of the {}step", text::percentText(finding.severity), finding.meanStepNs > 0 ? "mean " : "");
 }
 

@@ -17,6 +17,7 @@
 #include "collector/importers/input_file.h"
 #include "collector/importers/json_scan.h"
 #include "collector/importers/pickle_reader.h"
+#include "collector/importers/rank_of_file.h"
 
 namespace rankscope::collector {
 
@@ -26,6 +27,8 @@ namespace {
 constexpr size_t kMostBytes = size_t{1} << 30;
 /// Steps from value to value, for each byte of the file: shared values may be walked many times.
 constexpr size_t kVisitsPerByte = 64;
+/// Ranks in all groups together: a thousand groups of 4,096. A pickle may share one list among many groups.
+constexpr size_t kMostMembers = size_t{4} << 20;
 /// Of a function and its file, as far as they are kept.
 constexpr size_t kLongestPlace = 240;
 /// A group or an operation with a longer name is damaged.
@@ -112,6 +115,7 @@ class DumpDecoder {
     FlightDump m_dump;
     std::map<std::pair<std::string, std::string>, size_t> m_groupOf;  // by name and description
     std::map<int64_t, size_t> m_groupOfLocalId;                       // as entries tell it
+    size_t m_members = 0;                                             // of all groups
     size_t m_skipped = 0;
 };
 
@@ -137,8 +141,11 @@ void DumpDecoder::readGroups(DumpNode groups) {
         group.description = std::string(m_tree.text(at(pairs[i + 1], "desc")).substr(0, kLongestName));
         if (group.description == "undefined") group.description.clear();
         group.ranks = readRanks(at(pairs[i + 1], "ranks"));
-        std::set<int32_t> distinct(group.ranks.begin(), group.ranks.end());
-        if (distinct.size() != group.ranks.size()) group.ranks.clear();
+        m_members += group.ranks.size();
+        if (m_members > kMostMembers) m_budget = 0;
+        std::vector<int32_t> sorted = group.ranks;
+        std::ranges::sort(sorted);
+        if (std::ranges::adjacent_find(sorted) != sorted.end()) group.ranks.clear();
         if (m_groupOf.try_emplace({group.name, group.description}, m_dump.groups.size()).second)
             m_dump.groups.push_back(std::move(group));
     }
@@ -158,10 +165,12 @@ size_t DumpDecoder::groupOf(DumpNode entry) {
     if (description == "undefined") description.clear();
     // Descriptions were added later than names, and to entries later than to pg_config.
     auto known = m_groupOf.find({name, description});
-    if (known == m_groupOf.end())
-        known = std::ranges::find_if(m_groupOf, [&](const auto& other) {
-            return other.first.first == name && (description.empty() || other.first.second.empty());
-        });
+    if (known == m_groupOf.end()) {
+        const auto first = m_groupOf.lower_bound({name, ""});
+        if (first != m_groupOf.end() && first->first.first == name &&
+            (description.empty() || first->first.second.empty()))
+            known = first;
+    }
     if (known != m_groupOf.end()) return known->second;
     m_groupOf[{name, description}] = m_dump.groups.size();
     m_dump.groups.push_back({name, description, {}, {}, {}});
@@ -237,7 +246,7 @@ void DumpDecoder::readEntry(DumpNode node) {
     const auto seq = number("collective_seq_id"), legacySeq = number("seq_id");
     const std::string_view state = m_tree.text(at(node, "state"));
     if (!m_tree.isDictionary(node) || !readOperation(m_tree.text(at(node, "profiling_name")), entry) ||
-        (!seq && !legacySeq) || state.empty()) {
+        (!seq && !legacySeq) || seq.value_or(0) < 0 || (!seq && *legacySeq < 0) || state.empty()) {
         ++m_skipped;
         return;
     }
@@ -413,13 +422,16 @@ std::optional<int32_t> rankOfDump(const FlightDump& dump, std::string_view fileN
         if (common) std::erase_if(*common, [&](int32_t rank) { return !members.contains(rank); });
         if (!common) common = std::move(members);
     }
-    // "nccl_trace_rank_12", "_dump_12", "rank_12.json.gz": the last number in front of the endings.
+    const auto isMember = [&](std::optional<int32_t> rank) { return rank && (!common || common->contains(*rank)); };
+    // "rank3_attempt0": what the name calls the rank. Else "_dump_12": the last number in front of the endings.
+    if (const std::optional<int32_t> called = rankFromFileName(fileName))
+        return isMember(called) ? called : std::nullopt;
     for (const std::string_view ending : {".gz", ".json", ".pickle", ".pkl"})
         if (fileName.ends_with(ending)) fileName.remove_suffix(ending.size());
     size_t digits = fileName.size();
     while (digits > 0 && std::isdigit(static_cast<unsigned char>(fileName[digits - 1])) != 0) --digits;
     const std::optional<int32_t> named = leadingRank(fileName.substr(digits));
-    if (named && (!common || common->contains(*named))) return named;
+    if (isMember(named)) return named;
     if (common && common->size() == 1) return *common->begin();
     return std::nullopt;
 }

@@ -43,6 +43,7 @@ class DumpedRank {
                 addCollective(entry);
             }
         }
+        if (!m_dump.fromStart) forgetOldestSizes();
         count();
         m_result.header.worldSize = m_worldSize > 0 ? std::optional<int64_t>(m_worldSize) : std::nullopt;
         RankRecording& recording = m_result.recording;
@@ -180,6 +181,17 @@ class DumpedRank {
         };
         sum(whole.count, call.count);
         sum(whole.bytes, call.bytes);
+    }
+
+    /// A ring may have lost the first parts of the batch that it begins with, in each group.
+    void forgetOldestSizes() {
+        std::optional<size_t> group;
+        for (const auto& [number, index] : m_callOf) {
+            if (number.first == group) continue;
+            group = number.first;
+            m_result.recording.ncclCalls[index].count.reset();
+            m_result.recording.ncclCalls[index].bytes.reset();
+        }
     }
 
     /// How many collectives it called, as far as its calls tell; the recorder's counters are added where all dumps are

@@ -178,7 +178,7 @@ class FlightRecorder(unittest.TestCase):
                 dumps = drawing.job().write(self.folder / f"drawn{seed}", **drawing.dumps)
                 done = subprocess.run([RANKSCOPE, "analyze", self.imported(dumps), "--format", "json"], capture_output=True, text=True, timeout=120, check=False)
                 findings = json.loads(done.stdout)["findings"]
-                self.assertEqual(done.returncode, 5 if findings else 0)
+                self.assertEqual(done.returncode, 5 if any(finding["verdict"] == "found" for finding in findings) else 0)
                 certain = {rank for finding in findings if finding["verdict"] == "found" for rank in finding["ranks"]}
                 named = {rank for finding in findings for rank in finding["ranks"]}
                 self.assertLessEqual(certain, set(drawing.culprits))
@@ -196,7 +196,7 @@ class FlightRecorder(unittest.TestCase):
 
     def test_a_rank_without_a_dump_or_with_a_part_of_one_is_suspected_at_most(self):
         all_called = healthy().all_call("0", state="started")
-        self.assertEqual(self.said(all_called, skip=(3,)), [("RS501", [3], "inconclusive")])
+        self.assertEqual(self.said(all_called, code=0, skip=(3,)), [("RS501", [3], "inconclusive")])
         self.assertEqual(self.said(all_called, code=0, skip=(1, 2, 3)), [])
         self.assertEqual(self.said(without_rank_2(), skip=(0,)), [("RS501", [2], "found")])
 

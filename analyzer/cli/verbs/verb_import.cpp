@@ -59,6 +59,9 @@ std::vector<fs::path> expandFolders(const std::vector<std::string>& given) {
     std::vector<fs::path> files;
     for (const auto& name : given) {
         if (!fs::exists(name)) throw VerbError(kExitInput, fmt::format("there is no file {}", name));
+        if (!fs::is_directory(name) && !fs::is_regular_file(name))
+            throw VerbError(kExitInput, fmt::format("{} is neither a file nor a folder", name),
+                            "a pipe or a device cannot be imported: write it to a file first");
         if (!fs::is_directory(name)) {
             files.emplace_back(name);
             continue;

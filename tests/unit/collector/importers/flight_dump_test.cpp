@@ -98,6 +98,9 @@ TEST_F(FlightDumps, TheRankIsInTheNameOfTheFileUnlessItIsNoMember) {
     EXPECT_EQ(rankOfDump(told, "_dump_1.json.gz"), 1);
     EXPECT_EQ(rankOfDump(told, "_dump_0"), std::nullopt);  // not a member of 5
     EXPECT_EQ(rankOfDump(told, "dump"), std::nullopt);
+    EXPECT_EQ(rankOfDump(told, "rank1_attempt12.pkl"), 1);            // not the last number
+    EXPECT_EQ(rankOfDump(told, "rank3_attempt1.pkl"), std::nullopt);  // no member, whatever else the name holds
+    EXPECT_EQ(rankOfDump(read(dump("", {})), "rank0_20240501.pkl"), 0);
     EXPECT_EQ(rankOfDump(read(dump(groupsOf("0", "[0, 1]") + ", " + groupsOf("5", "[1]"), {})), "dump"), 1);
 }
 
@@ -177,6 +180,30 @@ TEST_F(FlightDumps, ABatchIsOneCallOfCollectivesAndAGroupOfMessages) {
         trace.integer("SELECT count(DISTINCT group_id) FROM nccl_call c JOIN recorder_call r ON r.call_id = c.id WHERE "
                       "c.op IN ('send', 'recv') AND r.state = 'started'"),
         1);
+}
+
+TEST_F(FlightDumps, OfABatchThatTheRingHasCutTheSizeIsNotKnown) {
+    std::vector<std::string> calls;
+    for (int id = 5; id < 8; ++id) calls.push_back(entry(id, "0", 3, "_reduce_scatter_base", "completed"));
+    calls.push_back(entry(8, "0", 4, "all_reduce", "completed"));
+    Database trace = import({dump(groupsOf("0", "[0, 1]"), calls)});
+    EXPECT_EQ(trace.integer("SELECT count(*) FROM nccl_call WHERE seq = 3 AND bytes IS NULL"), 1);
+    EXPECT_EQ(trace.integer("SELECT count(*) FROM nccl_call WHERE seq = 4 AND bytes = 64"), 1);
+}
+
+TEST_F(FlightDumps, MoreMembersOfGroupsThanAnyJobHasAreRefused) {
+    std::string groups, ranks = "0";
+    for (int rank = 1; rank < 3000; ++rank) ranks += ", " + std::to_string(rank);
+    for (int group = 0; group < 1500; ++group)
+        groups += (group > 0 ? ", " : "") + groupsOf(std::to_string(group), "[" + ranks + "]");
+    EXPECT_NE(errorOf(dump(groups, {})).find("unfolds to far more"), std::string::npos);
+}
+
+TEST_F(FlightDumps, ANegativeNumberIsNoCallAndIsSaid) {
+    const FlightDump told = read(dump(groupsOf("0", "[0, 1]"), {entry(0, "0", -1, "all_reduce", "scheduled"),
+                                                                entry(1, "0", 1, "all_reduce", "scheduled")}));
+    EXPECT_EQ(told.entries.size(), 1u);
+    EXPECT_FALSE(m_losses.all().empty());
 }
 
 TEST_F(FlightDumps, CallsOfBatchesWhoseEndWasLeftOutHaveEnded) {
