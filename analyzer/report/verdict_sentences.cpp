@@ -6,6 +6,7 @@
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/report/sentences.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
