@@ -297,14 +297,12 @@ void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Find
     if (!analysis.facts.end->isRecorder) finding.evidence.numbers = {{"stalled_ns", failure.stalledNs}};
     if (!failure.isCertain && failure.trace == JobFailure::Trace::transfer)
         finding.whyInconclusive =
-            "which of them holds the others up, dumps without the starts of calls do not tell, and of a job that gets "
-            "on "
-            "this may be one on its way: TORCH_NCCL_ENABLE_TIMING=1 has the next dumps tell them";
+            "which of them holds the others up, dumps without the starts of calls do not tell, and of a job that "
+            "gets on this may be one on its way: TORCH_NCCL_ENABLE_TIMING=1 has the next dumps tell them";
     else if (!failure.isCertain && failure.kind == JobFailure::Kind::cycle)
         finding.whyInconclusive =
             "all have called all of it, and the two groups have streams of their own: whether the device runs them "
-            "side by "
-            "side, the dumps do not tell";
+            "side by side, the dumps do not tell";
     else if (!failure.isCertain && failure.trace == JobFailure::Trace::unbegun)
         finding.whyInconclusive =
             "dumps do not tell when they were written: in a job that gets on, whoever comes last looks like this for a "
