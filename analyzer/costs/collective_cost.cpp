@@ -142,9 +142,13 @@ CollectivePrice CollectiveCost::price(const facts::Communicator& communicator, s
         std::erase_if(*choices, [&](AlgorithmChoice choice) {
             return !isModelled(op, choice) || !m_forced.ruleOf(op).allows(choice);
         });
-    const CostCurve* tables = settingTable(shapeOf(communicator), op);
+    CollectivePrice::Tables tables;
+    if (const CostCurve* own = settingTable(shapeOf(communicator), op)) tables.ofSetting = own->sizes;
+    for (AlgorithmChoice choice : rules.allowed)
+        if (const CostCurve* curve = table(shapeOf(communicator), op, choice))
+            tables.ofChoice.emplace(choice, curve->sizes);
     return CollectivePrice(op, communicator.size, std::move(sizes), linkModel(m_peaks, communicator, op),
-                           std::move(rules), tables == nullptr ? SizeCurve() : tables->sizes);
+                           std::move(rules), std::move(tables));
 }
 
 const CostFit* CollectiveCost::line(int64_t communicator, store::Op op) const {
