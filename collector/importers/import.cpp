@@ -183,6 +183,7 @@ void complete(const Part& part, const Reader& reader, RankRecording& recording) 
     recording.process.captureFile = part.file.filename().string();
     recording.process.identitySource = part.header.rank ? "trace" : "none";
     recording.hostName = part.hostName.empty() ? "unknown" : part.hostName;  // one host unless something tells names
+    if (part.header.baseTimeNs) recording.meta["time_base_ns"] = std::to_string(*part.header.baseTimeNs);
     recording.sources.push_back({0, reader.name, "live", std::nullopt, "imported"});
     shiftTimes(recording, part.baseNs);
     if (part.firstNs && part.baseNs + *part.firstNs >= kPlausibleUnixNs) {

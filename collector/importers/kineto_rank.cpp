@@ -164,6 +164,8 @@ void KinetoRank::addSynchronization(const KinetoEvent& event) {
     const bool noStream = wait.kind == 4 || event.stream.value_or(0) == -1 ||
                           event.stream.value_or(0) == std::numeric_limits<uint32_t>::max();
     if (!noStream) wait.streamId = streamOf(event);
+    // HolisticTraceAnalysis takes the unsigned number for a stream: `stats --tables hta` must know.
+    if (event.stream.value_or(0) == std::numeric_limits<uint32_t>::max()) m_recording.meta["no_stream"] = "unsigned";
     wait.startNs = event.startNs;
     wait.durNs = event.durNs;
     wait.eventId = event.eventId;
