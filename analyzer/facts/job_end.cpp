@@ -246,6 +246,7 @@ void Reader::readRecorder() {
             m_end.ranks.push_back(std::move(rank));
             std::ranges::sort(m_end.ranks, {}, &RankEnd::rank);
         }
+        if (row.fromStart) m_end.find(row.rank)->fromStart = *row.fromStart != 0;
     }
     for (const store::Loss& loss : m_facts.losses)
         if (RankEnd* rank = loss.kind == "torn_tail" && loss.rank ? m_end.find(*loss.rank) : nullptr)

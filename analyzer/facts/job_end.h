@@ -44,6 +44,7 @@ struct RankEnd {
     bool recorded = false;    // left a capture, or a dump
     bool isCut = false;       // of a flight recorder: the last calls are missing
     bool seesBegins = false;  // of a flight recorder: it tells when the device began calls
+    bool fromStart = false;   // of a flight recorder: it holds all calls since its process began
     bool isOld = false;       // of a flight recorder: others' dumps were written later, while the job got on
     std::string endKind;      // as in trace.db's table process
     std::optional<int64_t> endCode;

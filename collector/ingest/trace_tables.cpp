@@ -186,6 +186,7 @@ void TraceTables::writeRecorderRows(store::TraceWriter& writer) const {
                 if (row.rank != summary.rank) continue;
                 row.enqueued = group.enqueued;
                 row.completed = group.completed;
+                row.fromStart = summary.recorderFromStart ? 1 : 0;
             }
         }
     }

@@ -256,6 +256,7 @@ struct RecorderGroup {
     int32_t rank = 0;
     Maybe<int64_t> enqueued;
     Maybe<int64_t> completed;
+    Maybe<int32_t> fromStart;
 };
 
 struct ProxyOp {

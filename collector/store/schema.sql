@@ -275,6 +275,7 @@ CREATE TABLE recorder_group (      -- members of the process groups of such dump
   rank INTEGER NOT NULL,           -- global
   enqueued INTEGER,                -- seq of the last collective that it called, 0 before the first; NULL: not told
   completed INTEGER,               -- seq of the last collective that its process saw end
+  from_start INTEGER,              -- 1: its dump holds every call since its process began; 0: the ring has dropped the first ones, from where messages count; NULL: no dump
   PRIMARY KEY (communicator_id, comm_rank)
 ) WITHOUT ROWID;
 

@@ -326,7 +326,8 @@ struct Table<RecorderGroup> {
         Column{"comm_rank", &RecorderGroup::commRank},
         Column{"rank", &RecorderGroup::rank},
         Column{"enqueued", &RecorderGroup::enqueued},
-        Column{"completed", &RecorderGroup::completed});
+        Column{"completed", &RecorderGroup::completed},
+        Column{"from_start", &RecorderGroup::fromStart});
 };
 
 template <>
