@@ -25,9 +25,9 @@ struct StackFile {
     int32_t rank = -1;  ///< as its capture file began with; -1 unknown. The collector goes by `capture`
     std::string host;
     int64_t pid = 0;
-    std::string capture;     ///< name of the capture file of the process
-    int64_t readUnixNs = 0;  ///< CLOCK_REALTIME when its threads were read
-    int64_t stalledNs = 0;   ///< how long it had recorded no progress then
+    std::string capture;             ///< name of the capture file of the process
+    int64_t readUnixNs = 0;          ///< CLOCK_REALTIME when its threads were read
+    int64_t stalledNs = 0;           ///< how long it had recorded no progress then
     std::vector<std::string> notes;  ///< what could not be read, and why
     std::vector<ThreadStack> threads;
     bool isWhole = true;  ///< false: the end of the file is missing

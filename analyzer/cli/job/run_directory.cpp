@@ -116,6 +116,7 @@ json describe(const fs::path& path, const RunDescription& d) {
 // Takes away what a run leaves in its directory, and nothing else.
 void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
+    fs::remove_all(path / "stacks");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("trace.db") || name == "scenario.json" || name.starts_with(kDescription))
