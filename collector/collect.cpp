@@ -3,6 +3,7 @@
 
 #include "collector/ingest/capture_set.h"
 #include "collector/ingest/run_description.h"
+#include "collector/ingest/stack_files.h"
 #include "collector/ingest/trace_builder.h"
 #include "collector/store/error.h"
 
@@ -58,6 +59,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
         result.ranks.push_back(choice.rank);
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }
+    builder.addStacks(readStackFiles(directories, captures.losses));
     for (store::Loss& loss : captures.losses) builder.addLoss(std::move(loss));
     builder.finish();
     return result;
