@@ -16,7 +16,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
 namespace rankscope::cli {
@@ -35,7 +34,9 @@ constexpr auto kStopWait = std::chrono::milliseconds(100);
 
 std::string fileText(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    std::string text;
+    std::getline(file, text, '\0');  // of a process that is ending reading fails, by which an iterator would throw
+    return text;
 }
 
 std::vector<pid_t> threadsOf(pid_t pid) {

@@ -69,6 +69,45 @@ TEST(Collect, TellsWaitAndTransferOfACollectiveApart) {
     }
 }
 
+TEST(Collect, WhatRanksStoodInIsInTheTraceAndWhatIsNoStackIsALoss) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    job.write(run.path());
+    const std::string captureOfOne = job.fileOf(run.path(), 1).filename().string();
+    const auto write = [&](const char* name, const std::string& capture, const char* rest) {
+        std::filesystem::create_directory(run.path() / "stacks");
+        std::ofstream(run.path() / "stacks" / name)
+            << "rankscope stacks 1\nrank 0\npid 1000\ncapture " << capture << '\n'
+            << rest;
+    };
+    write("b.1.txt", captureOfOne,
+          "read_unix_ns 1700000002000000000\nstalled_ns 9\n\nthread 7 S t\n  late+0x1 (x)\n\nend\n");
+    write("a.2.txt", captureOfOne,
+          "read_unix_ns 1700000001000000000\nstalled_ns 5\nnote no luck\n\nthread 7 D t\n  f+0x1 (x)\n  g "
+          "(y)\n\npython 7 Main\n  h (a.py:1)\n\nend\n");
+    write("c.txt", "other.cap", "thread 1 S t\n\nend\n");
+    write("d.txt", captureOfOne, "read_unix_ns 1700000003000000000\nthread 8 S cut\n  f");
+    std::ofstream(run.path() / "stacks" / "e.txt") << "not so";
+    std::ofstream(run.path() / "stacks" / "f.txt.part") << "not read";
+    TraceReader trace = collected(run.path());
+    const auto rows = trace.all<store::ThreadStack>();
+    ASSERT_EQ(rows.size(), 4u);
+    for (const store::ThreadStack& row : rows) EXPECT_EQ(row.rank, 1);
+    EXPECT_EQ(rows[0].frames, "f+0x1 (x)\ng (y)");
+    EXPECT_EQ(rows[0].state, "D");
+    EXPECT_EQ(rows[0].stalledNs, 5);
+    EXPECT_EQ(rows[1].language, "python");
+    EXPECT_FALSE(rows[1].state);
+    EXPECT_EQ((std::vector{rows[0].reading, rows[1].reading, rows[2].reading, rows[3].reading}),
+              (std::vector{1, 1, 2, 3}));
+    EXPECT_EQ(*rows[2].readNs - *rows[0].readNs, 1'000'000'000);
+    std::map<store::Severity, int> losses;
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        if (loss.kind == "stacks") ++losses[loss.severity];
+    EXPECT_EQ(losses[store::Severity::info], 1);
+    EXPECT_EQ(losses[store::Severity::warning], 2) << "cut off, and none";
+}
+
 TEST(Collect, TiesEveryCallToItsKernelAndMarksIt) {
     const TemporaryFolder run;
     const TrainingJob job;
@@ -119,7 +158,8 @@ TEST(Collect, WithoutRangesStepsComeFromThePeriodOfTheCalls) {
 
 TEST(Collect, GivesTheSameContentWhateverTheThreadsAndWhetherRanksAreReadTwice) {
     const TemporaryFolder run;
-    TrainingJob().write(run.path());
+    const TrainingJob job;
+    job.write(run.path());
     collector::CollectOptions one;
     one.threads = 1;
     one.output = run.path() / "one.db";
