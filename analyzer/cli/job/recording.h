@@ -18,8 +18,8 @@ struct Recording {
     std::string shownName;  // the run as the user would type it in the next command
     bool collect = true;
     int gracePeriodMs = 0;   // for the survivors of a failed process
-    JobWatch watch;          // of the job while it runs
     bool endWithUs = false;  // the processes do not outlive this one
+    JobWatch watch;          // of the job while it runs
 };
 
 // Runs the job, collects if this wrapper is the last one of its host, and says on stderr what was recorded and what to

@@ -218,7 +218,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
                      hangs->jobHasEnded();
                      tellNotes();
                  }};
-    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0, watch}, console);
+    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0, false, watch}, console);
     if (outside) forgetRunName(options.name, *outside);
     endLike(end);
 }
