@@ -93,6 +93,7 @@ json describe(const fs::path& path, const RunDescription& d) {
         options = {{"trace", d.recording->trace},
                    {"capture_range", d.recording->captureRange},
                    {"max_bytes", d.recording->maxBytes}};
+        if (d.recording->light) options["light"] = true;
         if (d.recording->delayS > 0) options["delay_s"] = d.recording->delayS;
         if (d.recording->durationS > 0) options["duration_s"] = d.recording->durationS;
     }

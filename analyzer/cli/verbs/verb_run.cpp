@@ -126,6 +126,7 @@ JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::T
                          .tunerRows = tunerRowsForJob(tunerRows),
                          .extra = options.environment};
     settings.recording.maxBytes = *parseBytes(options.maxSize);
+    if (settings.recording.light) settings.recording.trace = kLightTrace;
     return settings;
 }
 
@@ -172,7 +173,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     requireCommand(command.front(), looked);
 
     const bool devices = ("," + options.recording.trace + ",").find(",cuda,") != std::string::npos;
-    if (!devices && !console.isQuiet() && (!outside || outside->rank == 0))
+    if (!devices && !options.recording.light && !console.isQuiet() && (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view "
                         "and export show what is recorded",
@@ -240,6 +241,10 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("LIST")
         ->capture_default_str()
         ->check(checkTrace);
+    verb->add_flag(
+            "--light", options->recording.light,
+            "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long jobs")
+        ->excludes("--trace");
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")
