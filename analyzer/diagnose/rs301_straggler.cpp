@@ -119,6 +119,7 @@ const Diagnosis kStraggler{
         "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when "
         "the slowness moves with it.",
     .cureAt = CureAt::machine,
+    .byCalls = true,
     .hint =
         "The rank to fix stays blue (it still computes) where the others are orange: they have done the same work and "
         "wait for it. Framed are such waits.",

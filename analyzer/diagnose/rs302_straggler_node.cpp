@@ -128,6 +128,7 @@ const Diagnosis kStragglerNode{
         "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.",
     .fix = "Power cap, cooling, driver and firmware of that host; drain it.",
     .cureAt = CureAt::machine,
+    .byCalls = true,
     .hint =
         "The ranks of the host to fix stay blue where those of the others are orange: they have done the same work and "
         "wait. Framed are such waits.",
