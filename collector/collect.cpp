@@ -3,6 +3,7 @@
 
 #include "collector/ingest/capture_set.h"
 #include "collector/ingest/run_description.h"
+#include "collector/ingest/stack_files.h"
 #include "collector/ingest/trace_builder.h"
 #include "collector/store/error.h"
 
@@ -53,11 +54,24 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
 
     const fs::path output = options.output.empty() ? runDirectory / "trace.db" : options.output;
     CollectResult result{output, {}};
+    const bool isLight = facts.meta.contains("light");
     TraceBuilder builder(output, std::move(facts));
     for (const CaptureChoice& choice : captures.ranks) {
         result.ranks.push_back(choice.rank);
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }
+    builder.addStacks(readStackFiles(directories, captures.losses));
+    if (isLight)
+        builder.addLoss({0,
+                         "light",
+                         store::Severity::info,
+                         {},
+                         "collector",
+                         0,
+                         {},
+                         {},
+                         "light mode: no kernels were recorded but NCCL's, as its profiler plugin told them; the "
+                         "program's own work is shown as idle time, and communication that it hides as if it did not"});
     for (store::Loss& loss : captures.losses) builder.addLoss(std::move(loss));
     builder.finish();
     return result;

@@ -88,7 +88,10 @@ Config readConfig(const char* (*get)(const char* name)) noexcept {
         complain(config, "RANKSCOPE_DURATION_S");
     if (const char* text = get("RANKSCOPE_CAPTURE_RANGE")) readRange(config, text);
     if (const char* text = get("RANKSCOPE_CLOCK")) config.cuptiClock = std::strcmp(text, "cupti") == 0;
-    if (const char* text = get("RANKSCOPE_NCCL_CHANNELS")) config.ncclChannels = std::strcmp(text, "1") == 0;
+    if (const char* text = get("RANKSCOPE_NCCL_CHANNELS"))
+        config.ncclChannels = std::strcmp(text, "1") == 0       ? Config::Channels::each
+                              : std::strcmp(text, "spans") == 0 ? Config::Channels::spans
+                                                                : Config::Channels::none;
     if (const char* text = get("RANKSCOPE_NCCL_PROXY")) config.ncclProxy = std::strcmp(text, "0") != 0;
     if (const char* text = get("RANKSCOPE_VERBOSE")) config.verbose = text[0] != '\0' && std::strcmp(text, "0") != 0;
     return config;

@@ -22,7 +22,8 @@ struct Config {
     int64_t firstStep = 0;     ///< of steps, inclusive
     int64_t lastStep = 0;
     bool cuptiClock = false;  ///< virtual run
-    bool ncclChannels = false;
+    /// RANKSCOPE_NCCL_CHANNELS: 1 each kernel channel, spans the time from the first to the last of an operation.
+    enum class Channels : uint8_t { none, each, spans } ncclChannels = Channels::none;
     bool ncclProxy = true;  ///< network transfers of NCCL's proxy thread
     bool verbose = false;
     char problem[128] = {};  ///< a value that was not understood and therefore ignored

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/loss_kinds.h"
 #include "analyzer/facts/statistics.h"
@@ -48,8 +49,13 @@ void tellDoubts(const job::Analysis& analysis, job::Finding& finding) {
     }
 }
 
+bool needsKernels(const Diagnosis& diagnosis) {
+    return !diagnosis.byCalls && diagnosis.needs == Needs::steps;
+}
+
 /// Without steps nothing can be said of what they lose, and the report says why there are none.
 bool canBeAsked(const Diagnosis& diagnosis, const job::Analysis& analysis) {
+    if (isByCalls(analysis) && needsKernels(diagnosis)) return false;
     return diagnosis.needs == Needs::events || (!analysis.steps.empty() && analysis.stepNs > 0);
 }
 
@@ -72,6 +78,10 @@ std::vector<NotJudged> notJudged(const job::Analysis& analysis) {
         return result;
     }
     for (const Diagnosis* diagnosis : diagnoses()) {
+        if (isByCalls(analysis) && needsKernels(*diagnosis)) {
+            result.push_back({diagnosis->id, "no kernels were recorded: light mode"});
+            continue;
+        }
         if (diagnosis->missing == nullptr || !canBeAsked(*diagnosis, analysis)) continue;
         if (std::string needs = diagnosis->missing(analysis); !needs.empty())
             result.push_back({diagnosis->id, std::move(needs)});

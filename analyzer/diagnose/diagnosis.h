@@ -46,6 +46,7 @@ struct Diagnosis {
     CureAt cureAt = CureAt::program;
     bool hasSettings = false;  // a setting can cure it: there may be advice on it
     Needs needs = Needs::steps;
+    bool byCalls = false;   // it judges light recordings, too, which hold no kernels but NCCL's
     const char* hint = "";  // what of the timeline shows it, for someone who sees it for the first time
 
     /// Adds its findings, and claims the time that they explain. Null: catalogued, not detected yet.

@@ -15,6 +15,37 @@ std::string onHost(const facts::RankEnd& rank) {
     return rank.host.empty() ? std::string() : " on " + rank.host;
 }
 
+/// "read" of "__read+0x4d (libc.so.6)"; empty where the function has no name.
+std::string functionOf(const std::string& frame) {
+    std::string name = frame.substr(0, std::min(frame.find("+0x"), frame.find(" (")));
+    if (name.starts_with("0x")) return {};
+    if (const size_t word = name.find_first_not_of('_');
+        name.find(':') == std::string::npos && word != std::string::npos)
+        name.erase(0, word);  // libc's names for what programs call without
+    return name;
+}
+
+/// "read() <- __next__ (dataloader.py:633) <- train (train.py:41)": the innermost function, and who called it in the
+/// program's own language. Empty where nothing could be read.
+std::string standsText(const facts::StandingStack& stack) {
+    constexpr size_t kShown = 5;
+    std::vector<std::string> words;
+    for (const std::string& frame : stack.native) {
+        const std::string function = functionOf(frame);
+        if (function.empty()) continue;
+        words.push_back(function + "()");
+        // Below a Python program lies the interpreter, which says nothing.
+        if (words.size() == (stack.python.empty() ? kShown : 1)) break;
+    }
+    for (const std::string& frame : stack.python)
+        if (words.size() < kShown) words.push_back(frame);
+    return text::joined(words, " <- ");
+}
+
+bool mentions(const std::vector<std::string>& texts, std::string_view word) {
+    return std::ranges::any_of(texts, [&](const std::string& text) { return text.find(word) != std::string::npos; });
+}
+
 }  // namespace
 
 std::string callText(const job::Analysis& analysis, const facts::EndedCall& call) {
@@ -69,6 +100,9 @@ std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::Ra
         return text::durationText(static_cast<double>(std::max<int64_t>(0, analysis.facts.end->endNs - ns))) +
                " before the end of the job";
     };
+    if (const std::string stands = rank.stack ? standsText(*rank.stack) : std::string(); !stands.empty())
+        acts.push_back(fmt::format("rank {} stands in {}, as was seen when it had recorded no progress for {}",
+                                   rank.rank, stands, text::durationText(static_cast<double>(rank.stack->stalledNs))));
     if (rank.lastNccl)
         acts.push_back(fmt::format("the last that rank {} called of NCCL is {}{}{}", rank.rank,
                                    callText(analysis, *rank.lastNccl),
@@ -104,15 +138,18 @@ std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs) 
                         "scheduler's and the container's memory limits)",
                         rank.pid, onHost(rank)));
     if (stalledNs >= FailureThresholds::kLeastStallNs || rank.endKind != "vanished") {
-        const bool loads = std::ranges::any_of(
-            rank.openRanges, [](const std::string& name) { return name.find("DataLoader") != std::string::npos; });
-        fixes.push_back(loads
-                            ? fmt::format("{} stands in its data loader: give it a timeout, look at its workers and at "
-                                          "the storage that they read",
-                                          who)
-                            : fmt::format("when it happens again, look where {} stands: py-spy dump --pid PID, or gdb "
-                                          "-p PID, on its host",
-                                          who));
+        const bool loads =
+            mentions(rank.openRanges, "DataLoader") || (rank.stack && mentions(rank.stack->python, "(dataloader.py:"));
+        fixes.push_back(
+            loads        ? fmt::format("{} stands in its data loader: give it a timeout, look at its workers and at "
+                                              "the storage that they read",
+                                       who)
+            : rank.stack ? fmt::format("look at what the {} of {} stood in: the newest file of pid {} in the run's "
+                                       "folder stacks, or the table thread_stack",
+                                       text::countedText(rank.stack->threads, "thread"), who, rank.pid)
+                         : fmt::format("when it happens again, look where {} stands: py-spy dump --pid PID, or gdb "
+                                       "-p PID, on its host",
+                                       who));
     }
     return fixes;
 }

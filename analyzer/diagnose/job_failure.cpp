@@ -151,6 +151,24 @@ bool onlyUnbegun(const WaitingRanks& waits, const std::vector<int>& waiting, con
     });
 }
 
+/// A message that the waiter takes for unsent. Rings that have dropped their first messages are counted from the first
+/// that has not ended, and a send may have ended of which the receive has not: the send may have been made.
+bool mayHaveBeenSent(const JobEnd& end, const Wait& wait) {
+    if (wait.why != Wait::Why::missing || wait.call.op != store::Op::recv) return false;
+    const RankEnd* receiver = end.find(wait.waiter);
+    const RankEnd* sender = end.find(wait.on);
+    return !receiver || !sender || !receiver->fromStart || !sender->fromStart;
+}
+
+/// All that is known to wait for the root waits for messages that it may have sent.
+bool onlyMaybeUnsent(const WaitingRanks& waits, const JobEnd& end, const JobFailure& failure) {
+    return std::ranges::all_of(failure.waiting, [&](int rank) {
+        return std::ranges::all_of(waits.of(rank), [&](const Wait& wait) {
+            return mayHaveBeenSent(end, wait) || wait.isInferred() || !text::contains(failure.root, wait.on);
+        });
+    });
+}
+
 /// From when the first of those that wait for the root's device had begun to the last that is known, ns.
 double stoodSince(const WaitingRanks& waits, const JobEnd& end, const JobFailure& failure) {
     int64_t firstNs = end.lastProgressNs;
@@ -173,7 +191,9 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
         if (root.size() > 1) {
             failure.kind = JobFailure::Kind::cycle;
             failure.chain = roundOf(waits, root);
-            failure.isCertain = std::ranges::none_of(failure.chain, &Wait::isInferred);
+            failure.mayHaveSent =
+                std::ranges::any_of(failure.chain, [&](const Wait& wait) { return mayHaveBeenSent(end, wait); });
+            failure.isCertain = !failure.mayHaveSent && std::ranges::none_of(failure.chain, &Wait::isInferred);
             const auto isStuck = [](const Wait& wait) { return wait.why == Wait::Why::stuck; };
             if (const auto stuck = std::ranges::find_if(failure.chain, isStuck); stuck != failure.chain.end()) {
                 const Wait first = *stuck;
@@ -195,9 +215,14 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
         failure.isCertain = failure.trace == JobFailure::Trace::unbegun
                                 ? stoodSince(waits, end, failure) >= FailureThresholds::kLeastStallNs
                                 : failure.trace != JobFailure::Trace::untold;
+        if (failure.trace == JobFailure::Trace::called && onlyMaybeUnsent(waits, end, failure)) {
+            failure.mayHaveSent = true;
+            failure.isCertain = false;
+        }
         // Ranks of one node, or behind one switch, fail alike and are told as one.
         const auto alike = std::ranges::find_if(failures, [&](const JobFailure& other) {
-            return other.kind == failure.kind && other.trace == failure.trace;
+            return other.kind == failure.kind && other.trace == failure.trace &&
+                   other.mayHaveSent == failure.mayHaveSent;
         });
         if (alike == failures.end()) {
             failures.push_back(std::move(failure));
@@ -299,6 +324,11 @@ void tellEnd(const job::Analysis& analysis, const JobFailure& failure, job::Find
         finding.whyInconclusive =
             "which of them holds the others up, dumps without the starts of calls do not tell, and of a job that "
             "gets on this may be one on its way: TORCH_NCCL_ENABLE_TIMING=1 has the next dumps tell them";
+    else if (!failure.isCertain && failure.mayHaveSent)
+        finding.whyInconclusive =
+            "the rings have dropped the first messages, so that which send belongs to which receive is counted from "
+            "their ends, and a send may have ended of which the receive has not: with a larger "
+            "TORCH_NCCL_TRACE_BUFFER_SIZE the next dumps hold all";
     else if (!failure.isCertain && failure.kind == JobFailure::Kind::cycle)
         finding.whyInconclusive =
             "all have called all of it, and the two groups have streams of their own: whether the device runs them "

@@ -31,8 +31,10 @@ struct JobFailure {
     std::vector<int> root;     // who is to be looked at; of a cycle all its ranks, of a flight recorder all of one kind
     std::vector<int> waiting;  // who waited for them
     std::vector<Wait> chain;   // cycle: once round; else the longest by which a rank waited for the root
-    bool isCertain = true;     // false: others may be the root as well
-    double stalledNs = 0;      // from the last progress to the end
+    /// Of a flight recorder: nothing but messages shows it that the root may have sent.
+    bool mayHaveSent = false;
+    bool isCertain = true;  // false: others may be the root as well
+    double stalledNs = 0;   // from the last progress to the end
 };
 
 /// Nothing of a job that ended well, that somebody ended while it still got on, or that ended by a contradiction. Of a

@@ -241,6 +241,7 @@ const Diagnosis kUnderUsedLink{
         "The variable that the finding names; NCCL_DEBUG=INFO prints the transport in use. NCCL_IB_HCA, "
         "NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.",
     .cureAt = CureAt::machine,
+    .byCalls = true,
     .hint = "Framed are large messages that run far slower than their link can: orange is longer than it had to be.",
     .detect = detectUnderUsedLink,
     .missing = missingForUnderUsedLink,

@@ -335,6 +335,7 @@ const Diagnosis kAlgorithm{
         "Unset the variable, or the per-collective syntax (NCCL_PROTO=\"allreduce:Simple\"); a tuner plugin's table "
         "where the setting would hurt other sizes.",
     .hasSettings = true,
+    .byCalls = true,
     .hint =
         "Framed are collectives for which NCCL took a slower algorithm or protocol than there is: orange is longer "
         "than it had to be.",

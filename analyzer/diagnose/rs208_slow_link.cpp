@@ -203,6 +203,7 @@ const Diagnosis kSlowLink{
         "Check that rank's or host's link: negotiated rate, cable, PCIe width, error counters; leave the node out and "
         "compare.",
     .cureAt = CureAt::machine,
+    .byCalls = true,
     .hint =
         "Framed are messages over the slow link: the same size takes less elsewhere. Orange is what the ranks behind "
         "it lose.",

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
@@ -19,8 +20,32 @@ bool aloneOnHost(const job::Analysis& analysis, int rank) {
     return here == 1;
 }
 
+void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    for (const LateRank& late : lateRanks(analysis)) {
+        const int rank = analysis.ranks[late.index].rank;
+        if (claims.culprits(kStragglerNode.id).count(rank) != 0) continue;
+        job::Finding finding;
+        finding.id = "RS301";
+        describeLateness(analysis, {late}, finding);
+        const std::string host = analysis.facts.findRank(rank)->host;
+        finding.cause = fmt::format(
+            "rank {}{} comes late to what the ranks do together, in each step: it needs {:.2f}x as long as its peers "
+            "between its communication, and they wait for it",
+            rank, host.empty() ? "" : " (" + host + ")", late.ratio);
+        finding.fix = {
+            fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
+                        "ECC, a neighbour's process), and its host's load",
+                        rank, host.empty() ? "" : " on " + host),
+            "compare its input with its peers': more work on one rank looks the same; to tell them apart record a few "
+            "steps with kernels: rankscope run --capture-range steps:A-B"};
+        if (finding.verdict == job::Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, late.extraNs);
+        findings.push_back(std::move(finding));
+    }
+}
+
 void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
+    if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
     const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
     std::vector<SlowGroup> groups;
     std::vector<SlowCost> costs;
@@ -58,7 +83,8 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
 }
 
 std::string missingForStraggler(const job::Analysis& analysis) {
-    return withoutPeerRanks(analysis);
+    const std::string alone = withoutPeerRanks(analysis);
+    return alone.empty() ? withoutPeersByCalls(analysis) : alone;
 }
 
 }  // namespace
@@ -70,13 +96,18 @@ const Diagnosis kStraggler{
         "One rank computes longer than its peers for the same work, and the others wait for it. Kernels of the same "
         "name, grid and block are compared step by step: a rank's median against the median of the other ranks. Most "
         "of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away "
-        "when its compute takes as long as its peers'; time that communication would need anyway is not counted.",
+        "when its compute takes as long as its peers'; time that communication would need anyway is not counted. Light "
+        "recordings have no kernels: there it is the rank that spends more of each step outside of communication than "
+        "its peers, whether its device is slow, its host, or its work is more.",
     .thresholds =
         {kSlowRatio,
          kSlowErrors,
          kSlowStepsShare,
          kComparedShare,
          kSlowKernels,
+         kLateShare,
+         kLateInStep,
+         kLateSteps,
          {"part of slowness", job::kPartOfSlowness, "of the rank's excess",
           "from here on a kernel is one of the slow ones: memory and arithmetic lose differently to a lower clock"}},
     .falsePositives =
@@ -88,6 +119,7 @@ const Diagnosis kStraggler{
         "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when "
         "the slowness moves with it.",
     .cureAt = CureAt::machine,
+    .byCalls = true,
     .hint =
         "The rank to fix stays blue (it still computes) where the others are orange: they have done the same work and "
         "wait for it. Framed are such waits.",

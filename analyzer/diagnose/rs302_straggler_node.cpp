@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
@@ -33,9 +34,44 @@ bool isSlowHost(const std::vector<job::KernelRatio>& ratios, const SlowGroup& gr
                        [&](size_t r) { return ratios[r].ratio - 1 >= kAlike * (group.ratio - 1); });
 }
 
+/// Of light recordings: every rank of the host is late, about as much as the others.
+void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    const std::vector<LateRank> late = lateRanks(analysis);
+    for (const auto& [host, members] : ranksByHost(analysis)) {
+        std::vector<LateRank> here;
+        double most = 0, least = 1;
+        for (const LateRank& one : late) {
+            if (std::ranges::find(members, one.index) == members.end()) continue;
+            here.push_back(one);
+            most = std::max(most, one.share);
+            least = std::min(least, one.share);
+        }
+        if (here.size() < 2 || here.size() != members.size() || least < kAlike * most) continue;
+        job::Finding finding;
+        finding.id = "RS302";
+        describeLateness(analysis, here, finding);
+        const std::string name = analysis.facts.findRank(finding.ranks.front())->host;
+        finding.cause = fmt::format(
+            "all {} ranks of host {} come late to what the ranks do together, in each step, and those of other hosts "
+            "wait for them",
+            here.size(), name.empty() ? "unknown" : name);
+        finding.fix = {
+            fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all "
+                        "its devices), its load, driver and firmware versions, other jobs on it",
+                        name),
+            "leave the host out (drain it in the scheduler) and run again; to tell slow devices from a slow host "
+            "record "
+            "a few steps with kernels: rankscope run --capture-range steps:A-B"};
+        claims.takeWaiting(analysis, "RS302", finding.ranks,
+                           finding.verdict == job::Verdict::found ? here.front().extraNs : std::vector<double>());
+        findings.push_back(std::move(finding));
+    }
+}
+
 void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const auto hosts = ranksByHost(analysis);
     if (hosts.size() < 2) return;
+    if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
     // Ranks of one host are no peers of each other here: on a slow host they are all slow.
     const std::vector<job::KernelRatio> ratios = job::compareKernelsBetweenHosts(analysis);
     std::vector<SlowGroup> slow;
@@ -73,7 +109,9 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
 std::string missingForStragglerNode(const job::Analysis& analysis) {
     // Of a job on one host there is no other.
     const std::string alone = withoutPeerRanks(analysis);
-    return alone.empty() ? withoutHosts(analysis) : alone;
+    if (!alone.empty()) return alone;
+    const std::string hosts = withoutHosts(analysis);
+    return hosts.empty() ? withoutPeersByCalls(analysis) : hosts;
 }
 
 }  // namespace
@@ -90,6 +128,7 @@ const Diagnosis kStragglerNode{
         "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.",
     .fix = "Power cap, cooling, driver and firmware of that host; drain it.",
     .cureAt = CureAt::machine,
+    .byCalls = true,
     .hint =
         "The ranks of the host to fix stay blue where those of the others are orange: they have done the same work and "
         "wait. Framed are such waits.",

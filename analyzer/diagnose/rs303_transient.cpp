@@ -287,6 +287,7 @@ const Diagnosis kTransient{
         "Steps with more kernels (evaluation, accumulation) are other work and left out; so are steps in which only "
         "communication took longer. A stall of every step is RS4xx or RS301.",
     .fix = "Look at what the named ranks did in the named steps; move it off the step, or do it on all ranks at once.",
+    .byCalls = true,
     .hint =
         "Framed is the stall: one rank stands still for once (blank, or a long call on its host lanes) and the others "
         "wait for it (orange).",

@@ -54,6 +54,7 @@ class Reader {
     void readCalls(RankEnd& rank);
     void readLastActs(RankEnd& rank);
     void readFailedAllocations();
+    void readStacks();
     void compare();
     void readProgress();
     std::optional<int64_t> metaNumber(const char* key) const;
@@ -191,6 +192,35 @@ void Reader::readFailedAllocations() {
     }
 }
 
+void Reader::readStacks() {
+    const auto linesOf = [](const std::string& text) {
+        constexpr size_t kMostLines = 64;
+        std::vector<std::string> lines;
+        for (size_t at = 0; at < text.size() && lines.size() < kMostLines;) {
+            const size_t end = std::min(text.find('\n', at), text.size());
+            lines.push_back(text::oneLine(std::string_view(text).substr(at, end - at)));
+            at = end + 1;
+        }
+        return lines;
+    };
+    if (!m_trace.hasTable("thread_stack")) return;
+    std::map<int, int32_t> readings;
+    store::ThreadStack row;
+    for (auto rows = m_trace.cursor<store::ThreadStack>(); rows.next(row);) {
+        RankEnd* rank = m_end.find(row.rank);
+        if (rank == nullptr) continue;
+        int32_t& last = readings[row.rank];
+        if (!rank->stack || row.reading > last) {
+            rank->stack.emplace().stalledNs = row.stalledNs;
+            last = row.reading;
+        }
+        if (row.reading < last) continue;
+        const bool native = row.language == "native";
+        rank->stack->threads += native;
+        if (row.tid == rank->pid) (native ? rank->stack->native : rank->stack->python) = linesOf(row.frames);
+    }
+}
+
 void Reader::compare() {
     std::set<int64_t> known;
     for (auto& [place, compared] : m_compared) {
@@ -246,6 +276,7 @@ void Reader::readRecorder() {
             m_end.ranks.push_back(std::move(rank));
             std::ranges::sort(m_end.ranks, {}, &RankEnd::rank);
         }
+        if (row.fromStart) m_end.find(row.rank)->fromStart = *row.fromStart != 0;
     }
     for (const store::Loss& loss : m_facts.losses)
         if (RankEnd* rank = loss.kind == "torn_tail" && loss.rank ? m_end.find(*loss.rank) : nullptr)
@@ -297,6 +328,7 @@ std::optional<JobEnd> Reader::read() {
         readLastActs(rank);
     }
     readFailedAllocations();
+    readStacks();
     compare();
     readProgress();
     return std::move(m_end);

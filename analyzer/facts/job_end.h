@@ -39,11 +39,20 @@ struct EndedCall {
     bool isMessage() const { return op == store::Op::send || op == store::Op::recv; }
 };
 
+/// What the main thread of a rank that stood still was in, when it was last looked at; innermost frames first.
+struct StandingStack {
+    int64_t stalledNs = 0;            // for which it had recorded no progress then
+    std::vector<std::string> native;  // "read+0x4d (libc.so.6)"; empty: not read
+    std::vector<std::string> python;  // "__next__ (dataloader.py:633)"
+    int threads = 0;                  // of the process, whose stacks are in the trace
+};
+
 struct RankEnd {
     int rank = 0;
     bool recorded = false;    // left a capture, or a dump
     bool isCut = false;       // of a flight recorder: the last calls are missing
     bool seesBegins = false;  // of a flight recorder: it tells when the device began calls
+    bool fromStart = false;   // of a flight recorder: it holds all calls since its process began
     bool isOld = false;       // of a flight recorder: others' dumps were written later, while the job got on
     std::string endKind;      // as in trace.db's table process
     std::optional<int64_t> endCode;
@@ -54,6 +63,7 @@ struct RankEnd {
     std::string lastCall;                                     // the last CUDA call that it returned from
     int64_t lastCallNs = 0;                                   // when it did
     std::vector<std::string> openRanges;                      // NVTX, outermost first
+    std::optional<StandingStack> stack;                       // nothing: nobody looked
     std::optional<EndedCall> lastNccl;
     std::vector<EndedCall> unfinished;  // in the order in which it called them
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <utility>
@@ -38,6 +39,12 @@ std::string degreesText(const facts::Layout& layout) {
     return fmt::format("{} ({})", words, letters);
 }
 
+/// "6 ms" and "6.00 ms": only of a whole number no decimals are written.
+bool readAlike(const std::string& a, const std::string& b) {
+    const size_t unitA = std::min(a.find(' '), a.size()), unitB = std::min(b.find(' '), b.size());
+    return a.substr(unitA) == b.substr(unitB) && std::atof(a.c_str()) == std::atof(b.c_str());
+}
+
 constexpr double kWorthSaying = 0.005;  // of the path: less rounds to nothing
 
 }  // namespace
@@ -67,11 +74,11 @@ std::string bestSeenText(const Report& report, const job::Finding& finding) {
         }
     }
     const size_t count = finding.steps.size();
+    const std::string from = text::durationText(static_cast<double>(finding.windowStartNs));
+    const std::string to = text::durationText(static_cast<double>(finding.windowEndNs));
     return fmt::format(
-        "best seen {}{} to {} into the recording{}",
-        shown != nullptr ? fmt::format("in step {}, ", shown->index) : "at ",
-        text::durationText(static_cast<double>(finding.windowStartNs)),
-        text::durationText(static_cast<double>(finding.windowEndNs)),
+        "best seen {}{} into the recording{}", shown != nullptr ? fmt::format("in step {}, ", shown->index) : "at ",
+        readAlike(from, to) ? to : from + " to " + to,
         count > 0 ? fmt::format("; {} show{} it", text::countedText(count, "analysed step"), count == 1 ? "s" : "")
                   : "");
 }

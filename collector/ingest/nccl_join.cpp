@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "collector/ingest/channel_kernels.h"
 #include "collector/ingest/kernel_links.h"
 
 namespace rankscope::collector {
@@ -58,6 +59,7 @@ class NcclJoiner {
     void linkGroups();
     void linkByLaunch(OpenCall& call);
     void addPluginFacts();
+    void addKernelsOfPlugin();
     void placeUnfinished();
     void addProxyOps();
     std::optional<int32_t> threadOf(uint32_t ring) const;
@@ -288,6 +290,21 @@ void NcclJoiner::addPluginFacts() {
     }
 }
 
+/// Where no kernel of the device was recorded, what the plugin saw of NCCL's own.
+void NcclJoiner::addKernelsOfPlugin() {
+    if (!m_recording.kernels.empty() || m_raw.pluginChannels.empty()) return;
+    std::multimap<PluginCallName, ChannelCall> names;
+    for (const auto& [key, call] : m_callOfPlugin)
+        names.emplace(PluginCallName{std::get<0>(key), std::get<2>(key)}, ChannelCall{call, std::get<1>(key)});
+    std::vector<NcclCall*> calls;
+    std::vector<std::optional<uint64_t>> handles;
+    for (OpenCall& call : m_calls) {
+        calls.push_back(&call.row);
+        handles.push_back(call.handle);
+    }
+    addKernelsOfChannels(m_raw, names, handles, std::move(calls), m_recording);
+}
+
 /// A process that drives several devices has several members of a communicator.
 void NcclJoiner::addProxyOps() {
     const auto& communicators = m_recording.communicators;
@@ -349,6 +366,7 @@ void NcclJoiner::run() {
         return std::tie(a.row.startNs, a.row.threadId, a.order) < std::tie(b.row.startNs, b.row.threadId, b.order);
     });
     addPluginFacts();
+    addKernelsOfPlugin();
     for (OpenCall& call : m_calls) {
         if (call.row.kernelId && !call.row.streamId)
             call.row.streamId = m_recording.kernels[static_cast<size_t>(*call.row.kernelId)].streamId;

@@ -187,6 +187,7 @@ RankSummary summarize(const RankRecording& recording) {
     summary.failedAllocations = recording.failedAllocations;
     summary.recorderCalls = recording.recorderCalls;
     summary.recorderGroups = recording.recorderGroups;
+    summary.recorderFromStart = recording.recorderFromStart;
     summary.communicators = recording.communicators;
     summary.sources = recording.sources;
     summary.losses = recording.losses;

@@ -67,6 +67,7 @@ struct RankSummary {
     std::vector<store::FailedAllocation> failedAllocations;  ///< times of the host
     std::vector<store::RecorderCall> recorderCalls;          ///< times of the host, callId by position
     std::vector<LocalRecorderGroup> recorderGroups;
+    bool recorderFromStart = false;
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;
 

@@ -70,6 +70,8 @@ bool timesPlausible(const RecordView& view) {
         case RecordType::pluginColl:
         case RecordType::pluginP2p:
             return plausible({view.as<PluginCollRecord>().startNs, view.as<PluginCollRecord>().endNs});
+        case RecordType::pluginKernelChannel:
+            return startAndEnd(view.as<PluginChannelRecord>()) && view.as<PluginChannelRecord>().startNs != 0;
         case RecordType::pluginProxyOp: {
             const auto record = view.as<PluginProxyOpRecord>();
             return startAndEnd(record) && plausible({record.gpuWaitNs, record.peerWaitNs, record.networkWaitNs,
@@ -266,6 +268,9 @@ void RawReader::take(const RecordView& view) {
         case RecordType::pluginColl:
         case RecordType::pluginP2p:
             m_raw.pluginCalls.push_back(view.as<PluginCollRecord>());
+            break;
+        case RecordType::pluginKernelChannel:
+            m_raw.pluginChannels.push_back(view.as<PluginChannelRecord>());
             break;
         case RecordType::pluginProxyOp:
             m_raw.proxyOps.push_back(view.as<PluginProxyOpRecord>());

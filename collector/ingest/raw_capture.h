@@ -32,7 +32,8 @@ struct RawCapture {
     std::vector<OnThread<capture::NvtxRecord>> nvtx;  ///< of one thread in its order
     std::vector<capture::CuptiApiRecord> cuptiApis;
     std::vector<capture::ExternalCorrelationRecord> externalCorrelations;
-    std::vector<capture::PluginCollRecord> pluginCalls;  ///< collectives and p2p
+    std::vector<capture::PluginCollRecord> pluginCalls;        ///< collectives and p2p
+    std::vector<capture::PluginChannelRecord> pluginChannels;  ///< device times of the channels of those
     std::vector<capture::PluginProxyOpRecord> proxyOps;
     std::vector<capture::CommunicatorRecord> communicators;
     std::vector<capture::CommunicatorEndRecord> communicatorEnds;

@@ -56,6 +56,9 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     if (links != run.end() && links->is_string() && !links->get<std::string>().empty())
         facts.meta["links"] = links->get<std::string>();
     if (const auto options = run.find("options");
+        options != run.end() && options->is_object() && options->value("light", nlohmann::json()) == true)
+        facts.meta["light"] = "1";
+    if (const auto options = run.find("options");
         options != run.end() && options->is_object() && options->contains("env") && (*options)["env"].is_object())
         addVariables((*options)["env"], "run_env.", facts);
     if (const auto start = run.find("environment"); start != run.end() && start->is_object()) {

@@ -52,6 +52,7 @@ struct TraceBuilder::State {
     std::vector<Source> sources;
     std::vector<RankSummary> summaries;
     std::vector<store::Loss> losses;
+    std::vector<ToldStack> stacks;
     std::vector<int32_t> missingRanks;
     std::atomic<uint64_t> keptBytes{0};
 };
@@ -213,6 +214,10 @@ void TraceBuilder::addLoss(store::Loss loss) {
     m_state->losses.push_back(std::move(loss));
 }
 
+void TraceBuilder::addStacks(std::vector<ToldStack> stacks) {
+    m_state->stacks = std::move(stacks);
+}
+
 void TraceBuilder::finish() {
     State& state = *m_state;
     store::TraceWriter writer(state.target);  // first, so that a folder that cannot be written is known before the work
@@ -230,6 +235,7 @@ void TraceBuilder::finish() {
 
     const TraceTables tables(ranks);
     tables.writeIdentities(writer, state.missingRanks);
+    tables.writeStacks(writer, state.stacks, state.facts.virtualGpu);
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);

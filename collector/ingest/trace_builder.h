@@ -9,6 +9,7 @@
 #include <string>
 
 #include "collector/ingest/rank_recording.h"
+#include "collector/ingest/stack_files.h"
 
 namespace rankscope::collector {
 
@@ -47,6 +48,9 @@ class TraceBuilder {
     void add(RankRecording recording);
     /// A loss that belongs to no recording.
     void addLoss(store::Loss loss);
+
+    /// What the threads of a rank stood in; those of processes that are not among the ranks are left out.
+    void addStacks(std::vector<ToldStack> stacks);
 
     /// Writes the file; throws store::Error (the target is then as it was before).
     void finish();

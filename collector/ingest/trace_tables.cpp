@@ -2,6 +2,7 @@
 #include "collector/ingest/trace_tables.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <set>
@@ -144,6 +145,37 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
     }
 }
 
+/// Wall-clock time at 0 of the job's clock; 0: nobody tells.
+int64_t TraceTables::startUnixNs() const {
+    if (m_ranks.summaries.empty() || m_ranks.summaries[0].startUnixNs == 0) return 0;
+    const RankSummary& first = m_ranks.summaries[0];  // on the reference host, whose clock the origin is in
+    return first.startUnixNs + (m_ranks.clocks.originNs - first.startUnixAtNs);
+}
+
+void TraceTables::writeStacks(store::TraceWriter& writer, const std::vector<ToldStack>& stacks, bool isVirtual) const {
+    std::map<std::string, int32_t> rankOf;  // by file name of the capture
+    for (const RankSummary& summary : m_ranks.summaries)
+        if (summary.process.captureFile)
+            rankOf[std::filesystem::path(*summary.process.captureFile).filename().string()] = summary.rank;
+    std::vector<store::ThreadStack> rows;
+    std::map<std::pair<int32_t, int64_t>, int32_t> readings;  // by rank and time; stacks come in the order of time
+    std::map<int32_t, int32_t> counts;
+    const int64_t startNs = isVirtual ? 0 : startUnixNs();
+    for (const ToldStack& told : stacks) {
+        const auto rank = rankOf.find(told.capture);
+        if (rank == rankOf.end()) continue;
+        store::ThreadStack& row = rows.emplace_back(told.row);
+        row.rank = rank->second;
+        int32_t& reading = readings[{row.rank, told.readUnixNs}];
+        if (reading == 0) reading = ++counts[row.rank];
+        row.reading = reading;
+        if (startNs != 0) row.readNs = told.readUnixNs - startNs;
+    }
+    std::ranges::stable_sort(rows, {}, [](const store::ThreadStack& row) { return std::pair(row.rank, row.reading); });
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;
+    writeRows(writer, rows);
+}
+
 void TraceTables::writeFailedAllocations(store::TraceWriter& writer) const {
     std::vector<store::FailedAllocation> rows;
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s)
@@ -186,6 +218,7 @@ void TraceTables::writeRecorderRows(store::TraceWriter& writer) const {
                 if (row.rank != summary.rank) continue;
                 row.enqueued = group.enqueued;
                 row.completed = group.completed;
+                row.fromStart = summary.recorderFromStart ? 1 : 0;
             }
         }
     }
@@ -338,11 +371,7 @@ void TraceTables::writeMeta(store::TraceWriter& writer, const RunFacts& facts, c
         if (summary.firstNs <= summary.lastNs) lastNs = std::max(lastNs, m_ranks.clocks.jobNs(s, summary.lastNs));
     }
     writer.setMeta("duration_ns", std::to_string(lastNs));
-    if (!m_ranks.summaries.empty() && m_ranks.summaries[0].startUnixNs != 0) {
-        const RankSummary& first = m_ranks.summaries[0];  // on the reference host, whose clock the origin is in
-        writer.setMeta("start_unix_ns",
-                       std::to_string(first.startUnixNs + (m_ranks.clocks.originNs - first.startUnixAtNs)));
-    }
+    if (const int64_t unixNs = startUnixNs(); unixNs != 0) writer.setMeta("start_unix_ns", std::to_string(unixNs));
 }
 
 void writeRecording(store::TraceWriter& writer, RankRecording& recording) {

@@ -19,6 +19,8 @@ class TraceTables {
 
     /// Hosts, clocks, processes, devices, links, ranks, threads, streams, communicators, sources.
     void writeIdentities(store::TraceWriter& writer, const std::vector<int32_t>& missingRanks) const;
+    /// Of processes that are ranks. Wall-clock times become those of the job, but for virtual ones, which have none.
+    void writeStacks(store::TraceWriter& writer, const std::vector<ToldStack>& stacks, bool isVirtual) const;
     /// Times to the job clock, local indices to trace ids; texts stay local until writeRecording().
     void translate(size_t summary, RankRecording& recording) const;
     void writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
@@ -32,6 +34,7 @@ class TraceTables {
     void writeCommunicators(store::TraceWriter& writer) const;
     void writeFailedAllocations(store::TraceWriter& writer) const;
     void writeRecorderRows(store::TraceWriter& writer) const;
+    int64_t startUnixNs() const;
     int32_t hostOf(size_t summary) const { return m_ranks.clocks.hostOfSummary[summary]; }
 
     const JoinedRanks& m_ranks;

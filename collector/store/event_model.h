@@ -195,6 +195,19 @@ struct Allocation {
     int32_t nameId = 0;
 };
 
+struct ThreadStack {
+    int64_t id = 0;
+    int32_t rank = 0;
+    int32_t reading = 0;
+    Maybe<int64_t> readNs;
+    int64_t stalledNs = 0;
+    int64_t tid = 0;
+    std::string name;
+    Maybe<std::string> state;
+    std::string language;
+    std::string frames;
+};
+
 struct FailedAllocation {
     int64_t id = 0;
     int32_t rank = 0;
@@ -256,6 +269,7 @@ struct RecorderGroup {
     int32_t rank = 0;
     Maybe<int64_t> enqueued;
     Maybe<int64_t> completed;
+    Maybe<int32_t> fromStart;
 };
 
 struct ProxyOp {

@@ -15,6 +15,7 @@ CREATE TABLE meta (
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
+                                   -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin),
                                    -- torch_dump_version (of imported flight-recorder dumps),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
   value TEXT NOT NULL
@@ -220,6 +221,19 @@ CREATE TABLE failed_allocation (   -- calls that the driver refused, out of memo
   call TEXT NOT NULL               -- cudaMalloc…
 );
 
+CREATE TABLE thread_stack (        -- what the threads of a rank that stood still were in (NAME/stacks of `rankscope run`); missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (rank, reading, place in the file: native stacks, the main thread's first, then Python's)
+  rank INTEGER NOT NULL,
+  reading INTEGER NOT NULL,        -- 1, 2… of the rank: all threads of a process are read at about the same time
+  read_ns INTEGER,                 -- when, by the clock of its host; NULL where the recorded time is virtual
+  stalled_ns INTEGER NOT NULL,     -- for which it had recorded no progress then
+  tid INTEGER NOT NULL,            -- that of the main thread is the process's pid
+  name TEXT NOT NULL,
+  state TEXT,                      -- of native stacks, as in /proc/PID/stat: R runs, S sleeps, D waits for a device, T is stopped
+  language TEXT NOT NULL,          -- native | python
+  frames TEXT NOT NULL             -- a line each, innermost first: "function+0xoffset (library)" or "function (file:line)"; empty: not read
+);
+
 CREATE TABLE nvtx (
   id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
   rank INTEGER NOT NULL,
@@ -275,6 +289,7 @@ CREATE TABLE recorder_group (      -- members of the process groups of such dump
   rank INTEGER NOT NULL,           -- global
   enqueued INTEGER,                -- seq of the last collective that it called, 0 before the first; NULL: not told
   completed INTEGER,               -- seq of the last collective that its process saw end
+  from_start INTEGER,              -- 1: its dump holds every call since its process began; 0: the ring has dropped the first ones, from where messages count; NULL: no dump
   PRIMARY KEY (communicator_id, comm_rank)
 ) WITHOUT ROWID;
 
@@ -358,7 +373,7 @@ CREATE TABLE step (
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, step_marks, …
+  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, step_marks, stacks, light, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
   source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | nccl_tuner | collector | importer

@@ -252,6 +252,22 @@ struct Table<Allocation> {
 };
 
 template <>
+struct Table<ThreadStack> {
+    static constexpr const char* kName = "thread_stack";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &ThreadStack::id},
+        Column{"rank", &ThreadStack::rank},
+        Column{"reading", &ThreadStack::reading},
+        Column{"read_ns", &ThreadStack::readNs},
+        Column{"stalled_ns", &ThreadStack::stalledNs},
+        Column{"tid", &ThreadStack::tid},
+        Column{"name", &ThreadStack::name},
+        Column{"state", &ThreadStack::state},
+        Column{"language", &ThreadStack::language},
+        Column{"frames", &ThreadStack::frames});
+};
+
+template <>
 struct Table<FailedAllocation> {
     static constexpr const char* kName = "failed_allocation";
     static constexpr auto kColumns = std::make_tuple(
@@ -326,7 +342,8 @@ struct Table<RecorderGroup> {
         Column{"comm_rank", &RecorderGroup::commRank},
         Column{"rank", &RecorderGroup::rank},
         Column{"enqueued", &RecorderGroup::enqueued},
-        Column{"completed", &RecorderGroup::completed});
+        Column{"completed", &RecorderGroup::completed},
+        Column{"from_start", &RecorderGroup::fromStart});
 };
 
 template <>

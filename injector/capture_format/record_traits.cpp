@@ -150,6 +150,27 @@ int64_t recordTimeNs(const void* record) noexcept {
     }
 }
 
+bool isProgress(const void* record) noexcept {
+    const auto head = load<RecordHead>(record);
+    switch (head.type) {
+        case RecordType::ncclCall:
+        case RecordType::kernel:
+        case RecordType::memcpy:
+        case RecordType::memset:
+        case RecordType::pluginColl:
+        case RecordType::pluginP2p:
+        case RecordType::pluginKernelChannel:
+        case RecordType::pluginProxyOp:
+            return true;
+        case RecordType::apiCall: {
+            const auto call = static_cast<CudaApi>(head.aux);
+            return call >= CudaApi::launchKernel && call <= CudaApi::graphLaunch;
+        }
+        default:
+            return false;
+    }
+}
+
 size_t recordTextBytes(const void* record) noexcept {
     const auto head = load<RecordHead>(record);
     if (head.type == RecordType::string) return head.aux;

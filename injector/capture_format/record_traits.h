@@ -11,6 +11,10 @@ size_t recordStructBytes(RecordType type) noexcept;
 /// Newest timestamp of a record, or 0 when its type carries none. `record` must hold recordStructBytes(type) bytes.
 int64_t recordTimeNs(const void* record) noexcept;
 
+/// Whether a record tells that its process gets on: work of the device, launches, and NCCL's calls and transfers. A
+/// process that stands still goes on asking for events and errors (watchdogs), and may close ranges. `record` as above.
+bool isProgress(const void* record) noexcept;
+
 /// Bytes of text or key and value that follow the struct of a string or metadata record; 0 for all others.
 size_t recordTextBytes(const void* record) noexcept;
 

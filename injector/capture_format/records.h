@@ -515,8 +515,11 @@ struct PluginCollRecord {
 };
 static_assert(sizeof(PluginCollRecord) == 64);
 
+/// In place of a channel: from the first begin of any channel of the operation to the last end.
+inline constexpr uint16_t kAllChannels = 0xffff;
+
 struct PluginChannelRecord {
-    RecordHead head;  ///< aux: channel
+    RecordHead head;  ///< aux: channel, or kAllChannels
     uint32_t seq;     ///< seq of the PluginCollRecord it belongs to
     int64_t startNs;  ///< GPU global timer
     int64_t endNs;

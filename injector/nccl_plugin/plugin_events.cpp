@@ -25,6 +25,30 @@ struct Tables {
 
 constinit Tables g_tables;
 
+/// What is known of the channels of an operation, once.
+void writeSpan(PluginEvent& operation) noexcept {
+    if (operation.channelsEnded == 0) return;
+    operation.channelsEnded = 0;
+    if (!g_session.isRecording(Cause::gpu)) return;
+    capture::PluginChannelRecord record{};
+    record.head = {capture::RecordType::pluginKernelChannel, 1, capture::kAllChannels};
+    record.seq = operation.record.seq;
+    record.startNs = static_cast<int64_t>(operation.channelStart);
+    record.endNs = static_cast<int64_t>(operation.channelEnd);
+    record.commHash = operation.record.commHash;
+    // The stamps are the GPU's; the ring's own order needs none of them.
+    g_session.push(record, 0);
+}
+
+/// Adds a channel to its operation. Written when all of them have ended; where NCCL tells fewer than it announced, when
+/// the operation's place in the table is needed, or its communicator ends.
+void addToSpan(PluginEvent& operation, uint64_t start, uint64_t end) noexcept {
+    const bool first = operation.channelsEnded++ == 0;
+    if (first || start < operation.channelStart) operation.channelStart = start;
+    if (first || end > operation.channelEnd) operation.channelEnd = end;
+    if (operation.channelsEnded >= operation.record.nChannels) writeSpan(operation);
+}
+
 }  // namespace
 
 PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noexcept {
@@ -54,24 +78,28 @@ PluginContext* asContext(void* context) noexcept {
 
 void closeContext(PluginContext* context) noexcept {
     tellLostProxyOps();
+    for (PluginEvent& event : g_tables.events)
+        if (event.record.commHash == context->commHash) writeSpan(event);
     const Lock lock(g_tables.mutex);
     context->used = false;
 }
 
 void renewPluginLock() noexcept {
     g_tables.mutex.renew();
+    for (PluginEvent& event : g_tables.events) event.channelsEnded = 0;  // the parent writes them
 }
 
 int wantedEvents() noexcept {
     int events = profiler_abi::coll | profiler_abi::p2p;
     if (g_session.config().ncclProxy) events |= profiler_abi::proxyOp | profiler_abi::proxyStep;
-    if (g_session.config().ncclChannels) events |= profiler_abi::kernelChannel;
+    if (g_session.config().ncclChannels != Config::Channels::none) events |= profiler_abi::kernelChannel;
     return events;
 }
 
 PluginEvent* newEvent() noexcept {
     const uint32_t index = g_tables.nextEvent.fetch_add(1, std::memory_order_relaxed) % kPluginEvents;
     PluginEvent& event = g_tables.events[index];
+    writeSpan(event);
     event = {};
     return &event;
 }
@@ -104,17 +132,25 @@ void beginOperation(PluginEvent& event, const PluginOperation& operation, uint8_
     record.rank = operation.rank;
 }
 
-void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel,
+void beginChannel(PluginEvent& event, const PluginContext& context, PluginEvent* parent, uint16_t channel,
                   uint64_t gpuTimer) noexcept {
     event.isChannel = true;
     event.channel = channel;
     event.channelStart = gpuTimer;
     event.parentSeq = parent == nullptr ? 0 : parent->record.seq;
+    event.parent = parent;
     event.record.commHash = context.commHash;
 }
 
 void endChannel(PluginEvent& event, uint64_t gpuTimer) noexcept {
     if (!event.isChannel || !g_session.isRecording(Cause::gpu)) return;
+    PluginEvent* parent = event.parent;
+    // The parent's place may have been given to another operation since.
+    if (g_session.config().ncclChannels == Config::Channels::spans && parent != nullptr &&
+        parent->record.seq == event.parentSeq && parent->record.commHash == event.record.commHash) {
+        event.isChannel = false;
+        return addToSpan(*parent, event.channelStart, gpuTimer);
+    }
     capture::PluginChannelRecord record{};
     record.head = {capture::RecordType::pluginKernelChannel, 1, event.channel};
     record.seq = event.parentSeq;

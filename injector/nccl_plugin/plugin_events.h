@@ -21,7 +21,10 @@ struct PluginContext {
 struct PluginEvent {
     capture::PluginCollRecord record{};  ///< type padding: nothing of ours to write at the stop
     void* chained = nullptr;             ///< handle of the user's plugin for the same event
-    uint64_t channelStart = 0;           ///< kernel channel: GPU timer at the start
+    uint64_t channelStart = 0;           ///< kernel channel: GPU timer at the start; operation: of its first channel
+    uint64_t channelEnd = 0;             ///< operation: GPU timer at the end of its last channel
+    PluginEvent* parent = nullptr;       ///< kernel channel: its operation, unless that place is used again
+    uint32_t channelsEnded = 0;          ///< operation: not written yet
     uint32_t parentSeq = 0;
     uint16_t channel = 0;
     bool isChannel = false;
@@ -60,7 +63,7 @@ PluginEvent* newEvent() noexcept;
 PluginEvent* asEvent(void* handle) noexcept;
 
 void beginOperation(PluginEvent& event, const PluginOperation& operation, uint8_t version) noexcept;
-void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel,
+void beginChannel(PluginEvent& event, const PluginContext& context, PluginEvent* parent, uint16_t channel,
                   uint64_t gpuTimer) noexcept;
 void endChannel(PluginEvent& event, uint64_t gpuTimer) noexcept;
 /// Writes what the event holds. Once per event.

@@ -2,6 +2,7 @@
 #include "injector/record/capture_sink.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "injector/capture_format/record_traits.h"
 
@@ -12,11 +13,35 @@ using capture::kCellBytes;
 using capture::LossKind;
 using capture::Source;
 
+namespace {
+
+uint64_t progressIn(const uint8_t* records, size_t bytes) noexcept {
+    uint64_t count = 0;
+    for (size_t at = 0; at + kCellBytes <= bytes;) {
+        if (capture::isProgress(records + at)) ++count;
+        at += (records[at + 1] == 0 ? 1 : records[at + 1]) * kCellBytes;
+    }
+    return count;
+}
+
+}  // namespace
+
 bool CaptureSink::open(const char* path, capture::FileHeader& header, uint64_t maxBytes) noexcept {
     Lock lock(m_mutex);
     const bool opened = m_writer.open(path, header, maxBytes);
     if (!opened) discardFileSizeSignal();
     return opened;
+}
+
+void CaptureSink::countProgressIn(uint64_t* counter) noexcept {
+    Lock lock(m_mutex);
+    m_progress = counter;
+}
+
+void CaptureSink::addProgress(uint64_t records) noexcept {
+    if (records == 0 || m_progress == nullptr) return;
+    std::atomic_ref counter(*m_progress);
+    counter.store(counter.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
 void CaptureSink::noteResult(AppendResult result, Source source, uint32_t records, int64_t timeNs) noexcept {
@@ -28,6 +53,7 @@ void CaptureSink::noteResult(AppendResult result, Source source, uint32_t record
 bool CaptureSink::append(Source source, const void* records, size_t bytes, uint32_t recordCount,
                          int64_t highWaterNs) noexcept {
     Lock lock(m_mutex);
+    addProgress(progressIn(static_cast<const uint8_t*>(records), bytes));
     capture::BlockInfo info;
     info.source = source;
     info.recordCount = recordCount;
@@ -54,6 +80,7 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
     capture::BlockInfo info;
     info.threadIndex = ring.header()->threadIndex;
     info.lostRecords = lost;
+    uint64_t progress = 0;
     for (uint64_t position = tail; position < head;) {
         alignas(8) uint8_t record[capture::kMaxTimedCells * kCellBytes] = {};
         std::memcpy(record, ring.cellAt(position), kCellBytes);
@@ -62,9 +89,11 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
             std::memcpy(record + i * kCellBytes, ring.cellAt(position + i), kCellBytes);
         const int64_t time = capture::recordTimeNs(record);
         if (time > info.highWaterNs) info.highWaterNs = time;
+        if (capture::isProgress(record)) ++progress;
         ++info.recordCount;
         position += cells;
     }
+    addProgress(progress);
     m_ringRecords += info.recordCount;
     if (info.highWaterNs > m_highWaterNs) m_highWaterNs = info.highWaterNs;
     const uint64_t cells = head - tail;
@@ -130,6 +159,7 @@ void CaptureSink::close() noexcept {
 void CaptureSink::abandon() noexcept {
     m_mutex.renew();
     m_writer.abandon();
+    m_progress = nullptr;
     m_ringRecords = 0;
     m_highWaterNs = 0;
     for (auto& row : m_losses)

@@ -17,6 +17,9 @@ class CaptureSink {
 
     bool open(const char* path, capture::FileHeader& header, uint64_t maxBytes) noexcept;
 
+    /// Where records that show progress are counted from now on (RingFileHeader::progress); null: nowhere.
+    void countProgressIn(uint64_t* counter) noexcept;
+
     /// Records of no thread (CUPTI, metadata), whole cells, at most kMaxBlockPayloadBytes.
     bool append(capture::Source source, const void* records, size_t bytes, uint32_t recordCount,
                 int64_t highWaterNs) noexcept;
@@ -50,12 +53,14 @@ class CaptureSink {
 
     void countLossLocked(capture::Source source, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
     void tellLossesLocked() noexcept;
+    void addProgress(uint64_t records) noexcept;
     void noteResult(capture::AppendResult result, capture::Source source, uint32_t records, int64_t timeNs) noexcept;
 
     Mutex m_mutex;
     capture::BlockWriter m_writer;
     int64_t m_highWaterNs = 0;
     uint64_t m_ringRecords = 0;
+    uint64_t* m_progress = nullptr;
     Loss m_losses[kSources][kKinds] = {};
 };
 

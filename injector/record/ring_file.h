@@ -41,6 +41,8 @@ class RingFile {
     void abandon() noexcept;
 
     bool isOpen() const noexcept { return m_file.isOpen(); }
+    /// In the mapping, which stays until the process ends; null without one.
+    uint64_t* progressCounter() noexcept { return m_header == nullptr ? nullptr : &m_header->progress; }
 
   private:
     bool addRing() noexcept;

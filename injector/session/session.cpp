@@ -170,6 +170,7 @@ bool Session::openFiles() noexcept {
             say("the ring file cannot be made: only CUPTI records");
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
         }
+        m_sink.countProgressIn(m_rings.progressCounter());
         return true;
     }
     return false;

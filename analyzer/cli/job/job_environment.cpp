@@ -35,6 +35,8 @@ std::vector<std::pair<std::string, std::string>> injectorVariables(const JobSett
         {"RANKSCOPE_TRACE", options.trace},
         {"RANKSCOPE_MAX_BYTES", std::to_string(options.maxBytes)},
         {"RANKSCOPE_CAPTURE_RANGE", options.captureRange}};
+    // When a collective was on the device, from the plugin's kernel channels.
+    if (options.light) variables.emplace_back("RANKSCOPE_NCCL_CHANNELS", "spans");
     if (options.delayS > 0) variables.emplace_back("RANKSCOPE_DELAY_S", fmt::format("{}", options.delayS));
     if (options.durationS > 0) variables.emplace_back("RANKSCOPE_DURATION_S", fmt::format("{}", options.durationS));
     if (!settings.links.empty()) variables.emplace_back("RANKSCOPE_LINKS", settings.links);

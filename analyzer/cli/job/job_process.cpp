@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "analyzer/cli/console/errors.h"
@@ -64,6 +65,13 @@ bool endsJobs(int signal) {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
+// Looked at first, since waitpid would take the stop of a process whose stack another thread of ours is reading.
+bool hasEnded(pid_t child) {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+           (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
 class Children {
   public:
     explicit Children(size_t count) { m_end.processes.resize(count); }
@@ -86,7 +94,7 @@ class Children {
     bool reap() {
         for (size_t i = 0; i < m_pids.size(); ++i) {
             int status = 0;
-            if (m_pids[i] <= 0 || waitpid(m_pids[i], &status, WNOHANG) != m_pids[i]) continue;
+            if (m_pids[i] <= 0 || !hasEnded(m_pids[i]) || waitpid(m_pids[i], &status, WNOHANG) != m_pids[i]) continue;
             m_pids[i] = 0;
             m_end.processes[i] = decodeWaitStatus(status);
             if (m_end.processes[i].failed() && m_end.firstFailed < 0) m_end.firstFailed = static_cast<int>(i);
@@ -161,7 +169,8 @@ std::string requireCommand(const std::string& command, const Environment& enviro
     return path;
 }
 
-JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs, bool endWithUs) {
+JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs, bool endWithUs,
+              const JobWatch& watch) {
     Children children(processes.size());
     siginfo_t info{};
     try {
@@ -171,16 +180,24 @@ JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals
         while (!children.reap()) signals.wait(info);
         throw;
     }
+    using Clock = std::chrono::steady_clock;
+    const bool watched = watch.look != nullptr;
+    Clock::time_point looked = Clock::now();
     int cleanup = 0;  // how often the survivors of a failure have been told to go
     while (!children.reap()) {
         const bool cleaning = children.end().firstFailed >= 0 && cleanup < 2;
         // A queued SIGCHLD can be that of a child already reaped, which only costs a round.
-        const int signal = signals.wait(info, cleaning ? gracePeriodMs : -1);
-        if (signal == 0) children.send(cleanup++ == 0 ? SIGTERM : SIGKILL);
+        const int signal = signals.wait(info, cleaning ? gracePeriodMs : watched ? watch.periodMs : -1);
+        if (signal == 0 && cleaning) children.send(cleanup++ == 0 ? SIGTERM : SIGKILL);
+        if (watched && Clock::now() - looked >= std::chrono::milliseconds(watch.periodMs)) {
+            watch.look();
+            looked = Clock::now();
+        }
         if (signal == 0 || signal == SIGCHLD) continue;
         children.pass(info);
         if (isStopSignal(signal)) stopBy(signal);
     }
+    if (watch.jobHasEnded) watch.jobHasEnded();
     signals.jobHasEnded();
     return children.end();
 }

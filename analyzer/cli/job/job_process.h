@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,13 @@ ProcessEnd decodeWaitStatus(int status);  // as waitpid gives it
 // The words as execve takes them: valid as long as `words` is.
 std::vector<char*> pointers(const std::vector<std::string>& words);
 
+// Looks after a job while it runs: `look` is called about every `periodMs`, between signals, and returns soon.
+struct JobWatch {
+    int periodMs = 0;
+    std::function<void()> look;
+    std::function<void()> jobHasEnded;  // once all processes are gone
+};
+
 struct JobEnd {
     std::vector<ProcessEnd> processes;  // in the order given
     int firstFailed = -1;               // index of the process that failed first, -1: none
@@ -47,7 +55,7 @@ struct JobEnd {
 // (exit code 126 or 127 as a shell's) when a command cannot be executed. `endWithUs`: the processes get SIGTERM when
 // this one dies, even by SIGKILL. For processes that no launcher of the user's looks after.
 JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs,
-              bool endWithUs = false);
+              bool endWithUs = false, const JobWatch& watch = {});
 
 // Full path of a command as execvp finds it in the environment's PATH; empty when there is none.
 std::string findCommand(const std::string& command, const Environment& environment);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -31,7 +30,8 @@ std::optional<pid_t> writerOf(const std::string& name, const std::string& prefix
 
 uint64_t processField(pid_t pid, int number) {
     std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-    std::string text((std::istreambuf_iterator<char>(stat)), {});
+    std::string text;
+    std::getline(stat, text, '\0');  // of a process that is ending reading fails, by which an iterator would throw
     // "PID (NAME) STATE PARENT ...", and the name may hold blanks and brackets.
     const size_t afterName = text.rfind(')');
     if (afterName == std::string::npos) return 0;

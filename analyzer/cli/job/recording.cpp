@@ -95,7 +95,7 @@ ProcessEnd record(const Recording& recording, const Console& console) {
     JobEnd job;
     HeldSignals signals;  // until this process has ended, or has told why the job could not be started
     try {
-        job = runJob(recording.processes, signals, recording.gracePeriodMs, recording.endWithUs);
+        job = runJob(recording.processes, signals, recording.gracePeriodMs, recording.endWithUs, recording.watch);
     } catch (...) {
         recording.run.abandon();
         throw;

@@ -19,6 +19,7 @@ struct Recording {
     bool collect = true;
     int gracePeriodMs = 0;   // for the survivors of a failed process
     bool endWithUs = false;  // the processes do not outlive this one
+    JobWatch watch;          // of the job while it runs
 };
 
 // Runs the job, collects if this wrapper is the last one of its host, and says on stderr what was recorded and what to

@@ -93,6 +93,7 @@ json describe(const fs::path& path, const RunDescription& d) {
         options = {{"trace", d.recording->trace},
                    {"capture_range", d.recording->captureRange},
                    {"max_bytes", d.recording->maxBytes}};
+        if (d.recording->light) options["light"] = true;
         if (d.recording->delayS > 0) options["delay_s"] = d.recording->delayS;
         if (d.recording->durationS > 0) options["duration_s"] = d.recording->durationS;
     }
@@ -116,6 +117,7 @@ json describe(const fs::path& path, const RunDescription& d) {
 // Takes away what a run leaves in its directory, and nothing else.
 void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
+    fs::remove_all(path / "stacks");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("trace.db") || name == "scenario.json" || name.starts_with(kDescription))

@@ -15,11 +15,15 @@ namespace rankscope::cli {
 // Says what a job's processes are to record, and when.
 struct RecordingOptions {
     std::string trace = "cuda,nccl,nvtx,api";
+    bool light = false;  // without device activity: when collectives ran is told by NCCL's profiler plugin
     std::string captureRange = "none";
     int64_t maxBytes = int64_t{2} << 30;  // per rank
     double delayS = 0;
     double durationS = 0;  // 0: until the end
 };
+
+/// The sources of light mode.
+inline constexpr const char* kLightTrace = "nccl,nvtx";
 
 // Holds what run.json says about a run besides how it ended.
 struct RunDescription {

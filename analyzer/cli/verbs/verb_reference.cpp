@@ -37,6 +37,7 @@ struct ReferenceRunOptions {
     std::string tuner;
     std::string links = "machine";
     bool fixed = false;
+    bool light = false;
     bool force = false;
     bool noCollect = false;
 };
@@ -100,18 +101,22 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     const std::string name = options.name.empty() ? scenario.name + (options.fixed ? "-fixed" : "") : options.name;
     const auto path = expandRunName(name, nullptr);
     const std::string program = scenario.script ? scenario.script->script : layout.workload.string();
-    const RunDescription description{.command = {program, "scenario.json"},
-                                     .jobKey = fmt::format("inside:{}:{}", getpid(), std::time(nullptr)),
-                                     .launcher = "inside",
-                                     .worldSize = scenario.worldSize,
-                                     .virtualGpus = true,
-                                     .links = options.links == "told" ? scenario.links : "",
-                                     .scenario = scenario.name,
-                                     .tunerRows = tunerRows,
-                                     .startVariables = forcingVariables(startEnvironment(text))};
+    RunDescription description{.command = {program, "scenario.json"},
+                               .jobKey = fmt::format("inside:{}:{}", getpid(), std::time(nullptr)),
+                               .launcher = "inside",
+                               .worldSize = scenario.worldSize,
+                               .virtualGpus = true,
+                               .links = options.links == "told" ? scenario.links : "",
+                               .scenario = scenario.name,
+                               .tunerRows = tunerRows,
+                               .startVariables = forcingVariables(startEnvironment(text))};
+    const RecordingOptions recording{.trace = options.light ? kLightTrace : RecordingOptions().trace,
+                                     .light = options.light};
+    if (options.light) description.recording = recording;
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
     const JobSettings settings{.captureFolder = directory.captureFolder(),
+                               .recording = recording,
                                .virtualGpus = true,
                                .virtualJob = fmt::format("reference-{}-{}", getpid(), std::time(nullptr)),
                                .scenario = (directory.path() / "scenario.json").string(),
@@ -173,6 +178,7 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
                     "(what the virtual machine says of itself), unknown (neither)")
         ->check(CLI::IsMember({"told", "machine", "unknown"}))
         ->capture_default_str();
+    run->add_flag("--light", options->light, "As rankscope run --light records");
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     setAction(*run, invocation, [options, &invocation] { return runScenario(*options, invocation.console); });

@@ -17,6 +17,7 @@
 #include "analyzer/cli/job/recording.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/job/run_name.h"
+#include "analyzer/cli/stacks/hang_watch.h"
 #include "analyzer/cli/tune/tuner_file.h"
 #include "analyzer/cli/verbs/verb.h"
 
@@ -27,6 +28,7 @@ struct RunOptions {
     std::string name = kDefaultRunName;
     RecordingOptions recording;
     std::string maxSize = "2GiB";
+    std::string hangTimeout = "5m";
     std::string links;
     std::string tuner;
     std::vector<std::string> environment;
@@ -88,6 +90,35 @@ std::string checkSize(const std::string& text) {
     return parseBytes(text) ? "" : fmt::format("'{}' is not a size: write for example 500M or 2GiB", text);
 }
 
+// "5m", "90s", "300", "1h", in seconds; 0 for "off"; nothing for what is no time.
+std::optional<double> parseHangTimeout(const std::string& text) {
+    if (text == "off") return 0;
+    static const std::regex kForm("([0-9]+(?:\\.[0-9]+)?)(s|m|h)?");
+    std::smatch parts;
+    if (!std::regex_match(text, parts, kForm)) return std::nullopt;
+    const std::optional<double> value = finiteNumber(parts[1]);
+    const double seconds = value.value_or(0) * (parts[2] == "h" ? 3600 : parts[2] == "m" ? 60 : 1);
+    constexpr double kMost = 1e8;  // three years
+    return seconds > 0 && seconds <= kMost ? std::optional(seconds) : std::nullopt;
+}
+
+std::string checkHangTimeout(const std::string& text) {
+    return parseHangTimeout(text) ? "" : fmt::format("'{}' is no time: write for example 90s, 5m or off", text);
+}
+
+// Progress is known only of what is recorded, from begin to end. Nothing: hangs are not watched for.
+std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const std::filesystem::path& run) {
+    const std::string sources = "," + options.recording.trace + ",";
+    const bool tellsProgress =
+        sources.find(",cuda,") != std::string::npos || sources.find(",nccl,") != std::string::npos;
+    const double seconds = *parseHangTimeout(options.hangTimeout);
+    if (seconds == 0 || !tellsProgress || options.recording.captureRange != "none" || options.recording.durationS > 0)
+        return nullptr;
+    constexpr double kNsPerSecond = 1e9;
+    return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerSecond),
+                                       static_cast<int64_t>(options.recording.delayS * kNsPerSecond));
+}
+
 JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::TunerRow>& tunerRows) {
     JobSettings settings{.recording = options.recording,
                          .virtualGpus = options.virtualGpus,
@@ -95,6 +126,7 @@ JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::T
                          .tunerRows = tunerRowsForJob(tunerRows),
                          .extra = options.environment};
     settings.recording.maxBytes = *parseBytes(options.maxSize);
+    if (settings.recording.light) settings.recording.trace = kLightTrace;
     return settings;
 }
 
@@ -141,7 +173,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     requireCommand(command.front(), looked);
 
     const bool devices = ("," + options.recording.trace + ",").find(",cuda,") != std::string::npos;
-    if (!devices && !console.isQuiet() && (!outside || outside->rank == 0))
+    if (!devices && !options.recording.light && !console.isQuiet() && (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view "
                         "and export show what is recorded",
@@ -171,7 +203,23 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
             "ranks that Open MPI starts on other hosts are recorded only if you add to its command: {}", missing));
 
     const ProcessToStart job{command, prepareEnvironment(layout, settings)};
-    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0}, console);
+    const auto hangs = watchFor(options, directory.path());
+    const auto tellNotes = [&] {
+        if (!console.isQuiet())
+            for (const std::string& note : hangs->takeNotes()) console.note(note);
+    };
+    JobWatch watch;
+    if (hangs)
+        watch = {hangs->periodMs(),
+                 [&] {
+                     hangs->look();
+                     tellNotes();
+                 },
+                 [&] {
+                     hangs->jobHasEnded();
+                     tellNotes();
+                 }};
+    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0, false, watch}, console);
     if (outside) forgetRunName(options.name, *outside);
     endLike(end);
 }
@@ -193,6 +241,10 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("LIST")
         ->capture_default_str()
         ->check(checkTrace);
+    verb->add_flag(
+            "--light", options->recording.light,
+            "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long jobs")
+        ->excludes("--trace");
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")
@@ -208,6 +260,11 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("BYTES")
         ->capture_default_str()
         ->check(checkSize);
+    verb->add_option("--hang-timeout", options->hangTimeout,
+                     "Read the stacks of ranks that record no progress for so long (90s, 5m, 1h, off) into NAME/stacks")
+        ->type_name("TIME")
+        ->capture_default_str()
+        ->check(checkHangTimeout);
     addRepeatedOption(*verb, "--env", options->environment, "NAME=VALUE",
                       "Set a variable for the job; may be repeated");
     addLinksOption(*verb, options->links);

@@ -69,6 +69,45 @@ TEST(Collect, TellsWaitAndTransferOfACollectiveApart) {
     }
 }
 
+TEST(Collect, WhatRanksStoodInIsInTheTraceAndWhatIsNoStackIsALoss) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    job.write(run.path());
+    const std::string captureOfOne = job.fileOf(run.path(), 1).filename().string();
+    const auto write = [&](const char* name, const std::string& capture, const char* rest) {
+        std::filesystem::create_directory(run.path() / "stacks");
+        std::ofstream(run.path() / "stacks" / name)
+            << "rankscope stacks 1\nrank 0\npid 1000\ncapture " << capture << '\n'
+            << rest;
+    };
+    write("b.1.txt", captureOfOne,
+          "read_unix_ns 1700000002000000000\nstalled_ns 9\n\nthread 7 S t\n  late+0x1 (x)\n\nend\n");
+    write("a.2.txt", captureOfOne,
+          "read_unix_ns 1700000001000000000\nstalled_ns 5\nnote no luck\n\nthread 7 D t\n  f+0x1 (x)\n  g "
+          "(y)\n\npython 7 Main\n  h (a.py:1)\n\nend\n");
+    write("c.txt", "other.cap", "thread 1 S t\n\nend\n");
+    write("d.txt", captureOfOne, "read_unix_ns 1700000003000000000\nthread 8 S cut\n  f");
+    std::ofstream(run.path() / "stacks" / "e.txt") << "not so";
+    std::ofstream(run.path() / "stacks" / "f.txt.part") << "not read";
+    TraceReader trace = collected(run.path());
+    const auto rows = trace.all<store::ThreadStack>();
+    ASSERT_EQ(rows.size(), 4u);
+    for (const store::ThreadStack& row : rows) EXPECT_EQ(row.rank, 1);
+    EXPECT_EQ(rows[0].frames, "f+0x1 (x)\ng (y)");
+    EXPECT_EQ(rows[0].state, "D");
+    EXPECT_EQ(rows[0].stalledNs, 5);
+    EXPECT_EQ(rows[1].language, "python");
+    EXPECT_FALSE(rows[1].state);
+    EXPECT_EQ((std::vector{rows[0].reading, rows[1].reading, rows[2].reading, rows[3].reading}),
+              (std::vector{1, 1, 2, 3}));
+    EXPECT_EQ(*rows[2].readNs - *rows[0].readNs, 1'000'000'000);
+    std::map<store::Severity, int> losses;
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        if (loss.kind == "stacks") ++losses[loss.severity];
+    EXPECT_EQ(losses[store::Severity::info], 1);
+    EXPECT_EQ(losses[store::Severity::warning], 2) << "cut off, and none";
+}
+
 TEST(Collect, TiesEveryCallToItsKernelAndMarksIt) {
     const TemporaryFolder run;
     const TrainingJob job;
@@ -119,7 +158,8 @@ TEST(Collect, WithoutRangesStepsComeFromThePeriodOfTheCalls) {
 
 TEST(Collect, GivesTheSameContentWhateverTheThreadsAndWhetherRanksAreReadTwice) {
     const TemporaryFolder run;
-    TrainingJob().write(run.path());
+    const TrainingJob job;
+    job.write(run.path());
     collector::CollectOptions one;
     one.threads = 1;
     one.output = run.path() / "one.db";
@@ -648,6 +688,59 @@ capture::PluginCollRecord pluginCollective(uint64_t commHash, int64_t startNs, u
     record.startNs = record.endNs = startNs;
     record.commHash = commHash;
     return record;
+}
+
+/// A light recording: two ranks, each with two collectives and a group of two messages, and the device's times of their
+/// channels moved by `shiftNs`.
+void writeLightRank(const std::filesystem::path& run, int rank, int64_t shiftNs) {
+    test::CaptureFile file(run / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 10 + rank, 0});
+    const auto channel = [&](uint32_t seq, uint16_t index, int64_t startNs, int64_t endNs) {
+        file.add(capture::PluginChannelRecord{
+            {capture::RecordType::pluginKernelChannel, 1, index}, seq, startNs + shiftNs, endNs + shiftNs, 77});
+    };
+    file.communicator(1, 77, rank, 2);
+    for (uint32_t k = 0; k < 2; ++k) {
+        const int64_t calledNs = 10'000 + k * 10'000;
+        file.ncclCall(capture::NcclOp::allReduce, 1, 8, calledNs, 0, 0xabc);
+        file.add(pluginCollective(77, calledNs + 10, 4 + k));
+        channel(4 + k, 0, calledNs + 1'000 + 500 * rank, calledNs + 4'000);
+        channel(4 + k, 1, calledNs + 900 + 500 * rank, calledNs + 3'900);
+    }
+    for (const capture::NcclOp op : {capture::NcclOp::send, capture::NcclOp::recv}) {
+        const bool sends = op == capture::NcclOp::send;
+        file.ncclCall(op, 1, 8, sends ? 40'000 : 40'100, 0, 0xdef, 1 - rank, 5);
+        capture::PluginCollRecord message = pluginCollective(77, sends ? 40'010 : 40'110, sends ? 8 : 9);
+        message.head.type = capture::RecordType::pluginP2p;
+        message.head.aux = static_cast<uint16_t>(op);
+        file.add(message);
+        channel(sends ? 8 : 9, 0, sends ? 41'000 : 41'200, sends ? 43'000 : 43'500);
+    }
+    file.ncclCall(capture::NcclOp::allReduce, 1, 8, 60'000, 0, 0xabc);  // never seen on the device
+}
+
+TEST(Collect, OfALightRecordingKernelsAreThoseThatThePluginSaw) {
+    for (const int64_t shiftNs : {int64_t{0}, int64_t{-5'000}, int64_t{7'200'000'000'000}}) {
+        const TemporaryFolder run;
+        for (int rank = 0; rank < 2; ++rank) writeLightRank(run.path(), rank, shiftNs);
+        TraceReader trace = collected(run.path());
+        EXPECT_EQ(trace.extent<store::Kernel>(0).last - trace.extent<store::Kernel>(0).first + 1, 3) << shiftNs;
+        std::vector<int64_t> kernels;
+        trace.forEach<store::NcclCall>(
+            0, [&](const store::NcclCall& call) { kernels.push_back(call.kernelId.value_or(-1)); });
+        ASSERT_EQ(kernels.size(), 5u);
+        EXPECT_EQ(kernels[2], kernels[3]) << "one kernel for the group";
+        EXPECT_EQ(kernels[4], -1);
+        store::Kernel group;
+        ASSERT_TRUE(trace.find(kernels[2], group));
+        EXPECT_EQ(group.durNs, 2'500);
+        EXPECT_EQ(group.nccl, store::NcclKernel::byCall);
+        const auto collectives = trace.all<store::Collective>();
+        ASSERT_EQ(collectives.size(), 3u);
+        // Clocks that count from another moment are held against the earliest call, which on rank 1 is a message.
+        const int64_t lateNs = shiftNs == 0 ? 500 : 400;
+        EXPECT_EQ(*collectives[0].lastArrivalNs - *collectives[0].firstArrivalNs, lateNs) << shiftNs;
+        EXPECT_FALSE(collectives[2].endNs);
+    }
 }
 
 TEST(Collect, WhatTheProxySentIsTiedToItsCall) {

@@ -17,7 +17,7 @@ class DumpedJob {
     explicit DumpedJob(int ranks) {
         end().isRecorder = true;
         for (int rank = 0; rank < ranks; ++rank) {
-            end().ranks.push_back({.rank = rank, .recorded = true, .endKind = "unknown"});
+            end().ranks.push_back({.rank = rank, .recorded = true, .fromStart = true, .endKind = "unknown"});
             m_analysis.facts.ranks.push_back({.rank = rank});
         }
     }
@@ -147,6 +147,24 @@ TEST(RecordedFailure, MessagesLeadToWhoSendsNothing) {
     const auto findings = job.findings();
     expectOne(findings, "RS503", {0}, {1, 2});
     EXPECT_NE(findings[0].cause.find("rank 0 did not send to rank 1"), std::string::npos) << findings[0].cause;
+}
+
+TEST(RecordedFailure, WhereRingsHaveDroppedMessagesASendMayHaveBeenMadeAndACollectiveTellsMore) {
+    for (const bool collective : {false, true}) {
+        DumpedJob job(4);
+        job.group(1, {0, 1, 2, 3}).receives(2, 1, 1).receives(3, 1, 2);
+        if (collective) job.group(2, {0, 1}).calls(0, 2);
+        const auto found = collective ? std::vector{0, 2, 3} : std::vector{2, 3};
+        expectOne(job.findings(), collective ? "RS501" : "RS503", {1}, found);
+        job.end().ranks[1].fromStart = false;
+        expectOne(job.findings(), collective ? "RS501" : "RS503", {1}, found,
+                  collective ? job::Verdict::found : job::Verdict::inconclusive);
+    }
+    // A receiver that did not call has not received, whatever the numbers.
+    DumpedJob job(3);
+    job.group(1, {0, 1, 2}).sends(0, 1, 1);
+    job.end().ranks[1].fromStart = false;
+    expectOne(job.findings(), "RS503", {1}, {0});
 }
 
 TEST(RecordedFailure, ABatchRunsAtOnceWhateverTheOrderInIt) {

@@ -27,6 +27,9 @@ TEST(RunText, AWindowIsToldByItsStep) {
     report.steps.clear();
     finding.steps.clear();
     EXPECT_EQ(bestSeenText(report, finding), "best seen at 10.1 ms to 20.1 ms into the recording");
+    finding.windowStartNs = 6'000'000;
+    finding.windowEndNs = 6'001'000;
+    EXPECT_EQ(bestSeenText(report, finding), "best seen at 6.00 ms into the recording");
 }
 
 TEST(RunText, ALayoutIsToldInWords) {

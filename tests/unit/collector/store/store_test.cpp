@@ -431,6 +431,7 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<Synchronization>(database);
     expectColumns<CudaEvent>(database);
     expectColumns<Allocation>(database);
+    expectColumns<ThreadStack>(database);
     expectColumns<FailedAllocation>(database);
     expectColumns<RecorderCall>(database);
     expectColumns<RecorderGroup>(database);

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/injector/nccl_plugin/chained_profiler.h"
 #include "tests/unit/injector/nccl_plugin/nccl_descriptors.h"
 #include "tests/unit/injector/recorded_session.h"
@@ -116,6 +118,53 @@ OWN_PROCESS_TEST(NcclPlugin, KernelChannelsCarryTheGpusTimeAndTheirCollective) {
         EXPECT_EQ(channels[i].commHash, 0xc0ffeeu);
         EXPECT_EQ(channels[i].seq, collectives[i].seq);
     }
+}
+
+struct NcclPluginSpans : NcclPlugin {
+    void setUp() { start(Cause::nvtx, {{"RANKSCOPE_TRACE", "nccl"}, {"RANKSCOPE_NCCL_CHANNELS", "spans"}}); }
+};
+
+OWN_PROCESS_TEST(NcclPluginSpans, ChannelsOfAnOperationBecomeOneRecordAlsoWhereSomeAreNeverTold) {
+    const Plugin& plugin = *std::ranges::find(kPlugins, 4, &Plugin::version);
+    void* context = nullptr;
+    int mask = 0;
+    plugin.init(&context, &mask);
+    EXPECT_NE(mask & kKernelChannel, 0);
+    const auto play = [&](void* parent, uint64_t startNs, uint64_t endNs) {
+        void* handle = nullptr;
+        Descriptor channel = head(plugin.version, kKernelChannel, parent, 3);
+        channel.put<uint8_t>(24, 1).put<uint64_t>(32, startNs);
+        plugin.startEvent(context, &handle, channel.at());
+        Descriptor stop;
+        stop.put<uint64_t>(0, endNs);
+        plugin.recordEventState(handle, kKernelChannelStop, stop.at());
+        plugin.stopEvent(handle);
+    };
+    void* whole = nullptr;
+    void* part = nullptr;
+    Descriptor coll = collective(plugin.version, 3);  // of 16 channels
+    plugin.startEvent(context, &whole, coll.at());
+    plugin.startEvent(context, &part, coll.at());
+    play(whole, 5'000, 9'000);
+    play(whole, 4'000, 8'000);
+    play(part, 7'000, 7'500);
+    play(whole, 6'000, 9'500);
+    for (int i = 0; i < 13; ++i) play(whole, 5'500, 6'000);
+    plugin.stopEvent(whole);
+    plugin.stopEvent(part);
+    plugin.finalize(context);
+    finish();
+    const auto spans = all<capture::PluginChannelRecord>(RecordType::pluginKernelChannel);
+    const auto collectives = events(RecordType::pluginColl);
+    ASSERT_EQ(spans.size(), 2u);
+    ASSERT_EQ(collectives.size(), 2u);
+    for (const auto& span : spans) EXPECT_EQ(span.head.aux, capture::kAllChannels);
+    EXPECT_EQ(spans[0].startNs, 4'000);
+    EXPECT_EQ(spans[0].endNs, 9'500);
+    EXPECT_EQ(spans[0].seq, collectives[0].seq);
+    EXPECT_EQ(spans[1].startNs, 7'000);
+    EXPECT_EQ(spans[1].endNs, 7'500);
+    EXPECT_EQ(spans[1].seq, collectives[1].seq);
 }
 
 OWN_PROCESS_TEST(NcclPlugin, EventsThatNobodyAskedForAndForeignHandlesDoNothing) {

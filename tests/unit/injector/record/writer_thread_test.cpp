@@ -141,6 +141,32 @@ OWN_PROCESS_TEST(Recording, AKilledProcessLeavesItsRingsToTheReader) {
     close();
 }
 
+OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheRingFileForThoseWhoWatch) {
+    open();
+    uint64_t* progress = g_rings.progressCounter();
+    ASSERT_NE(progress, nullptr);
+    g_sink.countProgressIn(progress);
+    Ring* ring = g_rings.acquire(0, 1);
+    const auto pushCall = [&](capture::CudaApi call) {
+        capture::ApiCallRecord record{};
+        record.head = {capture::RecordType::apiCall, 1, static_cast<uint16_t>(call)};
+        ring->push(&record, 1);
+        g_writer.drainNow();
+        return *progress;
+    };
+    EXPECT_EQ(pushCall(capture::CudaApi::launchKernel), 1u);
+    EXPECT_EQ(pushCall(capture::CudaApi::eventSynchronize), 1u);  // who waits does not get on
+    capture::KernelRecord kernels[2] = {};
+    for (auto& kernel : kernels)
+        kernel.head = {capture::RecordType::kernel, static_cast<uint8_t>(capture::cellsFor(sizeof kernel)), 0};
+    static_assert(sizeof kernels[0] % capture::kCellBytes == 0);
+    g_sink.append(capture::Source::cupti, kernels, sizeof kernels, 2, 1);
+    EXPECT_EQ(*progress, 3u);
+    g_sink.countProgressIn(nullptr);
+    EXPECT_EQ(pushCall(capture::CudaApi::launchKernel), 3u);
+    close();
+}
+
 OWN_PROCESS_TEST(Recording, NoRoomForARingMeansNoRingAndNoFault) {
     RingFile rings;
     EXPECT_EQ(rings.acquire(0, 1), nullptr);

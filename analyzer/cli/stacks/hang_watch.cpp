@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/stacks/hang_watch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "analyzer/cli/stacks/native_frames.h"
+#include "analyzer/cli/stacks/python_frames.h"
+#include "analyzer/cli/stacks/watched_processes.h"
+#include "analyzer/text/lists.h"
+#include "analyzer/text/output_file.h"
+#include "analyzer/text/units.h"
+#include "injector/capture_format/stack_file.h"
+
+namespace rankscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// The symbols of a process of PyTorch's are read in a second or two from a disk that has them; from a file server that
+// hangs with the job they never are.
+constexpr auto kHelperTime = std::chrono::seconds(60);
+constexpr auto kAfterJobTime = std::chrono::seconds(10);
+constexpr size_t kMostText = 32 << 20;
+
+int64_t steadyNowNs() {
+    return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+}
+
+// A tenth of the time-out, so that a stall is told at most so much late. Looking is to list the run's captures, which a
+// thousand wrappers may do on one file server, and a few reads for each rank: not too often.
+int periodOf(int64_t timeoutNs) {
+    return static_cast<int>(std::clamp<int64_t>(timeoutNs / 10 / 1'000'000, 50, 30'000));
+}
+
+void writeAll(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(descriptor, text.data(), text.size());
+        if (written <= 0) return;
+        text.remove_prefix(static_cast<size_t>(written));
+    }
+}
+
+// In a forked process: it dies with its parent, leaves no core, and lets the job go first.
+void beHelperOf(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    sigset_t nothing;
+    sigemptyset(&nothing);
+    sigprocmask(SIG_SETMASK, &nothing, nullptr);
+    setpriority(PRIO_PROCESS, 0, 10);
+}
+
+// The text of the file, with all frames.
+std::string describe(const ProcessSnapshot& snapshot, capture::StackFile file) {
+    const auto frames = nativeFrames(snapshot);
+    for (size_t i = 0; i < snapshot.threads.size(); ++i) {
+        const ThreadSnapshot& thread = snapshot.threads[i];
+        file.threads.push_back(
+            {capture::ThreadStack::Language::native, thread.tid, thread.state, thread.name, frames[i]});
+    }
+    if (runsPython(snapshot.maps)) {
+        PythonStacks python = pythonStacks(snapshot.pid);
+        if (!python.refused.empty()) file.notes.push_back("no Python stacks: " + python.refused);
+        std::ranges::move(python.threads, std::back_inserter(file.threads));
+    }
+    return capture::formatStackFile(file);
+}
+
+}  // namespace
+
+HangWatch::HangWatch(fs::path runDirectory, int64_t timeoutNs, int64_t delayNs)
+    : m_run(std::move(runDirectory)),
+      m_timeoutNs(timeoutNs),
+      m_periodMs(periodOf(timeoutNs)),
+      m_beginNs(steadyNowNs() + delayNs),
+      m_stalls(timeoutNs, int64_t{m_periodMs} * 1'000'000) {}
+
+HangWatch::~HangWatch() {
+    jobHasEnded();
+}
+
+void HangWatch::jobHasEnded() {
+    int64_t living = -1;
+    m_endNs.compare_exchange_strong(living, steadyNowNs());
+    if (m_reader.joinable()) m_reader.join();
+}
+
+void HangWatch::note(std::string text) {
+    const std::lock_guard lock(m_notesLock);
+    if (text::contains(m_told, text)) return;
+    m_told.push_back(text);
+    m_notes.push_back(std::move(text));
+}
+
+std::vector<std::string> HangWatch::takeNotes() {
+    const std::lock_guard lock(m_notesLock);
+    return std::exchange(m_notes, {});
+}
+
+void HangWatch::look() {
+    const int64_t nowNs = steadyNowNs();
+    if (nowNs < m_beginNs || m_reading) return;
+    std::vector<StalledProcess> stalled;
+    try {
+        stalled = m_stalls.look(watchedProcesses(m_run / "capture"), nowNs);
+    } catch (const std::exception& error) {  // of a file system that fails; the job goes on
+        note(fmt::format("ranks that stand still are not noticed: {}", error.what()));
+    }
+    if (stalled.empty()) return;
+    if (m_reader.joinable()) m_reader.join();
+    m_reading = true;
+    m_reader = std::thread([this, stalled = std::move(stalled)] {
+        try {
+            read(stalled);
+        } catch (const std::exception& error) {
+            note(fmt::format("stacks of ranks that stand still are not read: {}", error.what()));
+        }
+        m_reading = false;
+    });
+}
+
+// For what is being read: some seconds after the job's end, which waits for it.
+Clock::time_point HangWatch::deadline() const {
+    const int64_t endNs = m_endNs;
+    return endNs < 0 ? Clock::time_point::max() : Clock::time_point(std::chrono::nanoseconds(endNs)) + kAfterJobTime;
+}
+
+void HangWatch::read(const std::vector<StalledProcess>& stalled) {
+    // First all of them, so that what is read is of one moment; what takes long comes after.
+    std::vector<ProcessSnapshot> snapshots;
+    for (const StalledProcess& one : stalled) snapshots.push_back(takeSnapshot(one.process.pid));
+    const int64_t unixNs =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    fs::create_directories(m_run / "stacks");
+    for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], snapshots[i], unixNs);
+    int64_t longestNs = 0;
+    for (const ProcessSnapshot& snapshot : snapshots) longestNs = std::max(longestNs, snapshot.longestStopNs);
+    note(fmt::format("{} recorded no progress for {}: what {} in is in {} (no thread was stopped for more than {})",
+                     text::countedText(stalled.size(), "rank"),
+                     text::durationText(static_cast<double>(stalled.front().stalledNs)),
+                     stalled.size() == 1 ? "it stands" : "they stand", (m_run / "stacks").string(),
+                     text::durationText(static_cast<double>(longestNs))));
+}
+
+void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs) {
+    const std::string stem = fs::path(stalled.process.capture).stem().string();  // HOST.PID.START
+    const size_t afterHost = stem.rfind('.', stem.rfind('.') - 1);
+    capture::StackFile file{.rank = stalled.process.rank,
+                            .host = stem.substr(0, afterHost),
+                            .pid = stalled.process.pid,
+                            .capture = stalled.process.capture,
+                            .readUnixNs = unixNs,
+                            .stalledNs = stalled.stalledNs};
+    if (!snapshot.refused.empty()) {
+        file.notes.push_back(
+            fmt::format("no native stacks: reading the process is not permitted ({})", snapshot.refused));
+        note(
+            fmt::format("native stacks of ranks that stand still are not read: {}; in a container, CAP_SYS_PTRACE or a "
+                        "seccomp profile that has ptrace permits it",
+                        snapshot.refused));
+    } else if (!canUnwind()) {
+        file.notes.push_back("no native stacks: this rankscope was built without libdw");
+    }
+    if (snapshot.unread > 0)
+        file.notes.push_back(
+            fmt::format("{} not stop to be read, as in a wait for a device or a file server",
+                        snapshot.unread == 1 ? "1 thread did" : fmt::format("{} threads did", snapshot.unread)));
+
+    std::string text = inHelper([&] { return describe(snapshot, file); });
+    if (text.empty()) {  // it died, of a damaged library, or took too long
+        file.notes.push_back(
+            "the frames could not be found: the process that looks for them died or was not done in time");
+        for (const ThreadSnapshot& thread : snapshot.threads)
+            file.threads.push_back({capture::ThreadStack::Language::native, thread.tid, thread.state, thread.name, {}});
+        text = capture::formatStackFile(file);
+    }
+    const fs::path folder = m_run / "stacks";
+    int number = 1;
+    const auto nameOf = [&] { return folder / fmt::format("{}.{}.{}.txt", file.host, file.pid, number); };
+    for (std::error_code ignored; fs::exists(nameOf(), ignored);) ++number;
+    text::writeOutputFile(text, nameOf());
+}
+
+// What `make` returns, made in a forked process; empty when that died or was not done in time.
+std::string HangWatch::inHelper(const std::function<std::string()>& make) const {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
+    const pid_t self = getpid();
+    const pid_t helper = fork();
+    if (helper == 0) {
+        beHelperOf(self);
+        writeAll(ends[1], make());
+        _exit(0);
+    }
+    close(ends[1]);
+    std::string text;
+    const Clock::time_point whole = Clock::now() + kHelperTime;
+    bool isWhole = false;
+    while (helper > 0 && !isWhole && text.size() < kMostText && Clock::now() < std::min(whole, deadline())) {
+        constexpr int kSliceMs = 200;  // to notice that the job has ended
+        pollfd polled{ends[0], POLLIN, 0};
+        if (poll(&polled, 1, kSliceMs) <= 0) continue;
+        char block[65536];
+        const ssize_t got = ::read(ends[0], block, sizeof block);
+        if (got > 0) text.append(block, static_cast<size_t>(got));
+        isWhole = got <= 0;
+    }
+    close(ends[0]);
+    if (helper > 0) {
+        if (!isWhole) kill(helper, SIGKILL);
+        int status = 0;
+        while (waitpid(helper, &status, 0) < 0 && errno == EINTR) {
+        }
+        isWhole = isWhole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    return isWhole ? text : std::string();
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stragglers by calls alone, for recordings without kernels of the program's own (`rankscope run --light`): ranks that
+// spend more of each step outside of communication than their peers, which wait for them meanwhile. What RS301 (one
+// rank) and RS302 (all ranks of a host) share there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/job/finding.h"
+
+namespace rankscope::diagnose {
+
+inline constexpr Threshold kLateShare{"late share", 0.05, "of the step",
+                                      "of light recordings, the rank's time outside of communication beyond its peers' "
+                                      "median: noise of single kernels adds up to some percent, to another rank in "
+                                      "each step"};
+inline constexpr Threshold kLateInStep{"late in a step", 0.03, "of the step",
+                                       "of light recordings, in nearly each: what is a finding at all"};
+inline constexpr Threshold kLateSteps{"late steps", 0.9, "of the steps",
+                                      "of light recordings: without kernels to compare, only constancy tells a rank "
+                                      "that is slow from one that had bad luck"};
+
+struct LateRank {
+    size_t index = 0;             // into analysis.ranks
+    double share = 0;             // of the step that it is late, the middle one of all steps
+    double ratio = 1;             // of its time outside of communication to its peers', the same
+    std::vector<double> extraNs;  // by analysed step
+};
+
+/// True of a recording that holds no kernels but NCCL's, as its profiler plugin told them.
+bool isByCalls(const job::Analysis& analysis);
+
+/// Peers of a rank are all others, or where ranks exchange messages, as the stages of a pipeline do, those that it
+/// meets in collectives with none of whose members it exchanges any. Ranks that are late because one that they share a
+/// smaller group with is later are left out. Ascending by rank.
+std::vector<LateRank> lateRanks(const job::Analysis& analysis);
+
+/// Fills everything of a finding but id, cause and fix. `late`: one rank, or those of a host.
+void describeLateness(const job::Analysis& analysis, const std::vector<LateRank>& late, job::Finding& finding);
+
+/// "no kernels were recorded: light mode", where a pipeline's stages have no replicas to compare them with; else empty.
+std::string withoutPeersByCalls(const job::Analysis& analysis);
+
+}  // namespace rankscope::diagnose

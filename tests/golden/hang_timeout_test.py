@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that stand still while they are recorded: what their ranks stand in is read from outside, stored, and told as evidence; the jobs notice nothing."""
+
+import json
+import pathlib
+import shutil
+import sqlite3
+import sys
+import textwrap
+import unittest
+
+from virtual_run import RANKSCOPE, SMALL, VirtualRunTest, WORKLOAD
+
+# One rank sleeps in its data loader; in real time for a second, until a launcher would end it.
+ASLEEP = dict(SMALL, name="asleep", cluster={"nodes": 1, "ranks_per_node": 4}, faults=[{"kind": "asleep", "rank": 1, "step": 2}])
+# One process of Python's on the virtual GPUs, which copies once and then waits for its next batch.
+PYTHON_RANK = """
+    import ctypes, sys, time
+    cuda = ctypes.CDLL("libcudart.so.13")
+    memory = ctypes.c_void_p()
+    assert cuda.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(1 << 20)) == 0
+    assert cuda.cudaMemset(memory, 0, ctypes.c_size_t(1 << 20)) == 0
+    def fetch_batch():
+        time.sleep(float(sys.argv[1]))
+    fetch_batch()
+    sys.exit(7)
+"""
+
+
+class HangTimeout(VirtualRunTest):
+    def rows(self, name, query):
+        with sqlite3.connect(self.folder / name / "trace.db") as database:
+            return database.execute(query).fetchall()
+
+    def run_asleep(self, name, timeout, *more):
+        # Four ranks without a launcher, which would end the one that sleeps before the second is over.
+        scenario = self.write_scenario(ASLEEP)
+        script = self.folder / "ranks.sh"
+        script.write_text(f'for rank in 0 1 2 3; do RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank "{WORKLOAD}" "{scenario}" & done; wait -n; code=$?; wait; exit $code\n')
+        return self.run_any(RANKSCOPE, "run", "--virtual", "--hang-timeout", timeout, *more, "-o", name, "--", "bash", script)
+
+    def test_what_the_sleeping_rank_stands_in_is_evidence(self):
+        done = self.run_asleep("hung", "0.3")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(b"1 rank recorded no progress for", done.stderr)
+        files = list((self.folder / "hung" / "stacks").glob("*.txt"))
+        self.assertEqual(len(files), 1)
+        self.assertEqual(files[0].read_text().splitlines()[0], "rankscope stacks 1")
+        self.assertEqual(self.rows("hung", "SELECT DISTINCT rank, reading, language, read_ns FROM thread_stack"), [(1, 1, "native", None)])
+        (frames,) = self.rows("hung", "SELECT frames FROM thread_stack t JOIN process p ON t.tid = p.pid")[0]
+        self.assertIn("fetchBatch", frames)
+        told = self.run_any(RANKSCOPE, "-q", "analyze", "hung", "--format", "json")
+        self.assertEqual(told.returncode, 5)
+        finding = next(finding for finding in json.loads(told.stdout)["findings"] if finding["id"] == "RS501")
+        self.assertEqual(finding["ranks"], [1])
+        stands = [fact for fact in finding["evidence"]["facts"] if fact.startswith("rank 1 stands in ")]
+        self.assertEqual(len(stands), 1, finding["evidence"])
+        self.assertRegex(stands[0], r"sleep\(\) <- .*hang\(\) <- ")
+
+    def test_off_reads_nothing_and_what_is_not_recorded_whole_is_not_judged(self):
+        for name, timeout, more in (("off", "off", ()), ("range", "0.3", ("--capture-range", "steps:0-1"))):
+            done = self.run_asleep(name, timeout, *more)
+            self.assertNotIn(b"no progress", done.stderr)
+            self.assertFalse((self.folder / name / "stacks").exists())
+        self.assertEqual(self.rows("off", "SELECT * FROM thread_stack"), [])
+        for timeout in ("", "0", "5 m", "-1", "1d", "inf"):
+            self.assertEqual(self.run_any(RANKSCOPE, "run", "--hang-timeout", timeout, "-o", "no", "--", "true").returncode, 2, timeout)
+
+    def test_stacks_that_cannot_be_written_are_said_once_and_cost_nothing(self):
+        script = self.folder / "blocked.sh"
+        script.write_text(f'touch "{self.folder}/blocked/stacks"\nRANK=0 WORLD_SIZE=1 exec "{sys.executable}" "{self.python_rank()}" 0.8\n')
+        done = self.run_any(RANKSCOPE, "run", "--virtual", "--hang-timeout", "0.2", "-o", "blocked", "--", "bash", script)
+        self.assertEqual(done.returncode, 7)
+        self.assertEqual(done.stderr.count(b"stacks of ranks that stand still are not read"), 1, done.stderr)
+        self.assertGreater(self.rows("blocked", "SELECT count(*) FROM api_call")[0][0], 0)
+
+    def python_rank(self):
+        path = self.folder / "rank.py"
+        path.write_text(textwrap.dedent(PYTHON_RANK))
+        return path
+
+    def test_of_a_python_rank_its_own_frames_are_read_where_py_spy_is(self):
+        done = self.run_any(RANKSCOPE, "run", "--virtual", "--hang-timeout", "0.4", "-o", "python", "--", sys.executable, self.python_rank(), "1.5",
+                            environment={"RANK": "0", "WORLD_SIZE": "1"})
+        self.assertEqual(done.returncode, 7, done.stderr)
+        stacks = self.rows("python", "SELECT language, frames FROM thread_stack t JOIN process p ON t.tid = p.pid")
+        self.assertIn("native", [language for language, _ in stacks])
+        if shutil.which("py-spy"):
+            self.assertIn("fetch_batch (rank.py:8)", dict(stacks)["python"])
+        else:
+            self.assertEqual(self.rows("python", "SELECT severity FROM loss WHERE kind = 'stacks' AND message LIKE '%py-spy is not on PATH%'"), [("info",)])
+
+    def test_a_job_that_ends_well_is_untouched_however_often_it_is_read(self):
+        script = self.folder / "slow.sh"
+        script.write_text(f'sleep 0.2; exec "{sys.executable}" "{self.python_rank()}" 0.3\n')
+        done = self.run_any(RANKSCOPE, "run", "--virtual", "--hang-timeout", "0.05", "-o", "well", "--", "bash", script)
+        self.assertEqual((done.returncode, done.stdout), (7, b""))
+
+
+if __name__ == "__main__":
+    unittest.main()
