@@ -17,10 +17,6 @@ namespace {
 
 using Cell = StatsTable::Cell;
 
-bool isNumber(const Cell& cell) {
-    return std::holds_alternative<int64_t>(cell) || std::holds_alternative<double>(cell);
-}
-
 double numberOf(const Cell& cell) {
     return std::holds_alternative<int64_t>(cell) ? static_cast<double>(std::get<int64_t>(cell))
                                                  : std::get<double>(cell);
