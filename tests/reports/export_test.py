@@ -66,6 +66,78 @@ def many_ranks(ranks=64, sequences=20):
     return database
 
 
+def fields(message):
+    """A protobuf message by its wire format: [(number, value)], numbers as such, what has a length as bytes."""
+    at, found = 0, []
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        key = varint()
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            found.append((number, varint()))
+        elif kind == 1:
+            found.append((number, int.from_bytes(message[at:at + 8], "little")))
+            at += 8
+        else:
+            assert kind == 2, kind
+            length = varint()
+            found.append((number, message[at:at + length]))
+            at += length
+    assert at == len(message)
+    return found
+
+
+class PerfettoTrace:
+    """A Perfetto trace read back by the numbers of its fields (perfetto.dev: protos/perfetto/trace): slices as (process, track, start, duration, name)."""
+
+    def __init__(self, run, *options):
+        path = folder / f"{pathlib.Path(run).stem}.pftrace"
+        rankscope("export", run, "--to", "perfetto", "-o", path, *options)
+        processes, tracks, names, open_slices, self.counters = {}, {}, {}, defaultdict(list), defaultdict(list)
+        self.slices, self.flows, events = [], defaultdict(list), []
+        for number, packet in fields(path.read_bytes()):
+            assert number == 1
+            packet = dict(fields(packet))
+            assert packet[10] == 1 and packet[13] & 2
+            if 60 in packet:
+                track = dict(fields(packet[60]))
+                if 3 in track:
+                    processes[track[1]] = dict(fields(track[3]))[6].decode()
+                else:
+                    tracks[track[1]] = (processes[track[5]], track[2].decode())
+            if 12 in packet:
+                names.update({(kind, dict(fields(one))[1]): dict(fields(one))[2].decode() for kind, one in fields(packet[12])})
+            if 11 in packet:
+                events.append((packet[8], fields(packet[11])))
+        for time, event in sorted(events, key=lambda one: one[0]):  # as a viewer does: by time, else as they stand
+            track, kind = dict(event)[11], dict(event)[9]
+            if kind == 4:
+                self.counters[tracks[track]].append(dict(event)[30])
+            elif kind == 2:
+                start, name = open_slices[track].pop()
+                self.slices.append((*tracks[track], start, time - start, name))
+            else:
+                assert kind in (1, 3)
+                open_slices[track].append((time, names[2, dict(event)[10]]))
+                if kind == 3:
+                    open_slices[track].pop()
+                for number, flow in event:
+                    if number in (47, 48):
+                        self.flows[flow].append(time)
+        assert not any(open_slices.values()), "all slices end"
+
+
 class ChromeTrace:
     """A Chrome trace read back, with times as whole nanoseconds."""
 
@@ -139,6 +211,25 @@ class Exports(unittest.TestCase):
         pipeline = ChromeTrace(recorded_run("pp-few-micro-batches"))
         sends = [e["args"] for e in pipeline.of("nccl_kernel") if e["args"].get("op") == "send"]
         self.assertTrue(sends and all("peer" in args and args["bytes"] > 0 for args in sends))
+
+    def test_perfettos_format_has_what_json_has(self):
+        for recorded in ("ddp-slow-rank", "pp-few-micro-batches"):
+            run = recorded_run(recorded)
+            json_trace, trace = ChromeTrace(run), PerfettoTrace(run)
+            process = {event["pid"]: event["args"]["name"] for event in json_trace.events if event["name"] == "process_name"}
+            expected = Counter((process[e["pid"]], e["ts"], e["dur"], e["name"]) for e in json_trace.slices)
+            parts = Counter()
+            for event in json_trace.of("nccl_kernel"):
+                wait, transfer = event["args"].get("wait_ns"), event["args"].get("transfer_ns")
+                if wait is not None and transfer is not None and wait <= event["dur"]:
+                    at = (process[event["pid"]], event["ts"])
+                    parts.update([(*at, wait, "waiting for other ranks")] if wait > 0 else [])
+                    parts.update([(at[0], event["ts"] + wait, event["dur"] - wait, "transfer")] if event["dur"] > wait else [])
+            self.assertTrue(parts)
+            self.assertEqual(Counter((slice[0], slice[2], slice[3], slice[4]) for slice in trace.slices), expected + parts)
+            self.assertEqual(len(trace.flows), len(json_trace.flows("collective")) + len(json_trace.flows("launch")))
+            steps = json_trace.of("step")
+            self.assertEqual(sorted(value for values in trace.counters.values() for value in values), sorted(e["dur"] for e in steps))
 
     def test_findings_stand_above_the_ranks(self):
         trace = ChromeTrace(recorded_run("ddp-slow-rank"), "perfetto")

@@ -81,8 +81,9 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     store::TraceReader trace(input.database);
     const exports::ExportSelection selection = selectionOf(options, trace);
     text::OutputFile file(options.output);
-    const auto sink = options.format == "csv"
-                          ? exports::csvTable(file.stream())
+    const auto sink = options.format == "csv" ? exports::csvTable(file.stream())
+                      : options.format == "perfetto" && options.output.ends_with(".pftrace")
+                          ? exports::perfettoTrace(file.stream())
                           : exports::chromeTrace(file.stream(), trace.meta("run_name", options.run));
     exports::walkTrace(trace, *sink, selection);
     file.commit();
@@ -100,7 +101,9 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
     addRunOption(*verb, options->run);
     verb->add_option("--to", options->format,
-                     "perfetto or chrome (trace event JSON, which both open), or csv (one line per event)")
+                     "perfetto (its own format where FILE ends with .pftrace, else trace event JSON), chrome (JSON), "
+                     "or csv (one "
+                     "line per event)")
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
         ->required();
     verb->add_option("-o,--output", options->output, "File to write; - is stdout")->type_name("FILE")->required();
