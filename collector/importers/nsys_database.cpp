@@ -59,6 +59,10 @@ NsysDatabase::NsysDatabase(const std::filesystem::path& file) : m_file(file), m_
     }
     if (has("meta") && has("nccl_call") && has("extent"))
         throw ImportError(file, 0, "this is a run of Rankscope itself", "analyze it: rankscope analyze FOLDER");
+    for (const std::string& table : tables())
+        if (table.starts_with("rocpd_"))
+            throw ImportError(file, 0, "this is a database of rocprofv3 (rocpd); importing it is not supported yet",
+                              "import the run's traces of torch.profiler");
     if (!has("StringIds") && !has("TARGET_INFO_GPU") && !has("ThreadNames"))
         throw ImportError(file, 0, "this SQLite database is no export of Nsight Systems: it has none of its tables",
                           "export a report: nsys export --type sqlite FILE.nsys-rep");

@@ -33,10 +33,35 @@ bool isNsysReport(std::string_view head) {
     return head.starts_with("NVTXT") || head.starts_with("QDSTREAM") || head.starts_with("\x1b\x01nsys");
 }
 
+bool holds(std::string_view head, const char* text) {
+    return head.find(text) != std::string_view::npos;
+}
+
+bool isNcclTests(std::string_view head) {
+    return (holds(head, "# nThread ") || holds(head, "out-of-place")) && holds(head, "busbw");
+}
+
+bool isInspector(std::string_view head) {
+    return holds(head, "\"inspector_output_format_version\"");
+}
+
+bool isPrimusPipeline(std::string_view head) {
+    return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
+}
+
+constexpr const char* kOtherWays =
+    "import the run's traces of torch.profiler or exports of Nsight Systems, or wrap the job in `rankscope run`";
+
 // Asked before the readers.
 constexpr std::array kNotRead{
     KnownFormat{isNsysReport, "this is a report of Nsight Systems, which only its own tools read",
                 "export it and import that: nsys export --type sqlite --include-blobs true FILE"},
+    KnownFormat{isNcclTests, "this is the output of nccl-tests: what links can do, and no run",
+                "tell it of a run: `rankscope analyze NAME --links-table FILE`, `rankscope recommend NAME --evidence "
+                "FILE`"},
+    KnownFormat{isInspector, "this is what NCCL's inspector wrote; importing it is not supported yet", kOtherWays},
+    KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline; importing them is not supported yet",
+                kOtherWays},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };

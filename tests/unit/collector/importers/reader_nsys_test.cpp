@@ -277,6 +277,8 @@ TEST_F(NsysReader, WhatIsNoReportIsToldWhatItIs) {
     };
     EXPECT_NE(errorOf(database("photos.sqlite", "CREATE TABLE photo (id INT)")).find("no export of Nsight Systems"),
               std::string::npos);
+    EXPECT_NE(errorOf(database("amd.sqlite", "CREATE TABLE rocpd_string (id INT)")).find("rocprofv3"),
+              std::string::npos);
     EXPECT_NE(errorOf(database("cpu.sqlite", "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)"))
                   .find("the report holds no GPU work"),
               std::string::npos);
