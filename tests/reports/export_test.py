@@ -3,6 +3,7 @@
 """`rankscope export`: every event of the trace with its exact times, arrows that begin and end on events, tracks that viewers can draw, and a bounded memory."""
 
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -230,6 +231,14 @@ class Exports(unittest.TestCase):
             self.assertEqual(len(trace.flows), len(json_trace.flows("collective")) + len(json_trace.flows("launch")))
             steps = json_trace.of("step")
             self.assertEqual(sorted(value for values in trace.counters.values() for value in values), sorted(e["dur"] for e in steps))
+
+    def test_a_name_that_ends_with_gz_is_gzip(self):
+        run = recorded_run("ddp-slow-rank")
+        for to, name in (("chrome", "trace.json"), ("perfetto", "trace.pftrace"), ("csv", "trace.csv")):
+            rankscope("export", run, "--to", to, "-o", name)
+            rankscope("export", run, "--to", to, "-o", f"{name}.gz")
+            self.assertEqual(gzip.decompress((folder / f"{name}.gz").read_bytes()), (folder / name).read_bytes())
+            self.assertLess((folder / f"{name}.gz").stat().st_size, (folder / name).stat().st_size / 3)
 
     def test_findings_stand_above_the_ranks(self):
         trace = ChromeTrace(recorded_run("ddp-slow-rank"), "perfetto")

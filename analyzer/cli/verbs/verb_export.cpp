@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
@@ -13,6 +15,7 @@
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
+#include "analyzer/text/gzip_output.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
@@ -81,11 +84,19 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     store::TraceReader trace(input.database);
     const exports::ExportSelection selection = selectionOf(options, trace);
     text::OutputFile file(options.output);
-    const auto sink = options.format == "csv" ? exports::csvTable(file.stream())
-                      : options.format == "perfetto" && options.output.ends_with(".pftrace")
-                          ? exports::perfettoTrace(file.stream())
-                          : exports::chromeTrace(file.stream(), trace.meta("run_name", options.run));
+    std::string_view name = options.output;
+    std::optional<text::GzipOutput> gzip;
+    if (name.ends_with(".gz")) {
+        gzip.emplace(file.stream());
+        name.remove_suffix(3);
+    }
+    std::ostream& out = gzip ? gzip->stream() : file.stream();
+    const auto sink = options.format == "csv" ? exports::csvTable(out)
+                      : options.format == "perfetto" && name.ends_with(".pftrace")
+                          ? exports::perfettoTrace(out)
+                          : exports::chromeTrace(out, trace.meta("run_name", options.run));
     exports::walkTrace(trace, *sink, selection);
+    if (gzip) gzip->finish();
     file.commit();
     if (options.format != "csv" && options.output != "-")
         console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)",
@@ -106,7 +117,9 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
                      "line per event)")
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
         ->required();
-    verb->add_option("-o,--output", options->output, "File to write; - is stdout")->type_name("FILE")->required();
+    verb->add_option("-o,--output", options->output, "File to write, as gzip where it ends with .gz; - is stdout")
+        ->type_name("FILE")
+        ->required();
     verb->add_option("--ranks", options->ranks, "These ranks only, as 0-3,8")->type_name("LIST");
     verb->add_option("--steps", options->steps, "What begins in these steps only, as 10-12")->type_name("A-B");
     setAction(*verb, invocation, [options, &invocation] { return exportRun(*options, invocation.console); });
