@@ -33,12 +33,14 @@ double errorOf(const facts::Estimate& ns) {
     return std::max(ns.high / ns.expected, ns.expected / std::max(ns.low, 1.0)) - 1;
 }
 
-/// Returns the time of a message by a curve with kinks, whose interval reaches up to one beside it: a message that was
-/// seen to take markedly longer than the smooth curve has, and no longer than the kink, lies in it.
-facts::Estimate inKink(const facts::Estimate& curveNs, double seenNs) {
-    if (seenNs < SizeCurve::kKink * curveNs.expected || seenNs > curveNs.high * (1 + SizeCurve::kWorldError))
+/// Returns the time of a message by a curve with kinks, whose interval reaches up to one beside it. A message that was
+/// seen tells on which side it lies: it takes markedly longer than the smooth curve has, and no longer than the kink,
+/// where it lies in it, and what it takes where it does not.
+facts::Estimate besideKink(const facts::Estimate& curveNs, double seenNs) {
+    constexpr double kSeen = 1 + SizeCurve::kWorldError;
+    if (seenNs < curveNs.low / kSeen || seenNs > curveNs.high * kSeen || errorOf(curveNs) <= SizeCurve::kWorldError)
         return curveNs;
-    return {seenNs / (1 + SizeCurve::kWorldError), seenNs, seenNs * (1 + SizeCurve::kWorldError)};
+    return {seenNs / kSeen, seenNs, seenNs * kSeen};
 }
 
 /// Returns how many times as long messages of the one curve take as those of the other. `seenNs`: what one of the first
@@ -49,8 +51,8 @@ std::optional<facts::Estimate> ratio(const CostCurve* now, const CostCurve* then
     auto nowNs = now->at(bytes), thenNs = then->at(bytes);
     if (!nowNs || !thenNs) return std::nullopt;
     const double smoothNs = nowNs->expected;
-    if (!now->sizes.kinks().empty()) nowNs = inKink(*nowNs, seenNs);
-    const bool inItsKink = nowNs->expected != smoothNs;
+    if (!now->sizes.kinks().empty()) nowNs = besideKink(*nowNs, seenNs);
+    const bool inItsKink = nowNs->expected >= SizeCurve::kKink * smoothNs;
     const double scale = thenNs->expected / nowNs->expected;
     const double error = std::hypot(errorOf(*nowNs), errorOf(*thenNs));
     const facts::Estimate apart{scale / (1 + error), scale, scale * (1 + error)};
@@ -140,9 +142,13 @@ CollectivePrice CollectiveCost::price(const facts::Communicator& communicator, s
         std::erase_if(*choices, [&](AlgorithmChoice choice) {
             return !isModelled(op, choice) || !m_forced.ruleOf(op).allows(choice);
         });
-    const CostCurve* tables = settingTable(shapeOf(communicator), op);
+    CollectivePrice::Tables tables;
+    if (const CostCurve* own = settingTable(shapeOf(communicator), op)) tables.ofSetting = own->sizes;
+    for (AlgorithmChoice choice : rules.allowed)
+        if (const CostCurve* curve = table(shapeOf(communicator), op, choice))
+            tables.ofChoice.emplace(choice, curve->sizes);
     return CollectivePrice(op, communicator.size, std::move(sizes), linkModel(m_peaks, communicator, op),
-                           std::move(rules), tables == nullptr ? SizeCurve() : tables->sizes);
+                           std::move(rules), std::move(tables));
 }
 
 const CostFit* CollectiveCost::line(int64_t communicator, store::Op op) const {

@@ -29,11 +29,15 @@ const std::pair<const double, SizedPrice>& nearestOf(const CollectivePrice::Size
     return bytes / std::prev(above)->first < above->first / bytes ? *std::prev(above) : *above;
 }
 
+bool covers(const SizeCurve& table, double bytes) {
+    return bytes >= table.smallestBytes() && bytes <= table.largestBytes();
+}
+
 }  // namespace
 
 CollectivePrice::CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link,
-                                 ChoiceRules rules, SizeCurve table)
-    : m_op(op), m_ranks(ranks), m_sizes(std::move(sizes)), m_table(std::move(table)), m_rules(std::move(rules)) {
+                                 ChoiceRules rules, Tables tables)
+    : m_op(op), m_ranks(ranks), m_sizes(std::move(sizes)), m_tables(std::move(tables)), m_rules(std::move(rules)) {
     m_curve = curveOf(m_sizes);
     if (!link || link->alphaNs <= 0 || link->bytesPerNs <= 0) return;
     m_state = LinkState{
@@ -175,6 +179,11 @@ facts::Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) co
 
 facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
     const Sizes* sizes = sizesOf(choice);
+    const auto table = m_tables.ofChoice.find(choice);
+    if (table != m_tables.ofChoice.end() && covers(table->second, bytes)) {
+        const auto price = sizes != nullptr ? byTable(table->second, *sizes, bytes) : table->second.ns(bytes);
+        if (price) return *price;
+    }
     return sizes != nullptr ? seen(choice, *sizes, bytes) : unseen(choice, bytes);
 }
 
@@ -196,20 +205,20 @@ std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<Algorith
 }
 
 /// Takes the nearest seen size by what the table has of both; between two seen ones each counts more the nearer it is.
-std::optional<facts::Estimate> CollectivePrice::byTable(double bytes) const {
-    const auto there = m_table.ns(bytes);
-    if (!there || bytes > m_table.largestBytes() || bytes < m_table.smallestBytes()) return std::nullopt;
+std::optional<facts::Estimate> CollectivePrice::byTable(const SizeCurve& table, const Sizes& sizes, double bytes) {
+    const auto there = table.ns(bytes);
+    if (!there || !covers(table, bytes)) return std::nullopt;
     const auto from = [&](const std::pair<const double, SizedPrice>& size) -> std::optional<facts::Estimate> {
-        const auto here = m_table.ns(size.first);
-        if (!here || size.first > m_table.largestBytes() || size.first < m_table.smallestBytes()) return std::nullopt;
+        const auto here = table.ns(size.first);
+        if (!here || !covers(table, size.first)) return std::nullopt;
         const double error = kErrors * size.second.errorNs;
         return facts::Estimate{(size.second.ns - error) * there->low / here->high,
                                size.second.ns * there->expected / here->expected,
                                (size.second.ns + error) * there->high / here->low};
     };
-    const auto above = m_sizes.lower_bound(bytes);
-    if (above == m_sizes.end()) return from(*std::prev(above));
-    if (above == m_sizes.begin()) return from(*above);
+    const auto above = sizes.lower_bound(bytes);
+    if (above == sizes.end()) return from(*std::prev(above));
+    if (above == sizes.begin()) return from(*above);
     const auto below = std::prev(above);
     const auto one = from(*below), other = from(*above);
     if (!one || !other) return one ? one : other;
@@ -235,7 +244,7 @@ std::optional<facts::Estimate> CollectivePrice::ns(double bytes) const {
     const auto above = m_sizes.lower_bound(bytes);
     const bool between = above != m_sizes.begin() && above != m_sizes.end();
     if (!between || above->first > SizeCurve::kSmallestRange * std::prev(above)->first)
-        if (const auto table = byTable(bytes)) return table;
+        if (const auto table = byTable(m_tables.ofSetting, m_sizes, bytes)) return table;
     if (!m_state) return m_curve.ns(bytes);
     std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);
     if (choices.empty()) choices = {nearestOf(m_sizes, bytes).second.choice};

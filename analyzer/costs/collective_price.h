@@ -39,18 +39,23 @@ class CollectivePrice {
   public:
     using Sizes = std::map<double, SizedPrice>;  // by bytes
 
-    /// `link` is nothing where no latency or no bandwidth is stated. `table` has times of the same on this hardware by
-    /// nccl-tests, under the job's own setting; without points: none.
+    /// Holds times of the same on this hardware by nccl-tests; without points: none.
+    struct Tables {
+        SizeCurve ofSetting;                            // under the job's own setting
+        std::map<AlgorithmChoice, SizeCurve> ofChoice;  // of one choice each
+    };
+
+    /// `link` is nothing where no latency or no bandwidth is stated.
     CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link, ChoiceRules rules,
-                    SizeCurve table = {});
+                    Tables tables = {});
 
     /// Returns the time, ns, by the best evidence there is. A size that was seen takes what it took, and one between
     /// two seen ones that differ by less than SizeCurve::kSmallestRange lies on their curve. Else a table tells how
     /// much longer or shorter than the nearest seen size it takes. Else it follows the line of the choice that NCCL
-    /// takes for this size: through the sizes seen of it, where they differ enough, else from the nearest one with the
-    /// latency of the formulas. NCCL chooses by the links as they were stated to be, within the rules, and consistently
-    /// with what it was seen to choose; seen choices that this cannot explain were forced, and then there are no
-    /// others. nullopt: sizes too alike and no links.
+    /// takes for this size: by a table of that choice, else through the sizes seen of it, where they differ enough,
+    /// else from the nearest one with the latency of the formulas. NCCL chooses by the links as they were stated to be,
+    /// within the rules, and consistently with what it was seen to choose; seen choices that this cannot explain were
+    /// forced, and then there are no others. nullopt: sizes too alike and no links.
     std::optional<facts::Estimate> ns(double bytes) const;
 
     /// Returns the link as ns() takes it.
@@ -78,14 +83,14 @@ class CollectivePrice {
     facts::Estimate with(AlgorithmChoice choice, double bytes) const;
     bool fits(AlgorithmChoice choice, double bytes) const;
     std::vector<AlgorithmChoice> fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const;
-    std::optional<facts::Estimate> byTable(double bytes) const;
+    static std::optional<facts::Estimate> byTable(const SizeCurve& table, const Sizes& sizes, double bytes);
 
     store::Op m_op;
     int m_ranks;
     Sizes m_sizes;
     SizeCurve m_curve;  // of these, whatever NCCL chose
     std::map<AlgorithmChoice, SizeCurve> m_curves;
-    SizeCurve m_table;
+    Tables m_tables;
     std::optional<LinkState> m_state;
     ChoiceRules m_rules;
     std::vector<std::pair<AlgorithmChoice, Sizes>> m_lines;  // by choice

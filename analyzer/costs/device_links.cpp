@@ -65,8 +65,12 @@ constexpr std::array kRows = {
     Row{"RTX", "6000 ADA", kPcie4, "PCIe 4 x16 (NVIDIA RTX 6000 Ada data sheet)"},
     Row{"RTX", "PRO 6000 BLACKWELL", kPcie5, "PCIe 5 x16 (NVIDIA RTX PRO 6000 Blackwell data sheet)"},
     Row{"5090", "", kPcie5, "PCIe 5 x16 (NVIDIA GeForce RTX 5090)"},
+    Row{"5080", "", kPcie5, "PCIe 5 x16 (NVIDIA GeForce RTX 5080)"},
     Row{"4090", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 4090)"},
+    Row{"4080", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 4080)"},
     Row{"3090", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 3090; NVLink joins pairs only)", 2},
+    Row{"3080", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 3080)"},
+    Row{"2080", "", kPcie3, "PCIe 3 x16 (NVIDIA GeForce RTX 2080; NVLink joins pairs only)", 2},
     Row{"MI355X", "", 537.6, "7 links of Infinity Fabric, 153.6 GB/s both ways each (AMD Instinct MI355X data sheet)"},
     Row{"MI350X", "", 537.6, "7 links of Infinity Fabric, 153.6 GB/s both ways each (AMD Instinct MI350X data sheet)"},
     Row{"MI325X", "", 448, "7 links of Infinity Fabric, 128 GB/s both ways each (AMD Instinct MI325X data sheet)"},
@@ -91,15 +95,34 @@ bool holdsWord(std::string_view text, std::string_view word) {
     return false;
 }
 
-const Row* rowOf(const std::string& name) {
+std::string upperCase(const std::string& name) {
     std::string upper = name;
     std::transform(upper.begin(), upper.end(), upper.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return upper;
+}
+
+const Row* rowOf(const std::string& name) {
+    const std::string upper = upperCase(name);
     if (holdsWord(upper, "MIG")) return nullptr;  // instances of a device have no links of their own
     const auto row = std::ranges::find_if(kRows, [&](const Row& one) {
         return holdsWord(upper, one.name) && (one.also.empty() || upper.find(one.also) != std::string::npos);
     });
     return row == kRows.end() ? nullptr : &*row;
+}
+
+/// True for boards whose driver gives no access to one another's memory over PCIe, so that NCCL takes its SHM transport
+/// (src/transport/shm.cc): GeForce since Turing, which are the ones called RTX.
+bool throughHostMemory(const std::string& name) {
+    const std::string upper = upperCase(name);
+    return holdsWord(upper, "GEFORCE") && holdsWord(upper, "RTX");
+}
+
+/// Says of a PCIe port that its bytes go through host memory.
+void goThroughHostMemory(LinkMedium& medium, std::string& source) {
+    if (medium != LinkMedium::pcie) return;
+    medium = LinkMedium::hostMemory;
+    source += ", through host memory: GeForce boards have no peer access";
 }
 
 LinkMedium mediumOfRow(const Row& row) {
@@ -169,9 +192,10 @@ Port portOf(const std::vector<const store::MachineLink*>& nvlinks, const std::ve
 
 std::optional<LinkClass> deviceLinkOf(const std::string& name) {
     const Row* row = rowOf(name);
-    return row ? std::optional(
-                     LinkClass{row->gbps, 0, PeakKind::deviceTable, std::string(row->what), mediumOfRow(*row)})
-               : std::nullopt;
+    if (!row) return std::nullopt;
+    LinkClass link{row->gbps, 0, PeakKind::deviceTable, std::string(row->what), mediumOfRow(*row)};
+    if (throughHostMemory(name)) goThroughHostMemory(link.medium, link.source);
+    return link;
 }
 
 int bridgedBoards(const std::string& name) {
@@ -218,6 +242,7 @@ std::optional<LinkClass> machineIntra(const facts::TraceFacts& facts) {
         if (bridged > 0 && ranksOn[of->hostId] > bridged) links.first.clear();
         Port port = portOf(links.first, links.second);
         if (!(port.bytesPerNs > 0)) continue;
+        if (of != nullptr && throughHostMemory(of->device)) goThroughHostMemory(port.medium, port.source);
         port.of = std::to_string(rank);
         ports.push_back(std::move(port));
     }

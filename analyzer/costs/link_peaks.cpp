@@ -16,7 +16,8 @@
 namespace rankscope::costs {
 namespace {
 
-constexpr std::array kMedia{"", "nvlink", "infinity_fabric", "pcie", "infiniband", "ethernet"};  // by LinkMedium
+// By LinkMedium.
+constexpr std::array kMedia{"", "nvlink", "infinity_fabric", "pcie", "infiniband", "ethernet", "host_memory"};
 
 struct KindWords {
     const char* text;

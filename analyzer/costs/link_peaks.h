@@ -25,12 +25,24 @@ enum class PeakKind : uint8_t {
 const char* toText(PeakKind kind);
 
 /// What carries a link's bytes, as far as a source tells.
-enum class LinkMedium : uint8_t { unknown, nvlink, infinityFabric, pcie, infiniband, ethernet };
+enum class LinkMedium : uint8_t {
+    unknown,
+    nvlink,
+    infinityFabric,
+    pcie,
+    infiniband,
+    ethernet,
+    hostMemory,  // PCIe of boards that cannot reach one another's memory: every byte goes through that of the host
+};
 
-/// Returns "nvlink", "infinity_fabric", "pcie", "infiniband" or "ethernet"; "" for an unknown one.
+/// Returns "nvlink", "infinity_fabric", "pcie", "infiniband", "ethernet" or "host_memory"; "" for an unknown one.
 const char* toText(LinkMedium medium);
 /// Returns the medium of that name; unknown for any other text.
 LinkMedium mediumOfText(std::string_view text);
+/// True for what goes through a device's PCIe slot.
+constexpr bool isPcie(LinkMedium medium) {
+    return medium == LinkMedium::pcie || medium == LinkMedium::hostMemory;
+}
 
 struct Range {
     double low = 0;

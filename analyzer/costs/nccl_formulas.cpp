@@ -88,8 +88,8 @@ double nearRate(const LinkModel& link) {
 }
 
 bool overPcie(const LinkModel& link) {
-    if (link.nearMedium != LinkMedium::unknown) return link.nearMedium == LinkMedium::pcie;
-    return nearRate(link) > 0 && mediumOf({.bytesPerNs = nearRate(link)}, false) == LinkMedium::pcie;
+    if (link.nearMedium != LinkMedium::unknown) return isPcie(link.nearMedium);
+    return nearRate(link) > 0 && isPcie(mediumOf({.bytesPerNs = nearRate(link)}, false));
 }
 
 /// Returns times of NCCL's table in hops of alphaNs: of a node's own hardware, and of the network.

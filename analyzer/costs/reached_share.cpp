@@ -12,13 +12,17 @@ struct MediumShare {
 };
 
 // Large messages of rings in published nccl-tests tables. What reaches less is worth a look, whoever says that it is
-// usual: sockets where there is a network card of that rate, host memory where there is NVLink.
+// usual: sockets where there is a network card of that rate, host memory where devices have peer access.
 const MediumShare& shareOf(LinkMedium medium) {
     // 235 of 300 GB/s on eight A100, 366 of 450 on H100, 338 of 450 on GH200, 698 of 900 on B200.
     static constexpr MediumShare kNvlink{{0.75, 0.82}, "NVLink by nccl-tests: 0.75 (GH200), 0.78 (A100), 0.82 (H100)"};
     static constexpr MediumShare kInfinityFabric{{0.7, 0.82}, "Infinity Fabric by rccl-tests: 0.7 (MI300X)"};
     // 15 of 31.5 GB/s on L40S, whose rings cross the sockets; NCCL itself counts on 24.
     static constexpr MediumShare kPcie{{0.48, kPcieShare}, "PCIe by nccl-tests: 0.48 (L40S) to 0.76"};
+    // 2.2 and 3.9 of 31.5 GB/s on two RTX 4090, 2.6 on four, 2.5 of 15.75 on eight RTX 2080 Ti. Broadcasts of two reach
+    // 0.7, and so does what a driver gives peer access to.
+    static constexpr MediumShare kHostMemory{{0.07, kPcieShare},
+                                             "host memory by nccl-tests, of PCIe: 0.07 (two RTX 4090) to 0.76"};
     // 178 to 182 of 200 GB/s on two nodes of eight A100, 388 of 400 on H100 and B200.
     static constexpr MediumShare kInfiniband{{0.89, 0.97}, "InfiniBand by nccl-tests: 0.89 (A100) to 0.97 (B200)"};
     // 0.58 of 100 Gbit/s EFA (V100), 0.64 of 400 Gbit/s RoCE with one card, 0.95 of 200 (GB10).
@@ -34,6 +38,8 @@ const MediumShare& shareOf(LinkMedium medium) {
             return kInfinityFabric;
         case LinkMedium::pcie:
             return kPcie;
+        case LinkMedium::hostMemory:
+            return kHostMemory;
         case LinkMedium::infiniband:
             return kInfiniband;
         case LinkMedium::ethernet:
@@ -62,7 +68,7 @@ ReachedShare reachedShare(const LinkClass& link, bool betweenNodes) {
     ReachedShare reached{share, what};
     if (link.kind == PeakKind::told)
         reached.share.high = 1;
-    else if (medium == LinkMedium::pcie)  // the machine's and the table's rates are what NCCL counts
+    else if (isPcie(medium))  // the machine's and the table's rates are what NCCL counts
         reached.share = {share.low / kPcieShare, share.high / kPcieShare};
     return reached;
 }

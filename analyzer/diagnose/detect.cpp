@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/facts/loss_kinds.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
@@ -39,8 +40,7 @@ void tellAssumedGroup(const job::Analysis& analysis, job::Finding& finding) {
 void tellDoubts(const job::Analysis& analysis, job::Finding& finding) {
     tellAssumedGroup(analysis, finding);
     for (const store::Loss& loss : analysis.facts.losses) {
-        if (loss.severity == store::Severity::info || loss.kind == "link_peaks")
-            continue;  // sources that contradict each other are no gap
+        if (loss.severity == store::Severity::info || !facts::isOfMissingRecords(loss.kind)) continue;
         if (!touches(loss, analysis, finding)) continue;
         finding.evidence.facts.push_back("records are missing" +
                                          (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) + " (" +

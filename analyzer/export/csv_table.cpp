@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "analyzer/export/exported_event.h"
-#include "analyzer/text/plain_text.h"
+#include "analyzer/text/csv_text.h"
 
 namespace rankscope::exports {
 namespace {
@@ -42,20 +42,7 @@ class CsvTable : public ExportSink {
         if (value) fmt::format_to(std::back_inserter(m_line), "{}", *value);
     }
 
-    void word(std::string_view bytes) {
-        m_line += ',';
-        std::string text = text::plainText(bytes);
-        // A spreadsheet would take it for a formula and run it; the quote makes it text there.
-        if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
-            text.insert(0, 1, '\'');
-        if (text.find_first_of(",\"\n") == std::string::npos) {
-            m_line += text;
-            return;
-        }
-        m_line += '"';
-        for (const char c : text) m_line.append(c == '"' ? 2 : 1, c);
-        m_line += '"';
-    }
+    void word(std::string_view bytes) { m_line += ',' + text::csvText(bytes); }
 
     std::ostream& m_out;
     std::string m_host;

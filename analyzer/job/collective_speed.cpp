@@ -56,7 +56,7 @@ class BesideCompute {
   public:
     BesideCompute(const Analysis& analysis, const facts::Communicator& communicator) {
         const auto limit = analysis.peaks.ceiling(communicator);
-        if (!limit || limit->betweenNodes || costs::mediumOf(*limit->link, false) != costs::LinkMedium::pcie) return;
+        if (!limit || limit->betweenNodes || !costs::isPcie(costs::mediumOf(*limit->link, false))) return;
         for (const facts::RankSummary& rank : analysis.ranks)
             for (const facts::CommTask& task : rank.communication) {
                 if (task.communicatorId != communicator.id || task.transferNs() <= 0) continue;

@@ -5,6 +5,7 @@
 
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/facts/loss_kinds.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
@@ -36,8 +37,9 @@ std::string waitedForText(const std::vector<diagnose::WaitedFor>& waitedFor) {
 }
 
 bool recordsAreMissing(const Report& report) {
-    return std::ranges::any_of(
-        report.losses, [](const LossRow& loss) { return loss.severity != "info" && loss.kind != "link_peaks"; });
+    return std::ranges::any_of(report.losses, [](const LossRow& loss) {
+        return loss.severity != "info" && facts::isOfMissingRecords(loss.kind);
+    });
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 namespace rankscope::collector {
 
+inline constexpr int64_t kMostRanks = 1 << 24;  ///< of a group: more is damage
+
 /// torch.distributed's "Collective name" or the name behind "nccl:" in its annotations. unknown for what is no transfer
 /// ("wait") or not listed.
 store::Op opFromTorchName(std::string_view name);

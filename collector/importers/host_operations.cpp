@@ -161,4 +161,24 @@ std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& rec
     return result;
 }
 
+void addKeptOperations(const HostOperations& operations, RankRecording& recording,
+                       const std::function<int32_t(int64_t tid)>& threadOf) {
+    if (operations.empty()) return;
+    recording.meta["host_operations"] = "recorded";
+    const int32_t operatorDomain = recording.strings.intern(store::kOperatorDomain);
+    const int32_t pythonDomain = recording.strings.intern(store::kPythonDomain);
+    for (const KeptOperation& kept : operations.worthKeeping(recording)) {
+        store::NvtxRange range;
+        range.kind = store::NvtxKind::pushPop;
+        range.threadId = threadOf(kept.tid);
+        range.startNs = kept.startNs;
+        range.durNs = kept.durNs;
+        range.depth = kept.depth;
+        range.nameId = recording.strings.intern(kept.name);
+        range.domainId = kept.python ? pythonDomain : operatorDomain;
+        range.payload = kept.medianNs;
+        recording.nvtx.push_back(range);
+    }
+}
+
 }  // namespace rankscope::collector

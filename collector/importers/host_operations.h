@@ -67,4 +67,9 @@ class HostOperations {
     std::unordered_map<std::string_view, int32_t, TextHash, std::equal_to<>> m_nameIds;
 };
 
+/// Adds what is worth keeping to the recording's NVTX ranges, in the domains of a profiler's own host events.
+/// `threadOf` finds a thread of the recording by its tid.
+void addKeptOperations(const HostOperations& operations, RankRecording& recording,
+                       const std::function<int32_t(int64_t tid)>& threadOf);
+
 }  // namespace rankscope::collector

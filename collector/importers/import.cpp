@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/importers/import.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "collector/importers/clock_offsets.h"
 #include "collector/importers/communicator_inference.h"
 #include "collector/importers/flight_join.h"
 #include "collector/importers/import_error.h"
@@ -31,6 +35,8 @@ struct Part {
     int32_t rank = -1;
     int64_t baseNs = 0;
     std::optional<int64_t> firstNs;  ///< relative to the base
+    std::string hostName;            // empty: not told
+    int64_t pid = 0;
     RankHeader header;
     ImportLosses losses;
     RankCalls calls;
@@ -72,6 +78,8 @@ void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t
         part.header = read.header;
         part.losses = std::move(read.losses);
         part.firstNs = earliestNs(read.recording);
+        part.hostName = read.recording.hostName;
+        part.pid = read.recording.process.pid;
         // Times on the shared base are needed before the base of every file is known: keep the calls relative and move
         // them later.
         if (reader.isRecorder) {
@@ -174,7 +182,8 @@ void complete(const Part& part, const Reader& reader, RankRecording& recording) 
     recording.worldSize = -1;  // of the job, not of what was imported
     recording.process.captureFile = part.file.filename().string();
     recording.process.identitySource = part.header.rank ? "trace" : "none";
-    if (recording.hostName.empty()) recording.hostName = "unknown";  // one host unless the traces tell names
+    recording.hostName = part.hostName.empty() ? "unknown" : part.hostName;  // one host unless something tells names
+    if (part.header.baseTimeNs) recording.meta["time_base_ns"] = std::to_string(*part.header.baseTimeNs);
     recording.sources.push_back({0, reader.name, "live", std::nullopt, "imported"});
     shiftTimes(recording, part.baseNs);
     if (part.firstNs && part.baseNs + *part.firstNs >= kPlausibleUnixNs) {
@@ -194,6 +203,50 @@ void complete(const Part& part, const Reader& reader, RankRecording& recording) 
     }
 }
 
+/// Hosts by the names of files, where the traces do not tell them. Such a name is one if its number is the process of
+/// the trace, or if other files have the host with another number: "worker0_step_12" is no host.
+void tellHosts(std::vector<Part>& parts) {
+    std::map<std::string, std::set<int64_t>> processesOf;
+    const auto nameOf = [](const Part& part) { return parseProfilerFileName(part.file.filename().string()); };
+    for (const Part& part : parts)
+        if (const auto name = nameOf(part); name && part.alone) processesOf[name->host].insert(name->pid);
+    for (Part& part : parts) {
+        const auto name = nameOf(part);
+        if (!part.hostName.empty() || !part.alone || !name) continue;
+        if (name->pid == part.pid || processesOf[name->host].size() > 1) part.hostName = name->host;
+    }
+}
+
+/// "40.0 us", "2.00 s".
+std::string distanceText(int64_t ns) {
+    const double abs = std::abs(static_cast<double>(ns));
+    if (abs < 1e6) return fmt::format("{:.3g} us", abs / 1e3);
+    return abs < 1e9 ? fmt::format("{:.3g} ms", abs / 1e6) : fmt::format("{:.3g} s", abs / 1e9);
+}
+
+/// Puts ranks whose clocks differ on one: for good where no host is told, since then they would be taken for those of
+/// one host; for the search of communicators alone where hosts are, whose clocks the trace's own model ties.
+void settleClocks(std::vector<Part>& parts, std::vector<RankCalls>& calls) {
+    std::vector<std::string> hosts;
+    for (const Part& part : parts) hosts.push_back(part.hostName);
+    const std::vector<ClockOffset> offsets = clockOffsets(calls, hosts);
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const auto& [aheadNs, boundNs, samples] = offsets[i];
+        if (aheadNs == 0) continue;
+        for (RankCalls::Call& call : calls[i].calls) {
+            call.startNs -= aheadNs;
+            call.endNs -= aheadNs;
+        }
+        if (!hosts[i].empty()) continue;
+        parts[i].baseNs -= aheadNs;
+        parts[i].losses.add("clock", "info", std::nullopt,
+                            fmt::format("its clock is {} {} that of rank {}, by the ends of {} collectives (within "
+                                        "{}): its times were moved",
+                                        distanceText(aheadNs), aheadNs > 0 ? "ahead of" : "behind", parts.front().rank,
+                                        samples, distanceText(boundNs)));
+    }
+}
+
 void planCalls(std::vector<Part>& parts, ImportLosses& losses) {
     std::vector<RankCalls> calls;
     for (Part& part : parts) {
@@ -204,6 +257,7 @@ void planCalls(std::vector<Part>& parts, ImportLosses& losses) {
         }
         calls.push_back(std::move(part.calls));
     }
+    settleClocks(parts, calls);
     std::vector<CallPlan> plans = inferCommunicators(calls, losses);
     for (size_t i = 0; i < parts.size(); ++i) parts[i].plan = std::move(plans[i]);
 }
@@ -257,6 +311,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     }
     assignRanks(parts);
     settleBases(parts, reader);
+    tellHosts(parts);
 
     ImportLosses runLosses;
     std::optional<int32_t> worldSize;

@@ -7,19 +7,14 @@
 #include "collector/importers/api_name.h"
 #include "collector/importers/collective_vocabulary.h"
 #include "collector/importers/kineto_names.h"
+#include "collector/importers/recording_rows.h"
 #include "collector/ingest/communication_kernels.h"
 
 namespace rankscope::collector {
 
 namespace {
 
-constexpr int64_t kMostRanks = 1 << 24;  // of a group: more is damage
 constexpr std::string_view kGpuDomain = "gpu_user_annotation";
-
-std::optional<uint32_t> narrow(std::optional<int64_t> value) {
-    if (!value || *value < 0 || *value > std::numeric_limits<uint32_t>::max()) return std::nullopt;
-    return static_cast<uint32_t>(*value);
-}
 
 std::optional<uint32_t> saturate(std::optional<int64_t> value) {
     if (!value) return std::nullopt;
@@ -107,7 +102,7 @@ void KinetoRank::addKernel(const KinetoEvent& event) {
     kernel.startNs = event.startNs;
     kernel.durNs = event.durNs;
     kernel.nameId = m_recording.strings.intern(event.name);
-    kernel.correlationId = narrow(event.correlation);
+    kernel.correlationId = correlationOf(event.correlation);
     kernel.gridBlocks = saturate(event.gridBlocks);
     kernel.blockThreads = saturate(event.blockThreads);
     if (event.graphNode.value_or(0) != 0) kernel.graphNode = event.graphNode;
@@ -135,7 +130,7 @@ void KinetoRank::addCopy(const KinetoEvent& event) {
     copy.kind = text.kind;
     copy.srcMemory = text.srcMemory;
     copy.dstMemory = text.dstMemory;
-    copy.correlationId = narrow(event.correlation);
+    copy.correlationId = correlationOf(event.correlation);
     m_recording.memcpys.push_back(copy);
 }
 
@@ -145,7 +140,7 @@ void KinetoRank::addSet(const KinetoEvent& event) {
     set.startNs = event.startNs;
     set.durNs = event.durNs;
     set.bytes = event.bytes.value_or(-1);
-    set.correlationId = narrow(event.correlation);
+    set.correlationId = correlationOf(event.correlation);
     m_recording.memsets.push_back(set);
 }
 
@@ -157,7 +152,7 @@ void KinetoRank::addCall(const KinetoEvent& event) {
     call.nameId = m_recording.strings.intern(event.name);
     call.kind = apiKindFromName(event.name);
     call.source = store::ApiSource::imported;
-    call.correlationId = narrow(event.correlation);
+    call.correlationId = correlationOf(event.correlation);
     call.argument = event.bytes;
     m_recording.apiCalls.push_back(call);
 }
@@ -169,10 +164,12 @@ void KinetoRank::addSynchronization(const KinetoEvent& event) {
     const bool noStream = wait.kind == 4 || event.stream.value_or(0) == -1 ||
                           event.stream.value_or(0) == std::numeric_limits<uint32_t>::max();
     if (!noStream) wait.streamId = streamOf(event);
+    // HolisticTraceAnalysis takes the unsigned number for a stream: `stats --tables hta` must know.
+    if (event.stream.value_or(0) == std::numeric_limits<uint32_t>::max()) m_recording.meta["no_stream"] = "unsigned";
     wait.startNs = event.startNs;
     wait.durNs = event.durNs;
     wait.eventId = event.eventId;
-    wait.correlationId = narrow(event.correlation);
+    wait.correlationId = correlationOf(event.correlation);
     m_recording.synchronizations.push_back(wait);
 }
 
@@ -214,25 +211,6 @@ void KinetoRank::addOperation(const KinetoEvent& event) {
     m_operations.add(event.name, event.tid.value_or(-1), event.startNs, event.durNs,
                      event.category == KinetoCategory::pythonFunction);
     if (!m_pid) m_pid = event.pid;
-}
-
-void KinetoRank::keepOperations() {
-    if (m_operations.empty()) return;
-    m_recording.meta["host_operations"] = "recorded";
-    const int32_t operatorDomain = m_recording.strings.intern(store::kOperatorDomain);
-    const int32_t pythonDomain = m_recording.strings.intern(store::kPythonDomain);
-    for (const KeptOperation& kept : m_operations.worthKeeping(m_recording)) {
-        store::NvtxRange range;
-        range.kind = store::NvtxKind::pushPop;
-        range.threadId = threadOf(kept.tid, m_pid);
-        range.startNs = kept.startNs;
-        range.durNs = kept.durNs;
-        range.depth = kept.depth;
-        range.nameId = m_recording.strings.intern(kept.name);
-        range.domainId = kept.python ? pythonDomain : operatorDomain;
-        range.payload = kept.medianNs;
-        m_recording.nvtx.push_back(range);
-    }
 }
 
 void KinetoRank::addMetadata(const KinetoEvent& event) {
@@ -475,33 +453,11 @@ void KinetoRank::completeCopies(ImportLosses& losses) {
                    "copies and sets without a size in the trace count as 0 bytes", missing);
 }
 
-void KinetoRank::setDepths() {
-    std::vector<store::NvtxRange*> ranges;
-    for (store::NvtxRange& range : m_recording.nvtx) {
-        if (range.threadId) ranges.push_back(&range);
-    }
-    std::stable_sort(ranges.begin(), ranges.end(), [](const store::NvtxRange* a, const store::NvtxRange* b) {
-        if (*a->threadId != *b->threadId) return *a->threadId < *b->threadId;
-        if (a->startNs != b->startNs) return a->startNs < b->startNs;
-        return *a->durNs > *b->durNs;
-    });
-    std::vector<int64_t> openEnds;
-    std::optional<int32_t> thread;
-    for (store::NvtxRange* range : ranges) {
-        if (thread != range->threadId) openEnds.clear();
-        thread = range->threadId;
-        const int64_t end = range->startNs + *range->durNs;
-        while (!openEnds.empty() && (openEnds.back() <= range->startNs || openEnds.back() < end)) openEnds.pop_back();
-        range->depth = static_cast<int32_t>(openEnds.size());
-        openEnds.push_back(end);
-    }
-}
-
 RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank,
                                  ImportLosses& losses) {
     completeCopies(losses);
-    setDepths();
-    keepOperations();
+    setDepths(m_recording);
+    addKeptOperations(m_operations, m_recording, [this](int64_t tid) { return threadOf(tid, m_pid); });
     makeCalls();
     std::optional<int64_t> rank = header.rank;
     if (!rank && fallbackRank) rank = *fallbackRank;

@@ -69,7 +69,6 @@ class KinetoRank {
     void addAnnotation(const KinetoEvent& event);
     void addMetadata(const KinetoEvent& event);
     void addOperation(const KinetoEvent& event);
-    void keepOperations();
 
     int32_t streamOf(const KinetoEvent& event);
     int32_t threadOf(std::optional<int64_t> tid, std::optional<int64_t> pid);
@@ -77,7 +76,6 @@ class KinetoRank {
     TorchCollective toldBy(const KinetoEvent& event);
 
     void completeCopies(ImportLosses& losses);
-    void setDepths();
     void makeCalls();
     void adoptGroupsOfStreams();
     void makeCommunicators(const KinetoHeader& header, std::optional<int64_t> rank);

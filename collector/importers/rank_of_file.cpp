@@ -28,4 +28,23 @@ std::optional<int32_t> rankFromFileName(std::string_view name) {
     return rank;
 }
 
+std::optional<ProfilerFileName> parseProfilerFileName(std::string_view name) {
+    if (name.ends_with(".gz")) name.remove_suffix(3);
+    constexpr std::string_view kEnding = ".pt.trace.json";
+    if (!name.ends_with(kEnding)) return std::nullopt;
+    name.remove_suffix(kEnding.size());
+    const size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos) return std::nullopt;
+    const auto isNumber = [](std::string_view text) {
+        return !text.empty() && text.size() <= 19 && text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    if (!isNumber(name.substr(dot + 1))) return std::nullopt;  // the time
+    name = name.substr(0, dot);
+    const size_t underscore = name.rfind('_');
+    if (underscore == std::string_view::npos || underscore == 0) return std::nullopt;
+    const std::string_view pid = name.substr(underscore + 1);
+    if (!isNumber(pid) || pid.size() > 10) return std::nullopt;
+    return ProfilerFileName{std::string(name.substr(0, underscore)), std::stoll(std::string(pid))};
+}
+
 }  // namespace rankscope::collector

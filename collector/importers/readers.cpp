@@ -14,7 +14,7 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -24,11 +24,6 @@ struct KnownFormat {
     const char* cause;
     const char* hint;
 };
-
-constexpr const char* kOtherWays = "import the Kineto traces of the run, or wrap the job in `rankscope run`";
-bool isSqlite(std::string_view head) {
-    return head.starts_with(std::string_view("SQLite format 3\0", 16));
-}
 
 bool isCapture(std::string_view head) {
     return head.starts_with("RANKSCAP");
@@ -40,10 +35,8 @@ bool isNsysReport(std::string_view head) {
 
 // Asked before the readers.
 constexpr std::array kNotRead{
-    KnownFormat{isSqlite,
-                "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
-                kOtherWays},
-    KnownFormat{isNsysReport, "this is a report of Nsight Systems; importing it is not supported yet", kOtherWays},
+    KnownFormat{isNsysReport, "this is a report of Nsight Systems, which only its own tools read",
+                "export it and import that: nsys export --type sqlite --include-blobs true FILE"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };

@@ -11,6 +11,7 @@ namespace rankscope::collector {
 
 extern const Reader kFlightRecorderReader;
 extern const Reader kKinetoReader;
+extern const Reader kNsysReader;
 
 /// The table: all of them, in the order in which they are asked.
 std::span<const Reader* const> readers();

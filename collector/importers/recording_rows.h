@@ -9,6 +9,10 @@
 
 namespace rankscope::collector {
 
+/// A correlation id as CUPTI counts them; empty for what is none.
+std::optional<uint32_t> correlationOf(std::optional<int64_t> value);
+/// How many ranges of its thread each NVTX range lies in; those of no thread stay as they are.
+void setDepths(RankRecording& recording);
 /// Moves all times of a recording.
 void shiftTimes(RankRecording& recording, int64_t byNs);
 /// Start of the earliest event; empty when there is none.

@@ -23,6 +23,14 @@ constexpr size_t kMostWarmUpSteps = 2;
 /// A step of which a recording lacks no more than this share is taken for whole: ranks do not end at the same instant.
 constexpr double kNearlyWhole = 0.02;
 
+/// Ranges that leave more than this between them are a part of something else: nvFuser's validateIterDomainUse takes
+/// microseconds of what it is called in.
+constexpr double kLeastCovered = 0.1;
+
+/// A range whose name does not speak of steps and that repeats within less of the device's time is a part of a single
+/// thing: long starts of jobs, and checkpoints at their ends, leave more to the steps.
+constexpr double kLeastSpan = 0.05;
+
 /// Start of every step of one rank, then the end of the last, on the job clock.
 using Boundaries = std::vector<int64_t>;
 
@@ -42,6 +50,21 @@ std::vector<const RangeFact*> outermost(const RankSummary& summary, const std::s
         if (chosen.empty() || range.startNs >= chosen.back()->endNs) chosen.push_back(&range);
     }
     return chosen;
+}
+
+/// True where ranges fill the time from the first to the last, as steps do.
+bool fillTheirTime(const std::vector<const RangeFact*>& ranges) {
+    if (ranges.size() < 2) return true;
+    double coveredNs = 0;
+    for (const RangeFact* range : ranges) coveredNs += static_cast<double>(range->endNs - range->startNs);
+    return coveredNs >= kLeastCovered * static_cast<double>(ranges.back()->endNs - ranges.front()->startNs);
+}
+
+/// True where the ranges span a part of what the device did that is worth the name of steps.
+bool spanDeviceWork(const RankSummary& summary, const std::vector<const RangeFact*>& ranges) {
+    if (ranges.empty() || summary.deviceFirstNs > summary.deviceLastNs) return true;
+    return static_cast<double>(ranges.back()->deviceEndNs - ranges.front()->deviceStartNs) >=
+           kLeastSpan * static_cast<double>(summary.deviceLastNs - summary.deviceFirstNs);
 }
 
 bool recordedAnything(const RankSummary& summary) {
@@ -74,7 +97,10 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
         std::optional<size_t> count;
         for (const RankSummary& summary : summaries) {
             if (!recordedAnything(summary)) continue;
-            const size_t found = outermost(summary, candidate.pattern).size();
+            const std::vector<const RangeFact*> ranges = outermost(summary, candidate.pattern);
+            const bool isPart =
+                !fillTheirTime(ranges) || (candidate.name == StepName::other && !spanDeviceWork(summary, ranges));
+            const size_t found = isPart ? 0 : ranges.size();
             // A recording that was cut may have lost its marks, where the name leaves no doubt.
             const bool cut = !isComplete(summary) && (found >= 1 || candidate.name != StepName::other);
             everywhere = everywhere && (found >= least || cut);

@@ -27,6 +27,19 @@ elif rank == 1:
     dist.recv_object_list(got, 0)
     assert got[0]["numbers"][-1] == 1999
 
+# A rank that waits for a store's answer holds up nobody: rank 1 answers when its device is through with what rank 0 has sent before.
+store = dist.TCPStore(os.environ["MASTER_ADDR"], 0, is_master=True) if rank == 0 else None
+told = [store.port if rank == 0 else None]
+dist.broadcast_object_list(told, 0)
+store = store or dist.TCPStore(os.environ["MASTER_ADDR"], told[0])
+sent = torch.ones(1000, device="cuda")
+dist.broadcast(sent, 0)
+if rank == 0:
+    store.wait(["received"])
+elif rank == 1:
+    torch.cuda.synchronize()
+    store.set("received", "")
+
 mesh = init_device_mesh("cuda", (ranks,))
 torch.manual_seed(1)
 full = torch.randn(8, 6)

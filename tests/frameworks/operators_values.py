@@ -32,6 +32,14 @@ for options in (dict(foreach=True), dict(foreach=False), dict(fused=True)):
         assert abs(here - there) < 1e-4, (options, here, there)
 assert len(set(losses("cuda", amp=True, fused=True))) == 6
 
+# What a large operator leaves in memory of the host (attention's seed) is its own work: that memory may soon be another's.
+torch.cuda.manual_seed(11)
+query = torch.ones(2, 4, 256, 64, device="cuda")
+seed = torch.ops.aten._scaled_dot_product_efficient_attention(query, query, query, None, True, 0.5)[2]
+torch.cuda.synchronize()
+assert not seed.is_cuda and seed.item() == 11, seed
+
+
 def gradient_of(operator, tensor):
     tensor.requires_grad_()
     operator(tensor).square().sum().backward()

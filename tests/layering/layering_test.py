@@ -57,12 +57,13 @@ ALLOWED = {
     "analyzer/recommend": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
     "analyzer/export": [STORE, *analyzer("text", "facts")],
+    "analyzer/stats": [STORE, *analyzer("text")],
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
     "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h"],
     "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("records", "ring_layout", "stack_file"))],  # reads what ranks stand in beside their captures
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
     "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", "injector/recordable_names.h"],
-    "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/stacks", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export"), *IMPORT, "reference/score/score.h",
+    "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/stacks", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export", "stats"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],
     "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],
     "gui/timeline": [],

@@ -75,6 +75,20 @@ struct Links {
         return low;
     }
 
+    /// These links with the share of their rate with which the largest size takes what it takes: of the network where
+    /// there is one.
+    Links reachingWhat(vgpu::TransferKind function, const Point& smallest, const Point& largest) const {
+        double low = 1e-3, high = 10;
+        Links links = *this;
+        vgpu::LinkClass& link = shape.nodes > 1 ? links.inter : links.intra;
+        for (int i = 0; i < 60; ++i) {
+            link.reached = std::sqrt(low * high);
+            const double us = links.us(function, largest.bytes, links.latenciesOf(function, smallest));
+            (us > largest.us ? low : high) = link.reached;
+        }
+        return links;
+    }
+
     /// ln(predicted / measured) of each size.
     std::vector<double> deviations(vgpu::TransferKind function, const std::vector<Point>& points) const {
         const double latencies = latenciesOf(function, points.front());
@@ -199,10 +213,11 @@ void printDistribution(const char* name, const std::vector<double>& errors, doub
 /// Predictions for the tables of a list, each with what is known of its machine.
 int judge(const std::string& list) {
     constexpr double kSmall = 1 << 18, kLarge = 1 << 26;
-    std::vector<double> near, far;
+    std::vector<double> near, far, nearReached, farReached;
     fmt::print(
-        "| table | told | sizes | mean of abs ln(predicted / measured) | below 256 KiB (mean ln) | to 64 MiB | "
-        "larger |\n| --- | --- | ---: | ---: | --- | --- | --- |\n");
+        "| table | told | sizes | mean of abs ln(predicted / measured) | what is reached told | below 256 KiB (mean "
+        "ln) | to 64 MiB | "
+        "larger |\n| --- | --- | ---: | ---: | ---: | --- | --- | --- |\n");
     for (const ListedTable& listed : readTableList(list)) {
         std::vector<costs::NcclTestsTable> tables;
         try {
@@ -219,14 +234,19 @@ int judge(const std::string& list) {
             const std::vector<double> deviations = links.deviations(*function, points);
             const double error = links.error(*function, points);
             (table.nodes > 1 ? far : near).push_back(error);
-            fmt::print("| {}, {} of {} on {} | {} | {} | {:.3f} | {} | {} | {} |\n",
+            const double reached =
+                links.reachingWhat(*function, points.front(), points.back()).error(*function, points);
+            (table.nodes > 1 ? farReached : nearReached).push_back(reached);
+            fmt::print("| {}, {} of {} on {} | {} | {} | {:.3f} | {:.3f} | {} | {} | {} |\n",
                        fs::path(listed.file).stem().string(), store::toText(table.op), table.ranks, table.nodes,
-                       listed.links, points.size(), error, meanText(points, deviations, 0, kSmall),
+                       listed.links, points.size(), error, reached, meanText(points, deviations, 0, kSmall),
                        meanText(points, deviations, kSmall, kLarge), meanText(points, deviations, kLarge, 1e18));
         }
     }
     printDistribution("one node", near, 0.2);
     printDistribution("several nodes", far, 0.4);
+    printDistribution("one node, what is reached told", nearReached, 0.2);
+    printDistribution("several nodes, what is reached told", farReached, 0.4);
     return 0;
 }
 

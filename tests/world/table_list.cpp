@@ -16,6 +16,8 @@ std::vector<ListedTable> readTableList(const std::string& file) {
         for (std::string word; words >> word;) {
             if (word == "pcie")
                 table.pcie = true;
+            else if (word == "host_memory")
+                table.hostMemory = true;
             else if (word == "nvls")
                 table.nvls = true;
             else

@@ -97,7 +97,9 @@ int print(const std::vector<ListedTable>& machines, size_t& tables) {
             continue;
         }
         for (const costs::NcclTestsTable& table : read) {
-            const Verdicts v = judge(table, costs::parseLinkPeaks(machine.links));
+            costs::LinkPeaks peaks = costs::parseLinkPeaks(machine.links);
+            if (peaks.intra && machine.hostMemory) peaks.intra->medium = costs::LinkMedium::hostMemory;
+            const Verdicts v = judge(table, peaks);
             ++tables;
             failed += v.hold() ? 0 : 1;
             fmt::print("| {}, {} of {} on {} | {} | {} | {} | {} | {} of {} | {:.2f} | {:.2f} | {} of {} |\n",

@@ -36,6 +36,7 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation);
 void addRecommendVerb(CLI::App& app, Invocation& invocation);
 void addExplainVerb(CLI::App& app, Invocation& invocation);
 void addExportVerb(CLI::App& app, Invocation& invocation);
+void addStatsVerb(CLI::App& app, Invocation& invocation);
 void addWhatIfVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addCompareVerb(CLI::App& app, Invocation& invocation);

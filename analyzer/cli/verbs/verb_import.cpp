@@ -129,7 +129,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ImportVerbOptions>();
     auto* verb =
         app.add_subcommand("import", "Make a run from other profilers' traces; the format is found by content");
-    verb->add_option("FILES", options->files, "Trace files, one per rank, or folders of them")->required();
+    verb->add_option("FILES", options->files, "Trace files, of one rank or several, or folders of them")->required();
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
     addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");

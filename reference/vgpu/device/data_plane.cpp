@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "reference/vgpu/device/deadlock.h"
+
 namespace rankscope::vgpu {
 namespace {
 
@@ -111,6 +113,7 @@ void DataPlane::waitFor(std::span<const StreamPoint> points) {
         const uint32_t bell = m_pumpedBell;
         lock.unlock();
         sleepUntilRung(shared, bell, kWaiterPollMs);
+        endIfDeadlocked(LocalProcess::instance().arena());
         lock.lock();
     }
     if (--m_waiters == 0) m_noWaiters.notify_all();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "reference/vgpu/device/data_plane.h"
+#include "reference/vgpu/device/deadlock.h"
 #include "reference/vgpu/device/local_process.h"
 #include "reference/vgpu/device/operator_scope.h"
 #include "reference/vgpu/device/stall_watch.h"
@@ -92,6 +93,7 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
         futexWait(shared.futex, word, pauseMs);
         if (shared.state.load(std::memory_order_acquire) != ThreadState::waiting)
             break;  // who resumed it, moved the simulation: the lock is not needed
+        endIfDeadlocked(*m_arena);
         lock.lock();
         if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
         pauseMs = std::min(2 * pauseMs, kLastPollMs);

@@ -220,6 +220,7 @@ HostThread& LocalProcess::addThread(uint32_t processIndex, int64_t startNs, int3
     shared.tid = tid;
     shared.number = process.threadsMade++;
     shared.hasActed = shared.left = shared.waitKeyCount = 0;
+    shared.sleepsOut = 0;
     shared.deadlineNs = kForever;
     shared.boundNs = startNs;
     shared.nextOfProcess = process.firstThread;

@@ -6,7 +6,8 @@
 #include <atomic>
 #include <cstdio>
 
-#include "reference/vgpu/device/activity.h"
+#include "reference/vgpu/device/deadlock.h"
+#include "reference/vgpu/device/local_process.h"
 
 using namespace rankscope::vgpu;
 
@@ -20,13 +21,5 @@ extern "C" void rankscopeVgpuRefuse(const char* function, const char* library) {
                  "  hint: take what leads to this call out of the job, or run it on real GPUs, without --virtual; "
                  "reference/vgpu/README.md tells what is modelled\n",
                  process.rank(), function, library, kExitNotModelled);
-    std::fflush(stderr);
-    // Only threads that have a clock have issued anything. The simulation is not moved on: others may wait for this
-    // very process.
-    if (LocalProcess::clockIfAny() && process.mutex().try_lock()) {
-        process.harvest();
-        process.mutex().unlock();
-        deliverBuffers(true);
-    }
-    _exit(kExitNotModelled);
+    endEarly(kExitNotModelled);
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "reference/vgpu/device/deadlock.h"
 #include "reference/vgpu/device/thread_report.h"
 
 namespace rankscope::vgpu {
@@ -49,13 +50,12 @@ char taskState(int32_t pid, int32_t tid) {
 }  // namespace
 
 bool StallWatch::inspect(int sleptMs) {
-    uint64_t progress = m_arena.progress.load();
-    if (progress != m_progress) {
-        m_progress = progress;
-        m_stalledMs = 0;
-        return false;
-    }
-    m_stalledMs += sleptMs;
+    const uint64_t progress = m_arena.progress.load(), moves = m_arena.moves.load();
+    m_unmovedMs = moves == m_moves ? m_unmovedMs + sleptMs : 0;
+    m_stalledMs = progress == m_progress ? m_stalledMs + sleptMs : 0;
+    m_progress = progress;
+    m_moves = moves;
+    if (m_unmovedMs == 0) return false;
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const int64_t nowMs = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
@@ -67,6 +67,7 @@ bool StallWatch::inspect(int sleptMs) {
 }
 
 void StallWatch::lookWhileBlocked(int sleptMs) {
+    endIfDeadlocked(m_arena);
     SharedLock lock(m_arena.lock);
     inspect(sleptMs);
     Engine engine(m_arena);
@@ -86,12 +87,12 @@ bool StallWatch::reapDeadProcesses() {
 }
 
 void StallWatch::tellIfStuck() {
-    if (m_stalledMs < tellAfterMs() || m_arena.deadlockTold == m_arena.progress.load()) return;
-    for (uint32_t t = 0; t < m_arena.threadCount; t++)
-        if (m_arena.threads[t].state == ThreadState::running)
-            return;  // somebody works; whether he is stuck is seen below
-    m_arena.deadlockTold = m_arena.progress.load();
-    reportThreads(m_arena, m_stalledMs);
+    if (m_unmovedMs < tellAfterMs() || m_arena.deadlockTold == m_moves) return;
+    if (!Engine(m_arena).isIdle()) return;  // somebody works; whether he is stuck is seen below
+    m_arena.deadlockTold = m_moves;
+    const bool isForEver = isDeadlock(m_arena);
+    reportThreads(m_arena, m_unmovedMs, isForEver);
+    if (isForEver) m_arena.deadlocked.store(1, std::memory_order_release);
 }
 
 /// The one place where real time decides, for threads that are blocked in a way that is not seen here.
@@ -103,7 +104,7 @@ bool StallWatch::giveUpStuckThreads() {
         if (!process.alive) continue;
         for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
             HostThread& thread = m_arena.threads[t];
-            if (thread.state != ThreadState::running) continue;
+            if (thread.state != ThreadState::running || thread.sleepsOut.load()) continue;
             const char state = taskState(process.pid, thread.tid);
             if (state != 'S' && state != 'X' && m_stalledMs < 3 * kGiveUpMs) continue;
             reportGivenUp(m_arena, thread);

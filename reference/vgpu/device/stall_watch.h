@@ -12,7 +12,7 @@ namespace rankscope::vgpu {
 class StallWatch {
   public:
     StallWatch(Arena& arena, uint32_t process)
-        : m_arena(arena), m_process(process), m_progress(arena.progress.load()) {}
+        : m_arena(arena), m_process(process), m_progress(arena.progress.load()), m_moves(arena.moves.load()) {}
 
     /// Called with Arena::lock held after a wait of `sleptMs` brought nothing. True if somebody left the bounds.
     bool inspect(int sleptMs);
@@ -28,6 +28,8 @@ class StallWatch {
     uint32_t m_process;
     uint64_t m_progress;
     int m_stalledMs = 0;
+    uint64_t m_moves;
+    int m_unmovedMs = 0;
 };
 
 }  // namespace rankscope::vgpu

@@ -6,8 +6,9 @@
 
 namespace rankscope::vgpu {
 
-/// On stderr: every thread of every rank, what it waits for and since when on its clock. Arena::lock is held.
-void reportThreads(const Arena& arena, int stalledMs);
+/// On stderr: every thread of every rank, what it waits for and since when on its clock, and if the job ends by that.
+/// Arena::lock is held.
+void reportThreads(const Arena& arena, int stalledMs, bool isForEver);
 /// On stderr: from here on the run is not reproducible, and which thread is the reason.
 void reportGivenUp(const Arena& arena, const HostThread& thread);
 

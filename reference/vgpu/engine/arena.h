@@ -175,6 +175,7 @@ struct HostThread {
     int32_t lockOwner;   ///< parked for a lock: the tid of who holds it, or 0; kNeverWaits: it stays in the bounds
     int64_t deadlineNs;  ///< parked: its wait ends then at the latest, or kForever
     std::atomic<uint32_t> timedOut;   ///< and has
+    std::atomic<uint32_t> sleepsOut;  ///< it runs, but sleeps until the real clock says what its own says already
     uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
     uint32_t waitKeyCount;
     uint32_t left;      ///< parked outside: the job was quiet, so it has left the bounds
@@ -280,9 +281,11 @@ struct Arena {
     pthread_mutex_t dataLock;  ///< robust; taken after lock, never before
     int64_t launchNs;          ///< the lookahead: an op starts no earlier than its host time + this
     std::atomic<uint64_t> progress;
-    int64_t quietSinceMs;  ///< since when nothing moves but for what may come from outside, or 0
+    std::atomic<uint64_t> moves;  ///< the part of it that is due to devices and to threads that use them
+    int64_t quietSinceMs;         ///< since when nothing moves but for what may come from outside, or 0
     uint64_t quietProgress;
-    uint32_t deadlockTold;
+    uint64_t deadlockTold;             ///< after how many moves a stand-still was told of
+    std::atomic<uint32_t> deadlocked;  ///< nobody will ever go on: each process ends (deadlock.h)
     uint32_t lateEvents,
         fallbacks;                ///< what makes two runs differ: events before the present, threads that were given up
     int64_t inspectedMs;          ///< when somebody last looked for dead and sleeping processes, on the monotonic clock

@@ -163,6 +163,7 @@ bool Engine::advance(uint32_t process) {
             HeapEntry entry = pop(island);
             reach(island, entry.timeNs);
             handle(entry);
+            m_arena.moves.fetch_add(1, std::memory_order_relaxed);
             moved = true;
         }
         if (settleQueries(root)) moved = true;
@@ -175,6 +176,18 @@ bool Engine::advance(uint32_t process) {
     return progressed;
 }
 
+/// Threads that never used a device (a watchdog, a launcher) come and go without end, whether the job moves or not.
+void Engine::note(const HostThread& thread) {
+    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    if (thread.hasActed && m_arena.processes[thread.process].submitted.load(std::memory_order_relaxed) != 0)
+        m_arena.moves.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Engine::isBystander(const HostThread& thread) const {
+    return thread.sleepsOut.load(std::memory_order_acquire) != 0 &&
+           m_arena.processes[thread.process].submitted.load(std::memory_order_relaxed) == 0;
+}
+
 bool Engine::advanceQuiescent(uint32_t process) {
     if (blockedAsBefore(rootOf(process))) return false;  // one thread that runs is enough
     uint32_t live = 0;
@@ -183,7 +196,7 @@ bool Engine::advanceQuiescent(uint32_t process) {
         if (!member.alive) continue;
         live++;
         for (uint32_t t = member.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess)
-            if (m_arena.threads[t].state == ThreadState::running) return false;
+            if (m_arena.threads[t].state == ThreadState::running && !isBystander(m_arena.threads[t])) return false;
     }
     // A member that has not come to life yet is a thread that still runs.
     for (uint32_t c = 0; c < m_arena.commCount; c++) {
@@ -206,12 +219,12 @@ bool Engine::advanceQuiescent(uint32_t process) {
     // Where nothing but deadlines is left, time does not run: they wait for the real clock.
     if (due && due->deadlineNs < std::min(eventNs, askedNs) && std::min(eventNs, askedNs) != kForever) {
         timeOut(*due);
-        m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+        note(*due);
         return true;
     }
     if (asking && askedNs < eventNs) {
         resume(*asking, endOfAsking(*asking));
-        m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+        note(*asking);
         return true;
     }
     if (root == kNone) return false;
@@ -219,6 +232,7 @@ bool Engine::advanceQuiescent(uint32_t process) {
     reach(m_arena.processes[root], entry.timeNs);
     handle(entry);
     m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    m_arena.moves.fetch_add(1, std::memory_order_relaxed);
     return true;
 }
 
@@ -283,16 +297,29 @@ void Engine::timeOut(HostThread& thread) {
     wakeBehindLock(thread.futex);
 }
 
+bool Engine::isIdle() {
+    for (uint32_t t = 0; t < m_arena.threadCount; t++) {
+        const HostThread& thread = m_arena.threads[t];
+        const bool onlySleeps = thread.sleepsOut.load(std::memory_order_acquire) && !thread.hasActed;
+        if (thread.state == ThreadState::running && !onlySleeps && !isBystander(thread)) return false;
+    }
+    return !hasEvents();
+}
+
 /// Looks only; the next advance would find the same.
 bool Engine::standsStill() {
     for (uint32_t t = 0; t < m_arena.threadCount; t++)
-        if (m_arena.threads[t].state == ThreadState::running) return false;
+        if (m_arena.threads[t].state == ThreadState::running && !isBystander(m_arena.threads[t])) return false;
+    return !hasEvents() && earliestAsking() == nullptr;
+}
+
+bool Engine::hasEvents() const {
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         const Process& process = m_arena.processes[p];
-        if (process.island == p && process.heapSize) return false;
-        if (process.alive && process.submitted.load() != process.drained.load()) return false;
+        if (process.island == p && process.heapSize) return true;
+        if (process.alive && process.submitted.load() != process.drained.load()) return true;
     }
-    return earliestAsking() == nullptr;
+    return false;
 }
 
 /// An event before the island's present is one that came too late: of a thread that was woken from outside the
@@ -367,6 +394,7 @@ void Engine::removeProcess(uint32_t index) {
         stream.version++;
     }
     m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    m_arena.moves.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Engine::park(HostThread& thread, ParkKind kind, const char* call, int64_t deadlineNs) {
@@ -379,7 +407,7 @@ void Engine::park(HostThread& thread, ParkKind kind, const char* call, int64_t d
     std::snprintf(thread.inCall, sizeof thread.inCall, "%s", call);
     if (thread.state == ThreadState::running) process.active--;
     thread.state.store(ThreadState::parked, std::memory_order_release);
-    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    note(thread);
 }
 
 void Engine::enter(HostThread& thread, int64_t ns) {
@@ -390,7 +418,7 @@ void Engine::enter(HostThread& thread, int64_t ns) {
     if (thread.state == ThreadState::running || thread.state == ThreadState::waiting) return;
     process.active++;
     thread.state.store(ThreadState::running, std::memory_order_release);
-    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    note(thread);
 }
 
 void Engine::observe(HostThread& thread) {
@@ -398,6 +426,7 @@ void Engine::observe(HostThread& thread) {
 }
 
 void Engine::resume(HostThread& thread, int64_t ns) {
+    note(thread);
     thread.resumeNs = ns;
     thread.boundNs.store(ns, std::memory_order_release);
     thread.state.store(ThreadState::running, std::memory_order_release);

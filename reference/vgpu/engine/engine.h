@@ -24,6 +24,14 @@ class Engine {
     /// True when nothing of the job moves, and nothing that could.
     bool standsStill();
 
+    /// True when no device has anything to do, and whoever could change that waits; threads that never used a device
+    /// may sleep in turns.
+    bool isIdle();
+
+    /// A thread that runs, but of which nobody expects anything: it sleeps, in a process that never gave a device
+    /// anything to do (a launcher that looks after its ranks once in a while).
+    bool isBystander(const HostThread& thread) const;
+
     /// A thread of the island now waits for something else than operations: its next advance looks at everything.
     void forgetBlocker(uint32_t process) { m_arena.processes[rootOf(process)].blocker = kNone; }
 
@@ -82,6 +90,8 @@ class Engine {
     bool settleTurns(uint32_t root, int64_t boundNs);
     bool hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const;
     bool outsideMayStillWake();
+    bool hasEvents() const;
+    void note(const HostThread& thread);
     HostThread* earliestAsking();
     HostThread* earliestDeadline(uint32_t root) const;
     bool settleDeadlines(uint32_t root, int64_t boundNs);

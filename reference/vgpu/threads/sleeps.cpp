@@ -104,21 +104,25 @@ int gettimeofday(timeval* time, void* zone) noexcept {
 
 int nanosleep(const timespec* time, timespec* remaining) {
     passes(inNs(*time));
+    const SleepingOut sleeping;
     return realSleep(time, remaining);
 }
 
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* remaining) {
     if (activeClock()) passes(flags & TIMER_ABSTIME ? deadlineAt(clock, *time).lengthNs : inNs(*time));
+    const SleepingOut sleeping;
     return realClockSleep(clock, flags, time, remaining);
 }
 
 int usleep(useconds_t us) {
     passes(us * int64_t{1000});
+    const SleepingOut sleeping;
     return realMicrosleep(us);
 }
 
 unsigned sleep(unsigned seconds) {
     passes(seconds * kNsPerS);
+    const SleepingOut sleeping;
     return realSecondsSleep(seconds);
 }
 

@@ -87,7 +87,17 @@ bool futexWaitUntil(std::atomic<uint32_t>& word, uint32_t value, clockid_t clock
 
 }  // namespace
 
+SleepingOut::SleepingOut() : m_thread(nullptr) {
+    if (const ThreadClock* clock = anyClock()) m_thread = clock->shared;
+    if (m_thread) m_thread->sleepsOut.store(1, std::memory_order_release);
+}
+
+SleepingOut::~SleepingOut() {
+    if (m_thread) m_thread->sleepsOut.store(0, std::memory_order_release);
+}
+
 void sleepOut(const Deadline& deadline) {
+    const SleepingOut sleeping;
     const int before = errno;
     while (clock_nanosleep(deadline.clock, TIMER_ABSTIME, &deadline.at, nullptr) == EINTR) {
     }

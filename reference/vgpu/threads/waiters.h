@@ -36,6 +36,18 @@ struct Deadline {
     int64_t lengthNs = 0;
 };
 
+/// While it lives, the thread that made it sleeps on the real clock only: on its own it is where it will be then.
+class SleepingOut {
+  public:
+    SleepingOut();
+    ~SleepingOut();
+    SleepingOut(const SleepingOut&) = delete;
+    SleepingOut& operator=(const SleepingOut&) = delete;
+
+  private:
+    HostThread* m_thread;
+};
+
 /// A wait that is over on the virtual clock ends for the program when it is on the real one as well, since it will look
 /// there. The thread is in the bounds meanwhile.
 void sleepOut(const Deadline& deadline);

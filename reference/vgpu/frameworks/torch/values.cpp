@@ -32,7 +32,7 @@ bool isVerbose() {
 
 struct Gauge {
     double deviceBytes = 0;
-    bool isOnDevice = false, isStrange = false;
+    bool isOnDevice = false, isOnHost = false, isStrange = false;
 };
 
 void measure(const c10::IValue& value, Gauge& gauge) {
@@ -41,7 +41,9 @@ void measure(const c10::IValue& value, Gauge& gauge) {
         if (tensor.is_cuda()) {
             gauge.isOnDevice = true;
             gauge.deviceBytes += static_cast<double>(tensor.numel()) * static_cast<double>(tensor.element_size());
-        } else if (!tensor.is_cpu()) {
+        } else if (tensor.is_cpu()) {
+            gauge.isOnHost = true;
+        } else {
             gauge.isStrange = true;
         }
     });
@@ -80,6 +82,27 @@ std::vector<size_t> smallElements(const Call& call, uint64_t limitBytes) {
     return chosen;
 }
 
+/// True if an argument that the operator writes is memory of the host. That may be gone when the stream comes so far,
+/// and is filled by the copies that the operator makes: what is computed are the parts before them, on the device.
+bool writesHost(const Call& call) {
+    const auto& schema = call.info->handle->schema().arguments();
+    Gauge gauge;
+    for (size_t i = 0; i < call.arguments.size() && i < schema.size(); i++)
+        if (schema[i].alias_info() && schema[i].alias_info()->isWrite()) measure(call.arguments[i], gauge);
+    return gauge.isOnHost;
+}
+
+void clearHost(const Call& call, const RankscopeOperatorHooks& hooks) {
+    const auto& schema = call.info->handle->schema().arguments();
+    for (size_t i = 0; i < call.arguments.size() && i < schema.size(); i++) {
+        if (!schema[i].alias_info() || !schema[i].alias_info()->isWrite()) continue;
+        forEachTensor(call.arguments[i], [&](const at::Tensor& tensor) {
+            if (tensor.is_cpu() && isPlain(tensor) && tensor.is_non_overlapping_and_dense() && tensor.numel() != 0)
+                hooks.zero(tensor.data_ptr(), tensor.nbytes());
+        });
+    }
+}
+
 uint64_t limitOf(const OperatorInfo& info, uint64_t limitBytes) {
     return info.isCheap ? limitBytes * kCheapFactor : limitBytes;
 }
@@ -90,12 +113,12 @@ at::Tensor onHost(const at::Tensor& tensor) {
                          at::TensorOptions().dtype(tensor.dtype()).device(at::kCPU));
 }
 
-/// An argument as the kernel for the CPU takes it. Memory of the host is copied unless the operator writes there: the
-/// job may change it before the stream comes so far.
-at::Tensor argumentOnHost(const at::Tensor& tensor, bool isWritten) {
+/// An argument as the kernel for the CPU takes it. Memory of the host, which is never written, is copied: the job may
+/// change it before the stream comes so far.
+at::Tensor argumentOnHost(const at::Tensor& tensor) {
     if (!tensor.defined()) return tensor;
     const at::Tensor alias = onHost(tensor);
-    return tensor.is_cuda() || isWritten ? alias : alias.clone();
+    return tensor.is_cuda() ? alias : alias.clone();
 }
 
 /// The chosen elements of a list, which keeps its type.
@@ -105,18 +128,17 @@ c10::IValue someOf(const c10::IValue& value, const std::vector<size_t>& chosen) 
     return some;
 }
 
-c10::IValue onHost(const c10::IValue& value, bool isWritten) {
-    if (value.isTensor()) return argumentOnHost(value.toTensor(), isWritten);
+c10::IValue onHost(const c10::IValue& value) {
+    if (value.isTensor()) return argumentOnHost(value.toTensor());
     if (value.isTensorList()) {
         c10::List<at::Tensor> list;
-        for (const at::Tensor& tensor : value.toTensorList()) list.push_back(argumentOnHost(tensor, isWritten));
+        for (const at::Tensor& tensor : value.toTensorList()) list.push_back(argumentOnHost(tensor));
         return list;
     }
     if (value.isOptionalTensorList()) {
         c10::List<std::optional<at::Tensor>> list;
         for (const c10::IValue& element : value.toListRef())
-            list.push_back(element.isNone() ? std::nullopt
-                                            : std::optional(argumentOnHost(element.toTensor(), isWritten)));
+            list.push_back(element.isNone() ? std::nullopt : std::optional(argumentOnHost(element.toTensor())));
         return list;
     }
     if (value.isDevice()) return c10::Device(at::kCPU);
@@ -266,13 +288,10 @@ std::optional<c10::Device> deviceOf(const Call& call, c10::ArrayRef<c10::IValue>
 
 /// An argument for the twin.
 c10::IValue given(const Call& call, size_t index) {
-    const c10::Argument& schema = call.info->handle->schema().arguments()[index];
-    const bool isWritten = schema.alias_info() && schema.alias_info()->isWrite();
     const c10::IValue& argument = call.arguments[index];
     if (argument.isGenerator()) return {};
-    if (call.info->isForEach && isPerElement(argument, elementsOf(call)))
-        return onHost(someOf(argument, call.chosen), isWritten);
-    return onHost(argument, isWritten);
+    if (call.info->isForEach && isPerElement(argument, elementsOf(call))) return onHost(someOf(argument, call.chosen));
+    return onHost(argument);
 }
 
 /// What an argument is of which the operator itself knows nothing: it leaves that out.
@@ -341,7 +360,7 @@ void addHeads(Cleared& cleared, const at::Tensor& to, const at::Tensor& from) {
 }
 
 void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue) {
-    if (tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
+    if (!tensor.is_cuda() || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
     cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue});
 }
 
@@ -403,6 +422,12 @@ void prepareValues(Call& call, const RankscopeOperatorHooks& hooks) {
     if (info.asksDevice && info.handle) queueAnswer(call, hooks);
     if (info.isRandom && info.hasTwin) call.seed = seedOf(call);
     if (!info.hasTwin || call.isCovered) return;
+    call.writesHost = writesHost(call);
+    if (call.writesHost) {
+        // Of a large copy the ends move (cudart_copy.cpp); what lies between is defined now, while the memory is there.
+        if (info.reading == Reading::overwrites) clearHost(call, hooks);
+        return;
+    }
     if (info.isForEach) {
         call.chosen = smallElements(call, hooks.valueBytes);
         call.isComputed = info.mutates && !call.chosen.empty();
@@ -416,7 +441,7 @@ void prepareValues(Call& call, const RankscopeOperatorHooks& hooks) {
 
 bool leaveValues(const Call& call, c10::ArrayRef<c10::IValue> results, const RankscopeOperatorHooks& hooks) {
     const OperatorInfo& info = *call.info;
-    if (!info.handle || info.isView || call.isCovered) return false;
+    if (!info.handle || info.isView || call.isCovered || call.writesHost) return false;
     const auto device = deviceOf(call, results);
     if (!device) return false;
     Gauge gauge;

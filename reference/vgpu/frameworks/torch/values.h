@@ -19,6 +19,7 @@ struct Call {
     bool isCovered = false;   ///< an enclosing call in place will be computed as a whole
     bool isComputed = false;  ///< in place and small enough: its own parts must not be computed
     bool hasComputedParts = false;
+    bool writesHost = false;     ///< an argument that it changes is memory of the host, where copies put the values
     std::vector<size_t> chosen;  ///< of an operator on lists: the elements that are small enough to be computed
     int64_t answer = 0;          ///< to what the operator asks the device
     uint64_t seed = 0;           ///< of a random operator: its generator's seed and how far that one has come

@@ -153,6 +153,24 @@ TEST(CollectiveCost, ATableThatNamesOnlyTheAlgorithmTellsWhatTheSettingMakes) {
     EXPECT_EQ(cost.under(ringSimple(), {{Algorithm::ring}, {}})->choice, kSimple) << "that is what it runs with";
 }
 
+/// At 4 MiB the present choice takes five times what it should. A message of 6 MiB may lie in that kink or beside it;
+/// what it took tells.
+TEST(CollectiveCost, WhatAMessageTookTellsThatItLiesInNoKink) {
+    NcclTestsTable kinked = table(kSimple, 0.02);
+    kinked.rows[2].outOfPlaceUs = kinked.rows[2].inPlaceUs *= 5;
+    const CollectiveCost cost({}, {}, {kinked, table(kLl, 0.01)});
+    Message message = ringSimple(6 * kMebi);
+    const auto factor = [&](double presentUs) {
+        message.presentNs = presentUs * 1000;
+        return cost.of(message, kLl).value().scale;
+    };
+    const double smoothUs = 30 + 0.02 * 6 * kMebi / 1000, thenUs = 30 + 0.01 * 6 * kMebi / 1000;
+    const facts::Estimate beside = factor(smoothUs), in = factor(4 * smoothUs);
+    EXPECT_NEAR(beside.expected, thenUs / smoothUs, 0.1 * beside.expected);
+    EXPECT_LT(beside.high, 1);  // it surely gains
+    EXPECT_NEAR(in.expected, thenUs / (4 * smoothUs), 0.1 * in.expected);
+}
+
 TEST(CollectiveCost, ATableThatNamesOnlyTheProtocolIsUsedAlike) {
     const CollectiveCost cost({}, {}, {table(kAnySimple, 0.01), table({Algorithm::unknown, Protocol::ll}, 0.03)});
     const auto chosen = cost.under(ringSimple(), {{}, {Protocol::ll}});

@@ -129,5 +129,24 @@ TEST(CollectivePrice, WithoutAStatedLinkItTakesSizesThatDiffer) {
     EXPECT_GE(price->high, price->expected);
 }
 
+/// Messages of 64 MiB and more take three times what the formulas have, as the table of their choice knows.
+TEST(CollectivePrice, ATableOfTheChoiceKnowsWhatTheFormulasDoNot) {
+    std::vector<SizedTime> points;
+    for (double mebi = 1; mebi <= 256; mebi *= 2)
+        points.push_back({mebi * kMebi, (mebi >= 64 ? 3 : 1) * ringNs(mebi * kMebi, 6000, 100), 0.01});
+    const ChoiceRules ring{{kRingSimple}, {}};
+    const CollectivePrice::Sizes sizes = ringSizes({8}, 6000, 100);
+    const double slow = 3 * ringNs(128 * kMebi, 6000, 100);
+    const auto blind = CollectivePrice(Op::allReduce, kRanks, sizes, kLink, ring).ns(128 * kMebi);
+    const auto told =
+        CollectivePrice(Op::allReduce, kRanks, sizes, kLink, ring, {{}, {{kRingSimple, SizeCurve(points)}}})
+            .ns(128 * kMebi);
+    ASSERT_TRUE(blind && told);
+    EXPECT_LT(blind->high, slow);
+    EXPECT_NEAR(told->expected, slow, 0.05 * slow);
+    EXPECT_LE(told->low, slow);
+    EXPECT_GE(told->high, slow);
+}
+
 }  // namespace
 }  // namespace rankscope::costs

@@ -251,6 +251,20 @@ TEST(LinkPeaks, DevicesAreFoundByTheNamesThatDriversGive) {
         EXPECT_FALSE(deviceLinkOf(name)) << name;
 }
 
+TEST(LinkPeaks, ABoardWithoutPeerAccessIsKnownByItsNameWhoeverTellsTheRate) {
+    facts::TraceFacts facts = job(2, 2, "NVIDIA GeForce RTX 4090");
+    LinkSources told;
+    told.told = {{"intra:gbps=31.5", "--links"}};
+    EXPECT_EQ(resolveLinkPeaks(facts, told).intra->medium, LinkMedium::hostMemory);
+    facts.machineLinks = {ofRank(0, "pcie", 16, 4, 31'500'000'000), ofRank(1, "pcie", 16, 4, 31'500'000'000)};
+    const LinkPeaks machine = resolveLinkPeaks(facts);
+    EXPECT_EQ(machine.intra->kind, PeakKind::machine);
+    EXPECT_EQ(machine.intra->medium, LinkMedium::hostMemory);
+    facts.machineLinks = {ofRank(0, "nvlink", 4, 3, 56 * kGb), ofRank(1, "nvlink", 4, 3, 56 * kGb)};
+    facts.ranks[0].device = facts.ranks[1].device = "NVIDIA GeForce RTX 3090";
+    EXPECT_EQ(resolveLinkPeaks(facts).intra->medium, LinkMedium::nvlink);  // by their bridge
+}
+
 TEST(LinkPeaks, AnUnknownDeviceIsSaid) {
     facts::TraceFacts facts = job(2, 2, "NVIDIA A100-SXM4-80GB");
     facts.ranks[1].device = "NVIDIA Z999";

@@ -41,6 +41,18 @@ TEST(ReachedShare, PcieIsTheDeviceTablesOrWhatIsSlowerThanAnyNvlink) {
     EXPECT_EQ(deviceLinkOf("AMD Instinct MI300X")->medium, LinkMedium::infinityFabric);
 }
 
+TEST(ReachedShare, GeForceBoardsGoThroughHostMemory) {
+    // nccl-tests reach 2.24 GB/s on two RTX 4090 and 2.46 on eight RTX 2080 Ti: neither is a slow link.
+    for (const auto& [name, gbps] : {std::pair{"NVIDIA GeForce RTX 4090", 2.24}, {"GeForce RTX 2080 Ti", 2.46}}) {
+        const std::optional<LinkClass> table = deviceLinkOf(name);
+        ASSERT_TRUE(table) << name;
+        EXPECT_EQ(table->medium, LinkMedium::hostMemory) << name;
+        EXPECT_LE(reachedShare(*table, false).share.low * table->bytesPerNs, gbps) << name;
+        EXPECT_NE(table->source.find("no peer access"), std::string::npos) << name;
+    }
+    EXPECT_EQ(deviceLinkOf("NVIDIA RTX 6000 Ada Generation")->medium, LinkMedium::pcie);
+}
+
 TEST(ReachedShare, Pcie5LiesBetweenNvlinks) {
     const auto medium = [](double gbps) { return mediumOf({gbps, 0, PeakKind::told, "--links"}, false); };
     for (const double gbps : {15.75, 31.5, 63.0, 64.0}) EXPECT_EQ(medium(gbps), LinkMedium::pcie) << gbps;

@@ -52,7 +52,7 @@ TEST(Readers, EachFormatGoesToItsReaderOrIsRefusedByName) {
         {R"({"entries": [{"collective_seq_id": 1, "profiling_name": "nccl:send 0->1", "record_id": 0}]})",
          "flight_recorder", 2},
         {"\x80\x02}q\x01", "flight_recorder", 1},
-        {"SQLite format 3\0 page"s, "SQLite database, as Nsight Systems exports them", 0},
+        {"SQLite format 3\0 page"s, "nsys", 1},
         {"QDSTREAM", "report of Nsight Systems", 0},
         {"NVTXT", "report of Nsight Systems", 0},
         {"\x1b\x01nsys", "report of Nsight Systems", 0},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collector/importers/import.h"
+#include "collector/importers/import_error.h"
 #include "collector/store/sqlite.h"
 #include "tests/unit/collector/importers/trace_files.h"
 
@@ -173,8 +174,45 @@ TEST_F(RecordedTraces, DumpsOfAFlightRecorderTellWhoHadEndedWhat) {
 
 TEST_F(RecordedTraces, WhatIsNotSupportedYetSaysSo) {
     const std::filesystem::path data = kKineto.parent_path();
-    EXPECT_ANY_THROW(importRun({data / "nsys/h100_2gpu_1s.sqlite"}, m_folder / "run"));
     EXPECT_ANY_THROW(importRun({data / "straggler/timeline-ST.json.gz"}, m_folder / "run"));
+}
+
+TEST_F(RecordedTraces, NsysOfTwoGpusHasItsExchanges) {
+    const std::filesystem::path nsys = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "nsys";
+    if (!std::filesystem::exists(nsys)) GTEST_SKIP() << "recorded runs are not here: " << nsys;
+    Database trace = import(std::vector<std::filesystem::path>{nsys / "mfu_2gpu_before.sqlite"});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 4010);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM memcpy"), 1020);
+    for (const char* rank : {"0", "1"}) {
+        const std::string own = std::string(" AND rank = ") + rank;
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel WHERE nccl <> 0" + own), 33);
+        const int64_t busy = unionNs(trace, "1" + own);
+        const int64_t all = trace.integer("SELECT MAX(start_ns + dur_ns) - MIN(start_ns) FROM kernel WHERE 1" + own);
+        EXPECT_GE(static_cast<double>(busy) / static_cast<double>(all), 0.87);
+        EXPECT_LE(static_cast<double>(busy) / static_cast<double>(all), 0.91);
+        EXPECT_EQ(unionNs(trace, "nccl <> 0" + own) + unionNs(trace, "nccl = 0" + own), busy);  // nothing overlaps
+    }
+    EXPECT_GE(trace.integer("SELECT COUNT(*) FROM collective WHERE members = 2 AND op = 'all_to_all'"), 31);
+
+    Database none = import(std::vector<std::filesystem::path>{nsys / "h100_2gpu_1s.sqlite"});
+    EXPECT_EQ(none.integer("SELECT COUNT(*) FROM kernel"), 3442);
+    EXPECT_EQ(none.integer("SELECT COUNT(*) FROM nccl_call"), 0);
+}
+
+TEST_F(RecordedTraces, EveryNsysExportIsReadOrSaysWhatItLacks) {
+    const std::filesystem::path nsys = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "nsys";
+    if (!std::filesystem::exists(nsys)) GTEST_SKIP() << "recorded runs are not here: " << nsys;
+    size_t read = 0, without = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(nsys)) {
+        try {
+            read += importRun({entry.path()}, m_folder / "run").kernels > 0;
+        } catch (const ImportError& error) {
+            without += std::string(error.what()).find("the report holds no GPU work") != std::string::npos;
+        }
+    }
+    EXPECT_EQ(read, 5u);
+    EXPECT_EQ(without, 2u);
 }
 
 }  // namespace

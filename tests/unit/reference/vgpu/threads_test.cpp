@@ -145,13 +145,23 @@ TEST_F(VgpuThreadClocks, sleepsAndTimedWaitsTakeTheirLength) {
 }
 
 TEST_F(VgpuThreadClocks, aJobThatStandsStillIsToldWithWhatEachThreadWaitsFor) {
-    EXPECT_NE(run("deadlock 2", "RANKSCOPE_VGPU_TELL_MS=500"), 0);
+    EXPECT_EQ(run("deadlock 2", "RANKSCOPE_VGPU_TELL_MS=500"), 70);
     const std::string told = textOf(m_folder / "stderr");
     EXPECT_NE(told.find("the job has stood still"), std::string::npos) << told;
     EXPECT_NE(told.find("rank 0"), std::string::npos) << told;
     EXPECT_NE(told.find("waits for stream"), std::string::npos) << told;
+    EXPECT_NE(told.find("an all-reduce of communicator 0 (2 ranks), to which rank 1 has not come"), std::string::npos)
+        << told;
     EXPECT_NE(told.find("rank 1"), std::string::npos) << told;
     EXPECT_NE(told.find("is blocked in pthread_cond_wait"), std::string::npos) << told;
+    EXPECT_NE(told.find("this is a deadlock"), std::string::npos) << told;
+}
+
+TEST_F(VgpuThreadClocks, aJobThatWaitsForAnAnswerFromOutsideIsToldOfAndGoesOn) {
+    EXPECT_EQ(run("answer 2", "RANKSCOPE_VGPU_TELL_MS=300"), 0);
+    const std::string told = textOf(m_folder / "stderr");
+    EXPECT_NE(told.find("the job has stood still"), std::string::npos) << told;
+    EXPECT_EQ(told.find("deadlock"), std::string::npos) << told;
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/options.h"
+#include "analyzer/cli/job/run_input.h"
+#include "analyzer/cli/verbs/verb.h"
+#include "analyzer/stats/event_stats.h"
+#include "analyzer/stats/hta_tables.h"
+#include "analyzer/text/output_file.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct StatsVerbOptions {
+    std::string run;
+    std::string tables = "events";
+    std::string format = "text";
+    std::string output = "-";
+    stats::EventStatsOptions events;
+};
+
+/// Of a file or a pipe; a terminal has its own.
+constexpr size_t kWidth = 160;
+
+int tellStats(const StatsVerbOptions& options, const Console& console) {
+    const RunInput input = findRun(options.run);
+    if (options.output != "-") checkOutput(options.output, {options.run});
+    collectOnDemand(input, console);
+    store::TraceReader trace(input.database);
+    const auto tables = options.tables == "hta" ? stats::htaTables(trace) : stats::eventStats(trace, options.events);
+    text::OutputFile file(options.output);
+    if (options.format == "json")
+        stats::writeJson(tables, trace.meta("run_name", options.run), file.stream());
+    else if (options.format == "csv")
+        stats::writeCsv(tables, file.stream());
+    else
+        stats::writeText(tables, kWidth, file.stream());
+    file.commit();
+    return kExitOk;
+}
+
+}  // namespace
+
+void addStatsVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<StatsVerbOptions>();
+    auto* verb =
+        app.add_subcommand("stats", "What ran, how often and how long: kernels, copies, NCCL, CUDA calls, NVTX ranges");
+    addRunOption(*verb, options->run);
+    verb->add_option("--tables", options->tables,
+                     "events: by name; hta: the tables of HolisticTraceAnalysis, by its definitions")
+        ->check(CLI::IsMember({"events", "hta"}));
+    verb->add_flag("--per-rank", options->events.perRank, "A row for each rank; left out: all ranks together");
+    verb->add_option("--top", options->events.top, "Rows of each table, those with most time; 0 for all [20]")
+        ->type_name("N");
+    addFormatOption(*verb, options->format, {"text", "csv", "json"}, "How to write them");
+    verb->add_option("-o,--output", options->output, "File to write; left out or -: stdout")->type_name("FILE");
+    setAction(*verb, invocation, [options, &invocation] { return tellStats(*options, invocation.console); });
+}
+
+}  // namespace rankscope::cli

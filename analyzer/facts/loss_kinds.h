@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace rankscope::facts {
+
+/// True for rows of the loss table, of warning or worse, that say that something was not recorded or could not be read.
+/// The others are about what is all there: sources that contradict each other, numbers of ranks that nobody told,
+/// clocks.
+constexpr bool isOfMissingRecords(std::string_view kind) {
+    return kind != "link_peaks" && kind != "rank_unknown" && kind != "clock";
+}
+
+}  // namespace rankscope::facts

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/importers/collective_vocabulary.h"
+#include "collector/importers/host_operations.h"
+#include "collector/importers/import_loss.h"
+#include "collector/importers/nsys_nccl.h"
+#include "collector/importers/reader.h"
+#include "collector/ingest/rank_recording.h"
+
+namespace rankscope::collector {
+
+/// What rows of device work have in common.
+struct NsysDeviceRow {
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    int64_t context = 0;
+    int64_t stream = 0;
+    std::optional<int64_t> correlation;
+};
+
+/// Turns the rows of one process on one device into a RankRecording: those of the device and the host as they come;
+/// NCCL's calls with their kernels at the end.
+class NsysRank {
+  public:
+    /// The database must outlive it: names of kernels and calls are ids of its texts.
+    NsysRank(NsysDatabase& database, int64_t device) : m_database(database), m_device(device) {}
+
+    void addKernel(const NsysDeviceRow& row, int64_t nameId, store::Kernel rest);
+    /// What runs on the device under a name that no text of the database is.
+    void addNamedKernel(const NsysDeviceRow& row, std::string_view name, store::Kernel rest);
+    void addCopy(const NsysDeviceRow& row, store::Memcpy rest);
+    void addSet(const NsysDeviceRow& row, int64_t bytes);
+    void addEvent(const NsysDeviceRow& row, int64_t eventId);
+    void addWait(const NsysDeviceRow& row, bool onStream, store::Synchronization rest);
+    void addCall(int64_t tid, int64_t nameId, store::ApiCall rest);
+    /// A range of any domain but NCCL's.
+    void addRange(int64_t tid, std::string_view text, std::string_view domain, store::NvtxRange rest);
+    /// A range of NCCL's; its thread is set here.
+    void addNccl(int64_t tid, NcclRange range);
+    void nameThread(int64_t tid, std::string_view name);
+
+    int64_t device() const { return m_device; }
+    RankRecording& recording() { return m_recording; }
+
+    /// Joins and hands out. Call once, after the last row. `otherDevices`: the process computes on others, too, so that
+    /// NCCL's calls are not of this one alone.
+    FileRank finish(bool otherDevices);
+
+  private:
+    struct Annotation {
+        int32_t thread = 0;
+        int64_t startNs = 0;
+        int64_t endNs = 0;
+        CollectiveAnnotation told;
+    };
+    /// A communication kernel and the call that launched it.
+    struct Launched {
+        size_t kernel = 0;
+        const store::ApiCall* launch = nullptr;  // of m_recording.apiCalls; none where it was not recorded
+    };
+
+    void addKernelRow(const NsysDeviceRow& row, store::Kernel rest);
+    int32_t streamOf(int64_t context, int64_t stream);
+    int32_t threadOf(int64_t tid);
+    std::vector<Launched> launchedKernels() const;
+    void makeCalls(bool otherDevices);
+    void addCallsOf(const NcclBatch& batch, const std::vector<Launched>& kernels, bool otherDevices);
+    void addCallByKernel(const Launched& kernel, store::Op op);
+    store::NcclCall callOf(const Launched& kernel) const;
+    int64_t communicatorOf(int64_t hash);
+    void tellRank(RankHeader& header) const;
+
+    NsysDatabase& m_database;
+    int64_t m_device;
+    RankRecording m_recording;
+    std::unordered_map<int64_t, int32_t> m_names;    // by nameId
+    std::vector<bool> m_isNccl;                      // by local name, of those of kernels
+    std::unordered_map<int64_t, int32_t> m_threads;  // by tid
+    std::unordered_map<uint64_t, int32_t> m_streams;
+    std::vector<size_t> m_communication;  // kernels of NCCL
+    std::vector<NcclRange> m_ranges;
+    std::vector<Annotation> m_annotations;  // "nccl:all_reduce", PyTorch's
+    HostOperations m_operations;
+    std::unordered_map<int64_t, int64_t> m_communicators;  // by hash
+    ImportLosses m_losses;
+    uint64_t m_rows = 0;
+};
+
+}  // namespace rankscope::collector

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQLite exports of Nsight Systems (nsys export --type sqlite). A rank is what one process did on one device.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "collector/importers/import_error.h"
+#include "collector/importers/nsys_database.h"
+#include "collector/importers/nsys_nccl.h"
+#include "collector/importers/nsys_rank.h"
+#include "collector/importers/readers.h"
+#include "collector/importers/recording_rows.h"
+
+namespace rankscope::collector {
+
+namespace {
+
+using Row = NsysDatabase::Row;
+
+// A globalTid is the host, the process and the thread; a globalPid the same without the thread.
+constexpr int64_t kThreadBits = 0xffffff;
+int64_t processOf(int64_t globalTid) {
+    return globalTid & ~kThreadBits;
+}
+int64_t threadIn(int64_t globalTid) {
+    return globalTid & kThreadBits;
+}
+int64_t pidOf(int64_t globalPid) {
+    return (globalPid >> 24) & 0xffffff;
+}
+
+class NsysReport {
+  public:
+    explicit NsysReport(const std::filesystem::path& file) : m_file(file), m_database(file) {}
+
+    void read(const std::function<void(FileRank)>& take) {
+        readKernels();
+        readCopies();
+        if (m_processes.empty())
+            throw ImportError(m_file, 0, "the report holds no GPU work: " + tablesText(),
+                              "record with nsys profile --trace=cuda,nvtx");
+        readWaits();
+        readCalls();
+        readRanges();
+        nameThreads();
+        tellWhatIsNotRead();
+        handOver(take);
+    }
+
+  private:
+    struct Process {
+        std::map<int64_t, std::unique_ptr<NsysRank>> ranks;  // by device
+        std::map<uint32_t, NsysRank*> rankOf;                // by correlation, where there are several
+        std::string name;
+    };
+
+    NsysRank& rankOf(int64_t globalPid, int64_t device) {
+        std::unique_ptr<NsysRank>& rank = m_processes[processOf(globalPid)].ranks[device];
+        if (!rank) rank = std::make_unique<NsysRank>(m_database, device);
+        return *rank;
+    }
+
+    Process* known(int64_t globalTid) {
+        const auto process = m_processes.find(processOf(globalTid));
+        return process == m_processes.end() ? nullptr : &process->second;
+    }
+
+    /// Times of a row; none where it has no start, or an end before it.
+    std::optional<std::pair<int64_t, int64_t>> timesOf(const Row& row, const char* table) {
+        const std::optional<int64_t> start = row.integer(0), end = row.integer(1);
+        int64_t durNs = 0;
+        if (!start || !end || __builtin_sub_overflow(*end, *start, &durNs) || durNs < 0) {
+            m_losses.add("bad_block", "warning", std::nullopt,
+                         std::string("rows of ") + table + " without a start, or with an end before it, are left out");
+            return std::nullopt;
+        }
+        return std::pair(*start, durNs);
+    }
+
+    /// The first six columns of every table of device work.
+    static constexpr const char *kStart = "start", *kEnd = "end", *kDevice = "deviceId", *kContext = "contextId",
+                                *kStream = "streamId", *kCorrelation = "correlationId", *kProcess = "globalPid";
+
+    /// Calls `visit` with the rank and what device rows have in common; columns behind the seventh are the table's own.
+    template <typename Visit>
+    void forEachDeviceRow(const char* table, std::initializer_list<const char*> columns, Visit visit) {
+        m_database.forEach(table, columns, m_losses, [&](const Row& row) {
+            const auto times = timesOf(row, table);
+            if (!times) return;
+            const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
+                                       row.integer(4).value_or(0), row.integer(5)};
+            visit(row, common, rankOf(row.integer(6).value_or(0), row.integer(2).value_or(0)));
+        });
+    }
+
+    void readKernels() {
+        forEachDeviceRow("CUPTI_ACTIVITY_KIND_KERNEL",
+                         {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "demangledName",
+                          "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "graphNodeId"},
+                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                             store::Kernel kernel;
+                             kernel.gridBlocks = product(row, 9);
+                             kernel.blockThreads = product(row, 12);
+                             kernel.graphNode = row.integer(15);
+                             const std::optional<int64_t> name = row.integer(7);
+                             rank.addKernel(common, name ? *name : row.integer(8).value_or(-1), kernel);
+                         });
+        // With --cuda-graph-trace=graph, the default, what runs is the graph as a whole.
+        forEachDeviceRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                         {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "graphId"},
+                         [&](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                             rank.addNamedKernel(common, "CUDA graph " + std::to_string(row.integer(7).value_or(0)),
+                                                 {});
+                             m_losses.add("source_absent", "warning", std::nullopt,
+                                          "CUDA graphs were recorded as a whole: their kernels, copies and "
+                                          "collectives are unknown; record with --cuda-graph-trace=node");
+                         });
+    }
+
+    /// Three factors; empty where one is missing, as large as can be where the product is larger.
+    static std::optional<uint32_t> product(const Row& row, int column) {
+        uint64_t all = 1;
+        for (int i = column; i < column + 3; ++i) {
+            const std::optional<int64_t> factor = row.integer(i);
+            if (!factor || *factor < 0 || *factor > UINT32_MAX) return std::nullopt;
+            all = std::min<uint64_t>(all * static_cast<uint64_t>(*factor), UINT32_MAX);
+        }
+        return static_cast<uint32_t>(all);
+    }
+
+    /// CUPTI's kind of a memory, which counts from 1, by that of an export (ENUM_CUDA_MEM_KIND), which counts from 0.
+    static std::optional<int32_t> memoryKind(std::optional<int64_t> kind) {
+        if (!kind || *kind < 0 || *kind > 6) return std::nullopt;
+        return static_cast<int32_t>(*kind) + 1;
+    }
+
+    void readCopies() {
+        forEachDeviceRow("CUPTI_ACTIVITY_KIND_MEMCPY",
+                         {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "bytes", "copyKind",
+                          "srcKind", "dstKind"},
+                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                             store::Memcpy copy;
+                             copy.bytes = std::max<int64_t>(0, row.integer(7).value_or(0));
+                             copy.kind = static_cast<int32_t>(std::clamp<int64_t>(row.integer(8).value_or(0), 0, 255));
+                             copy.srcMemory = memoryKind(row.integer(9));
+                             copy.dstMemory = memoryKind(row.integer(10));
+                             rank.addCopy(common, copy);
+                         });
+        forEachDeviceRow("CUPTI_ACTIVITY_KIND_MEMSET",
+                         {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "bytes"},
+                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                             rank.addSet(common, std::max<int64_t>(0, row.integer(7).value_or(0)));
+                         });
+    }
+
+    /// The rank that a row of a process is of: the one on its device, else its only or first one; none for a process
+    /// without GPU work.
+    NsysRank* rankAt(int64_t globalPid, std::optional<int64_t> device) {
+        Process* process = known(globalPid);
+        if (process == nullptr) return nullptr;
+        const auto own = device ? process->ranks.find(*device) : process->ranks.end();
+        return own != process->ranks.end() ? own->second.get() : process->ranks.begin()->second.get();
+    }
+
+    void readWaits() {
+        constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
+        m_database.forEach(
+            kTable, {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "syncType", "eventId"}, m_losses,
+            [&](const Row& row) {
+                // Their device is not that of the stream in some versions: 0 for a wait of the process on device 1.
+                const Process* process = known(row.integer(6).value_or(0));
+                if (process == nullptr) return;
+                const std::optional<int64_t> device =
+                    process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
+                NsysRank* rank = rankAt(row.integer(6).value_or(0), device);
+                const auto times = timesOf(row, kTable);
+                if (!times) return;
+                store::Synchronization wait;
+                wait.kind = static_cast<int32_t>(std::clamp<int64_t>(row.integer(7).value_or(0), 0, 255));
+                const std::optional<int64_t> event = row.integer(8);
+                if (event && *event != UINT32_MAX) wait.eventId = event;
+                constexpr int32_t kContextSync = 4;  // CUpti_ActivitySynchronizationType
+                const std::optional<int64_t> stream = row.integer(4);
+                const bool onStream = wait.kind != kContextSync && stream && *stream != UINT32_MAX && *stream >= 0;
+                rank->addWait(
+                    {times->first, times->second, row.integer(3).value_or(0), stream.value_or(0), row.integer(5)},
+                    onStream, wait);
+            });
+        m_database.forEach("CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+                           {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"}, m_losses,
+                           [&](const Row& row) {
+                               NsysRank* rank = rankAt(row.integer(5).value_or(0), row.integer(1));
+                               if (rank == nullptr || !row.integer(0) || !row.integer(6)) return;
+                               rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
+                                               row.integer(3).value_or(0), row.integer(4)},
+                                              *row.integer(6));
+                           });
+    }
+
+    /// Says which rank launched what, in processes of several.
+    void correlate() {
+        for (auto& [globalPid, process] : m_processes) {
+            if (process.ranks.size() < 2) continue;
+            const auto add = [&, own = &process](const auto& rows, NsysRank& rank) {
+                for (const auto& row : rows)
+                    if (row.correlationId) own->rankOf.emplace(*row.correlationId, &rank);
+            };
+            for (auto& [device, rank] : process.ranks) {
+                add(rank->recording().kernels, *rank);
+                add(rank->recording().memcpys, *rank);
+                add(rank->recording().memsets, *rank);
+            }
+        }
+    }
+
+    void readCalls() {
+        constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
+        correlate();
+        m_database.forEach(kTable, {kStart, kEnd, "globalTid", kCorrelation, "nameId"}, m_losses, [&](const Row& row) {
+            const int64_t globalTid = row.integer(2).value_or(0);
+            Process* process = known(globalTid);
+            if (process == nullptr) return;
+            const auto times = timesOf(row, kTable);
+            if (!times) return;
+            store::ApiCall call;
+            call.startNs = times->first;
+            call.durNs = times->second;
+            call.correlationId = correlationOf(row.integer(3));
+            NsysRank* rank = process->ranks.begin()->second.get();
+            if (call.correlationId) {
+                const auto own = process->rankOf.find(*call.correlationId);
+                if (own != process->rankOf.end()) rank = own->second;
+            }
+            rank->addCall(threadIn(globalTid), row.integer(4).value_or(-1), call);
+        });
+    }
+
+    void readRanges() {
+        // ENUM_NSYS_EVENT_TYPE: NvtxPushPopRange and NvtxtPushPopRange, and so on.
+        constexpr int64_t kMark = 34, kPushPop = 59, kStartEnd = 60, kMarkByText = 66, kPushPopByText = 70,
+                          kStartEndByText = 71, kDomainCreate = 75;
+        constexpr const char* kTable = "NVTX_EVENTS";
+        const NsysPayloads payloads(m_database, m_losses);
+        std::map<std::pair<int64_t, int64_t>, std::string> domains;  // by process and number
+        m_database.forEach(
+            kTable, {"eventType", "globalTid", "domainId", "text", "textId"}, m_losses, [&](const Row& row) {
+                if (row.integer(0) != kDomainCreate) return;
+                domains[{processOf(row.integer(1).value_or(0)), row.integer(2).value_or(0)}] = textOf(row, 3, 4);
+            });
+        m_database.forEach(
+            kTable,
+            {kStart, kEnd, "eventType", "globalTid", "domainId", "text", "textId", "color", "category", "binaryData"},
+            m_losses, [&](const Row& row) {
+                const std::optional<int64_t> start = row.integer(0), type = row.integer(2);
+                Process* process = known(row.integer(3).value_or(0));
+                if (process == nullptr || !start || !type) return;
+                store::NvtxRange range;
+                if (*type == kMark || *type == kMarkByText)
+                    range.kind = store::NvtxKind::mark;
+                else if (*type == kPushPop || *type == kPushPopByText)
+                    range.kind = store::NvtxKind::pushPop;
+                else if (*type == kStartEnd || *type == kStartEndByText)
+                    range.kind = store::NvtxKind::startEnd;
+                else
+                    return;
+                range.startNs = *start;
+                int64_t durNs = 0;
+                const std::optional<int64_t> end = row.integer(1);
+                if (end && !__builtin_sub_overflow(*end, *start, &durNs) && durNs >= 0) range.durNs = durNs;
+                range.color = row.integer(7);
+                range.category = row.integer(8);
+                const int64_t tid = threadIn(*row.integer(3));
+                const int64_t domainId = row.integer(4).value_or(0);
+                const auto domain = domains.find({processOf(*row.integer(3)), domainId});
+                const std::string text = textOf(row, 5, 6);
+                const bool isNccl =
+                    domain != domains.end() ? domain->second == "NCCL" : domainId != 0 && text.starts_with("nccl");
+                if (isNccl) {
+                    const auto told = parseNcclRange(text);
+                    if (!told) return;
+                    const NcclRange own{told->first, told->second,   0,
+                                        *start,      *start + durNs, payloads.read(row.text(9))};
+                    for (auto& [device, rank] : process->ranks) rank->addNccl(tid, own);
+                    return;
+                }
+                for (auto& [device, rank] : process->ranks)
+                    rank->addRange(tid, text, domain == domains.end() ? std::string_view() : domain->second, range);
+            });
+    }
+
+    /// The text of a row: as it is, or by its id.
+    std::string textOf(const Row& row, int text, int id) {
+        const std::string_view plain = row.text(text);
+        if (!plain.empty()) return std::string(plain);
+        const std::optional<int64_t> registered = row.integer(id);
+        return registered ? std::string(m_database.string(*registered)) : std::string();
+    }
+
+    void nameThreads() {
+        m_database.forEach("ThreadNames", {"nameId", "globalTid"}, m_losses, [&](const Row& row) {
+            Process* process = known(row.integer(1).value_or(0));
+            if (process == nullptr || !row.integer(0)) return;
+            const std::string name(m_database.string(*row.integer(0)));
+            for (auto& [device, rank] : process->ranks) rank->nameThread(threadIn(*row.integer(1)), name);
+        });
+        m_database.forEach("PROCESSES", {"globalPid", "name"}, m_losses, [&](const Row& row) {
+            if (Process* process = known(row.integer(0).value_or(0))) process->name = row.text(1);
+        });
+    }
+
+    void tellWhatIsNotRead() {
+        static constexpr std::array kNotRead{"OSRT_API",
+                                             "GPU_METRICS",
+                                             "NET_NIC_METRIC",
+                                             "NIC_ID_MAP",
+                                             "CUDNN_EVENTS",
+                                             "CUBLAS_EVENTS",
+                                             "MPI_COLLECTIVES_EVENTS",
+                                             "MPI_P2P_EVENTS",
+                                             "COMPOSITE_EVENTS",
+                                             "SCHED_EVENTS",
+                                             "CUDA_GPU_MEMORY_USAGE_EVENTS"};
+        std::string tables;
+        for (const char* table : kNotRead)
+            if (m_database.has(table)) tables += (tables.empty() ? "" : ", ") + std::string(table);
+        if (!tables.empty())
+            m_losses.add("source_absent", "info", std::nullopt, "tables of the report that are not read: " + tables);
+    }
+
+    std::string tablesText() {
+        for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"})
+            if (m_database.has(table)) return std::string(table) + " has no row that can be read";
+        return "it has no table of kernels or copies";
+    }
+
+    /// By CUDA's number of the device in a process, else for all processes (-1).
+    std::map<std::pair<int64_t, int64_t>, LocalDevice> devices() {
+        std::map<int64_t, LocalDevice> byId;
+        std::map<std::pair<int64_t, int64_t>, LocalDevice> result;
+        m_database.forEach(
+            "TARGET_INFO_GPU", {"id", "cuDevice", "name", "totalMemory", "smCount", "computeMajor", "computeMinor"},
+            m_losses, [&](const Row& row) {
+                const std::optional<int64_t> id = row.integer(0);
+                if (!id) return;
+                LocalDevice device;
+                device.name = row.text(2);
+                device.memoryBytes = row.integer(3);
+                device.multiprocessors = row.integer(4);
+                const std::optional<int64_t> major = row.integer(5);
+                if (major && *major > 0 && *major < 100)
+                    device.computeCapability = *major * 10 + std::clamp<int64_t>(row.integer(6).value_or(0), 0, 9);
+                byId[*id] = device;
+                result[{-1, row.integer(1).value_or(*id)}] = device;
+            });
+        m_database.forEach("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"}, m_losses, [&](const Row& row) {
+            const auto device = byId.find(row.integer(0).value_or(-1));
+            if (device != byId.end() && row.integer(1) && row.integer(2))
+                result[{*row.integer(2), *row.integer(1)}] = device->second;
+        });
+        return result;
+    }
+
+    /// Unix time of the report's time 0. Since 2025.2 its times are those of the system's clock, which systemClockNs
+    /// tells for the start of the session; before that they count from this start.
+    std::optional<int64_t> baseNs() {
+        std::optional<int64_t> base;
+        m_database.forEach(
+            "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs", "systemClockNs"}, m_losses, [&](const Row& row) {
+                int64_t at = 0;
+                if (row.integer(0) && !__builtin_sub_overflow(*row.integer(0), row.integer(1).value_or(0), &at))
+                    base = at;
+            });
+        return base;
+    }
+
+    void handOver(const std::function<void(FileRank)>& take) {
+        // By device: so are the ranks of a host numbered where the report does not tell them.
+        std::map<std::pair<int64_t, int64_t>, std::pair<const Process*, NsysRank*>> ranks;
+        for (auto& [globalPid, process] : m_processes)
+            for (auto& [device, rank] : process.ranks) ranks[{device, globalPid}] = {&process, rank.get()};
+        const auto known = devices();
+        const std::optional<int64_t> base = baseNs();
+        const std::string host = m_database.captured("DEVICE_DISPLAY_NAME");
+        bool isFirst = true;
+        for (auto& [key, of] : ranks) {
+            const auto& [device, globalPid] = key;
+            const auto& [process, rank] = of;
+            FileRank read = rank->finish(process->ranks.size() > 1);
+            RankRecording& recording = read.recording;
+            recording.hostName = host;
+            recording.process.pid = pidOf(globalPid);
+            if (!process->name.empty()) recording.process.executable = process->name;
+            auto about = known.find({pidOf(globalPid), device});
+            if (about == known.end()) about = known.find({-1, device});
+            if (about != known.end()) {
+                recording.devices.push_back(about->second);
+                recording.devices.back().ordinal = static_cast<int32_t>(device);
+            }
+            read.header.baseTimeNs = base;
+            if (isFirst)  // of the file, and told once
+                for (const ImportLoss& loss : m_losses.all())
+                    read.losses.add(loss.kind, loss.severity, loss.offset, loss.message, loss.count);
+            isFirst = false;
+            take(std::move(read));
+        }
+    }
+
+    std::filesystem::path m_file;
+    NsysDatabase m_database;
+    ImportLosses m_losses;
+    std::map<int64_t, Process> m_processes;  // that have device work, by globalPid
+};
+
+}  // namespace
+
+const Reader kNsysReader{
+    .name = "nsys",
+    .expected = "an SQLite export of Nsight Systems",
+    .endings = {".sqlite"},
+    .timeBase = "utcEpochNs",
+    .recognises = [](std::string_view head) { return head.starts_with(std::string_view("SQLite format 3\0", 16)); },
+    .read = [](const std::filesystem::path& file,
+               const std::function<void(FileRank)>& take) { NsysReport(file).read(take); },
+};
+
+}  // namespace rankscope::collector

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks of imported ranks that differ, and what only looks as if they did.
+#include "collector/importers/clock_offsets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "collector/importers/rank_of_file.h"
+
+namespace rankscope::collector {
+namespace {
+
+constexpr int64_t kTransferNs = 50'000;
+
+/// Eight ranks that meet in `count` all-reduces, 5 ms apart; each comes up to 2 ms after the first. With `ownGroups`
+/// ranks 4 to 7 meet among themselves, always 300 us behind the others.
+std::vector<RankCalls> job(size_t count, int64_t aheadNs, bool ownGroups = false) {
+    std::mt19937 random(7);
+    std::vector<RankCalls> ranks(8);
+    for (int32_t rank = 0; rank < 8; ++rank) ranks[static_cast<size_t>(rank)].rank = rank;
+    for (size_t k = 0; k < count; ++k) {
+        std::vector<int64_t> arrivals;
+        for (size_t rank = 0; rank < 8; ++rank)
+            arrivals.push_back(static_cast<int64_t>(k) * 5'000'000 + static_cast<int64_t>(random() % 2'000'000));
+        for (size_t rank = 0; rank < 8; ++rank) {
+            const size_t first = ownGroups ? rank / 4 * 4 : 0, last = ownGroups ? first + 4 : 8;
+            // Groups of their own end where they end; here ranks 4 to 7 follow the others, as stages of a pipeline do.
+            int64_t endNs = *std::max_element(arrivals.begin() + (ownGroups ? 0 : static_cast<int64_t>(first)),
+                                              arrivals.begin() + (ownGroups ? 4 : static_cast<int64_t>(last))) +
+                            kTransferNs;
+            int64_t startNs = arrivals[rank];
+            if (ownGroups && rank >= 4) {
+                endNs += 300'000;
+                // The last of the group comes a transfer before the end.
+                startNs = endNs - kTransferNs - (rank == 4 + k % 4 ? 0 : static_cast<int64_t>(random() % 1'000'000));
+            }
+            RankCalls::Call call;
+            call.index = k;
+            call.op = store::Op::allReduce;
+            call.startNs = startNs + (rank >= 4 ? aheadNs : 0);
+            call.endNs = endNs + static_cast<int64_t>(random() % 5000) + (rank >= 4 ? aheadNs : 0);
+            ranks[rank].calls.push_back(call);
+        }
+    }
+    return ranks;
+}
+
+std::vector<int64_t> aheadOf(const std::vector<ClockOffset>& offsets) {
+    std::vector<int64_t> ahead;
+    for (const ClockOffset& offset : offsets) ahead.push_back((offset.aheadNs + 5'000) / 10'000 * 10'000);
+    return ahead;
+}
+
+const std::vector<std::string> kNoHosts(8), kTwoHosts{"a", "a", "a", "a", "b", "b", "b", "b"};
+
+TEST(ClockOffsets, EndsOfCommonCollectivesTellThem) {
+    for (const int64_t ahead : {40'000ll, 300'000ll, 2'000'000'000ll}) {
+        const std::vector<int64_t> expected{0, 0, 0, 0, ahead, ahead, ahead, ahead};
+        EXPECT_EQ(aheadOf(clockOffsets(job(20, ahead), kNoHosts)), expected);
+        EXPECT_EQ(aheadOf(clockOffsets(job(20, ahead), kTwoHosts)), expected);
+    }
+}
+
+TEST(ClockOffsets, OneClockHasNone) {
+    EXPECT_EQ(aheadOf(clockOffsets(job(20, 0), kNoHosts)), std::vector<int64_t>(8, 0));
+    EXPECT_EQ(aheadOf(clockOffsets(job(20, 0), kTwoHosts)), std::vector<int64_t>(8, 0));
+}
+
+TEST(ClockOffsets, GroupsThatFollowOneAnotherAreNoClocks) {
+    // Each has a last member of its own: nothing says that they are one. Told hosts have clocks of their own anyway.
+    EXPECT_EQ(aheadOf(clockOffsets(job(20, 0, true), kNoHosts)), std::vector<int64_t>(8, 0));
+}
+
+TEST(ClockOffsets, FewCollectivesTellNothing) {
+    EXPECT_EQ(aheadOf(clockOffsets(job(3, 300'000), kNoHosts)), std::vector<int64_t>(8, 0));
+    EXPECT_EQ(aheadOf(clockOffsets(job(3, 300'000), kTwoHosts)), std::vector<int64_t>(8, 0));
+    EXPECT_TRUE(clockOffsets({}, {}).empty());
+}
+
+TEST(ClockOffsets, OtherOperationsAreOtherCollectives) {
+    std::vector<RankCalls> ranks = job(20, 300'000);
+    for (size_t rank = 4; rank < 8; ++rank) ranks[rank].calls[10].op = store::Op::broadcast;
+    EXPECT_EQ(aheadOf(clockOffsets(ranks, kTwoHosts)), std::vector<int64_t>(8, 0));
+}
+
+TEST(ProfilerFileName, HostAndProcess) {
+    const auto name = parseProfilerFileName("gpu-12.cluster_4711.1694128201545.pt.trace.json.gz");
+    ASSERT_TRUE(name);
+    EXPECT_EQ(name->host, "gpu-12.cluster");
+    EXPECT_EQ(name->pid, 4711);
+    for (const char* other : {"rank_0.json", "gpu_4711.pt.trace.json", "_4711.1694128201545.pt.trace.json",
+                              "gpu_x.1694128201545.pt.trace.json", "gpu_99999999999.1.pt.trace.json", ""})
+        EXPECT_FALSE(parseProfilerFileName(other)) << other;
+}
+
+}  // namespace
+}  // namespace rankscope::collector

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exports of Nsight Systems: what becomes of a small one, of damaged ones, and of databases that are none.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "collector/importers/import.h"
+#include "collector/importers/import_error.h"
+#include "collector/importers/nsys_nccl.h"
+#include "collector/store/sqlite.h"
+#include "tests/unit/collector/importers/trace_files.h"
+
+namespace rankscope::collector {
+namespace {
+
+using store::Database;
+using store::OpenMode;
+
+constexpr int64_t kHost = 1ll << 48;
+int64_t globalTid(int64_t pid, int64_t tid) {
+    return kHost | (pid << 24) | tid;
+}
+
+/// A report of two processes of one GPU each, 500 and 600, in the tables and columns of schema 3.x.
+class Report {
+  public:
+    explicit Report(const std::filesystem::path& file) : m_file(file), m_database(file.string(), OpenMode::create) {
+        m_database.execute(
+            "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, contextId INT, streamId INT,"
+            " correlationId INT, globalPid INT, demangledName INT, shortName INT, gridX INT, gridY INT, gridZ INT,"
+            " blockX INT, blockY INT, blockZ INT, graphNodeId INT);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId "
+            "INT);"
+            "CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, globalTid INT, domainId INT, text TEXT,"
+            " textId INT, color INT, category INT, binaryData TEXT);"
+            "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId INT, schemaId INT, idx INT, type INT, name TEXT,"
+            " offset INT);"
+            "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INT, systemClockNs INT);"
+            "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1779782330000000000, 5000);"
+            "CREATE TABLE TARGET_INFO_GPU (id INT, name TEXT, totalMemory INT, smCount INT, computeMajor INT,"
+            " computeMinor INT, cuDevice INT);"
+            "INSERT INTO TARGET_INFO_GPU VALUES (7, 'NVIDIA H100 80GB HBM3', 80000000000, 132, 9, 0, 0),"
+            " (8, 'NVIDIA H100 80GB HBM3', 80000000000, 132, 9, 0, 1);"
+            "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 2, 0, 18, 'NCCL communicator ID', NULL),"
+            " (1, 2, 1, 5, 'No. of ranks', 8), (1, 2, 2, 5, 'Rank', 12),"
+            " (1, 3, 0, 18, 'NCCL communicator ID', NULL), (1, 3, 1, 22, 'Message size [bytes]', 8),"
+            " (1, 3, 2, 5, 'Peer rank', 16);");
+    }
+    Database& database() { return m_database; }
+    const std::filesystem::path& file() const { return m_file; }
+
+    int64_t text(const std::string& text) {
+        store::Statement(m_database, "INSERT INTO StringIds VALUES (?1, ?2)").bind(1, ++m_texts).bind(2, text).run();
+        return m_texts;
+    }
+    /// A kernel of 100 ns that its process launched 50 ns earlier.
+    void kernel(int64_t pid, int64_t startNs, int64_t name, int64_t stream = 7) {
+        ++m_correlation;
+        store::Statement(m_database,
+                         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?1, ?1 + 100, ?2, 1, ?3, ?4, ?5,"
+                         " ?6, ?6, 8, 2, 1, 128, 1, 1, NULL)")
+            .bind(1, startNs)
+            .bind(2, pid == 500 ? int64_t{0} : int64_t{1})
+            .bind(3, stream)
+            .bind(4, m_correlation)
+            .bind(5, globalTid(pid, 0))
+            .bind(6, name)
+            .run();
+        store::Statement(m_database, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?1, ?1 + 10, ?2, ?3, ?4)")
+            .bind(1, startNs - 50)
+            .bind(2, globalTid(pid, pid))
+            .bind(3, m_correlation)
+            .bind(4, launch())
+            .run();
+    }
+    /// A range of a domain. `payload`: the schema and the words of a payload of NCCL's.
+    void range(int64_t pid, int64_t startNs, int64_t endNs, const std::string& name, int64_t domain = 0,
+               const std::string& payload = "") {
+        store::Statement statement(m_database,
+                                   "INSERT INTO NVTX_EVENTS VALUES (?1, ?2, 59, ?3, ?4, ?5, NULL, NULL,"
+                                   " NULL, CAST(?6 AS BLOB))");
+        statement.bind(1, startNs).bind(2, endNs).bind(3, globalTid(pid, pid)).bind(4, domain).bind(5, name);
+        if (payload.empty())
+            statement.bindNull(6);
+        else
+            statement.bind(6, payload);
+        statement.run();
+    }
+    void nccl(int64_t pid, int64_t startNs, const std::string& name, const std::string& payload = "") {
+        range(pid, startNs, startNs + 5, name, 1, payload);
+    }
+
+    /// A blob as Nsight Systems exports a payload: header, then the words by their size.
+    static std::string payload(uint32_t schema, std::initializer_list<std::pair<uint64_t, size_t>> words) {
+        std::string body;
+        for (const auto& [word, bytes] : words) body.append(reinterpret_cast<const char*>(&word), bytes);
+        const uint32_t head[] = {1, 0, schema, 0};
+        const uint64_t sizes[] = {body.size(), 32 + body.size()};
+        return std::string(reinterpret_cast<const char*>(head), sizeof head) +
+               std::string(reinterpret_cast<const char*>(sizes), sizeof sizes) + body;
+    }
+    static std::string init(uint64_t hash, uint32_t ranks, uint32_t rank) {
+        return payload(2, {{hash, 8}, {ranks, 4}, {rank, 4}});
+    }
+    static std::string operation(uint64_t hash, uint64_t bytes, uint32_t peer = 0) {
+        return payload(3, {{hash, 8}, {bytes, 8}, {peer, 4}});
+    }
+
+  private:
+    int64_t launch() {
+        if (m_launch == 0) m_launch = text("cudaLaunchKernel_v7000");
+        return m_launch;
+    }
+    std::filesystem::path m_file;
+    Database m_database;
+    int64_t m_texts = 0, m_correlation = 0, m_launch = 0;
+};
+
+class NsysReader : public testing::Test {
+  protected:
+    Database import(const std::vector<std::filesystem::path>& files) {
+        m_result = importRun(files, m_folder / "run");
+        return Database((m_folder / "run/trace.db").string(), OpenMode::readOnly);
+    }
+    std::string errorOf(const std::filesystem::path& file) {
+        try {
+            importRun({file}, m_folder / "run");
+        } catch (const ImportError& error) {
+            return error.what();
+        }
+        return "";
+    }
+    std::filesystem::path make(const std::string& name, const std::function<void(Report&)>& fill) {
+        Report report(m_folder / name);
+        fill(report);
+        return report.file();
+    }
+
+    tests::TraceFolder m_folder;
+    ImportResult m_result;
+};
+
+/// Two ranks of a job of four, which was numbered the other way round than its devices.
+void fillTwoRanks(Report& report) {
+    const int64_t gemm = report.text("gemm"), nccl = report.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL()"),
+                  messages = report.text("ncclDevKernel_SendRecv()");
+    for (const int64_t pid : {500, 600}) {
+        const uint32_t rank = pid == 500 ? 3 : 2;
+        report.range(pid, 10'000, 40'000, "step 0");
+        report.nccl(pid, 6000, "ncclCommInitRankConfig", Report::init(0xfeed, 4, rank));
+        report.nccl(pid, 6010, "ncclCommInitRank", Report::init(0xbeef, 2, rank - 2));
+        report.kernel(pid, 10'100, gemm);
+        report.nccl(pid, 11'900, "ncclGroupStart");
+        report.nccl(pid, 11'910, "ncclAllReduce", Report::operation(0xfeed, 4096));
+        report.nccl(pid, 11'960, "ncclGroupEnd");
+        report.kernel(pid, 12'012, nccl, 20);
+        report.nccl(pid, 13'900, "ncclGroupStart");
+        report.nccl(pid, 13'910, "ncclSend", Report::operation(0xbeef, 1024, 3 - rank));
+        report.nccl(pid, 13'920, "ncclRecv", Report::operation(0xbeef, 1024, 3 - rank));
+        report.range(pid, 13'940, 13'990, "ncclGroupEnd", 1);
+        report.kernel(pid, 14'010, messages, 21);
+    }
+}
+
+TEST_F(NsysReader, ProcessesAreRanksAndNcclTellsWhichAndWhatTheySent) {
+    Database trace = import({make("job.sqlite", fillTwoRanks)});
+    EXPECT_EQ(m_result.source, "nsys");
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    const auto count = [&](const std::string& what) { return trace.integer("SELECT COUNT(*) FROM " + what); };
+    EXPECT_EQ(count("kernel"), 6);
+    EXPECT_EQ(count("kernel WHERE nccl = 1"), 4);
+    EXPECT_EQ(count("meta WHERE key = 'job_world_size' AND value = '4'"), 1);
+    EXPECT_EQ(count("device WHERE name = 'NVIDIA H100 80GB HBM3' AND compute_capability = 90"), 2);
+    EXPECT_EQ(count("api_call a JOIN string s ON s.id = a.name_id WHERE s.text = 'cudaLaunchKernel' AND a.kind = 1"),
+              6);
+    EXPECT_EQ(count("nvtx n JOIN string s ON s.id = n.name_id WHERE s.text = 'step 0'"), 2);
+    EXPECT_EQ(count("nvtx"), 2);
+    EXPECT_EQ(count("communicator WHERE identity = 'comm_hash'"), 2);
+    EXPECT_EQ(count("collective WHERE op = 'all_reduce' AND bytes = 4096 AND members = 2"), 1);
+    EXPECT_EQ(count("p2p WHERE bytes = 1024 AND complete = 1"), 2);
+    EXPECT_EQ(count("p2p WHERE src_rank = 2 AND dst_rank = 3"), 1);
+    // The first row is of 10,000 ns by the system's clock, 5,000 of which had gone by when the session began.
+    EXPECT_EQ(trace.integer("SELECT value FROM meta WHERE key = 'start_unix_ns'"), 1779782330000000000 + 10'000 - 5000);
+}
+
+TEST_F(NsysReader, WithoutPayloadsAKernelIsACall) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.database().execute("UPDATE NVTX_EVENTS SET binaryData = NULL");
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce'"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call"), 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_reduce' AND members = 2"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'rank_unknown'"), 2);
+}
+
+TEST_F(NsysReader, RowsMayStandInAnyOrderAndColumnsMayBeMissing) {
+    const auto file = make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.database().execute(
+            "CREATE TABLE k AS SELECT start, end, deviceId, streamId, correlationId, globalPid, shortName FROM "
+            "CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start DESC;"
+            "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; ALTER TABLE k RENAME TO CUPTI_ACTIVITY_KIND_KERNEL;"
+            "CREATE TABLE n AS SELECT start, end, eventType, globalTid, domainId, text, binaryData FROM NVTX_EVENTS "
+            "ORDER BY start DESC;"
+            "DROP TABLE NVTX_EVENTS; ALTER TABLE n RENAME TO NVTX_EVENTS;"
+            "CREATE TABLE s AS SELECT id, value FROM StringIds ORDER BY id DESC;"
+            "DROP TABLE StringIds; ALTER TABLE s RENAME TO StringIds;"
+            "DROP TABLE TARGET_INFO_SESSION_START_TIME;");
+    });
+    Database trace = import({file});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM p2p WHERE complete = 1"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel k JOIN string s ON s.id = k.name_id WHERE s.text = 'gemm'"),
+              2);
+}
+
+TEST_F(NsysReader, AFileForEachRankIsAJob) {
+    const auto one = [&](int64_t pid) {
+        return make("node" + std::to_string(pid) + ".sqlite", [&](Report& report) {
+            fillTwoRanks(report);
+            for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
+                report.database().execute(
+                    std::string("DELETE FROM ") + table + " WHERE rowid IN (SELECT rowid FROM " + table + " WHERE " +
+                    (std::strstr(table, "KERNEL") != nullptr
+                         ? "globalPid"
+                         : "globalTid / " + std::to_string(1 << 24) + " * " + std::to_string(1 << 24)) +
+                    " <> " + std::to_string(globalTid(pid, 0)) + ")");
+        });
+    };
+    Database trace = import({one(500), one(600)});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+}
+
+TEST_F(NsysReader, AProcessOfTwoDevicesIsTwoRanks) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        const std::string own = std::to_string(globalTid(500, 0)), thread = std::to_string(globalTid(500, 500));
+        report.database().execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = " + own +
+                                  "; UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = " + thread +
+                                  "; DELETE FROM NVTX_EVENTS WHERE globalTid <> " + thread);
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM api_call WHERE rank = 1"), 3);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel k JOIN api_call a ON a.rank = k.rank AND a.correlation_id = "
+                            "k.correlation_id WHERE k.rank = 1"),
+              3);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx WHERE rank = 1"), 1);
+}
+
+TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.database().execute(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE AS SELECT start + 5000 AS start, end + 5000 AS end, deviceId,"
+            " contextId, streamId, correlationId, globalPid, 4 AS graphId FROM CUPTI_ACTIVITY_KIND_KERNEL LIMIT 1");
+    })});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel k JOIN string s ON s.id = k.name_id WHERE s.text = "
+                            "'CUDA graph 4'"),
+              1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE '%--cuda-graph-trace=node%'"), 1);
+}
+
+TEST_F(NsysReader, WhatIsNoReportIsToldWhatItIs) {
+    const auto database = [&](const char* name, const char* sql) {
+        Database((m_folder / name).string(), OpenMode::create).execute(sql);
+        return m_folder / name;
+    };
+    EXPECT_NE(errorOf(database("photos.sqlite", "CREATE TABLE photo (id INT)")).find("no export of Nsight Systems"),
+              std::string::npos);
+    EXPECT_NE(errorOf(database("cpu.sqlite", "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)"))
+                  .find("the report holds no GPU work"),
+              std::string::npos);
+    EXPECT_NE(errorOf(database("empty.sqlite",
+                               "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+                               "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT)"))
+                  .find("CUPTI_ACTIVITY_KIND_KERNEL has no row"),
+              std::string::npos);
+    EXPECT_NE(errorOf(m_folder.write("head.sqlite", std::string("SQLite format 3\0", 16))).find("head.sqlite"),
+              std::string::npos);
+    import({make("job.sqlite", fillTwoRanks)});
+    EXPECT_NE(errorOf(m_folder / "run/trace.db").find("a run of Rankscope itself"), std::string::npos);
+}
+
+TEST_F(NsysReader, AViewIsNotRead) {
+    const auto file = make("job.sqlite", [](Report& report) {
+        report.database().execute(
+            "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+            "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE forever(start) AS (SELECT 1 UNION ALL SELECT "
+            "start + 1 FROM forever) SELECT start, start + 1 AS end FROM forever");
+    });
+    EXPECT_NE(errorOf(file).find("no table of kernels"), std::string::npos);
+}
+
+TEST_F(NsysReader, CutAndDamagedFilesAreReadAsFarAsTheyGoOrRefused) {
+    const auto file = make("job.sqlite", fillTwoRanks);
+    std::ifstream in(file, std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(in)), {});
+    size_t imported = 0, refused = 0;
+    for (size_t cut = 17; cut <= whole.size(); cut += 997) {
+        std::string damaged = whole.substr(0, cut);
+        for (const bool flip : {false, true}) {
+            if (flip)
+                for (size_t at = 100 + cut % 61; at < damaged.size(); at += 509) damaged[at] ^= 0x55;
+            const auto bad = m_folder.write("bad.sqlite", damaged);
+            try {
+                importRun({bad}, m_folder / "bad");
+                ++imported;
+            } catch (const ImportError& error) {
+                ++refused;
+                EXPECT_NE(std::string(error.what()).find("bad.sqlite"), std::string::npos);
+            }
+        }
+    }
+    EXPECT_GT(refused, 0u);
+    EXPECT_GT(imported + refused, 20u);
+}
+
+TEST_F(NsysReader, AHostilePayloadIsNoPayload) {
+    const auto file = make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.database().execute(
+            "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 9, 0, 18, 'NCCL communicator ID', 4000),"
+            " (1, 9, 1, 18, 'Message size [bytes]', -8), (1, 9, 2, 18, 'Rank', 9223372036854775807)");
+    });
+    NsysDatabase database(file);
+    ImportLosses losses;
+    const NsysPayloads payloads(database, losses);
+    EXPECT_FALSE(payloads.read(Report::payload(9, {{1, 8}})).communicator);
+    EXPECT_FALSE(payloads.read("short").communicator);
+    EXPECT_FALSE(payloads.read(Report::payload(77, {{1, 8}})).communicator);
+    EXPECT_EQ(payloads.read(Report::operation(5, 6, 7)).peer, 7);
+}
+
+}  // namespace
+}  // namespace rankscope::collector
