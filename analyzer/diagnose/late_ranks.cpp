@@ -157,8 +157,9 @@ void describeLateness(const Analysis& analysis, const std::vector<LateRank>& lat
         finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
     }
     finding.evidence.facts.emplace_back(
-        "no kernels were recorded (light mode): a slow device, more work and a slow host look alike; a few steps "
-        "without --light tell");
+        "no kernels were recorded (light mode): a slow device, more work and a slow host look alike, and how much of "
+        "it "
+        "the others hide behind work of their own is unknown; a few steps without --light tell");
 }
 
 std::string withoutPeersByCalls(const Analysis& analysis) {

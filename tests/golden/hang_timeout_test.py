@@ -3,6 +3,7 @@
 """Jobs that stand still while they are recorded: what their ranks stand in is read from outside, stored, and told as evidence; the jobs notice nothing."""
 
 import json
+import os
 import pathlib
 import shutil
 import sqlite3
@@ -23,6 +24,8 @@ PYTHON_RANK = """
     assert cuda.cudaMemset(memory, 0, ctypes.c_size_t(1 << 20)) == 0
     def fetch_batch():
         time.sleep(float(sys.argv[1]))
+    if sys.argv[2:] == ["unreadable"]:  # as without the permission: nobody may trace a process that is not dumpable
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
     fetch_batch()
     sys.exit(7)
 """
@@ -74,6 +77,20 @@ class HangTimeout(VirtualRunTest):
         self.assertEqual(done.returncode, 7)
         self.assertEqual(done.stderr.count(b"stacks of ranks that stand still are not read"), 1, done.stderr)
         self.assertGreater(self.rows("blocked", "SELECT count(*) FROM api_call")[0][0], 0)
+
+    def test_a_rank_that_may_not_be_read_is_said_once_and_goes_on(self):
+        if os.geteuid() == 0 and not shutil.which("setpriv"):
+            self.skipTest("root may read everything, and setpriv (util-linux) is not here")
+        self.folder.chmod(0o777)
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        if other and self.run_any(*other, RANKSCOPE, "--version").returncode != 0:
+            self.skipTest("root may read everything, and the build lies where nobody else may")
+        done = self.run_any(*other, RANKSCOPE, "run", "--virtual", "--hang-timeout", "0.3", "-o", "refused", "--", "/usr/bin/python3", self.python_rank(), "1", "unreadable",
+                            environment={"RANK": "0", "WORLD_SIZE": "1"})
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertEqual(done.stderr.count(b"native stacks of ranks that stand still are not read: ptrace: Operation not permitted"), 1, done.stderr)
+        self.assertIn(("native", ""), self.rows("refused", "SELECT language, frames FROM thread_stack"))
+        self.assertEqual(self.rows("refused", "SELECT count(*) FROM loss WHERE kind = 'stacks' AND severity = 'info'"), [(1,)])
 
     def python_rank(self):
         path = self.folder / "rank.py"

@@ -152,11 +152,12 @@ void HangWatch::read(const std::vector<StalledProcess>& stalled) {
     for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], snapshots[i], unixNs);
     int64_t longestNs = 0;
     for (const ProcessSnapshot& snapshot : snapshots) longestNs = std::max(longestNs, snapshot.longestStopNs);
-    note(fmt::format("{} recorded no progress for {}: what {} in is in {} (no thread was stopped for more than {})",
-                     text::countedText(stalled.size(), "rank"),
+    note(fmt::format("{} recorded no progress for {}: what {} in is in {}{}", text::countedText(stalled.size(), "rank"),
                      text::durationText(static_cast<double>(stalled.front().stalledNs)),
                      stalled.size() == 1 ? "it stands" : "they stand", (m_run / "stacks").string(),
-                     text::durationText(static_cast<double>(longestNs))));
+                     longestNs == 0 ? ""
+                                    : fmt::format(" (no thread was stopped for more than {})",
+                                                  text::durationText(static_cast<double>(longestNs)))));
 }
 
 void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs) {
