@@ -36,6 +36,8 @@ struct Hideable {
     double gatherNs = 0;   // all-gathers that could start during the compute before them
     double scatterNs = 0;  // reduce-scatters that the compute behind them did not have to wait for
     double returnNs = 0;   // all-gathers of updated parameters that the next forward pass could hide
+    size_t gathers = 0;    // all-gathers of shards
+    size_t due = 0;        // of them: run mostly after the compute that could hide them, when their layer waits
     size_t awaited = 0;    // sums of gradients that stop the backward pass, which does not need them
     bool sameStream = false;
     bool oneMessage = false;
@@ -146,6 +148,10 @@ Hideable hideableShards(const CriticalStep& step) {
     for (size_t i : step.own) {
         const facts::CommTask& task = step.tasks[i];
         const auto exposed = static_cast<double>(task.exposedTransferNs);
+        if (task.op == store::Op::allGather) {
+            ++result.gathers;
+            if (exposed > static_cast<double>(task.transferNs()) / 2) ++result.due;
+        }
         if (exposed <= 0) continue;
         if (task.op == store::Op::allGather) {
             for (size_t at = i + 1; at-- > 0;) {
@@ -248,9 +254,19 @@ void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Find
             "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
     } else {
         const bool scattersToo = facts::median(scatters) > facts::median(gathers) / 4;
-        finding.cause = scattersToo ? "prefetch is off: each all-gather starts only when its layer is due, and compute "
-                                      "waits for the reduce-scatters in front of it too"
-                                    : "prefetch is off: each all-gather starts only when its layer is due";
+        std::vector<double> all, due;
+        for (const Hideable& step : steps) {
+            all.push_back(static_cast<double>(step.gathers));
+            due.push_back(static_cast<double>(step.due));
+        }
+        // Where most gathers hide, somebody prefetches: the others are out of its reach.
+        finding.cause = facts::median(due) > facts::median(all) / 2
+                            ? "prefetch is off: each all-gather starts only when its layer is due"
+                            : fmt::format(
+                                  "{:.0f} of {:.0f} all-gathers of a step are not under the compute before "
+                                  "them, where prefetch does not reach",
+                                  facts::median(due), facts::median(all));
+        if (scattersToo) finding.cause += ", and compute waits for the reduce-scatters in front of it too";
         if (sameStream)
             finding.cause =
                 "parameters and gradients are communicated on the compute stream: compute and communication exclude "

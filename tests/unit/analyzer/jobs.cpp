@@ -139,9 +139,12 @@ TraceFixture playFsdp(const FsdpJob& job) {
         std::vector<int64_t> useStart = at.compute;  // start of the use before: a prefetch is issued there
         int issued = 0;
         for (int i = 0; i < uses; ++i) {
-            const int until = std::min(uses, job.prefetch && job.overlap ? i + 2 : i + 1);
+            const auto isDue = [&](int use) {
+                return !job.prefetch || !job.overlap || (job.dueEvery > 0 && use % job.dueEvery == 0);
+            };
+            const int until = std::min(uses, isDue(i + 1) ? i + 1 : i + 2);
             for (; issued < until; ++issued) {
-                const bool first = issued == 0 || !job.prefetch || !job.overlap;
+                const bool first = issued == 0 || isDue(issued);
                 gathered[static_cast<size_t>(issued)] = communicate(store::Op::allGather, first, &useStart);
             }
             const bool forward = i < job.layers;

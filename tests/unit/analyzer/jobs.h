@@ -41,6 +41,7 @@ TraceFixture playDdp(const DdpJob& job);
 struct FsdpJob : JobShape {
     bool prefetch = true;
     bool overlap = true;
+    int dueEvery = 0;  // above 0: prefetch leaves out each so many-th gather
 };
 TraceFixture playFsdp(const FsdpJob& job);
 

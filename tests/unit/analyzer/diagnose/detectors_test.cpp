@@ -193,6 +193,16 @@ TEST(Overlap, ShardedWithoutPrefetchOrOverlapIsFound) {
     }
 }
 
+TEST(Overlap, PrefetchThatLeavesOutSomeLayersIsNotOff) {
+    test::FsdpJob job;
+    job.dueEvery = 3;
+    const report::Report report = test::playFsdp(job).analyze();
+    ASSERT_EQ(test::idsIn(report), "RS201");
+    const std::string& cause = report.findings[0].cause;
+    EXPECT_EQ(cause.find("prefetch is off"), std::string::npos) << cause;
+    EXPECT_NE(cause.find("all-gathers of a step are not under the compute before them"), std::string::npos) << cause;
+}
+
 TEST(Overlap, JustUnderTheFloorIsANote) {
     test::DdpJob job;
     job.buckets = test::Buckets::afterBackward;
