@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of frameworks, run again and again on a busy machine, are equal to the nanosecond: every kernel, copy, call, collective and step of every rank.
 
-Runs each job twice; `--repetitions 20` is what is promised. `--only fsdp` takes the jobs whose name contains that, `--load N` runs N programs beside them that
+Runs each job twice; `--repetitions 20` is what is promised. `--all` takes jobs of all frameworks, `--only fsdp` those whose name contains that, `--load N` runs N programs beside them that
 do nothing but compute (default: one per core). Skipped where the frameworks are not installed."""
 
 import argparse
@@ -30,6 +30,10 @@ REPETITIONS, ONLY, LOAD = 2, "", os.cpu_count()
 SMALL = {"--steps": 4, "--layers": 2, "--hidden": 1024, "--heads": 8}
 CHOSEN = {"ddp-2": ("torch-ddp-none", 2, {}), "ddp-4": ("torch-ddp-none", 4, {}), "fsdp-2": ("torch-fsdp-none", 2, {}), "fsdp-4": ("torch-fsdp-none", 4, {}),
           "pp-2": ("torch-pp-none", 2, {"--micro-batches": 4}), "pp-4": ("torch-pp-none", 4, {"--layers": 4, "--micro-batches": 6})}
+# The other kinds, with --all: as often as that is worth some minutes.
+OTHERS = {"hsdp-4": ("torch-hsdp-none", 4, {}), "tp-2": ("torch-tp-none", 2, {}), "sp-2": ("torch-tp-none-sequence", 2, {}), "zero1-2": ("deepspeed-zero1-none", 2, {}), "zero2-2": ("deepspeed-zero2-none", 2, {}),
+          "zero3-2": ("deepspeed-zero3-none", 2, {"--no-ranges": False}), "megatron-dp-2": ("megatron-dp-none", 2, {}), "megatron-pp-2": ("megatron-pp-none", 2, {"--micro-batches": 4}),
+          "megatron-3d-4": ("megatron-3d-none", 4, {"--micro-batches": 4}), "accelerate-ddp-2": ("accelerate-ddp-none", 2, {}), "accelerate-fsdp-2": ("accelerate-fsdp-none", 2, {})}
 # Rows and what of each must be equal; times count from the first step's start, since nobody says when the processes of a job begin.
 ROWS = {
     "kernels": "SELECT k.rank, k.start_ns - z.ns, k.dur_ns, s.text, st.native_id, k.grid_blocks FROM kernel k JOIN string s ON s.id = k.name_id JOIN stream st ON st.id = k.stream_id, zero z",
@@ -60,7 +64,7 @@ class Repetitions(unittest.TestCase):
     def scenario(self, name):
         table, ranks, arguments = CHOSEN[name]
         job = json.loads((JOBS / (table + ".json")).read_text())
-        job["cluster"]["ranks_per_node"] = ranks
+        job["cluster"]["ranks_per_node"] = ranks // job["cluster"]["nodes"]
         job["framework"]["arguments"].update(SMALL | arguments)
         path = self.folder / f"{name}.json"
         path.write_text(json.dumps(job))
@@ -97,9 +101,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--only", default="")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--load", type=int, default=LOAD)
     options, rest = parser.parse_known_args()
     REPETITIONS, ONLY, LOAD = options.repetitions, options.only, options.load
+    if options.all:
+        CHOSEN |= OTHERS
     if not (ENVIRONMENT / "bin/torchrun").exists():
         print("skipped: the frameworks are not installed; ./bootstrap.sh frameworks")
         sys.exit(SKIPPED)
