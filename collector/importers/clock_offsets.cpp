@@ -24,6 +24,9 @@ constexpr double kWaitsTimes = 1.5;
 constexpr int64_t kWaitsNs = 20'000;
 /// One in four collectives must show that: the same side need not be late each time, and often nobody is.
 constexpr double kWaitingShare = 0.25;
+/// How many times longer the one side's fastest kernel takes must vary by this factor from collective to collective:
+/// lateness does, while groups of their own with larger messages, or slower links, take as many times longer each time.
+constexpr double kWaitingVaries = 2;
 
 /// Calls that may be of one communicator: of a told group, or of one stream without any.
 using Key = std::pair<uint64_t, int32_t>;
@@ -37,7 +40,7 @@ std::map<Key, Calls> callsOf(const RankCalls& rank) {
 }
 
 bool leavesTogether(const RankCalls::Call& call) {
-    return store::isSynchronizing(call.op) || call.op == store::Op::unknown;  // SendRecv: an all-to-all, mostly
+    return store::isSynchronizing(call.op);  // what is called SendRecv need not be an all-to-all
 }
 
 /// Pairs of the same calls of two ranks; none where they do not agree in number and order.
@@ -49,7 +52,8 @@ std::vector<std::pair<const RankCalls::Call*, const RankCalls::Call*>> pairsOf(c
         if (others == second.end() || others->second.size() != calls.size()) continue;
         const bool agree = std::equal(
             calls.begin(), calls.end(), others->second.begin(), [](const RankCalls::Call* a, const RankCalls::Call* b) {
-                return a->op == b->op && (!a->frameworkSeq || !b->frameworkSeq || *a->frameworkSeq == *b->frameworkSeq);
+                return a->maybeSameAs(*b) &&
+                       (!a->frameworkSeq || !b->frameworkSeq || *a->frameworkSeq == *b->frameworkSeq);
             });
         if (!agree) continue;
         for (size_t i = 0; i < calls.size(); ++i)
@@ -93,13 +97,59 @@ bool oneSideWaits(const std::vector<std::map<Key, Calls>>& calls, const std::vec
             side = std::min(side, own->endNs - own->startNs);
         }
     }
-    size_t waiting = 0;
+    std::vector<int64_t> times;  // thousandths of the one side's fastest kernel over the other's, of those that wait
     for (const auto& [call, of] : fastest) {
         const auto [less, more] = std::minmax(of.here, of.there);
         if (more == std::numeric_limits<int64_t>::max()) continue;
-        if (static_cast<double>(more) > kWaitsTimes * static_cast<double>(less) && more - less > kWaitsNs) ++waiting;
+        if (static_cast<double>(more) > kWaitsTimes * static_cast<double>(less) && more - less > kWaitsNs)
+            times.push_back(1000 * std::max<int64_t>(1, of.here) / std::max<int64_t>(1, of.there));
     }
-    return !fastest.empty() && static_cast<double>(waiting) >= kWaitingShare * static_cast<double>(fastest.size());
+    if (times.empty() || static_cast<double>(times.size()) < kWaitingShare * static_cast<double>(fastest.size()))
+        return false;
+    return static_cast<double>(quantile(times, 0.9)) >=
+           kWaitingVaries * static_cast<double>(std::max<int64_t>(1, quantile(times, 0.1)));
+}
+
+/// By the groups that the traces tell: each rank against the lowest one that groups join it to, through others where
+/// need be. No samples where no group with another clock in it is told.
+std::vector<ClockOffset> byToldGroups(const std::vector<std::map<Key, Calls>>& calls) {
+    std::map<Key, std::vector<size_t>> members;
+    std::vector<std::map<Key, Calls>> told(calls.size());
+    for (size_t rank = 0; rank < calls.size(); ++rank)
+        for (const auto& [key, own] : calls[rank])
+            if (key.first != 0) {
+                members[key].push_back(rank);
+                told[rank].insert({key, own});
+            }
+    std::vector<std::vector<std::pair<size_t, ClockOffset>>> ties(calls.size());  // the other one, and how it is ahead
+    for (const auto& [key, ranks] : members)
+        for (const size_t other : ranks) {
+            if (other == ranks.front()) continue;
+            const ClockOffset offset = between(told[ranks.front()], told[other]);
+            if (offset.samples == 0) continue;
+            ties[ranks.front()].emplace_back(other, offset);
+            ties[other].emplace_back(ranks.front(), ClockOffset{-offset.aheadNs, offset.boundNs, offset.samples});
+        }
+    std::vector<ClockOffset> offsets(calls.size());
+    std::vector<bool> isTied(calls.size());
+    for (size_t root = 0; root < calls.size(); ++root) {
+        if (isTied[root] || ties[root].empty()) continue;
+        isTied[root] = true;
+        offsets[root].samples = 1;
+        std::vector<size_t> next{root};
+        while (!next.empty()) {
+            const size_t from = next.back();
+            next.pop_back();
+            for (const auto& [to, tie] : ties[from]) {
+                if (isTied[to]) continue;
+                isTied[to] = true;
+                offsets[to] = {offsets[from].aheadNs + tie.aheadNs, std::max(offsets[from].boundNs, tie.boundNs),
+                               tie.samples};
+                next.push_back(to);
+            }
+        }
+    }
+    return offsets;
 }
 
 }  // namespace
@@ -110,10 +160,14 @@ std::vector<ClockOffset> clockOffsets(const std::vector<RankCalls>& ranks, const
     std::vector<std::map<Key, Calls>> calls;
     for (const RankCalls& rank : ranks) calls.push_back(callsOf(rank));
     const bool told = std::ranges::all_of(hosts, [](const std::string& host) { return !host.empty(); });
-    offsets.front().samples = ranks.front().calls.size();
-    for (size_t i = 1; i < ranks.size(); ++i) offsets[i] = between(calls.front(), calls[i]);
+    offsets = byToldGroups(calls);
+    const bool byGroups = std::ranges::any_of(offsets, [](const ClockOffset& offset) { return offset.samples > 0; });
+    if (!byGroups) {
+        offsets.front().samples = ranks.front().calls.size();
+        for (size_t i = 1; i < ranks.size(); ++i) offsets[i] = between(calls.front(), calls[i]);
+    }
     if (!told) {
-        if (oneSideWaits(calls, offsets)) return offsets;
+        if (byGroups || oneSideWaits(calls, offsets)) return offsets;
         for (ClockOffset& offset : offsets) offset = {};
         return offsets;
     }

@@ -12,16 +12,16 @@
 namespace rankscope::collector {
 
 struct ClockOffset {
-    int64_t aheadNs =
-        0;  ///< of the clock of the first rank that was compared with; 0 where they agree, or nothing tells
+    int64_t aheadNs = 0;  ///< of the clock of the lowest rank that it is tied to; 0 where they agree, or nothing tells
     int64_t boundNs = 0;  ///< four of five ends lie within it
     size_t samples = 0;   ///< collectives; 0: nothing tells
 };
 
 /// One for each of `ranks`, whose hosts are told in `hosts`, empty where nothing does. Clocks of one host are one,
-/// those of several are compared by the order of the operations. Where hosts are not told, an offset is believed if
-/// nothing but a common collective explains what is seen: the ends keep their distance, and on one side all ranks wait
-/// for one that is on the other.
+/// those of several are compared by the order of the operations: in the groups that the traces tell, else in all that
+/// agree. Where neither hosts nor groups are told, an offset is believed if nothing but a common collective explains
+/// what is seen: the ends keep their distance, and on one side all ranks wait for one that is on the other, now longer
+/// and now shorter.
 std::vector<ClockOffset> clockOffsets(const std::vector<RankCalls>& ranks, const std::vector<std::string>& hosts);
 
 }  // namespace rankscope::collector

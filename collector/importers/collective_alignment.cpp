@@ -43,7 +43,9 @@ Score score(const CallSequence& reference, const CallSequence& other, int64_t sh
         const SequencedCall& a = reference[static_cast<size_t>(static_cast<int64_t>(j) + shift)];
         const SequencedCall& b = other[j];
         ++result.pairs;
-        if (a.op != b.op) ++result.opsDiffer;
+        const bool sizesDiffer = (a.bytes && b.bytes && *a.bytes != *b.bytes) ||
+                                 (a.groupSize > 0 && b.groupSize > 0 && a.groupSize != b.groupSize);
+        if (a.op != b.op || sizesDiffer) ++result.opsDiffer;
         // A call of unknown kind (a kernel named SendRecv) counts as synchronizing: an all-to-all is the usual case,
         // and where it is not, times differ.
         if (!store::isSynchronizing(a.op) && a.op != store::Op::unknown) continue;

@@ -17,6 +17,9 @@ struct SequencedCall {
     int64_t startNs = 0;  ///< of its kernel, on a clock all ranks share
     int64_t endNs = 0;
     std::optional<int64_t> frameworkSeq;  ///< torch.distributed's own number
+    /// Of calls whose group is not told: what tells them apart from others' calls.
+    std::optional<int64_t> bytes = {};
+    int32_t groupSize = 0;
 };
 using CallSequence = std::vector<SequencedCall>;
 

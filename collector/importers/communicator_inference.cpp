@@ -29,6 +29,9 @@ CallSequence sequenceOf(const RankCalls& rank, const std::vector<size_t>& calls)
     for (const size_t at : calls) {
         const RankCalls::Call& call = rank.calls[at];
         sequence.push_back({call.index, call.op, call.startNs, call.endNs, call.frameworkSeq});
+        if (call.group != 0) continue;  // members of a told group that disagree are a finding
+        sequence.back().bytes = call.bytes;
+        sequence.back().groupSize = call.groupSize;
     }
     return sequence;
 }
@@ -51,6 +54,8 @@ std::vector<Cluster> clusterMembers(std::vector<Member> members, Membership memb
         Cluster* home = nullptr;
         for (const bool needTimes : {true, false}) {
             for (Cluster& cluster : clusters) {
+                const int32_t most = member.sequence.front().groupSize;
+                if (most > 0 && cluster.members.size() >= static_cast<size_t>(most)) continue;
                 const auto alignment = alignSequences(cluster.members.front().sequence, member.sequence);
                 if (!alignment || (needTimes && !alignment->timesAgree)) continue;
                 if (!alignment->timesAgree && membership == Membership::guessed &&
@@ -275,6 +280,7 @@ RankCalls collectCalls(const RankRecording& recording) {
         if (call.streamId) fact.stream = positions[recording.streams[static_cast<size_t>(*call.streamId)].nativeId];
         if (i < recording.toldGroupSizes.size()) fact.groupSize = recording.toldGroupSizes[i];
         if (call.communicatorId) fact.group = recording.communicators[static_cast<size_t>(*call.communicatorId)].hash;
+        fact.bytes = call.bytes;
         fact.frameworkSeq = call.seq;
         result.calls.push_back(fact);
     }

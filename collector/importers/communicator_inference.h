@@ -20,7 +20,14 @@ struct RankCalls {
         int32_t stream = 0;     ///< position among the rank's streams with collectives, by native id
         uint64_t group = 0;     ///< hash of the process group; 0: not told
         int32_t groupSize = 0;  ///< ranks in it, told without the group; 0 unknown
+        std::optional<int64_t> bytes;
         std::optional<int64_t> frameworkSeq;
+
+        /// False where what is told of both says that they are of different collectives.
+        bool maybeSameAs(const Call& other) const {
+            return op == other.op && (groupSize == 0 || other.groupSize == 0 || groupSize == other.groupSize) &&
+                   (!bytes || !other.bytes || *bytes == *other.bytes);
+        }
     };
     int32_t rank = 0;
     std::optional<int32_t> worldSize;

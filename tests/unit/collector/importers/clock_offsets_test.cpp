@@ -85,6 +85,53 @@ TEST(ClockOffsets, OtherOperationsAreOtherCollectives) {
     EXPECT_EQ(aheadOf(clockOffsets(ranks, kTwoHosts)), std::vector<int64_t>(8, 0));
 }
 
+TEST(ClockOffsets, LargerMessagesOfOneSideAreNoLateness) {
+    // As above, but the fastest kernel of ranks 4 to 7 takes four times as long each time.
+    std::vector<RankCalls> ranks = job(20, 0, true);
+    for (size_t rank = 4; rank < 8; ++rank)
+        for (RankCalls::Call& call : ranks[rank].calls) call.startNs = call.endNs - 4 * (call.endNs - call.startNs);
+    EXPECT_EQ(aheadOf(clockOffsets(ranks, kNoHosts)), std::vector<int64_t>(8, 0));
+}
+
+TEST(ClockOffsets, OtherSizesAreOtherCollectives) {
+    for (const bool ofGroups : {false, true}) {
+        std::vector<RankCalls> ranks = job(20, 300'000);
+        for (RankCalls& rank : ranks)
+            for (RankCalls::Call& call : rank.calls) {
+                if (ofGroups)
+                    call.groupSize = rank.rank < 4 ? 4 : 8;
+                else
+                    call.bytes = rank.rank < 4 ? 4096 : 8192;
+            }
+        EXPECT_EQ(aheadOf(clockOffsets(ranks, kTwoHosts)), std::vector<int64_t>(8, 0)) << ofGroups;
+        // Equal ones are the same.
+        for (RankCalls& rank : ranks)
+            for (RankCalls::Call& call : rank.calls) call.bytes = 4096, call.groupSize = 8;
+        const std::vector<int64_t> expected{0, 0, 0, 0, 300'000, 300'000, 300'000, 300'000};
+        EXPECT_EQ(aheadOf(clockOffsets(ranks, kTwoHosts)), expected) << ofGroups;
+    }
+}
+
+TEST(ClockOffsets, ToldGroupsTieRanksThatNeverMeet) {
+    // Ranks 0 to 3 are one group, 4 to 7 another, 3 and 4 a third: through it the clock of 5 to 7 is told to rank 0.
+    std::vector<RankCalls> ranks = job(20, 300'000);
+    for (RankCalls& rank : ranks) {
+        std::vector<RankCalls::Call> calls = rank.calls;
+        for (RankCalls::Call& call : calls) call.group = rank.rank < 4 ? 1 : 2;
+        if (rank.rank == 3 || rank.rank == 4)
+            for (RankCalls::Call call : rank.calls) {
+                call.group = 3;
+                calls.push_back(call);
+            }
+        rank.calls = calls;
+    }
+    const std::vector<int64_t> expected{0, 0, 0, 0, 300'000, 300'000, 300'000, 300'000};
+    EXPECT_EQ(aheadOf(clockOffsets(ranks, kNoHosts)), expected);
+    // Without the third group nothing ties them.
+    for (RankCalls& rank : ranks) rank.calls.resize(20);
+    EXPECT_EQ(aheadOf(clockOffsets(ranks, kNoHosts)), std::vector<int64_t>(8, 0));
+}
+
 TEST(ProfilerFileName, HostAndProcess) {
     const auto name = parseProfilerFileName("gpu-12.cluster_4711.1694128201545.pt.trace.json.gz");
     ASSERT_TRUE(name);
