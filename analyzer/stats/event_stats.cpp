@@ -2,7 +2,10 @@
 #include "analyzer/stats/event_stats.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "analyzer/text/units.h"
@@ -13,7 +16,7 @@ namespace {
 
 struct Group {
     std::vector<int64_t> durations;
-    int64_t bytes = 0;
+    std::optional<int64_t> bytes = 0;  // unknown where those of one operation are
 };
 
 /// By rank, or -1 for all together, and name.
@@ -42,8 +45,12 @@ std::vector<Section> sections() {
              "bytes FROM memset",
          true},
         {"nccl", "NCCL operations (waiting included)",
-         "SELECT c.rank, c.op, coalesce(k.dur_ns, c.dur_ns), c.bytes FROM nccl_call c LEFT JOIN kernel k ON k.id = "
-         "c.kernel_id",
+         // Calls of a group share a kernel: what it takes counts once, under the names of all.
+         "SELECT c.rank, CASE WHEN count(*) = 1 THEN min(c.op) WHEN min(c.op) = max(c.op) THEN 'group: ' || min(c.op) "
+         "WHEN count(DISTINCT c.op) = 2 THEN 'group: ' || min(c.op) || ' + ' || max(c.op) ELSE 'group: ' || min(c.op) "
+         "|| ' and others' END, max(coalesce(k.dur_ns, c.dur_ns)), CASE WHEN count(c.bytes) = count(*) THEN "
+         "sum(c.bytes) END FROM nccl_call c LEFT JOIN kernel k ON k.id = c.kernel_id GROUP BY c.rank, "
+         "coalesce(c.kernel_id, -1 - c.id)",
          true},
         {"cuda_calls", "CUDA calls on the host",
          "SELECT a.rank, s.text, a.dur_ns, NULL FROM api_call a JOIN string s ON s.id = a.name_id"},
@@ -54,10 +61,17 @@ std::vector<Section> sections() {
     };
 }
 
+/// Of an even number the mean of the two in the middle.
 int64_t medianOf(std::vector<int64_t>& durations) {
     const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
     std::ranges::nth_element(durations, middle);
-    return *middle;
+    if (durations.size() % 2 == 1) return *middle;
+    return std::midpoint(*std::max_element(durations.begin(), middle), *middle);
+}
+
+/// Of durations, or of bytes: what no 64 bits hold is as much as they hold.
+void addTo(int64_t& sum, int64_t value) {
+    if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<int64_t>::max();
 }
 
 StatsTable tableOf(const Section& section, store::TraceReader& trace, const EventStatsOptions& options) {
@@ -67,7 +81,10 @@ StatsTable tableOf(const Section& section, store::TraceReader& trace, const Even
     while (rows.step()) {
         Group& group = groups[{options.perRank ? rows.integer(0) : -1, std::string(rows.text(1))}];
         group.durations.push_back(rows.integer(2));
-        group.bytes += rows.integer(3);
+        if (rows.isNull(3))
+            group.bytes.reset();
+        else if (group.bytes)
+            addTo(*group.bytes, rows.integer(3));
         total += static_cast<double>(rows.integer(2));
     }
     StatsTable table{section.name, section.title, {}, {}, 0};
@@ -80,12 +97,12 @@ StatsTable tableOf(const Section& section, store::TraceReader& trace, const Even
     struct Sum {
         const std::pair<int64_t, std::string>* key;
         Group* group;
-        double ns;
+        int64_t ns;
     };
     std::vector<Sum> sums;
     for (auto& [key, group] : groups) {
-        double ns = 0;
-        for (const int64_t duration : group.durations) ns += static_cast<double>(duration);
+        int64_t ns = 0;
+        for (const int64_t duration : group.durations) addTo(ns, duration);
         sums.push_back({&key, &group, ns});
     }
     std::ranges::stable_sort(sums, std::ranges::greater{}, &Sum::ns);
@@ -99,12 +116,12 @@ StatsTable tableOf(const Section& section, store::TraceReader& trace, const Even
         std::vector<StatsTable::Cell> row;
         if (options.perRank) row.emplace_back(key->first);
         row.emplace_back(static_cast<int64_t>(durations.size()));
-        row.emplace_back(static_cast<int64_t>(ns));
-        row.emplace_back(total > 0 ? ns / total : 0.0);
+        row.emplace_back(ns);
+        row.emplace_back(total > 0 ? static_cast<double>(ns) / total : 0.0);
         row.emplace_back(medianOf(durations));
         row.emplace_back(least);
         row.emplace_back(most);
-        if (section.hasBytes) row.emplace_back(group->bytes);
+        if (section.hasBytes) row.push_back(group->bytes ? StatsTable::Cell(*group->bytes) : std::monostate{});
         row.emplace_back(key->second);
         table.rows.push_back(std::move(row));
     }

@@ -17,7 +17,7 @@ struct EventStatsOptions {
 
 /// Kernels, copies, CUDA calls, NCCL's operations and NVTX ranges by name: count, sum, median, least and most, share of
 /// the table's sum. An NCCL operation takes what its kernel takes, waiting included; where it has none, what its call
-/// does.
+/// does. Calls that share a kernel are one operation: "group: recv + send". Bytes are unknown where one call's are.
 std::vector<StatsTable> eventStats(store::TraceReader& trace, const EventStatsOptions& options);
 
 }  // namespace rankscope::stats

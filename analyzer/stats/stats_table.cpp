@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -24,7 +25,8 @@ double numberOf(const Cell& cell) {
 
 std::string cellText(const std::string& column, const Cell& cell) {
     if (std::holds_alternative<std::monostate>(cell)) return "unknown";
-    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    if (const auto* text = std::get_if<std::string>(&cell))
+        return text::oneLine(text::readableKernelName(*text, std::numeric_limits<size_t>::max()));
     if (column.ends_with("_ns")) return text::durationText(numberOf(cell));
     if (column.ends_with("bytes")) return text::bytesText(numberOf(cell));
     if (column == "share") return text::percentText(numberOf(cell));
@@ -34,9 +36,8 @@ std::string cellText(const std::string& column, const Cell& cell) {
 
 /// What people read above a column: without the unit that its values have with them.
 std::string headOf(const std::string& column) {
-    for (const char* unit : {"_ns"})
-        if (column.ends_with(unit)) return column.substr(0, column.size() - std::string_view(unit).size());
-    return column;
+    constexpr std::string_view kUnit = "_ns";
+    return column.ends_with(kUnit) ? column.substr(0, column.size() - kUnit.size()) : column;
 }
 
 std::string csvCell(const Cell& cell) {

@@ -91,10 +91,11 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
         name.remove_suffix(3);
     }
     std::ostream& out = gzip ? gzip->stream() : file.stream();
-    const auto sink = options.format == "csv" ? exports::csvTable(out)
-                      : options.format == "perfetto" && name.ends_with(".pftrace")
-                          ? exports::perfettoTrace(out)
-                          : exports::chromeTrace(out, trace.meta("run_name", options.run));
+    const auto sink =
+        options.format == "csv" ? exports::csvTable(out)
+        : options.format == "perfetto" && (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace"))
+            ? exports::perfettoTrace(out)
+            : exports::chromeTrace(out, trace.meta("run_name", options.run));
     exports::walkTrace(trace, *sink, selection);
     if (gzip) gzip->finish();
     file.commit();
@@ -112,9 +113,8 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
     addRunOption(*verb, options->run);
     verb->add_option("--to", options->format,
-                     "perfetto (its own format where FILE ends with .pftrace, else trace event JSON), chrome (JSON), "
-                     "or csv (one "
-                     "line per event)")
+                     "perfetto (its own format where FILE ends with .pftrace or .perfetto-trace, else trace event "
+                     "JSON), chrome (JSON), or csv (one line per event)")
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
         ->required();
     verb->add_option("-o,--output", options->output, "File to write, as gzip where it ends with .gz; - is stdout")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
@@ -19,18 +20,25 @@ struct StatsVerbOptions {
     std::string tables = "events";
     std::string format = "text";
     std::string output = "-";
+    std::optional<size_t> top;
     stats::EventStatsOptions events;
 };
 
-/// Of a file or a pipe; a terminal has its own.
+/// Columns of the text, wherever it goes: names of kernels are cut off behind.
 constexpr size_t kWidth = 160;
 
 int tellStats(const StatsVerbOptions& options, const Console& console) {
+    const bool isHta = options.tables == "hta";
+    if (isHta && (options.top || options.events.perRank))
+        throw VerbError(kExitUsage, "--tables hta takes neither --top nor --per-rank",
+                        "HTA's tables have all rows, each of one rank");
     const RunInput input = findRun(options.run);
     if (options.output != "-") checkOutput(options.output, {options.run});
     collectOnDemand(input, console);
     store::TraceReader trace(input.database);
-    const auto tables = options.tables == "hta" ? stats::htaTables(trace) : stats::eventStats(trace, options.events);
+    stats::EventStatsOptions events = options.events;
+    events.top = options.top.value_or(events.top);
+    const auto tables = isHta ? stats::htaTables(trace) : stats::eventStats(trace, events);
     text::OutputFile file(options.output);
     if (options.format == "json")
         stats::writeJson(tables, trace.meta("run_name", options.run), file.stream());
@@ -53,7 +61,8 @@ void addStatsVerb(CLI::App& app, Invocation& invocation) {
                      "events: by name; hta: the tables of HolisticTraceAnalysis, by its definitions")
         ->check(CLI::IsMember({"events", "hta"}));
     verb->add_flag("--per-rank", options->events.perRank, "A row for each rank; left out: all ranks together");
-    verb->add_option("--top", options->events.top, "Rows of each table, those with most time; 0 for all [20]")
+    verb->add_option("--top", options->top, "Rows of each table, those with most time; 0 for all [20]")
+        ->check(CLI::NonNegativeNumber)
         ->type_name("N");
     addFormatOption(*verb, options->format, {"text", "csv", "json"}, "How to write them");
     verb->add_option("-o,--output", options->output, "File to write; left out or -: stdout")->type_name("FILE");
