@@ -123,9 +123,8 @@ std::vector<LateRank> lateRanks(const Analysis& analysis) {
     std::vector<LateRank> roots;
     for (const LateRank& late : found) {
         // Whoever waits inside a group for a later member comes late to its other groups.
-        constexpr double kMuchLater = 1.5;
         const bool follows = std::ranges::any_of(found, [&](const LateRank& other) {
-            return other.share >= kMuchLater * late.share &&
+            return other.share >= kMuchLater.value * late.share &&
                    meetApart(analysis, meetings, analysis.ranks[other.index].rank, analysis.ranks[late.index].rank);
         });
         if (!follows) roots.push_back(late);

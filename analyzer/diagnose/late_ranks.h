@@ -21,6 +21,10 @@ inline constexpr Threshold kLateInStep{"late in a step", 0.03, "of the step",
 inline constexpr Threshold kLateSteps{"late steps", 0.9, "of the steps",
                                       "of light recordings: without kernels to compare, only constancy tells a rank "
                                       "that is slow from one that had bad luck"};
+inline constexpr Threshold kMuchLater{"much later", 1.5, "times",
+                                      "of light recordings, how much later a rank must be than another whose lateness "
+                                      "it explains: whoever waits for it in one group comes late to its other groups, "
+                                      "by less than the rank itself"};
 
 struct LateRank {
     size_t index = 0;             // into analysis.ranks

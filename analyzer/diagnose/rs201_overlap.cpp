@@ -215,70 +215,73 @@ LateLaunch lateLaunch(const CriticalStep& step) {
     return result;
 }
 
-void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Finding& finding) {
-    std::vector<double> gathers, scatters, returns;
-    for (const Hideable& step : steps) {
-        returns.push_back(step.returnNs);
-        gathers.push_back(step.gatherNs);
-        scatters.push_back(step.scatterNs);
+/// Median over the steps.
+template <typename Number>
+double medianOf(const std::vector<Hideable>& steps, Number Hideable::*member) {
+    std::vector<double> numbers;
+    for (const Hideable& step : steps) numbers.push_back(static_cast<double>(step.*member));
+    return facts::median(numbers);
+}
+
+void explainGradients(const std::vector<Hideable>& steps, bool sameStream, job::Finding& finding) {
+    const double awaited = medianOf(steps, &Hideable::awaited);
+    const bool one = std::ranges::all_of(steps, &Hideable::oneMessage);
+    if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kBucketMebi * 1024 * 1024);
+    if (awaited > 0 && !sameStream) {
+        finding.cause = fmt::format(
+            "backward stands still behind {:.0f} reductions of a step until they are over, although nothing needs "
+            "their sums before the optimizer",
+            awaited);
+        finding.evidence.numbers.emplace_back("awaited_per_step", awaited);
+        finding.fix = {"own communication hooks: return the future of the reduction instead of waiting for it",
+                       "DDP of PyTorch 2.15, whose new NCCL back-end lets the compute stream wait behind each "
+                       "all-reduce: TORCH_DIST_USE_NCCL2=0 chooses the former one"};
+        return;
     }
-    const bool sameStream = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.sameStream; });
-    if (role == facts::CommRole::gradients) {
-        const bool one = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.oneMessage; });
+    if (sameStream) {
+        finding.cause =
+            "gradients are communicated on the compute stream: compute and communication exclude each other";
+    } else {
         finding.cause = one ? "one bucket: all gradients leave in a single message after backward"
                             : "all gradient communication starts only after backward: overlap is off";
-        if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kBucketMebi * 1024 * 1024);
-        if (facts::median(returns) > 0)
+        if (medianOf(steps, &Hideable::returnNs) > 0)
             finding.cause += one ? ", and return as parameters in one more that forward waits for"
                                  : "; updated parameters return before forward begins, not under it";
-        if (sameStream)
-            finding.cause =
-                "gradients are communicated on the compute stream: compute and communication exclude each other";
-        std::vector<double> awaited;
-        for (const Hideable& step : steps) awaited.push_back(static_cast<double>(step.awaited));
-        if (facts::median(awaited) > 0 && !sameStream) {
-            finding.cause = fmt::format(
-                "backward stands still behind {:.0f} reductions of a step until they are over, although nothing needs "
-                "their sums before the optimizer",
-                facts::median(awaited));
-            finding.evidence.numbers.emplace_back("awaited_per_step", facts::median(awaited));
-            finding.fix = {
-                "own communication hooks: return the future of the reduction instead of waiting for it",
-                "DDP of PyTorch 2.15, whose new NCCL back-end lets the compute stream wait behind each all-reduce: "
-                "TORCH_DIST_USE_NCCL2=0 chooses the former one"};
-            return;
-        }
-        finding.fix = {
-            fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())",
-                        kBucketMebi),
-            "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
+    }
+    finding.fix = {fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after "
+                               "backward())",
+                               kBucketMebi),
+                   "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
+}
+
+void explainParameters(const std::vector<Hideable>& steps, bool sameStream, job::Finding& finding) {
+    if (sameStream) {
+        finding.cause =
+            "parameters and gradients are communicated on the compute stream: compute and communication exclude each "
+            "other";
     } else {
-        const bool scattersToo = facts::median(scatters) > facts::median(gathers) / 4;
-        std::vector<double> all, due;
-        for (const Hideable& step : steps) {
-            all.push_back(static_cast<double>(step.gathers));
-            due.push_back(static_cast<double>(step.due));
-        }
+        const double all = medianOf(steps, &Hideable::gathers), due = medianOf(steps, &Hideable::due);
         // Where most gathers hide, somebody prefetches: the others are out of its reach.
-        finding.cause = facts::median(due) > facts::median(all) / 2
+        finding.cause = due > all / 2
                             ? "prefetch is off: each all-gather starts only when its layer is due"
                             : fmt::format(
-                                  "{:.0f} of {:.0f} all-gathers of a step are not under the compute before "
-                                  "them, where prefetch does not reach",
-                                  facts::median(due), facts::median(all));
-        if (scattersToo) finding.cause += ", and compute waits for the reduce-scatters in front of it too";
-        if (sameStream)
-            finding.cause =
-                "parameters and gradients are communicated on the compute stream: compute and communication exclude "
-                "each other";
-        finding.fix = {
-            "FSDP: forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers as "
-            "default",
-            "FSDP2: set_modules_to_forward_prefetch / set_modules_to_backward_prefetch; DeepSpeed: \"overlap_comm\": "
-            "true, stage3_prefetch_bucket_size"};
+                                  "{:.0f} of {:.0f} all-gathers of a step are not under the compute before them, where "
+                                  "prefetch does not reach",
+                                  due, all);
+        if (medianOf(steps, &Hideable::scatterNs) > medianOf(steps, &Hideable::gatherNs) / 4)
+            finding.cause += ", and compute waits for the reduce-scatters in front of it too";
     }
-    finding.evidence.numbers.emplace_back("all_gather_hideable_ns", facts::median(gathers));
-    finding.evidence.numbers.emplace_back("reduce_scatter_hideable_ns", facts::median(scatters));
+    finding.fix = {
+        "FSDP: forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers as default",
+        "FSDP2: set_modules_to_forward_prefetch / set_modules_to_backward_prefetch; DeepSpeed: \"overlap_comm\": true, "
+        "stage3_prefetch_bucket_size"};
+}
+
+void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Finding& finding) {
+    const bool sameStream = std::ranges::all_of(steps, &Hideable::sameStream);
+    (role == facts::CommRole::gradients ? explainGradients : explainParameters)(steps, sameStream, finding);
+    finding.evidence.numbers.emplace_back("all_gather_hideable_ns", medianOf(steps, &Hideable::gatherNs));
+    finding.evidence.numbers.emplace_back("reduce_scatter_hideable_ns", medianOf(steps, &Hideable::scatterNs));
 }
 
 void explainLate(const std::vector<LateLaunch>& steps, job::Finding& finding) {

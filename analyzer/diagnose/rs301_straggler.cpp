@@ -108,6 +108,7 @@ const Diagnosis kStraggler{
          kLateShare,
          kLateInStep,
          kLateSteps,
+         kMuchLater,
          {"part of slowness", job::kPartOfSlowness, "of the rank's excess",
           "from here on a kernel is one of the slow ones: memory and arithmetic lose differently to a lower clock"}},
     .falsePositives =

@@ -62,7 +62,7 @@ void addStatsVerb(CLI::App& app, Invocation& invocation) {
         ->check(CLI::IsMember({"events", "hta"}));
     verb->add_flag("--per-rank", options->events.perRank, "A row for each rank; left out: all ranks together");
     verb->add_option("--top", options->top, "Rows of each table, those with most time; 0 for all [20]")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0, 1'000'000))
         ->type_name("N");
     addFormatOption(*verb, options->format, {"text", "csv", "json"}, "How to write them");
     verb->add_option("-o,--output", options->output, "File to write; left out or -: stdout")->type_name("FILE");
