@@ -55,11 +55,22 @@ bool needsKernels(const Diagnosis& diagnosis) {
 
 /// Without steps nothing can be said of what they lose, and the report says why there are none.
 bool canBeAsked(const Diagnosis& diagnosis, const job::Analysis& analysis) {
+    if (familyOf(diagnosis.id) != Family::hang && !whyOnlyTheEnd(analysis).empty()) return false;
     if (isByCalls(analysis) && needsKernels(diagnosis)) return false;
     return diagnosis.needs == Needs::events || (!analysis.steps.empty() && analysis.stepNs > 0);
 }
 
 }  // namespace
+
+std::string whyOnlyTheEnd(const job::Analysis& analysis) {
+    if (analysis.facts.end && analysis.facts.end->isRecorder)
+        return "dumps of a flight recorder hold the last calls of collectives and how far they got, no device activity "
+               "and nothing of the host";
+    if (std::ranges::any_of(analysis.facts.losses,
+                            [](const store::Loss& loss) { return loss.kind == facts::kRecordingsApart; }))
+        return "the ranks were recorded at different times: import those of one run by themselves";
+    return {};
+}
 
 std::vector<job::Finding> detect(const job::Analysis& analysis) {
     Claims claims;
@@ -68,12 +79,9 @@ std::vector<job::Finding> detect(const job::Analysis& analysis) {
 
 std::vector<NotJudged> notJudged(const job::Analysis& analysis) {
     std::vector<NotJudged> result;
-    if (analysis.facts.end && analysis.facts.end->isRecorder) {
+    if (const std::string why = whyOnlyTheEnd(analysis); !why.empty()) {
         for (const Diagnosis* diagnosis : diagnoses())
-            if (familyOf(diagnosis->id) != Family::hang)
-                result.push_back({diagnosis->id,
-                                  "dumps of a flight recorder hold the last calls of collectives and how far they got, "
-                                  "no device activity and nothing of the host"});
+            if (familyOf(diagnosis->id) != Family::hang) result.push_back({diagnosis->id, why});
         std::ranges::sort(result, {}, &NotJudged::id);
         return result;
     }

@@ -22,6 +22,9 @@ std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, c
 /// The same; `claims` tells afterwards which of them explains what time.
 std::vector<job::Finding> detect(const job::Analysis& analysis, Claims& claims);
 
+/// Why the recordings tell nothing but how they ended; empty where they tell more.
+std::string whyOnlyTheEnd(const job::Analysis& analysis);
+
 /// By id; each detector says for itself what it lacks.
 std::vector<NotJudged> notJudged(const job::Analysis& analysis);
 

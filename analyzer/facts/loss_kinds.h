@@ -12,4 +12,7 @@ constexpr bool isOfMissingRecords(std::string_view kind) {
     return kind != "link_peaks" && kind != "rank_unknown" && kind != "clock";
 }
 
+/// The ranks were never there at the same time: recordings of several runs, or clocks that nothing could tie.
+inline constexpr std::string_view kRecordingsApart = "recordings_apart";
+
 }  // namespace rankscope::facts

@@ -171,7 +171,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     report.efficiency = efficiencySection(analysis, report.breakdown);
     if (!report.run.isRecorder) report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
-    report.accounting = diagnose::accountFor(analysis, claims, findings);
+    if (diagnose::whyOnlyTheEnd(analysis).empty()) report.accounting = diagnose::accountFor(analysis, claims, findings);
     report.notJudged = diagnose::notJudged(analysis);
     std::erase_if(
         report.notJudged,

@@ -42,6 +42,10 @@ bool recordsAreMissing(const Report& report) {
     });
 }
 
+bool areRecordingsApart(const Report& report) {
+    return std::ranges::any_of(report.losses, [](const LossRow& loss) { return loss.kind == facts::kRecordingsApart; });
+}
+
 }  // namespace
 
 std::vector<std::string> unexplainedSentences(const diagnose::Accounting& accounting) {
@@ -112,6 +116,8 @@ std::string nothingFoundText(const Report& report) {
     if (report.run.isRecorder && report.findings.empty()) return nothingInDumpsText(report);
     if (report.run.isRecorder)
         return "No certain finding: what follows is inconclusive, and says what would settle it.";
+    if (areRecordingsApart(report) && report.findings.empty())
+        return "Nothing was judged: the ranks were recorded at different times. Import those of one run by themselves.";
     if (report.run.stepNs <= 0) return "No finding: no device activity was recorded, there is nothing to analyse.";
     std::string text;
     for (const std::string& sentence : unexplainedSentences(report.accounting))

@@ -136,6 +136,7 @@ std::vector<ClockOffset> byToldGroups(const std::vector<std::map<Key, Calls>>& c
         if (isTied[root] || ties[root].empty()) continue;
         isTied[root] = true;
         offsets[root].samples = 1;
+        offsets[root].against = root;
         std::vector<size_t> next{root};
         while (!next.empty()) {
             const size_t from = next.back();
@@ -144,7 +145,7 @@ std::vector<ClockOffset> byToldGroups(const std::vector<std::map<Key, Calls>>& c
                 if (isTied[to]) continue;
                 isTied[to] = true;
                 offsets[to] = {offsets[from].aheadNs + tie.aheadNs, std::max(offsets[from].boundNs, tie.boundNs),
-                               tie.samples};
+                               tie.samples, root};
                 next.push_back(to);
             }
         }

@@ -15,6 +15,7 @@ struct ClockOffset {
     int64_t aheadNs = 0;  ///< of the clock of the lowest rank that it is tied to; 0 where they agree, or nothing tells
     int64_t boundNs = 0;  ///< four of five ends lie within it
     size_t samples = 0;   ///< collectives; 0: nothing tells
+    size_t against = 0;   ///< position of that lowest rank
 };
 
 /// One for each of `ranks`, whose hosts are told in `hosts`, empty where nothing does. Clocks of one host are one,

@@ -221,7 +221,8 @@ void tellHosts(std::vector<Part>& parts) {
 std::string distanceText(int64_t ns) {
     const double abs = std::abs(static_cast<double>(ns));
     if (abs < 1e6) return fmt::format("{:.3g} us", abs / 1e3);
-    return abs < 1e9 ? fmt::format("{:.3g} ms", abs / 1e6) : fmt::format("{:.3g} s", abs / 1e9);
+    if (abs < 1e9) return fmt::format("{:.3g} ms", abs / 1e6);
+    return abs < 1e12 ? fmt::format("{:.3g} s", abs / 1e9) : fmt::format("{:.0f} s", abs / 1e9);
 }
 
 /// Puts ranks whose clocks differ on one: for good where no host is told, since then they would be taken for those of
@@ -231,7 +232,7 @@ void settleClocks(std::vector<Part>& parts, std::vector<RankCalls>& calls) {
     for (const Part& part : parts) hosts.push_back(part.hostName);
     const std::vector<ClockOffset> offsets = clockOffsets(calls, hosts);
     for (size_t i = 0; i < parts.size(); ++i) {
-        const auto& [aheadNs, boundNs, samples] = offsets[i];
+        const auto& [aheadNs, boundNs, samples, against] = offsets[i];
         if (aheadNs == 0) continue;
         for (RankCalls::Call& call : calls[i].calls) {
             call.startNs -= aheadNs;
@@ -242,7 +243,7 @@ void settleClocks(std::vector<Part>& parts, std::vector<RankCalls>& calls) {
         parts[i].losses.add("clock", "info", std::nullopt,
                             fmt::format("its clock is {} {} that of rank {}, by the ends of {} collectives (within "
                                         "{}): its times were moved",
-                                        distanceText(aheadNs), aheadNs > 0 ? "ahead of" : "behind", parts.front().rank,
+                                        distanceText(aheadNs), aheadNs > 0 ? "ahead of" : "behind", parts[against].rank,
                                         samples, distanceText(boundNs)));
     }
 }

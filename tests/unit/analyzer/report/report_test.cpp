@@ -117,6 +117,20 @@ TEST(Reports, ClaimNoHealthWhenRecordsAreMissing) {
     EXPECT_EQ(renderMarkdown(trace.analyze()).find(clean), std::string::npos);
 }
 
+TEST(Reports, JudgeNothingOfRecordingsOfDifferentTimes) {
+    test::TraceFixture trace = test::playDdp(slowJob());
+    EXPECT_FALSE(trace.analyze().findings.empty());
+    trace.loss("recordings_apart", store::Severity::warning, 1);
+    const Report report = trace.analyze();
+    EXPECT_TRUE(report.findings.empty());
+    EXPECT_TRUE(report.notes.empty());
+    EXPECT_TRUE(report.accounting.unexplained.empty());
+    EXPECT_GT(report.notJudged.size(), 20u);
+    EXPECT_FALSE(isClean(report));
+    EXPECT_NE(renderText(report).find("Nothing was judged: the ranks were recorded at different times."),
+              std::string::npos);
+}
+
 TEST(Results, AreStoredAndReplacedAsAWhole) {
     const test::TemporaryFolder folder;
     const auto file = folder.path() / "trace.db";

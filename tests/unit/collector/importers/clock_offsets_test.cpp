@@ -127,9 +127,11 @@ TEST(ClockOffsets, ToldGroupsTieRanksThatNeverMeet) {
     }
     const std::vector<int64_t> expected{0, 0, 0, 0, 300'000, 300'000, 300'000, 300'000};
     EXPECT_EQ(aheadOf(clockOffsets(ranks, kNoHosts)), expected);
-    // Without the third group nothing ties them.
+    // Without the third group each group has the clock of its lowest rank.
     for (RankCalls& rank : ranks) rank.calls.resize(20);
-    EXPECT_EQ(aheadOf(clockOffsets(ranks, kNoHosts)), std::vector<int64_t>(8, 0));
+    const std::vector<ClockOffset> apart = clockOffsets(ranks, kNoHosts);
+    EXPECT_EQ(aheadOf(apart), std::vector<int64_t>(8, 0));
+    for (size_t rank = 0; rank < 8; ++rank) EXPECT_EQ(apart[rank].against, rank < 4 ? 0 : 4) << rank;
 }
 
 TEST(ProfilerFileName, HostAndProcess) {
