@@ -74,6 +74,7 @@ void NsysRank::addNamedKernel(const NsysDeviceRow& row, std::string_view name, s
 
 void NsysRank::addKernelRow(const NsysDeviceRow& row, store::Kernel rest) {
     ++m_rows;
+    m_kernelNs += static_cast<double>(row.durNs);
     const auto name = static_cast<size_t>(rest.nameId);
     while (m_isNccl.size() <= name)
         m_isNccl.push_back(isNcclKernelName(m_recording.strings[static_cast<int32_t>(m_isNccl.size())]));

@@ -48,6 +48,10 @@ class NsysRank {
 
     int64_t device() const { return m_device; }
     RankRecording& recording() { return m_recording; }
+    uint64_t rows() const { return m_rows; }
+    bool communicates() const { return !m_communication.empty(); }
+    /// Sum of the durations of its kernels so far.
+    double kernelNs() const { return m_kernelNs; }
 
     /// Joins and hands out. Call once, after the last row. `otherDevices`: the process computes on others, too, so that
     /// NCCL's calls are not of this one alone.
@@ -91,6 +95,7 @@ class NsysRank {
     std::unordered_map<int64_t, int64_t> m_communicators;  // by hash
     ImportLosses m_losses;
     uint64_t m_rows = 0;
+    double m_kernelNs = 0;
 };
 
 }  // namespace rankscope::collector

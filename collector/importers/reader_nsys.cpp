@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite exports of Nsight Systems (nsys export --type sqlite). A rank is what one process did on one device.
+// SQLite exports of Nsight Systems (nsys export --type sqlite). A rank is what one process did on one device;
+// most processes have one.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -42,6 +44,7 @@ class NsysReport {
         if (m_processes.empty())
             throw ImportError(m_file, 0, "the report holds no GPU work: " + tablesText(),
                               "record with nsys profile --trace=cuda,nvtx");
+        dropStrayDevices();
         readWaits();
         readCalls();
         readRanges();
@@ -54,6 +57,7 @@ class NsysReport {
     struct Process {
         std::map<int64_t, std::unique_ptr<NsysRank>> ranks;  // by device
         std::map<uint32_t, NsysRank*> rankOf;                // by correlation, where there are several
+        std::set<int64_t> strayContexts;                     // of devices that make no rank
         std::string name;
     };
 
@@ -156,6 +160,50 @@ class NsysReport {
                          });
     }
 
+    /// The device that a process computes on, where the others hold stray work alone, as of a context that a library
+    /// opened on GPU 0: the only one with kernels of NCCL; where none has any, the one with 95 % of the time of all
+    /// kernels, since ranks of one process share its work about evenly. None where several devices are ranks.
+    static NsysRank* mainDevice(const Process& process) {
+        std::vector<NsysRank*> communicating;
+        NsysRank* busiest = nullptr;
+        double allNs = 0;
+        for (const auto& [device, rank] : process.ranks) {
+            if (rank->communicates()) communicating.push_back(rank.get());
+            if (busiest == nullptr || rank->kernelNs() > busiest->kernelNs()) busiest = rank.get();
+            allNs += rank->kernelNs();
+        }
+        if (communicating.size() == 1) return communicating.front();
+        return communicating.empty() && allNs > 0 && busiest->kernelNs() >= 0.95 * allNs ? busiest : nullptr;
+    }
+
+    void dropStrayDevices() {
+        for (auto& [globalPid, process] : m_processes) {
+            if (process.ranks.size() < 2) continue;
+            const NsysRank* main = mainDevice(process);
+            if (main == nullptr) continue;
+            std::string devices;
+            int64_t rows = 0;
+            for (auto rank = process.ranks.begin(); rank != process.ranks.end();) {
+                if (rank->second.get() == main) {
+                    ++rank;
+                    continue;
+                }
+                devices += (devices.empty() ? "" : ", ") + std::to_string(rank->first);
+                rows += static_cast<int64_t>(rank->second->rows());
+                for (const LocalStream& stream : rank->second->recording().streams)
+                    process.strayContexts.insert(stream.context);
+                rank = process.ranks.erase(rank);
+            }
+            for (const LocalStream& stream : process.ranks.begin()->second->recording().streams)
+                process.strayContexts.erase(stream.context);  // an export without contexts has one for all
+            m_losses.add("source_absent", "info", std::nullopt,
+                         "rows of process " + std::to_string(pidOf(globalPid)) + " on other devices (" + devices +
+                             ") than its own, " + std::to_string(main->device()) +
+                             ", are left out: they have no part in its communication",
+                         rows);
+        }
+    }
+
     /// The rank that a row of a process is of: the one on its device, else its only or first one; none for a process
     /// without GPU work.
     NsysRank* rankAt(int64_t globalPid, std::optional<int64_t> device) {
@@ -172,7 +220,7 @@ class NsysReport {
             [&](const Row& row) {
                 // Their device is not that of the stream in some versions: 0 for a wait of the process on device 1.
                 const Process* process = known(row.integer(6).value_or(0));
-                if (process == nullptr) return;
+                if (process == nullptr || process->strayContexts.count(row.integer(3).value_or(0)) > 0) return;
                 const std::optional<int64_t> device =
                     process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
                 NsysRank* rank = rankAt(row.integer(6).value_or(0), device);
@@ -192,8 +240,11 @@ class NsysReport {
         m_database.forEach("CUPTI_ACTIVITY_KIND_CUDA_EVENT",
                            {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"}, m_losses,
                            [&](const Row& row) {
+                               const Process* process = known(row.integer(5).value_or(0));
+                               if (process == nullptr || !row.integer(0) || !row.integer(6) ||
+                                   process->strayContexts.count(row.integer(2).value_or(0)) > 0)
+                                   return;
                                NsysRank* rank = rankAt(row.integer(5).value_or(0), row.integer(1));
-                               if (rank == nullptr || !row.integer(0) || !row.integer(6)) return;
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
                                               *row.integer(6));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "collector/importers/import.h"
@@ -60,13 +61,14 @@ class Report {
         return m_texts;
     }
     /// A kernel of 100 ns that its process launched 50 ns earlier.
-    void kernel(int64_t pid, int64_t startNs, int64_t name, int64_t stream = 7) {
+    void kernel(int64_t pid, int64_t startNs, int64_t name, int64_t stream = 7,
+                std::optional<int64_t> device = std::nullopt) {
         ++m_correlation;
         store::Statement(m_database,
                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?1, ?1 + 100, ?2, 1, ?3, ?4, ?5,"
                          " ?6, ?6, 8, 2, 1, 128, 1, 1, NULL)")
             .bind(1, startNs)
-            .bind(2, pid == 500 ? int64_t{0} : int64_t{1})
+            .bind(2, device.value_or(pid == 500 ? 0 : 1))
             .bind(3, stream)
             .bind(4, m_correlation)
             .bind(5, globalTid(pid, 0))
@@ -255,6 +257,33 @@ TEST_F(NsysReader, AProcessOfTwoDevicesIsTwoRanks) {
                             "k.correlation_id WHERE k.rank = 1"),
               3);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx WHERE rank = 1"), 1);
+}
+
+TEST_F(NsysReader, AStrayKernelOnAnotherDeviceMakesNoRank) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.kernel(600, 9000, report.text("fill"), 7, 0);  // 600 computes and communicates on device 1
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 6);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE severity = 'info' AND message LIKE "
+                            "'rows of process 600 on other devices (0) than its own, 1,%'"),
+              1);
+}
+
+TEST_F(NsysReader, WithoutCommunicationNearlyAllOfTheTimeMakesADeviceTheOnlyRank) {
+    const auto ranksWith = [&](int kernels) {
+        import({make("job" + std::to_string(kernels) + ".sqlite", [&](Report& report) {
+            const int64_t gemm = report.text("gemm");
+        for (int i = 0; i < kernels; ++i) report.kernel(500, 10'000 + i * 1000, gemm);
+        report.kernel(500, 10'500, gemm, 7, 3);
+        })
+});
+return m_result.ranks.size();
+};
+EXPECT_EQ(ranksWith(19), 1u);
+EXPECT_EQ(ranksWith(18), 2u);
 }
 
 TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {
