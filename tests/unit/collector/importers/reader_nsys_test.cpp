@@ -259,6 +259,80 @@ TEST_F(NsysReader, AProcessOfTwoDevicesIsTwoRanks) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx WHERE rank = 1"), 1);
 }
 
+/// A group of all-reduces of `first` (1000 bytes) and `second` (2000), whose kernels ncclGroupEnd launches on streams.
+void fillGroup(Report& report, int64_t atNs, uint64_t first, uint64_t second, std::pair<int64_t, int64_t> streams) {
+    const int64_t name = report.text("ncclDevKernel_Generic()");
+    report.nccl(500, atNs, "ncclGroupStart");
+    report.nccl(500, atNs + 10, "ncclAllReduce", Report::operation(first, 1000));
+    report.nccl(500, atNs + 20, "ncclAllReduce", Report::operation(second, 2000));
+    report.range(500, atNs + 30, atNs + 90, "ncclGroupEnd", 1);
+    report.kernel(500, atNs + 90, name, streams.first);
+    report.kernel(500, atNs + 100, name, streams.second);
+}
+
+constexpr const char* kBytesOnStream20 =
+    "SELECT n.bytes FROM nccl_call n JOIN stream s ON s.id = n.stream_id WHERE s.native_id = 20 ORDER BY n.start_ns "
+    "DESC";
+
+TEST_F(NsysReader, AGroupOfSeveralCommunicatorsLaunchesThemByTheirHashes) {
+    // 0xf…f is the largest hash, though negative as a signed number.
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillGroup(report, 10'000, UINT64_MAX, 5, {20, 21});
+    })});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call"), 2);
+    EXPECT_EQ(trace.integer(kBytesOnStream20), 2000);
+}
+
+TEST_F(NsysReader, AGroupOfSeveralCommunicatorsFindsTheirStreams) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillGroup(report, 10'000, 5, 6, {20, 21});
+        report.nccl(500, 20'000, "ncclAllReduce", Report::operation(6, 64));
+        report.kernel(500, 20'052, report.text("ncclDevKernel_Generic()"), 20);
+    })});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call"), 3);
+    EXPECT_EQ(trace.integer(std::string("SELECT MIN(bytes) FROM (") + kBytesOnStream20 + ")"), 64);
+    EXPECT_EQ(trace.integer(std::string("SELECT MAX(bytes) FROM (") + kBytesOnStream20 + ")"), 2000);
+}
+
+TEST_F(NsysReader, CommunicatorsOnOneStreamAreToldApartByTheirHashes) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillGroup(report, 10'000, 6, 5, {20, 20});
+        report.nccl(500, 20'000, "ncclAllReduce", Report::operation(6, 64));
+        report.kernel(500, 20'052, report.text("ncclDevKernel_Generic()"), 20);
+    })});
+    EXPECT_EQ(trace.integer("SELECT n.bytes FROM nccl_call n JOIN kernel k ON k.rank = n.rank AND k.id = n.kernel_id "
+                            "ORDER BY k.start_ns"),
+              2000);
+}
+
+TEST_F(NsysReader, ALostEndOfAGroupKeepsLaterCallsApart) {
+    const auto collectives = [&](int lost) {
+        Database trace = import({make("job" + std::to_string(lost) + ".sqlite", [&](Report& report) {
+            fillGroup(report, 10'000, 5, 6, {20, 21});
+            for (const int64_t at : {20'000, 30'000}) {
+                report.nccl(500, at, "ncclAllReduce", Report::operation(5, 64));
+                report.kernel(500, at + 52, report.text("ncclDevKernel_Generic()"), 20);
+            }
+            fillGroup(report, 40'000, 5, 6, {20, 21});
+            fillGroup(report, 50'000, 5, 6, {20, 21});
+            if (lost > 0)
+                report.database().execute(
+                    "DELETE FROM NVTX_EVENTS WHERE text = 'ncclGroupEnd' AND start IN (10030, 40030)");
+            // The kernels of a group are not recorded either: the launch within the next call ends it.
+            if (lost > 1) report.database().execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start < 11000");
+        })});
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE bytes = 64"), 2);
+        EXPECT_EQ(trace.integer("SELECT COUNT(DISTINCT kernel_id) FROM nccl_call"),
+                  trace.integer("SELECT COUNT(*) FROM nccl_call"));
+        EXPECT_EQ(trace.integer("SELECT COALESCE(SUM(count), 0) FROM loss WHERE message LIKE '%without ncclGroupEnd%'"),
+                  lost > 0 ? 2 : 0);
+        return trace.integer("SELECT COUNT(*) FROM nccl_call");
+    };
+    EXPECT_EQ(collectives(0), 8);
+    EXPECT_EQ(collectives(1), 8);
+    EXPECT_EQ(collectives(2), 6);
+}
+
 TEST_F(NsysReader, AStrayKernelOnAnotherDeviceMakesNoRank) {
     Database trace = import({make("job.sqlite", [](Report& report) {
         fillTwoRanks(report);
