@@ -406,6 +406,8 @@ void NsysRank::tellRank(RankHeader& header) const {
         most = ranks;
         header.rank = rank;
         header.worldSize = ranks;
+        header.rankCommunicator.reset();
+        if (range.payload.communicator) header.rankCommunicator = static_cast<uint64_t>(*range.payload.communicator);
     }
 }
 

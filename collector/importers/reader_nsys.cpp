@@ -72,17 +72,30 @@ class NsysReport {
         return process == m_processes.end() ? nullptr : &process->second;
     }
 
-    /// Times of a row; none where it has no start, or an end before it.
+    // 73 years: none is later, by a clock of the system or of the report, and sums of a few such times do not overflow.
+    static constexpr int64_t kMostNs = int64_t{1} << 61;
+
+    static bool isTime(std::optional<int64_t> timeNs) { return timeNs && *timeNs >= -kMostNs && *timeNs <= kMostNs; }
+
+    void tellBadTimes(const char* table) {
+        m_losses.add("bad_block", "warning", std::nullopt,
+                     std::string("rows of ") + table +
+                         " without a start, with an end before it, or with a time that cannot be, are left out");
+    }
+
+    /// Times of a row; none where it has no start, or an end before it, or one that cannot be.
     std::optional<std::pair<int64_t, int64_t>> timesOf(const Row& row, const char* table) {
         const std::optional<int64_t> start = row.integer(0), end = row.integer(1);
-        int64_t durNs = 0;
-        if (!start || !end || __builtin_sub_overflow(*end, *start, &durNs) || durNs < 0) {
-            m_losses.add("bad_block", "warning", std::nullopt,
-                         std::string("rows of ") + table + " without a start, or with an end before it, are left out");
+        // The difference of two times that can be is in range.
+        if (!isTime(start) || !isTime(end) || *end < *start || *end - *start > kMostNs) {
+            tellBadTimes(table);
             return std::nullopt;
         }
-        return std::pair(*start, durNs);
+        return std::pair(*start, *end - *start);
     }
+
+    // No host has as many: what a damaged file claims must not become a rank each, with a copy of every range.
+    static constexpr int64_t kMostDevice = 255;
 
     /// The first six columns of every table of device work.
     static constexpr const char *kStart = "start", *kEnd = "end", *kDevice = "deviceId", *kContext = "contextId",
@@ -94,9 +107,15 @@ class NsysReport {
         m_database.forEach(table, columns, m_losses, [&](const Row& row) {
             const auto times = timesOf(row, table);
             if (!times) return;
+            const int64_t device = row.integer(2).value_or(0);
+            if (device < 0 || device > kMostDevice) {
+                m_losses.add("bad_block", "warning", std::nullopt,
+                             std::string("rows of ") + table + " with a deviceId that no GPU has are left out");
+                return;
+            }
             const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
                                        row.integer(4).value_or(0), row.integer(5)};
-            visit(row, common, rankOf(row.integer(6).value_or(0), row.integer(2).value_or(0)));
+            visit(row, common, rankOf(row.integer(6).value_or(0), device));
         });
     }
 
@@ -237,13 +256,14 @@ class NsysReport {
                     {times->first, times->second, row.integer(3).value_or(0), stream.value_or(0), row.integer(5)},
                     onStream, wait);
             });
-        m_database.forEach("CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-                           {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"}, m_losses,
-                           [&](const Row& row) {
+        constexpr const char* kEventTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
+        m_database.forEach(kEventTable, {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"},
+                           m_losses, [&](const Row& row) {
                                const Process* process = known(row.integer(5).value_or(0));
-                               if (process == nullptr || !row.integer(0) || !row.integer(6) ||
+                               if (process == nullptr || !row.integer(6) ||
                                    process->strayContexts.count(row.integer(2).value_or(0)) > 0)
                                    return;
+                               if (!isTime(row.integer(0))) return tellBadTimes(kEventTable);
                                NsysRank* rank = rankAt(row.integer(5).value_or(0), row.integer(1));
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
@@ -308,6 +328,7 @@ class NsysReport {
                 const std::optional<int64_t> start = row.integer(0), type = row.integer(2);
                 Process* process = known(row.integer(3).value_or(0));
                 if (process == nullptr || !start || !type) return;
+                if (!isTime(start)) return tellBadTimes(kTable);
                 store::NvtxRange range;
                 if (*type == kMark || *type == kMarkByText)
                     range.kind = store::NvtxKind::mark;
@@ -318,9 +339,8 @@ class NsysReport {
                 else
                     return;
                 range.startNs = *start;
-                int64_t durNs = 0;
-                const std::optional<int64_t> end = row.integer(1);
-                if (end && !__builtin_sub_overflow(*end, *start, &durNs) && durNs >= 0) range.durNs = durNs;
+                const std::optional<int64_t> end = row.integer(1);  // none of a mark, and of a range that did not end
+                if (isTime(end) && *end >= *start && *end - *start <= kMostNs) range.durNs = *end - *start;
                 range.color = row.integer(7);
                 range.category = row.integer(8);
                 const int64_t tid = threadIn(*row.integer(3));
@@ -332,8 +352,12 @@ class NsysReport {
                 if (isNccl) {
                     const auto told = parseNcclRange(text);
                     if (!told) return;
-                    const NcclRange own{told->first, told->second,   0,
-                                        *start,      *start + durNs, payloads.read(row.text(9))};
+                    const NcclRange own{told->first,
+                                        told->second,
+                                        0,
+                                        *start,
+                                        *start + range.durNs.value_or(0),
+                                        payloads.read(row.text(9))};
                     for (auto& [device, rank] : process->ranks) rank->addNccl(tid, own);
                     return;
                 }
@@ -421,7 +445,8 @@ class NsysReport {
         m_database.forEach(
             "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs", "systemClockNs"}, m_losses, [&](const Row& row) {
                 int64_t at = 0;
-                if (row.integer(0) && !__builtin_sub_overflow(*row.integer(0), row.integer(1).value_or(0), &at))
+                if (row.integer(0) && !__builtin_sub_overflow(*row.integer(0), row.integer(1).value_or(0), &at) &&
+                    isTime(at))
                     base = at;
             });
         return base;

@@ -243,6 +243,37 @@ TEST_F(NsysReader, AFileForEachRankIsAJob) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
 }
 
+TEST_F(NsysReader, RanksOfSubgroupsAreNoRanksOfTheJob) {
+    const auto node = [&](const std::string& name, uint64_t hash) {
+        return make(name, [&](Report& report) {
+            const int64_t nccl = report.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL()");
+            for (const int64_t pid : {500, 600}) {
+                report.nccl(pid, 6000, "ncclCommInitRank", Report::init(hash, 2, pid == 500 ? 1 : 0));
+                report.nccl(pid, 11'910, "ncclAllReduce", Report::operation(hash, 4096));
+                report.kernel(pid, 11'962, nccl, 20);
+            }
+        });
+    };
+    const auto first = node("a.sqlite", 0xfeed), second = node("b.sqlite", 0xbeef), again = node("c.sqlite", 0xfeed);
+    Database trace = import({first, second});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1, 2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'rank_unknown'"), 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM meta WHERE key = 'job_world_size'"), 0);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE members = 2"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(DISTINCT communicator_id) FROM collective"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'missing_rank'"), 0);
+    import({first});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1}));
+    for (const auto& files : {std::vector{first, again}, std::vector{first, second, again}}) {
+        try {
+            import(files);
+            ADD_FAILURE() << "the same rank of the same communicator twice";
+        } catch (const ImportError& error) {
+            EXPECT_NE(std::string(error.what()).find("and so is"), std::string::npos) << error.what();
+        }
+    }
+}
+
 TEST_F(NsysReader, AProcessOfTwoDevicesIsTwoRanks) {
     Database trace = import({make("job.sqlite", [](Report& report) {
         fillTwoRanks(report);
@@ -358,6 +389,41 @@ return m_result.ranks.size();
 };
 EXPECT_EQ(ranksWith(19), 1u);
 EXPECT_EQ(ranksWith(18), 2u);
+}
+
+TEST_F(NsysReader, DevicesAndTimesThatCannotBeAreLeftOut) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        const int64_t name = report.text("far");
+        report.kernel(500, 15'000, name, 7, 256);
+        report.kernel(500, 15'100, name, 7, -1);
+        report.kernel(500, INT64_MAX - 100, name);
+        report.kernel(500, INT64_MIN + 50, name);
+        report.range(500, 9'000'000'000'000'000'000, INT64_MAX, "far");
+        report.range(500, 20'000, INT64_MAX, "endless");
+        report.range(500, 20'000, 1000, "backwards");
+        report.range(500, INT64_MAX, 20'000, "ncclAllReduce", 1, Report::operation(0xfeed, 1));
+        report.range(500, 20'010, INT64_MIN, "ncclAllReduce", 1, Report::operation(0xfeed, 1));
+        report.range(500, 20'020, 20'000, "ncclAllReduce", 1, Report::operation(0xfeed, 1));
+        report.database().execute(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, globalPid) VALUES (-2305843009213693952, "
+            "2305843009213693952, 0, " +
+            std::to_string(globalTid(500, 0)) + ")");
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 6);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                            "'%KERNEL with a deviceId that no GPU has%'"),
+              2);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                            "'%KERNEL without a start%'"),
+              3);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE '%NVTX_EVENTS%'"),
+              2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx n JOIN string s ON s.id = n.name_id WHERE s.text IN "
+                            "('endless', 'backwards') AND n.dur_ns IS NULL"),
+              2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
 }
 
 TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {
