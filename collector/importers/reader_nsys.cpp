@@ -44,6 +44,7 @@ class NsysReport {
         if (m_processes.empty())
             throw ImportError(m_file, 0, "the report holds no GPU work: " + tablesText(),
                               "record with nsys profile --trace=cuda,nvtx");
+        findUnnamedProcess();
         dropStrayDevices();
         readWaits();
         readCalls();
@@ -115,7 +116,7 @@ class NsysReport {
             }
             const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
                                        row.integer(4).value_or(0), row.integer(5)};
-            visit(row, common, rankOf(row.integer(6).value_or(0), device));
+            visit(row, common, rankOf(row.integer(6).value_or(m_unnamed), device));
         });
     }
 
@@ -195,6 +196,22 @@ class NsysReport {
         return communicating.empty() && allNs > 0 && busiest->kernelNs() >= 0.95 * allNs ? busiest : nullptr;
     }
 
+    /// Device work without a globalPid is of the process that made the CUDA calls, or else the ranges, where it is one.
+    void findUnnamedProcess() {
+        if (m_processes.count(m_unnamed) == 0) return;
+        std::set<int64_t> processes;
+        ImportLosses twice;  // told when the tables are read
+        for (const char* table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
+            if (processes.empty())
+                m_database.forEach(table, {"globalTid"}, twice, [&](const Row& row) {
+                    if (row.integer(0)) processes.insert(processOf(*row.integer(0)));
+                });
+        if (processes.size() != 1 || m_processes.count(*processes.begin()) > 0) return;
+        auto process = m_processes.extract(m_unnamed);
+        m_unnamed = process.key() = *processes.begin();
+        m_processes.insert(std::move(process));
+    }
+
     void dropStrayDevices() {
         for (auto& [globalPid, process] : m_processes) {
             if (process.ranks.size() < 2) continue;
@@ -238,11 +255,11 @@ class NsysReport {
             kTable, {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "syncType", "eventId"}, m_losses,
             [&](const Row& row) {
                 // Their device is not that of the stream in some versions: 0 for a wait of the process on device 1.
-                const Process* process = known(row.integer(6).value_or(0));
+                const Process* process = known(row.integer(6).value_or(m_unnamed));
                 if (process == nullptr || process->strayContexts.count(row.integer(3).value_or(0)) > 0) return;
                 const std::optional<int64_t> device =
                     process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
-                NsysRank* rank = rankAt(row.integer(6).value_or(0), device);
+                NsysRank* rank = rankAt(row.integer(6).value_or(m_unnamed), device);
                 const auto times = timesOf(row, kTable);
                 if (!times) return;
                 store::Synchronization wait;
@@ -259,12 +276,12 @@ class NsysReport {
         constexpr const char* kEventTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
         m_database.forEach(kEventTable, {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"},
                            m_losses, [&](const Row& row) {
-                               const Process* process = known(row.integer(5).value_or(0));
+                               const Process* process = known(row.integer(5).value_or(m_unnamed));
                                if (process == nullptr || !row.integer(6) ||
                                    process->strayContexts.count(row.integer(2).value_or(0)) > 0)
                                    return;
                                if (!isTime(row.integer(0))) return tellBadTimes(kEventTable);
-                               NsysRank* rank = rankAt(row.integer(5).value_or(0), row.integer(1));
+                               NsysRank* rank = rankAt(row.integer(5).value_or(m_unnamed), row.integer(1));
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
                                               *row.integer(6));
@@ -293,7 +310,10 @@ class NsysReport {
         m_database.forEach(kTable, {kStart, kEnd, "globalTid", kCorrelation, "nameId"}, m_losses, [&](const Row& row) {
             const int64_t globalTid = row.integer(2).value_or(0);
             Process* process = known(globalTid);
-            if (process == nullptr) return;
+            if (process == nullptr) {
+                ++m_ofNoProcess;
+                return;
+            }
             const auto times = timesOf(row, kTable);
             if (!times) return;
             store::ApiCall call;
@@ -316,8 +336,9 @@ class NsysReport {
         constexpr const char* kTable = "NVTX_EVENTS";
         const NsysPayloads payloads(m_database, m_losses);
         std::map<std::pair<int64_t, int64_t>, std::string> domains;  // by process and number
+        ImportLosses twice;                                          // told when the ranges are read
         m_database.forEach(
-            kTable, {"eventType", "globalTid", "domainId", "text", "textId"}, m_losses, [&](const Row& row) {
+            kTable, {"eventType", "globalTid", "domainId", "text", "textId"}, twice, [&](const Row& row) {
                 if (row.integer(0) != kDomainCreate) return;
                 domains[{processOf(row.integer(1).value_or(0)), row.integer(2).value_or(0)}] = textOf(row, 3, 4);
             });
@@ -327,7 +348,11 @@ class NsysReport {
             m_losses, [&](const Row& row) {
                 const std::optional<int64_t> start = row.integer(0), type = row.integer(2);
                 Process* process = known(row.integer(3).value_or(0));
-                if (process == nullptr || !start || !type) return;
+                if (!start || !type || *type == kDomainCreate) return;
+                if (process == nullptr) {
+                    ++m_ofNoProcess;
+                    return;
+                }
                 if (!isTime(start)) return tellBadTimes(kTable);
                 store::NvtxRange range;
                 if (*type == kMark || *type == kMarkByText)
@@ -401,6 +426,18 @@ class NsysReport {
         std::string tables;
         for (const char* table : kNotRead)
             if (m_database.has(table)) tables += (tables.empty() ? "" : ", ") + std::string(table);
+        const bool unnamed = m_processes.count(kUnnamed) > 0;
+        if (m_ofNoProcess > 0)
+            m_losses.add("source_absent", unnamed ? "warning" : "info", std::nullopt,
+                         unnamed
+                             ? "CUDA calls and NVTX ranges are left out: the GPU's work has no globalPid that would "
+                               "tell which process it is of"
+                             : "CUDA calls and NVTX ranges of processes without GPU work are left out",
+                         m_ofNoProcess);
+        if (m_database.largeStrings() > 0)
+            m_losses.add("bad_block", "warning", std::nullopt,
+                         "texts of StringIds that are too large are left out; rows stay without them",
+                         m_database.largeStrings());
         if (!tables.empty())
             m_losses.add("source_absent", "info", std::nullopt, "tables of the report that are not read: " + tables);
     }
@@ -488,6 +525,9 @@ class NsysReport {
     NsysDatabase m_database;
     ImportLosses m_losses;
     std::map<int64_t, Process> m_processes;  // that have device work, by globalPid
+    static constexpr int64_t kUnnamed = 0;   // no globalPid, which has a host
+    int64_t m_unnamed = kUnnamed;            // process of device work without a globalPid
+    int64_t m_ofNoProcess = 0;               // CUDA calls and ranges
 };
 
 }  // namespace

@@ -426,6 +426,69 @@ TEST_F(NsysReader, DevicesAndTimesThatCannotBeAreLeftOut) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
 }
 
+TEST_F(NsysReader, WorkWithoutAProcessIsOfTheOnlyOne) {
+    const auto job = [&](const char* name, bool ofOne) {
+        return make(name, [&](Report& report) {
+            fillTwoRanks(report);
+            report.database().execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL");
+            if (ofOne)
+                report.database().execute(
+                    "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE deviceId = 1;"
+                    "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE globalTid <> " +
+                    std::to_string(globalTid(500, 500)) + "; DELETE FROM NVTX_EVENTS WHERE globalTid <> " +
+                    std::to_string(globalTid(500, 500)));
+        });
+    };
+    {
+        Database trace = import({job("one.sqlite", true)});
+        EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{3}));
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM api_call"), 3);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE bytes = 4096"), 1);
+        EXPECT_EQ(trace.integer("SELECT pid FROM process"), 500);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE 'CUDA calls and NVTX ranges%'"), 0);
+    }
+    Database trace = import({job("two.sqlite", false)});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM api_call"), 0);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE severity = 'warning' AND message LIKE '%globalPid%'"),
+              6 + 20);
+}
+
+TEST_F(NsysReader, RangesOfProcessesWithoutGpuWorkAreCounted) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.range(700, 1000, 2000, "loader");
+    })});
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE severity = 'info' AND message LIKE "
+                            "'%processes without GPU work%'"),
+              1);
+}
+
+TEST_F(NsysReader, AValueThatIsTooLargeIsLeftOutAlone) {
+    for (const bool isKey : {true, false}) {
+        Database trace = import({make(isKey ? "job.sqlite" : "nokey.sqlite", [&](Report& report) {
+            report.range(500, 1000, 2000, std::string(17 << 20, 'x'));
+            report.range(500, 1000, 2000, "blob", 1, std::string(17 << 20, 'x'));
+            report.kernel(500, 3000, report.text(std::string(17 << 20, 'x')));
+            fillTwoRanks(report);
+            if (!isKey)
+                report.database().execute(
+                    "CREATE TABLE s AS SELECT id, value FROM StringIds; DROP TABLE StringIds;"
+                    "ALTER TABLE s RENAME TO StringIds");
+        })});
+        EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 7);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'torn_tail'"), 0);
+        EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                                "'texts and blobs of NVTX_EVENTS that are too large%'"),
+                  2);
+        EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                                "'texts of StringIds that are too large%'"),
+                  1);
+    }
+}
+
 TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {
     Database trace = import({make("job.sqlite", [](Report& report) {
         fillTwoRanks(report);
