@@ -111,7 +111,30 @@ RankRecording readAgain(const Part& part, const Reader& reader) {
     return std::move(*recording);
 }
 
+/// Forgets ranks that communicators told, where two of those have the same: they are parts of the job then (tensor
+/// parallel within each node, say), and none was made for all of it. The same rank of the same communicator stays.
+void forgetRanksOfSubgroups(std::vector<Part>& parts) {
+    std::map<int64_t, std::set<uint64_t>> communicatorsOf;  // by rank
+    for (const Part& part : parts)
+        if (part.header.rank && part.header.rankCommunicator)
+            communicatorsOf[*part.header.rank].insert(*part.header.rankCommunicator);
+    if (std::ranges::none_of(communicatorsOf, [](const auto& rank) { return rank.second.size() > 1; })) return;
+    std::set<std::pair<int64_t, uint64_t>> seen;
+    for (const Part& part : parts)
+        if (part.header.rank && part.header.rankCommunicator &&
+            !seen.emplace(*part.header.rank, *part.header.rankCommunicator).second)
+            return;  // one rank twice
+    for (Part& part : parts) {
+        if (!part.header.rankCommunicator) continue;
+        part.header.rank.reset();
+        part.header.worldSize.reset();
+        part.calls.worldSize.reset();
+        part.header.rankCommunicator.reset();
+    }
+}
+
 void assignRanks(std::vector<Part>& parts) {
+    forgetRanksOfSubgroups(parts);
     std::map<int32_t, const Part*> taken;
     const auto take = [&taken](Part& part, int32_t rank) {
         const auto [other, isNew] = taken.emplace(rank, &part);

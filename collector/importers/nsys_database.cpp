@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/importers/nsys_database.h"
 
-#include <sqlite3.h>
+#include <algorithm>
 
 #include "collector/importers/import_error.h"
 
@@ -10,7 +10,23 @@ namespace rankscope::collector {
 namespace {
 
 // A text or blob of an export is a name or a payload; pieces of files that it also holds are not read.
+// A larger value is read to know its length, and dropped.
 constexpr int kMostBytesOfAValue = 16 << 20;
+
+/// SQL for a value unless it is too large, and for whether it is.
+std::string unlessTooLarge(const std::string& column) {
+    return "CASE WHEN length(" + column + ") <= " + std::to_string(kMostBytesOfAValue) + " THEN " + column + " END";
+}
+std::string isTooLarge(const std::string& column) {
+    return "ifnull(length(" + column + ") > " + std::to_string(kMostBytesOfAValue) + ", 0)";
+}
+
+/// False for a declared type that makes its values numbers (SQLite's rules of affinity); true for others and none.
+bool holdsText(std::string type) {
+    std::ranges::transform(type, type.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+    return std::ranges::none_of(std::initializer_list<const char*>{"INT", "REAL", "FLOA", "DOUB", "NUM"},
+                                [&](const char* number) { return type.find(number) != std::string::npos; });
+}
 
 store::Database opened(const std::filesystem::path& file) {
     try {
@@ -30,17 +46,16 @@ bool isPlainName(std::string_view name) {
 }  // namespace
 
 NsysDatabase::NsysDatabase(const std::filesystem::path& file) : m_file(file), m_database(opened(file)) {
-    sqlite3_limit(m_database.handle(), SQLITE_LIMIT_LENGTH, kMostBytesOfAValue);
     try {
         // Virtual tables and views have no page of their own.
         store::Statement tables(m_database, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0");
         while (tables.step())
-            if (isPlainName(tables.text(0))) m_columns.emplace(tables.text(0), std::set<std::string>());
+            if (isPlainName(tables.text(0))) m_columns.emplace(tables.text(0), std::map<std::string, bool>());
         bool idIsKey = false;
         for (auto& [table, names] : m_columns) {
             store::Statement columns(m_database, "SELECT name, pk, type FROM pragma_table_info('" + table + "')");
             while (columns.step()) {
-                names.emplace(columns.text(0));
+                names.emplace(columns.text(0), holdsText(std::string(columns.text(2))));
                 if (table == "StringIds" && columns.text(0) == "id" && columns.integer(1) == 1 &&
                     columns.text(2) == "INTEGER")
                     idIsKey = true;  // the key of the table's tree: found without reading all
@@ -48,10 +63,15 @@ NsysDatabase::NsysDatabase(const std::filesystem::path& file) : m_file(file), m_
         }
         const bool strings = has("StringIds") && m_columns["StringIds"].count("value") > 0;
         if (strings && idIsKey) {
-            m_string.emplace(m_database, "SELECT value FROM StringIds WHERE id = ?1");
+            m_string.emplace(m_database, "SELECT " + unlessTooLarge("value") + ", " + isTooLarge("value") +
+                                             " FROM StringIds WHERE id = ?1");
         } else if (strings && m_columns["StringIds"].count("id") > 0) {
-            store::Statement all(m_database, "SELECT id, value FROM StringIds");
-            while (all.step()) m_strings.emplace(all.integer(0), all.text(1));
+            store::Statement all(
+                m_database, "SELECT id, " + unlessTooLarge("value") + ", " + isTooLarge("value") + " FROM StringIds");
+            while (all.step()) {
+                m_strings.emplace(all.integer(0), all.text(1));
+                if (all.integer(2) != 0) m_largeStrings.insert(all.integer(0));
+            }
         }
     } catch (const store::Error& error) {
         throw ImportError(file, 0, error.cause(),
@@ -75,13 +95,16 @@ std::vector<std::string> NsysDatabase::tables() const {
 }
 
 std::string NsysDatabase::select(const std::string& table, std::initializer_list<const char*> columns) const {
-    const std::set<std::string>& known = m_columns.at(table);
-    std::string sql = "SELECT ";
-    for (const char* column : columns) {
-        if (column != *columns.begin()) sql += ", ";
-        sql += known.count(column) > 0 ? '"' + std::string(column) + '"' : std::string("NULL");
+    const std::map<std::string, bool>& known = m_columns.at(table);
+    std::string sql = "SELECT ", tooLarge = "0";
+    for (const char* name : columns) {
+        const auto column = known.find(name);
+        const std::string quoted = '"' + std::string(name) + '"';
+        const bool isText = column != known.end() && column->second;
+        sql += (column == known.end() ? "NULL" : isText ? unlessTooLarge(quoted) : quoted) + ", ";
+        if (isText) tooLarge += " + " + isTooLarge(quoted);
     }
-    return sql + " FROM " + table;
+    return sql + tooLarge + " FROM " + table;
 }
 
 std::string_view NsysDatabase::string(int64_t id) {
@@ -92,7 +115,9 @@ std::string_view NsysDatabase::string(int64_t id) {
     m_string->reset();
     m_string->bind(1, id);
     try {
-        return m_string->step() ? m_string->text(0) : std::string_view();
+        if (!m_string->step()) return {};
+        if (m_string->integer(1) != 0) m_largeStrings.insert(id);
+        return m_string->text(0);
     } catch (const store::Error&) {
         return {};  // a damaged page of texts: the rows stay, without their names
     }

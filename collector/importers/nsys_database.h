@@ -45,37 +45,49 @@ class NsysDatabase {
     };
 
     /// Calls `visit` with each row of a table, in the order of the file; not at all without the table. Where the table
-    /// is damaged, what stands in front of that is read, and the rest is a loss. Returns the number of rows.
+    /// is damaged, what stands in front of that is read, and the rest is a loss. Texts and blobs above 16 MiB read as
+    /// NULL, and are counted in a loss. Returns the number of rows.
     template <typename Visit>
     uint64_t forEach(const std::string& table, std::initializer_list<const char*> columns, ImportLosses& losses,
                      Visit visit) {
         if (!has(table)) return 0;
         uint64_t rows = 0;
+        int64_t tooLarge = 0;
         try {
             store::Statement statement(m_database, select(table, columns));
             const Row row(statement);
-            for (; statement.step(); ++rows) visit(row);
+            for (; statement.step(); ++rows) {
+                visit(row);
+                tooLarge += statement.integer(static_cast<int>(columns.size()));
+            }
         } catch (const store::Error& error) {
             losses.add("torn_tail", "error", std::nullopt,
                        table + " is damaged behind its row " + std::to_string(rows) + ": " + error.cause());
         }
+        if (tooLarge > 0)
+            losses.add("bad_block", "warning", std::nullopt,
+                       "texts and blobs of " + table + " that are too large are left out; their rows stay", tooLarge);
         return rows;
     }
 
-    /// The text of an id of StringIds; empty for an unknown one. Valid until the next call.
+    /// The text of an id of StringIds; empty for an unknown one, and above 16 MiB. Valid until the next call.
     std::string_view string(int64_t id);
+    /// Ids that string() was asked for whose text is too large.
+    int64_t largeStrings() const { return static_cast<int64_t>(m_largeStrings.size()); }
 
     /// The value of META_DATA_CAPTURE by name; the first where there are several, empty where there is none.
     std::string captured(const std::string& name);
 
   private:
+    /// Of a table: the columns as asked for, and how many values of the row are too large.
     std::string select(const std::string& table, std::initializer_list<const char*> columns) const;
 
     std::filesystem::path m_file;
     store::Database m_database;
-    std::map<std::string, std::set<std::string>> m_columns;  // by table
-    std::optional<store::Statement> m_string;                // where ids are keys
-    std::unordered_map<int64_t, std::string> m_strings;      // where they are none
+    std::map<std::string, std::map<std::string, bool>> m_columns;  // by table: true for what holds texts or blobs
+    std::optional<store::Statement> m_string;                      // where ids are keys
+    std::unordered_map<int64_t, std::string> m_strings;            // where they are none
+    std::set<int64_t> m_largeStrings;
 };
 
 }  // namespace rankscope::collector

@@ -120,10 +120,18 @@ std::optional<std::pair<NcclRange::Kind, store::Op>> parseNcclRange(std::string_
     return known->second;
 }
 
-std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges) {
+std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges, const std::vector<NcclLaunch>& launches,
+                                 int64_t& unended) {
     std::stable_sort(ranges.begin(), ranges.end(), [](const NcclRange& a, const NcclRange& b) {
         return std::pair(a.thread, a.startNs) < std::pair(b.thread, b.startNs);
     });
+    const auto launchAt = [&launches](int32_t thread, int64_t timeNs) {  // the first one no earlier
+        return std::lower_bound(launches.begin(), launches.end(), std::pair(thread, timeNs),
+                                [](const NcclLaunch& launch, const std::pair<int32_t, int64_t>& at) {
+                                    return std::pair(launch.thread, launch.startNs) < at;
+                                });
+    };
+    unended = 0;
     std::vector<NcclBatch> batches;
     int depth = 0;
     const NcclRange* before = nullptr;
@@ -131,11 +139,29 @@ std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges) {
         if (before != nullptr && before->thread != range.thread) depth = 0;
         before = &range;
         if (range.kind == NcclRange::Kind::init) continue;
+        const auto within = launchAt(range.thread, range.startNs);
+        const bool doesLaunch =
+            within != launches.end() && within->thread == range.thread && within->startNs <= range.endNs;
+        if (depth > 0) {
+            NcclBatch& open = batches.back();
+            const bool launchedBefore = launchAt(range.thread, open.startNs) != within;
+            if (launchedBefore) open.endNs = std::max(open.endNs, std::prev(within)->startNs);
+            if (launchedBefore || (doesLaunch && range.kind == NcclRange::Kind::operation)) {
+                ++unended;
+                depth = 0;
+            }
+        }
         if (depth == 0) batches.push_back({range.thread, range.startNs, range.endNs, {}});
         NcclBatch& batch = batches.back();
         batch.endNs = std::max(batch.endNs, range.endNs);
         if (range.kind == NcclRange::Kind::groupStart) ++depth;
-        if (range.kind == NcclRange::Kind::groupEnd && depth > 0) --depth;
+        if (range.kind == NcclRange::Kind::groupEnd && depth > 0) {
+            --depth;
+            if (doesLaunch && depth > 0) {
+                ++unended;
+                depth = 0;
+            }
+        }
         if (range.kind == NcclRange::Kind::operation) batch.operations.push_back(range);
     }
     return batches;

@@ -65,7 +65,16 @@ struct NcclBatch {
     std::vector<NcclRange> operations;
 };
 
-/// Batches by (thread, start). A group that began or ended outside the recording is what is seen of it.
-std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges);
+/// A launch of one of NCCL's kernels.
+struct NcclLaunch {
+    int32_t thread = 0;
+    int64_t startNs = 0;
+};
+
+/// Batches by (thread, start). A group that began or ended outside the recording is what is seen of it. `launches`, by
+/// (thread, start), show where a group is over whose end is not recorded, since calls within a group launch nothing;
+/// `unended` is how many those were.
+std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges, const std::vector<NcclLaunch>& launches,
+                                 int64_t& unended);
 
 }  // namespace rankscope::collector

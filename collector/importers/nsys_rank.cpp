@@ -74,6 +74,7 @@ void NsysRank::addNamedKernel(const NsysDeviceRow& row, std::string_view name, s
 
 void NsysRank::addKernelRow(const NsysDeviceRow& row, store::Kernel rest) {
     ++m_rows;
+    m_kernelNs += static_cast<double>(row.durNs);
     const auto name = static_cast<size_t>(rest.nameId);
     while (m_isNccl.size() <= name)
         m_isNccl.push_back(isNcclKernelName(m_recording.strings[static_cast<int32_t>(m_isNccl.size())]));
@@ -191,29 +192,37 @@ void NsysRank::makeCalls(bool otherDevices) {
     std::stable_sort(m_annotations.begin(), m_annotations.end(), [](const Annotation& a, const Annotation& b) {
         return std::pair(a.thread, a.startNs) < std::pair(b.thread, b.startNs);
     });
-    std::vector<Launched> kernels = launchedKernels();
+    const std::vector<Launched> kernels = launchedKernels();
+    std::vector<NcclLaunch> launches;
+    for (const Launched& kernel : kernels)
+        if (kernel.launch != nullptr) launches.push_back({kernel.launch->threadId, kernel.launch->startNs});
+    int64_t unended = 0;
+    const std::vector<NcclBatch> batches = batchesOf(m_ranges, launches, unended);
+    std::vector<std::span<const Launched>> kernelsOf;  // by batch
     std::vector<bool> isTaken(kernels.size());
     size_t at = 0;
-    int64_t withoutKernel = 0;
-    for (const NcclBatch& batch : batchesOf(m_ranges)) {
+    for (const NcclBatch& batch : batches) {
         const auto isBefore = [&](const Launched& kernel) {
             return kernel.launch == nullptr ||
                    std::pair(kernel.launch->threadId, kernel.launch->startNs) < std::pair(batch.thread, batch.startNs);
         };
         while (at < kernels.size() && isBefore(kernels[at])) ++at;
-        std::vector<Launched> own;
+        const size_t first = at;
         for (; at < kernels.size() && kernels[at].launch->threadId == batch.thread &&
                kernels[at].launch->startNs <= batch.endNs;
-             ++at) {
-            own.push_back(kernels[at]);
+             ++at)
             isTaken[at] = true;
-        }
-        if (batch.operations.empty())
-            for (const Launched& kernel : own) addCallByKernel(kernel, store::Op::unknown);
-        else if (own.empty())
-            withoutKernel += static_cast<int64_t>(batch.operations.size());
+        kernelsOf.emplace_back(kernels.data() + first, at - first);
+        learnStreams(batch, kernelsOf.back());
+    }
+    int64_t withoutKernel = 0;
+    for (size_t i = 0; i < batches.size(); ++i) {
+        if (batches[i].operations.empty())
+            for (const Launched& kernel : kernelsOf[i]) addCallByKernel(kernel, store::Op::unknown);
+        else if (kernelsOf[i].empty())
+            withoutKernel += static_cast<int64_t>(batches[i].operations.size());
         else
-            addCallsOf(batch, own, otherDevices);
+            addCallsOf(batches[i], kernelsOf[i], otherDevices);
     }
     for (size_t i = 0; i < kernels.size(); ++i)
         if (!isTaken[i]) addCallByKernel(kernels[i], store::Op::unknown);
@@ -222,18 +231,75 @@ void NsysRank::makeCalls(bool otherDevices) {
                      "calls of NCCL without a kernel in the recording are left out: captured into a CUDA graph, or "
                      "their kernels were not recorded",
                      withoutKernel);
+    if (unended > 0)
+        m_losses.add("source_absent", "info", std::nullopt,
+                     "groups of NCCL's calls without ncclGroupEnd in the recording were taken to end where a kernel "
+                     "was launched",
+                     unended);
 }
 
-/// A batch and the kernels that it launched, in their order. With payloads every operation is a call: on the kernel in
-/// its place where each has one, else on that of its communicator. Without, nothing tells what of a group is in which
-/// kernel: a call for each kernel then.
-void NsysRank::addCallsOf(const NcclBatch& batch, const std::vector<Launched>& kernels, bool otherDevices) {
+void NsysRank::learnStreams(const NcclBatch& batch, std::span<const Launched> kernels) {
+    if (batch.operations.empty()) return;
+    const std::optional<int64_t> hash = batch.operations.front().payload.communicator;
+    const bool ofOne = hash && std::ranges::all_of(batch.operations, [&](const NcclRange& operation) {
+                           return operation.payload.communicator == hash;
+                       });
+    if (!ofOne) return;
+    for (const Launched& kernel : kernels) {
+        const auto [known, isNew] =
+            m_communicatorOn.try_emplace(m_recording.kernels[kernel.kernel].streamId, static_cast<uint64_t>(*hash));
+        if (!isNew && known->second != static_cast<uint64_t>(*hash)) known->second = std::nullopt;
+    }
+}
+
+/// The kernels of a batch by the hash of their communicator: by their stream, where that is one communicator's alone;
+/// the others in the order of hashes, since so ncclGroupEnd launches communicators (ncclGroupCommJoin in NCCL's
+/// src/include/group.h keeps them by ascending commHash, an unsigned number), one after the other.
+std::map<uint64_t, std::vector<NsysRank::Launched>> NsysRank::kernelsByCommunicator(
+    const std::vector<NcclRange>& operations, std::span<const Launched> kernels) const {
+    std::map<uint64_t, size_t> operationsOf;
+    for (const NcclRange& operation : operations)
+        ++operationsOf[static_cast<uint64_t>(*operation.payload.communicator)];
+    std::map<uint64_t, std::vector<Launched>> result;
+    std::vector<Launched> rest;
+    for (const Launched& kernel : kernels) {
+        const auto known = m_communicatorOn.find(m_recording.kernels[kernel.kernel].streamId);
+        const bool isTold = known != m_communicatorOn.end() && known->second && operationsOf.count(*known->second) > 0;
+        (isTold ? result[*known->second] : rest).push_back(kernel);
+    }
+    if (rest.size() + result.size() < operationsOf.size()) {  // some share a stream after all
+        result.clear();
+        rest.assign(kernels.begin(), kernels.end());
+    }
+    std::vector<uint64_t> open;
+    size_t openOperations = 0;
+    for (const auto& [hash, count] : operationsOf) {
+        if (result.count(hash) > 0) continue;
+        open.push_back(hash);
+        openOperations += count;
+    }
+    size_t next = 0;
+    for (const uint64_t hash : open) {
+        // A kernel for each operation, or one for each communicator and what is over for the last.
+        size_t count = rest.size() == openOperations ? operationsOf[hash] : 1;
+        if (hash == open.back()) count = rest.size() - next;
+        std::vector<Launched>& own = result[hash];
+        for (; count > 0 && next < rest.size(); --count) own.push_back(rest[next++]);
+        if (own.empty()) own.push_back(rest.back());  // fewer kernels than communicators
+    }
+    return result;
+}
+
+/// A batch and the kernels that it launched, in their order. With payloads every operation is a call on a kernel of its
+/// communicator: on that in its place where each operation has one, else on the first. Without, nothing tells what of a
+/// group is in which kernel: a call for each kernel then.
+void NsysRank::addCallsOf(const NcclBatch& batch, std::span<const Launched> kernels, bool otherDevices) {
     const auto& operations = batch.operations;
-    const bool inOrder = operations.size() == kernels.size();
     const bool told = !otherDevices && std::ranges::all_of(operations, [](const NcclRange& operation) {
         return operation.payload.communicator.has_value();
     });
     if (!told) {
+        const bool inOrder = operations.size() == kernels.size();
         const bool alike = std::ranges::all_of(
             operations, [&](const NcclRange& operation) { return operation.op == operations.front().op; });
         for (size_t i = 0; i < kernels.size(); ++i)
@@ -242,15 +308,15 @@ void NsysRank::addCallsOf(const NcclBatch& batch, const std::vector<Launched>& k
                                                                  : store::Op::unknown);
         return;
     }
-    std::vector<int64_t> communicators;  // in the order of their first operation: so NCCL launches their kernels
+    const auto kernelsOf = kernelsByCommunicator(operations, kernels);
+    std::map<uint64_t, size_t> operationsOf, placeIn;  // by communicator
     for (const NcclRange& operation : operations)
-        if (std::ranges::find(communicators, *operation.payload.communicator) == communicators.end())
-            communicators.push_back(*operation.payload.communicator);
-    for (size_t i = 0; i < operations.size(); ++i) {
-        const NcclRange& operation = operations[i];
-        const auto place = static_cast<size_t>(std::ranges::find(communicators, *operation.payload.communicator) -
-                                               communicators.begin());
-        const Launched& kernel = inOrder ? kernels[i] : kernels[std::min(place, kernels.size() - 1)];
+        ++operationsOf[static_cast<uint64_t>(*operation.payload.communicator)];
+    for (const NcclRange& operation : operations) {
+        const auto hash = static_cast<uint64_t>(*operation.payload.communicator);
+        const std::vector<Launched>& own = kernelsOf.at(hash);
+        const size_t place = placeIn[hash]++;
+        const Launched& kernel = own[own.size() == operationsOf[hash] ? place : 0];
         store::NcclCall call = callOf(kernel);
         m_recording.kernels[kernel.kernel].nccl = store::NcclKernel::byCall;
         call.threadId = operation.thread;
@@ -340,6 +406,8 @@ void NsysRank::tellRank(RankHeader& header) const {
         most = ranks;
         header.rank = rank;
         header.worldSize = ranks;
+        header.rankCommunicator.reset();
+        if (range.payload.communicator) header.rankCommunicator = static_cast<uint64_t>(*range.payload.communicator);
     }
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -48,6 +50,10 @@ class NsysRank {
 
     int64_t device() const { return m_device; }
     RankRecording& recording() { return m_recording; }
+    uint64_t rows() const { return m_rows; }
+    bool communicates() const { return !m_communication.empty(); }
+    /// Sum of the durations of its kernels so far.
+    double kernelNs() const { return m_kernelNs; }
 
     /// Joins and hands out. Call once, after the last row. `otherDevices`: the process computes on others, too, so that
     /// NCCL's calls are not of this one alone.
@@ -71,7 +77,10 @@ class NsysRank {
     int32_t threadOf(int64_t tid);
     std::vector<Launched> launchedKernels() const;
     void makeCalls(bool otherDevices);
-    void addCallsOf(const NcclBatch& batch, const std::vector<Launched>& kernels, bool otherDevices);
+    void learnStreams(const NcclBatch& batch, std::span<const Launched> kernels);
+    std::map<uint64_t, std::vector<Launched>> kernelsByCommunicator(const std::vector<NcclRange>& operations,
+                                                                    std::span<const Launched> kernels) const;
+    void addCallsOf(const NcclBatch& batch, std::span<const Launched> kernels, bool otherDevices);
     void addCallByKernel(const Launched& kernel, store::Op op);
     store::NcclCall callOf(const Launched& kernel) const;
     int64_t communicatorOf(int64_t hash);
@@ -89,8 +98,11 @@ class NsysRank {
     std::vector<Annotation> m_annotations;  // "nccl:all_reduce", PyTorch's
     HostOperations m_operations;
     std::unordered_map<int64_t, int64_t> m_communicators;  // by hash
+    /// Hash of the communicator whose kernels run on a stream; empty where several share it.
+    std::unordered_map<int32_t, std::optional<uint64_t>> m_communicatorOn;
     ImportLosses m_losses;
     uint64_t m_rows = 0;
+    double m_kernelNs = 0;
 };
 
 }  // namespace rankscope::collector

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite exports of Nsight Systems (nsys export --type sqlite). A rank is what one process did on one device.
+// SQLite exports of Nsight Systems (nsys export --type sqlite). A rank is what one process did on one device;
+// most processes have one.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -42,6 +44,8 @@ class NsysReport {
         if (m_processes.empty())
             throw ImportError(m_file, 0, "the report holds no GPU work: " + tablesText(),
                               "record with nsys profile --trace=cuda,nvtx");
+        findUnnamedProcess();
+        dropStrayDevices();
         readWaits();
         readCalls();
         readRanges();
@@ -54,6 +58,7 @@ class NsysReport {
     struct Process {
         std::map<int64_t, std::unique_ptr<NsysRank>> ranks;  // by device
         std::map<uint32_t, NsysRank*> rankOf;                // by correlation, where there are several
+        std::set<int64_t> strayContexts;                     // of devices that make no rank
         std::string name;
     };
 
@@ -68,17 +73,30 @@ class NsysReport {
         return process == m_processes.end() ? nullptr : &process->second;
     }
 
-    /// Times of a row; none where it has no start, or an end before it.
+    // 73 years: none is later, by a clock of the system or of the report, and sums of a few such times do not overflow.
+    static constexpr int64_t kMostNs = int64_t{1} << 61;
+
+    static bool isTime(std::optional<int64_t> timeNs) { return timeNs && *timeNs >= -kMostNs && *timeNs <= kMostNs; }
+
+    void tellBadTimes(const char* table) {
+        m_losses.add("bad_block", "warning", std::nullopt,
+                     std::string("rows of ") + table +
+                         " without a start, with an end before it, or with a time that cannot be, are left out");
+    }
+
+    /// Times of a row; none where it has no start, or an end before it, or one that cannot be.
     std::optional<std::pair<int64_t, int64_t>> timesOf(const Row& row, const char* table) {
         const std::optional<int64_t> start = row.integer(0), end = row.integer(1);
-        int64_t durNs = 0;
-        if (!start || !end || __builtin_sub_overflow(*end, *start, &durNs) || durNs < 0) {
-            m_losses.add("bad_block", "warning", std::nullopt,
-                         std::string("rows of ") + table + " without a start, or with an end before it, are left out");
+        // The difference of two times that can be is in range.
+        if (!isTime(start) || !isTime(end) || *end < *start || *end - *start > kMostNs) {
+            tellBadTimes(table);
             return std::nullopt;
         }
-        return std::pair(*start, durNs);
+        return std::pair(*start, *end - *start);
     }
+
+    // No host has as many: what a damaged file claims must not become a rank each, with a copy of every range.
+    static constexpr int64_t kMostDevice = 255;
 
     /// The first six columns of every table of device work.
     static constexpr const char *kStart = "start", *kEnd = "end", *kDevice = "deviceId", *kContext = "contextId",
@@ -90,9 +108,15 @@ class NsysReport {
         m_database.forEach(table, columns, m_losses, [&](const Row& row) {
             const auto times = timesOf(row, table);
             if (!times) return;
+            const int64_t device = row.integer(2).value_or(0);
+            if (device < 0 || device > kMostDevice) {
+                m_losses.add("bad_block", "warning", std::nullopt,
+                             std::string("rows of ") + table + " with a deviceId that no GPU has are left out");
+                return;
+            }
             const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
                                        row.integer(4).value_or(0), row.integer(5)};
-            visit(row, common, rankOf(row.integer(6).value_or(0), row.integer(2).value_or(0)));
+            visit(row, common, rankOf(row.integer(6).value_or(m_unnamed), device));
         });
     }
 
@@ -156,6 +180,66 @@ class NsysReport {
                          });
     }
 
+    /// The device that a process computes on, where the others hold stray work alone, as of a context that a library
+    /// opened on GPU 0: the only one with kernels of NCCL; where none has any, the one with 95 % of the time of all
+    /// kernels, since ranks of one process share its work about evenly. None where several devices are ranks.
+    static NsysRank* mainDevice(const Process& process) {
+        std::vector<NsysRank*> communicating;
+        NsysRank* busiest = nullptr;
+        double allNs = 0;
+        for (const auto& [device, rank] : process.ranks) {
+            if (rank->communicates()) communicating.push_back(rank.get());
+            if (busiest == nullptr || rank->kernelNs() > busiest->kernelNs()) busiest = rank.get();
+            allNs += rank->kernelNs();
+        }
+        if (communicating.size() == 1) return communicating.front();
+        return communicating.empty() && allNs > 0 && busiest->kernelNs() >= 0.95 * allNs ? busiest : nullptr;
+    }
+
+    /// Device work without a globalPid is of the process that made the CUDA calls, or else the ranges, where it is one.
+    void findUnnamedProcess() {
+        if (m_processes.count(m_unnamed) == 0) return;
+        std::set<int64_t> processes;
+        ImportLosses twice;  // told when the tables are read
+        for (const char* table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
+            if (processes.empty())
+                m_database.forEach(table, {"globalTid"}, twice, [&](const Row& row) {
+                    if (row.integer(0)) processes.insert(processOf(*row.integer(0)));
+                });
+        if (processes.size() != 1 || m_processes.count(*processes.begin()) > 0) return;
+        auto process = m_processes.extract(m_unnamed);
+        m_unnamed = process.key() = *processes.begin();
+        m_processes.insert(std::move(process));
+    }
+
+    void dropStrayDevices() {
+        for (auto& [globalPid, process] : m_processes) {
+            if (process.ranks.size() < 2) continue;
+            const NsysRank* main = mainDevice(process);
+            if (main == nullptr) continue;
+            std::string devices;
+            int64_t rows = 0;
+            for (auto rank = process.ranks.begin(); rank != process.ranks.end();) {
+                if (rank->second.get() == main) {
+                    ++rank;
+                    continue;
+                }
+                devices += (devices.empty() ? "" : ", ") + std::to_string(rank->first);
+                rows += static_cast<int64_t>(rank->second->rows());
+                for (const LocalStream& stream : rank->second->recording().streams)
+                    process.strayContexts.insert(stream.context);
+                rank = process.ranks.erase(rank);
+            }
+            for (const LocalStream& stream : process.ranks.begin()->second->recording().streams)
+                process.strayContexts.erase(stream.context);  // an export without contexts has one for all
+            m_losses.add("source_absent", "info", std::nullopt,
+                         "rows of process " + std::to_string(pidOf(globalPid)) + " on other devices (" + devices +
+                             ") than its own, " + std::to_string(main->device()) +
+                             ", are left out: they have no part in its communication",
+                         rows);
+        }
+    }
+
     /// The rank that a row of a process is of: the one on its device, else its only or first one; none for a process
     /// without GPU work.
     NsysRank* rankAt(int64_t globalPid, std::optional<int64_t> device) {
@@ -171,11 +255,11 @@ class NsysReport {
             kTable, {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "syncType", "eventId"}, m_losses,
             [&](const Row& row) {
                 // Their device is not that of the stream in some versions: 0 for a wait of the process on device 1.
-                const Process* process = known(row.integer(6).value_or(0));
-                if (process == nullptr) return;
+                const Process* process = known(row.integer(6).value_or(m_unnamed));
+                if (process == nullptr || process->strayContexts.count(row.integer(3).value_or(0)) > 0) return;
                 const std::optional<int64_t> device =
                     process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
-                NsysRank* rank = rankAt(row.integer(6).value_or(0), device);
+                NsysRank* rank = rankAt(row.integer(6).value_or(m_unnamed), device);
                 const auto times = timesOf(row, kTable);
                 if (!times) return;
                 store::Synchronization wait;
@@ -189,11 +273,15 @@ class NsysReport {
                     {times->first, times->second, row.integer(3).value_or(0), stream.value_or(0), row.integer(5)},
                     onStream, wait);
             });
-        m_database.forEach("CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-                           {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"}, m_losses,
-                           [&](const Row& row) {
-                               NsysRank* rank = rankAt(row.integer(5).value_or(0), row.integer(1));
-                               if (rank == nullptr || !row.integer(0) || !row.integer(6)) return;
+        constexpr const char* kEventTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
+        m_database.forEach(kEventTable, {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"},
+                           m_losses, [&](const Row& row) {
+                               const Process* process = known(row.integer(5).value_or(m_unnamed));
+                               if (process == nullptr || !row.integer(6) ||
+                                   process->strayContexts.count(row.integer(2).value_or(0)) > 0)
+                                   return;
+                               if (!isTime(row.integer(0))) return tellBadTimes(kEventTable);
+                               NsysRank* rank = rankAt(row.integer(5).value_or(m_unnamed), row.integer(1));
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
                                               *row.integer(6));
@@ -222,7 +310,10 @@ class NsysReport {
         m_database.forEach(kTable, {kStart, kEnd, "globalTid", kCorrelation, "nameId"}, m_losses, [&](const Row& row) {
             const int64_t globalTid = row.integer(2).value_or(0);
             Process* process = known(globalTid);
-            if (process == nullptr) return;
+            if (process == nullptr) {
+                ++m_ofNoProcess;
+                return;
+            }
             const auto times = timesOf(row, kTable);
             if (!times) return;
             store::ApiCall call;
@@ -245,8 +336,9 @@ class NsysReport {
         constexpr const char* kTable = "NVTX_EVENTS";
         const NsysPayloads payloads(m_database, m_losses);
         std::map<std::pair<int64_t, int64_t>, std::string> domains;  // by process and number
+        ImportLosses twice;                                          // told when the ranges are read
         m_database.forEach(
-            kTable, {"eventType", "globalTid", "domainId", "text", "textId"}, m_losses, [&](const Row& row) {
+            kTable, {"eventType", "globalTid", "domainId", "text", "textId"}, twice, [&](const Row& row) {
                 if (row.integer(0) != kDomainCreate) return;
                 domains[{processOf(row.integer(1).value_or(0)), row.integer(2).value_or(0)}] = textOf(row, 3, 4);
             });
@@ -256,7 +348,12 @@ class NsysReport {
             m_losses, [&](const Row& row) {
                 const std::optional<int64_t> start = row.integer(0), type = row.integer(2);
                 Process* process = known(row.integer(3).value_or(0));
-                if (process == nullptr || !start || !type) return;
+                if (!start || !type || *type == kDomainCreate) return;
+                if (process == nullptr) {
+                    ++m_ofNoProcess;
+                    return;
+                }
+                if (!isTime(start)) return tellBadTimes(kTable);
                 store::NvtxRange range;
                 if (*type == kMark || *type == kMarkByText)
                     range.kind = store::NvtxKind::mark;
@@ -267,9 +364,8 @@ class NsysReport {
                 else
                     return;
                 range.startNs = *start;
-                int64_t durNs = 0;
-                const std::optional<int64_t> end = row.integer(1);
-                if (end && !__builtin_sub_overflow(*end, *start, &durNs) && durNs >= 0) range.durNs = durNs;
+                const std::optional<int64_t> end = row.integer(1);  // none of a mark, and of a range that did not end
+                if (isTime(end) && *end >= *start && *end - *start <= kMostNs) range.durNs = *end - *start;
                 range.color = row.integer(7);
                 range.category = row.integer(8);
                 const int64_t tid = threadIn(*row.integer(3));
@@ -281,8 +377,12 @@ class NsysReport {
                 if (isNccl) {
                     const auto told = parseNcclRange(text);
                     if (!told) return;
-                    const NcclRange own{told->first, told->second,   0,
-                                        *start,      *start + durNs, payloads.read(row.text(9))};
+                    const NcclRange own{told->first,
+                                        told->second,
+                                        0,
+                                        *start,
+                                        *start + range.durNs.value_or(0),
+                                        payloads.read(row.text(9))};
                     for (auto& [device, rank] : process->ranks) rank->addNccl(tid, own);
                     return;
                 }
@@ -326,6 +426,18 @@ class NsysReport {
         std::string tables;
         for (const char* table : kNotRead)
             if (m_database.has(table)) tables += (tables.empty() ? "" : ", ") + std::string(table);
+        const bool unnamed = m_processes.count(kUnnamed) > 0;
+        if (m_ofNoProcess > 0)
+            m_losses.add("source_absent", unnamed ? "warning" : "info", std::nullopt,
+                         unnamed
+                             ? "CUDA calls and NVTX ranges are left out: the GPU's work has no globalPid that would "
+                               "tell which process it is of"
+                             : "CUDA calls and NVTX ranges of processes without GPU work are left out",
+                         m_ofNoProcess);
+        if (m_database.largeStrings() > 0)
+            m_losses.add("bad_block", "warning", std::nullopt,
+                         "texts of StringIds that are too large are left out; rows stay without them",
+                         m_database.largeStrings());
         if (!tables.empty())
             m_losses.add("source_absent", "info", std::nullopt, "tables of the report that are not read: " + tables);
     }
@@ -370,7 +482,8 @@ class NsysReport {
         m_database.forEach(
             "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs", "systemClockNs"}, m_losses, [&](const Row& row) {
                 int64_t at = 0;
-                if (row.integer(0) && !__builtin_sub_overflow(*row.integer(0), row.integer(1).value_or(0), &at))
+                if (row.integer(0) && !__builtin_sub_overflow(*row.integer(0), row.integer(1).value_or(0), &at) &&
+                    isTime(at))
                     base = at;
             });
         return base;
@@ -412,6 +525,9 @@ class NsysReport {
     NsysDatabase m_database;
     ImportLosses m_losses;
     std::map<int64_t, Process> m_processes;  // that have device work, by globalPid
+    static constexpr int64_t kUnnamed = 0;   // no globalPid, which has a host
+    int64_t m_unnamed = kUnnamed;            // process of device work without a globalPid
+    int64_t m_ofNoProcess = 0;               // CUDA calls and ranges
 };
 
 }  // namespace

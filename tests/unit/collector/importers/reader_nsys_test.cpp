@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "collector/importers/import.h"
@@ -60,13 +61,14 @@ class Report {
         return m_texts;
     }
     /// A kernel of 100 ns that its process launched 50 ns earlier.
-    void kernel(int64_t pid, int64_t startNs, int64_t name, int64_t stream = 7) {
+    void kernel(int64_t pid, int64_t startNs, int64_t name, int64_t stream = 7,
+                std::optional<int64_t> device = std::nullopt) {
         ++m_correlation;
         store::Statement(m_database,
                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?1, ?1 + 100, ?2, 1, ?3, ?4, ?5,"
                          " ?6, ?6, 8, 2, 1, 128, 1, 1, NULL)")
             .bind(1, startNs)
-            .bind(2, pid == 500 ? int64_t{0} : int64_t{1})
+            .bind(2, device.value_or(pid == 500 ? 0 : 1))
             .bind(3, stream)
             .bind(4, m_correlation)
             .bind(5, globalTid(pid, 0))
@@ -241,6 +243,37 @@ TEST_F(NsysReader, AFileForEachRankIsAJob) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
 }
 
+TEST_F(NsysReader, RanksOfSubgroupsAreNoRanksOfTheJob) {
+    const auto node = [&](const std::string& name, uint64_t hash) {
+        return make(name, [&](Report& report) {
+            const int64_t nccl = report.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL()");
+            for (const int64_t pid : {500, 600}) {
+                report.nccl(pid, 6000, "ncclCommInitRank", Report::init(hash, 2, pid == 500 ? 1 : 0));
+                report.nccl(pid, 11'910, "ncclAllReduce", Report::operation(hash, 4096));
+                report.kernel(pid, 11'962, nccl, 20);
+            }
+        });
+    };
+    const auto first = node("a.sqlite", 0xfeed), second = node("b.sqlite", 0xbeef), again = node("c.sqlite", 0xfeed);
+    Database trace = import({first, second});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1, 2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'rank_unknown'"), 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM meta WHERE key = 'job_world_size'"), 0);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE members = 2"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(DISTINCT communicator_id) FROM collective"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'missing_rank'"), 0);
+    import({first});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1}));
+    for (const auto& files : {std::vector{first, again}, std::vector{first, second, again}}) {
+        try {
+            import(files);
+            ADD_FAILURE() << "the same rank of the same communicator twice";
+        } catch (const ImportError& error) {
+            EXPECT_NE(std::string(error.what()).find("and so is"), std::string::npos) << error.what();
+        }
+    }
+}
+
 TEST_F(NsysReader, AProcessOfTwoDevicesIsTwoRanks) {
     Database trace = import({make("job.sqlite", [](Report& report) {
         fillTwoRanks(report);
@@ -255,6 +288,205 @@ TEST_F(NsysReader, AProcessOfTwoDevicesIsTwoRanks) {
                             "k.correlation_id WHERE k.rank = 1"),
               3);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx WHERE rank = 1"), 1);
+}
+
+/// A group of all-reduces of `first` (1000 bytes) and `second` (2000), whose kernels ncclGroupEnd launches on streams.
+void fillGroup(Report& report, int64_t atNs, uint64_t first, uint64_t second, std::pair<int64_t, int64_t> streams) {
+    const int64_t name = report.text("ncclDevKernel_Generic()");
+    report.nccl(500, atNs, "ncclGroupStart");
+    report.nccl(500, atNs + 10, "ncclAllReduce", Report::operation(first, 1000));
+    report.nccl(500, atNs + 20, "ncclAllReduce", Report::operation(second, 2000));
+    report.range(500, atNs + 30, atNs + 90, "ncclGroupEnd", 1);
+    report.kernel(500, atNs + 90, name, streams.first);
+    report.kernel(500, atNs + 100, name, streams.second);
+}
+
+constexpr const char* kBytesOnStream20 =
+    "SELECT n.bytes FROM nccl_call n JOIN stream s ON s.id = n.stream_id WHERE s.native_id = 20 ORDER BY n.start_ns "
+    "DESC";
+
+TEST_F(NsysReader, AGroupOfSeveralCommunicatorsLaunchesThemByTheirHashes) {
+    // 0xf…f is the largest hash, though negative as a signed number.
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillGroup(report, 10'000, UINT64_MAX, 5, {20, 21});
+    })});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call"), 2);
+    EXPECT_EQ(trace.integer(kBytesOnStream20), 2000);
+}
+
+TEST_F(NsysReader, AGroupOfSeveralCommunicatorsFindsTheirStreams) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillGroup(report, 10'000, 5, 6, {20, 21});
+        report.nccl(500, 20'000, "ncclAllReduce", Report::operation(6, 64));
+        report.kernel(500, 20'052, report.text("ncclDevKernel_Generic()"), 20);
+    })});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call"), 3);
+    EXPECT_EQ(trace.integer(std::string("SELECT MIN(bytes) FROM (") + kBytesOnStream20 + ")"), 64);
+    EXPECT_EQ(trace.integer(std::string("SELECT MAX(bytes) FROM (") + kBytesOnStream20 + ")"), 2000);
+}
+
+TEST_F(NsysReader, CommunicatorsOnOneStreamAreToldApartByTheirHashes) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillGroup(report, 10'000, 6, 5, {20, 20});
+        report.nccl(500, 20'000, "ncclAllReduce", Report::operation(6, 64));
+        report.kernel(500, 20'052, report.text("ncclDevKernel_Generic()"), 20);
+    })});
+    EXPECT_EQ(trace.integer("SELECT n.bytes FROM nccl_call n JOIN kernel k ON k.rank = n.rank AND k.id = n.kernel_id "
+                            "ORDER BY k.start_ns"),
+              2000);
+}
+
+TEST_F(NsysReader, ALostEndOfAGroupKeepsLaterCallsApart) {
+    const auto collectives = [&](int lost) {
+        Database trace = import({make("job" + std::to_string(lost) + ".sqlite", [&](Report& report) {
+            fillGroup(report, 10'000, 5, 6, {20, 21});
+            for (const int64_t at : {20'000, 30'000}) {
+                report.nccl(500, at, "ncclAllReduce", Report::operation(5, 64));
+                report.kernel(500, at + 52, report.text("ncclDevKernel_Generic()"), 20);
+            }
+            fillGroup(report, 40'000, 5, 6, {20, 21});
+            fillGroup(report, 50'000, 5, 6, {20, 21});
+            if (lost > 0)
+                report.database().execute(
+                    "DELETE FROM NVTX_EVENTS WHERE text = 'ncclGroupEnd' AND start IN (10030, 40030)");
+            // The kernels of a group are not recorded either: the launch within the next call ends it.
+            if (lost > 1) report.database().execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start < 11000");
+        })});
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE bytes = 64"), 2);
+        EXPECT_EQ(trace.integer("SELECT COUNT(DISTINCT kernel_id) FROM nccl_call"),
+                  trace.integer("SELECT COUNT(*) FROM nccl_call"));
+        EXPECT_EQ(trace.integer("SELECT COALESCE(SUM(count), 0) FROM loss WHERE message LIKE '%without ncclGroupEnd%'"),
+                  lost > 0 ? 2 : 0);
+        return trace.integer("SELECT COUNT(*) FROM nccl_call");
+    };
+    EXPECT_EQ(collectives(0), 8);
+    EXPECT_EQ(collectives(1), 8);
+    EXPECT_EQ(collectives(2), 6);
+}
+
+TEST_F(NsysReader, AStrayKernelOnAnotherDeviceMakesNoRank) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.kernel(600, 9000, report.text("fill"), 7, 0);  // 600 computes and communicates on device 1
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 6);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE severity = 'info' AND message LIKE "
+                            "'rows of process 600 on other devices (0) than its own, 1,%'"),
+              1);
+}
+
+TEST_F(NsysReader, WithoutCommunicationNearlyAllOfTheTimeMakesADeviceTheOnlyRank) {
+    const auto ranksWith = [&](int kernels) {
+        import({make("job" + std::to_string(kernels) + ".sqlite", [&](Report& report) {
+            const int64_t gemm = report.text("gemm");
+        for (int i = 0; i < kernels; ++i) report.kernel(500, 10'000 + i * 1000, gemm);
+        report.kernel(500, 10'500, gemm, 7, 3);
+        })
+});
+return m_result.ranks.size();
+};
+EXPECT_EQ(ranksWith(19), 1u);
+EXPECT_EQ(ranksWith(18), 2u);
+}
+
+TEST_F(NsysReader, DevicesAndTimesThatCannotBeAreLeftOut) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        const int64_t name = report.text("far");
+        report.kernel(500, 15'000, name, 7, 256);
+        report.kernel(500, 15'100, name, 7, -1);
+        report.kernel(500, INT64_MAX - 100, name);
+        report.kernel(500, INT64_MIN + 50, name);
+        report.range(500, 9'000'000'000'000'000'000, INT64_MAX, "far");
+        report.range(500, 20'000, INT64_MAX, "endless");
+        report.range(500, 20'000, 1000, "backwards");
+        report.range(500, INT64_MAX, 20'000, "ncclAllReduce", 1, Report::operation(0xfeed, 1));
+        report.range(500, 20'010, INT64_MIN, "ncclAllReduce", 1, Report::operation(0xfeed, 1));
+        report.range(500, 20'020, 20'000, "ncclAllReduce", 1, Report::operation(0xfeed, 1));
+        report.database().execute(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, globalPid) VALUES (-2305843009213693952, "
+            "2305843009213693952, 0, " +
+            std::to_string(globalTid(500, 0)) + ")");
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 6);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                            "'%KERNEL with a deviceId that no GPU has%'"),
+              2);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                            "'%KERNEL without a start%'"),
+              3);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE '%NVTX_EVENTS%'"),
+              2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx n JOIN string s ON s.id = n.name_id WHERE s.text IN "
+                            "('endless', 'backwards') AND n.dur_ns IS NULL"),
+              2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+}
+
+TEST_F(NsysReader, WorkWithoutAProcessIsOfTheOnlyOne) {
+    const auto job = [&](const char* name, bool ofOne) {
+        return make(name, [&](Report& report) {
+            fillTwoRanks(report);
+            report.database().execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL");
+            if (ofOne)
+                report.database().execute(
+                    "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE deviceId = 1;"
+                    "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE globalTid <> " +
+                    std::to_string(globalTid(500, 500)) + "; DELETE FROM NVTX_EVENTS WHERE globalTid <> " +
+                    std::to_string(globalTid(500, 500)));
+        });
+    };
+    {
+        Database trace = import({job("one.sqlite", true)});
+        EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{3}));
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM api_call"), 3);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE bytes = 4096"), 1);
+        EXPECT_EQ(trace.integer("SELECT pid FROM process"), 500);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE 'CUDA calls and NVTX ranges%'"), 0);
+    }
+    Database trace = import({job("two.sqlite", false)});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{0, 1}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM api_call"), 0);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE severity = 'warning' AND message LIKE '%globalPid%'"),
+              6 + 20);
+}
+
+TEST_F(NsysReader, RangesOfProcessesWithoutGpuWorkAreCounted) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.range(700, 1000, 2000, "loader");
+    })});
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE severity = 'info' AND message LIKE "
+                            "'%processes without GPU work%'"),
+              1);
+}
+
+TEST_F(NsysReader, AValueThatIsTooLargeIsLeftOutAlone) {
+    for (const bool isKey : {true, false}) {
+        Database trace = import({make(isKey ? "job.sqlite" : "nokey.sqlite", [&](Report& report) {
+            report.range(500, 1000, 2000, std::string(17 << 20, 'x'));
+            report.range(500, 1000, 2000, "blob", 1, std::string(17 << 20, 'x'));
+            report.kernel(500, 3000, report.text(std::string(17 << 20, 'x')));
+            fillTwoRanks(report);
+            if (!isKey)
+                report.database().execute(
+                    "CREATE TABLE s AS SELECT id, value FROM StringIds; DROP TABLE StringIds;"
+                    "ALTER TABLE s RENAME TO StringIds");
+        })});
+        EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 7);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE bytes = 4096 AND members = 2"), 1);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'torn_tail'"), 0);
+        EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                                "'texts and blobs of NVTX_EVENTS that are too large%'"),
+                  2);
+        EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                                "'texts of StringIds that are too large%'"),
+                  1);
+    }
 }
 
 TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {
