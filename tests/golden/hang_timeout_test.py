@@ -26,6 +26,9 @@ PYTHON_RANK = """
         time.sleep(float(sys.argv[1]))
     if sys.argv[2:] == ["unreadable"]:  # as without the permission: nobody may trace a process that is not dumpable
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    if sys.argv[2:] == ["alone"]:  # the wrapper may have no thread or process more
+        import os, resource
+        resource.prlimit(os.getppid(), resource.RLIMIT_NPROC, (1, 1))
     fetch_batch()
     sys.exit(7)
 """
@@ -78,13 +81,26 @@ class HangTimeout(VirtualRunTest):
         self.assertEqual(done.stderr.count(b"stacks of ranks that stand still are not read"), 1, done.stderr)
         self.assertGreater(self.rows("blocked", "SELECT count(*) FROM api_call")[0][0], 0)
 
-    def test_a_rank_that_may_not_be_read_is_said_once_and_goes_on(self):
+    def as_user(self):
+        """What to put before a command that root's rights must not help."""
         if os.geteuid() == 0 and not shutil.which("setpriv"):
-            self.skipTest("root may read everything, and setpriv (util-linux) is not here")
+            self.skipTest("root may do everything, and setpriv (util-linux) is not here")
         self.folder.chmod(0o777)
         other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
         if other and self.run_any(*other, RANKSCOPE, "--version").returncode != 0:
-            self.skipTest("root may read everything, and the build lies where nobody else may")
+            self.skipTest("root may do everything, and the build lies where nobody else may")
+        return other
+
+    def test_a_wrapper_that_may_start_no_thread_leaves_its_job_alone(self):
+        other = self.as_user()
+        done = self.run_any(*other, RANKSCOPE, "run", "--virtual", "--no-collect", "--hang-timeout", "0.3", "-o", "limited", "--", "/usr/bin/python3", self.python_rank(), "1", "alone",
+                            environment={"RANK": "0", "WORLD_SIZE": "1"})
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertEqual(done.stderr.count(b"stacks of ranks that stand still are not read: Resource temporarily unavailable"), 1, done.stderr)
+        self.assertEqual(len(list((self.folder / "limited" / "capture").glob("*.cap"))), 1)
+
+    def test_a_rank_that_may_not_be_read_is_said_once_and_goes_on(self):
+        other = self.as_user()
         done = self.run_any(*other, RANKSCOPE, "run", "--virtual", "--hang-timeout", "0.3", "-o", "refused", "--", "/usr/bin/python3", self.python_rank(), "1", "unreadable",
                             environment={"RANK": "0", "WORLD_SIZE": "1"})
         self.assertEqual(done.returncode, 7, done.stderr)

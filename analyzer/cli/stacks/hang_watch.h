@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -39,7 +38,6 @@ class HangWatch {
   private:
     void read(const std::vector<StalledProcess>& stalled);
     void write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs);
-    std::string inHelper(const std::function<std::string()>& make) const;
     std::chrono::steady_clock::time_point deadline() const;
     void note(std::string text);
 
