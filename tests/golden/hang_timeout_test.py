@@ -69,6 +69,7 @@ class HangTimeout(VirtualRunTest):
             done = self.run_asleep(name, timeout, *more)
             self.assertNotIn(b"no progress", done.stderr)
             self.assertFalse((self.folder / name / "stacks").exists())
+            self.assertEqual(done.stderr.count(b"--hang-timeout has no effect with --capture-range"), name == "range", done.stderr)
         self.assertEqual(self.rows("off", "SELECT * FROM thread_stack"), [])
         for timeout in ("", "0", "5 m", "-1", "1d", "inf"):
             self.assertEqual(self.run_any(RANKSCOPE, "run", "--hang-timeout", timeout, "-o", "no", "--", "true").returncode, 2, timeout)
@@ -80,6 +81,13 @@ class HangTimeout(VirtualRunTest):
         self.assertEqual(done.returncode, 7)
         self.assertEqual(done.stderr.count(b"stacks of ranks that stand still are not read"), 1, done.stderr)
         self.assertGreater(self.rows("blocked", "SELECT count(*) FROM api_call")[0][0], 0)
+
+    def test_in_light_mode_a_program_that_calls_no_nccl_is_not_told_to_hang(self):
+        for more, told in ((), True), (("--light",), False):
+            name = f"unseen{len(more)}"
+            done = self.run_any(RANKSCOPE, "run", "--virtual", *more, "--hang-timeout", "0.3", "-o", name, "--", sys.executable, self.python_rank(), "1", environment={"RANK": "0", "WORLD_SIZE": "1"})
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertEqual(b"recorded no progress" in done.stderr, told, done.stderr)
 
     def as_user(self):
         """What to put before a command that root's rights must not help."""

@@ -56,12 +56,12 @@ std::string describe(const ProcessSnapshot& snapshot, capture::StackFile file) {
 
 }  // namespace
 
-HangWatch::HangWatch(fs::path runDirectory, int64_t timeoutNs, int64_t delayNs)
+HangWatch::HangWatch(fs::path runDirectory, int64_t timeoutNs, int64_t delayNs, bool mayWorkUnseen)
     : m_run(std::move(runDirectory)),
       m_timeoutNs(timeoutNs),
       m_periodMs(periodOf(timeoutNs)),
       m_beginNs(steadyNowNs() + delayNs),
-      m_stalls(timeoutNs, int64_t{m_periodMs} * 1'000'000) {}
+      m_stalls(timeoutNs, int64_t{m_periodMs} * 1'000'000, mayWorkUnseen) {}
 
 HangWatch::~HangWatch() {
     jobHasEnded();
@@ -87,7 +87,11 @@ std::vector<std::string> HangWatch::takeNotes() {
 
 void HangWatch::look() {
     const int64_t nowNs = steadyNowNs();
-    if (nowNs < m_beginNs || m_reading) return;
+    if (nowNs < m_beginNs) return;
+    if (m_reading) {
+        m_stalls.stillThere(nowNs);
+        return;
+    }
     std::vector<StalledProcess> stalled;
     try {
         stalled = m_stalls.look(watchedProcesses(m_run / "capture"), nowNs);

@@ -19,8 +19,8 @@ namespace rankscope::cli {
 // a thread of its own, and finding the frames a process of its own, which may die or be ended.
 class HangWatch {
   public:
-    // `delayNs`: from now on nothing is recorded for so long.
-    HangWatch(std::filesystem::path runDirectory, int64_t timeoutNs, int64_t delayNs);
+    // `delayNs`: from now on nothing is recorded for so long. `mayWorkUnseen`: as of StallWatch.
+    HangWatch(std::filesystem::path runDirectory, int64_t timeoutNs, int64_t delayNs, bool mayWorkUnseen);
     ~HangWatch();  // as jobHasEnded()
     HangWatch(const HangWatch&) = delete;
     HangWatch& operator=(const HangWatch&) = delete;
