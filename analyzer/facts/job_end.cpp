@@ -205,6 +205,7 @@ void Reader::readStacks() {
     };
     if (!m_trace.hasTable("thread_stack")) return;
     std::map<int, int32_t> readings;
+    std::map<int, std::set<int64_t>> threads;  // with frames, of the last reading
     store::ThreadStack row;
     for (auto rows = m_trace.cursor<store::ThreadStack>(); rows.next(row);) {
         RankEnd* rank = m_end.find(row.rank);
@@ -213,10 +214,12 @@ void Reader::readStacks() {
         if (!rank->stack || row.reading > last) {
             rank->stack.emplace().stalledNs = row.stalledNs;
             last = row.reading;
+            threads[row.rank].clear();
         }
-        if (row.reading < last) continue;
+        if (row.reading < last || row.frames.empty()) continue;
         const bool native = row.language == "native";
-        rank->stack->threads += native;
+        threads[row.rank].insert(row.tid);
+        rank->stack->threads = static_cast<int>(threads[row.rank].size());
         if (row.tid == rank->pid) (native ? rank->stack->native : rank->stack->python) = linesOf(row.frames);
     }
 }

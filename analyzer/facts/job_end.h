@@ -44,7 +44,7 @@ struct StandingStack {
     int64_t stalledNs = 0;            // for which it had recorded no progress then
     std::vector<std::string> native;  // "read+0x4d (libc.so.6)"; empty: not read
     std::vector<std::string> python;  // "__next__ (dataloader.py:633)"
-    int threads = 0;                  // of the process, whose stacks are in the trace
+    int threads = 0;                  // of the process, of which any frame was read
 };
 
 struct RankEnd {

@@ -60,7 +60,7 @@ class HangTimeout(VirtualRunTest):
         self.assertEqual(told.returncode, 5)
         finding = next(finding for finding in json.loads(told.stdout)["findings"] if finding["id"] == "RS501")
         self.assertEqual(finding["ranks"], [1])
-        stands = [fact for fact in finding["evidence"]["facts"] if fact.startswith("rank 1 stands in ")]
+        stands = [fact for fact in finding["evidence"]["facts"] if fact.startswith("rank 1 stood in ")]
         self.assertEqual(len(stands), 1, finding["evidence"])
         self.assertRegex(stands[0], r"sleep\(\) <- .*hang\(\)")
 
