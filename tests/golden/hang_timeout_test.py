@@ -26,6 +26,10 @@ PYTHON_RANK = """
         time.sleep(float(sys.argv[1]))
     if sys.argv[2:] == ["unreadable"]:  # as without the permission: nobody may trace a process that is not dumpable
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    if sys.argv[2:] == ["goes_on"]:
+        fetch_batch()
+        assert cuda.cudaMemset(memory, 0, ctypes.c_size_t(1 << 20)) == 0
+        sys.exit(7)
     if sys.argv[2:] == ["alone"]:  # the wrapper may have no thread or process more
         import os, resource
         resource.prlimit(os.getppid(), resource.RLIMIT_NPROC, (1, 1))
@@ -53,7 +57,9 @@ class HangTimeout(VirtualRunTest):
         files = list((self.folder / "hung" / "stacks").glob("*.txt"))
         self.assertEqual(len(files), 1)
         self.assertEqual(files[0].read_text().splitlines()[0], "rankscope stacks 1")
-        self.assertEqual(self.rows("hung", "SELECT DISTINCT rank, reading, language, read_ns FROM thread_stack"), [(1, 1, "native", None)])
+        self.assertEqual(self.rows("hung", "SELECT DISTINCT rank, reading, language FROM thread_stack"), [(1, 1, "native")])
+        # In virtual time: the newest that was recorded before, which is not after the end.
+        self.assertEqual(self.rows("hung", "SELECT DISTINCT read_ns > 0 AND read_ns <= end_ns FROM thread_stack JOIN rank USING (rank) JOIN process p ON p.id = process_id"), [(1,)])
         (frames,) = self.rows("hung", "SELECT frames FROM thread_stack t JOIN process p ON t.tid = p.pid")[0]
         self.assertIn("fetchBatch", frames)
         told = self.run_any(RANKSCOPE, "-q", "analyze", "hung", "--format", "json")
@@ -88,6 +94,15 @@ class HangTimeout(VirtualRunTest):
             done = self.run_any(RANKSCOPE, "run", "--virtual", *more, "--hang-timeout", "0.3", "-o", name, "--", sys.executable, self.python_rank(), "1", environment={"RANK": "0", "WORLD_SIZE": "1"})
             self.assertEqual(done.returncode, 7, done.stderr)
             self.assertEqual(b"recorded no progress" in done.stderr, told, done.stderr)
+
+    def test_what_a_rank_stood_in_before_it_went_on_is_no_evidence_of_its_end(self):
+        for more, expected in ((), 1), (("goes_on",), 0):
+            name = f"later{len(more)}"
+            self.run_any(RANKSCOPE, "run", "--virtual", "--hang-timeout", "0.3", "-o", name, "--", sys.executable, self.python_rank(), "1", *more, environment={"RANK": "0", "WORLD_SIZE": "1"})
+            self.assertGreater(self.rows(name, "SELECT count(*) FROM thread_stack")[0][0], 0)
+            told = json.loads(self.run_any(RANKSCOPE, "-q", "analyze", name, "--format", "json").stdout)
+            facts = [fact for finding in told["findings"] for fact in finding["evidence"].get("facts", ())]
+            self.assertEqual(len([fact for fact in facts if " stood in " in fact]), expected, facts)
 
     def as_user(self):
         """What to put before a command that root's rights must not help."""

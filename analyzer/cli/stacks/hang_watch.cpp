@@ -127,15 +127,19 @@ Clock::time_point HangWatch::deadline() const {
 
 void HangWatch::read(const std::vector<StalledProcess>& stalled) {
     // First all of them, so that what is read is of one moment; what takes long comes after.
-    std::vector<ProcessSnapshot> snapshots;
-    for (const StalledProcess& one : stalled) snapshots.push_back(takeSnapshot(one.process.pid));
+    std::vector<Reading> readings;
+    for (const StalledProcess& one : stalled) {
+        std::error_code unknown;
+        const auto bytes = fs::file_size(m_run / "capture" / one.process.capture, unknown);
+        readings.push_back({takeSnapshot(one.process.pid), unknown ? -1 : static_cast<int64_t>(bytes)});
+    }
     const int64_t unixNs =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();
     fs::create_directories(m_run / "stacks");
-    for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], snapshots[i], unixNs);
+    for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], readings[i], unixNs);
     int64_t longestNs = 0;
-    for (const ProcessSnapshot& snapshot : snapshots) longestNs = std::max(longestNs, snapshot.longestStopNs);
+    for (const Reading& reading : readings) longestNs = std::max(longestNs, reading.snapshot.longestStopNs);
     note(fmt::format("{} recorded no progress for {}: what {} in is in {}{}", text::countedText(stalled.size(), "rank"),
                      text::durationText(static_cast<double>(stalled.front().stalledNs)),
                      stalled.size() == 1 ? "it stands" : "they stand", (m_run / "stacks").string(),
@@ -144,7 +148,8 @@ void HangWatch::read(const std::vector<StalledProcess>& stalled) {
                                                   text::durationText(static_cast<double>(longestNs)))));
 }
 
-void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs) {
+void HangWatch::write(const StalledProcess& stalled, const Reading& reading, int64_t unixNs) {
+    const ProcessSnapshot& snapshot = reading.snapshot;
     const std::string stem = fs::path(stalled.process.capture).stem().string();  // HOST.PID.START
     const size_t afterHost = stem.rfind('.', stem.rfind('.') - 1);
     capture::StackFile file{.rank = stalled.process.rank,
@@ -152,6 +157,7 @@ void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snap
                             .pid = stalled.process.pid,
                             .capture = stalled.process.capture,
                             .readUnixNs = unixNs,
+                            .captureBytes = reading.captureBytes,
                             .stalledNs = stalled.stalledNs};
     if (!snapshot.refused.empty()) {
         file.notes.push_back(

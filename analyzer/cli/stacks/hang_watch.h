@@ -37,7 +37,11 @@ class HangWatch {
 
   private:
     void read(const std::vector<StalledProcess>& stalled);
-    void write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs);
+    struct Reading {
+        ProcessSnapshot snapshot;
+        int64_t captureBytes = -1;
+    };
+    void write(const StalledProcess& stalled, const Reading& reading, int64_t unixNs);
     std::chrono::steady_clock::time_point deadline() const;
     void note(std::string text);
 
