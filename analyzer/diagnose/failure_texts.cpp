@@ -101,8 +101,8 @@ std::vector<std::string> lastActs(const job::Analysis& analysis, const facts::Ra
                " before the end of the job";
     };
     if (const std::string stands = rank.stack ? standsText(*rank.stack) : std::string(); !stands.empty())
-        acts.push_back(fmt::format("rank {} stands in {}, as was seen when it had recorded no progress for {}",
-                                   rank.rank, stands, text::durationText(static_cast<double>(rank.stack->stalledNs))));
+        acts.push_back(fmt::format("rank {} stood in {} when it had recorded no progress for {}", rank.rank, stands,
+                                   text::durationText(static_cast<double>(rank.stack->stalledNs))));
     if (rank.lastNccl)
         acts.push_back(fmt::format("the last that rank {} called of NCCL is {}{}{}", rank.rank,
                                    callText(analysis, *rank.lastNccl),
@@ -140,16 +140,17 @@ std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs) 
     if (stalledNs >= FailureThresholds::kLeastStallNs || rank.endKind != "vanished") {
         const bool loads =
             mentions(rank.openRanges, "DataLoader") || (rank.stack && mentions(rank.stack->python, "(dataloader.py:"));
-        fixes.push_back(
-            loads        ? fmt::format("{} stands in its data loader: give it a timeout, look at its workers and at "
-                                              "the storage that they read",
-                                       who)
-            : rank.stack ? fmt::format("look at what the {} of {} stood in: the newest file of pid {} in the run's "
-                                       "folder stacks, or the table thread_stack",
-                                       text::countedText(rank.stack->threads, "thread"), who, rank.pid)
-                         : fmt::format("when it happens again, look where {} stands: py-spy dump --pid PID, or gdb "
-                                       "-p PID, on its host",
-                                       who));
+        fixes.push_back(loads
+                            ? fmt::format("{} stands in its data loader: give it a timeout, look at its workers and at "
+                                          "the storage that they read",
+                                          who)
+                        : rank.stack && rank.stack->threads > 0
+                            ? fmt::format("look at what the {} of {} stood in: the newest file of pid {} in the run's "
+                                          "folder stacks, or the table thread_stack",
+                                          text::countedText(rank.stack->threads, "thread"), who, rank.pid)
+                            : fmt::format("when it happens again, look where {} stands: py-spy dump --pid PID, or gdb "
+                                          "-p PID, on its host",
+                                          who));
     }
     return fixes;
 }

@@ -55,6 +55,7 @@ class Reader {
     void readLastActs(RankEnd& rank);
     void readFailedAllocations();
     void readStacks();
+    bool wentOnAfter(const RankEnd& rank, int64_t ns) const;
     void compare();
     void readProgress();
     std::optional<int64_t> metaNumber(const char* key) const;
@@ -192,6 +193,22 @@ void Reader::readFailedAllocations() {
     }
 }
 
+/// Whether the rank called what shows that it got on, as the wrapper judges that, after that time.
+bool Reader::wentOnAfter(const RankEnd& rank, int64_t ns) const {
+    constexpr int64_t kMostRows = 100'000;  // threads that ask whether something is done call on while a rank hangs
+    if (rank.lastNccl && rank.lastNccl->startNs > ns) return true;
+    const store::IdRange calls = m_trace.extent<store::ApiCall>(rank.rank);
+    store::ApiCall call;
+    for (int64_t id = calls.last; !calls.empty() && id >= std::max(calls.first, calls.last - kMostRows); --id) {
+        if (!m_trace.find(id, call)) continue;
+        if (call.startNs <= ns) return false;
+        if (call.kind == store::ApiKind::launch || call.kind == store::ApiKind::graphLaunch ||
+            call.kind == store::ApiKind::copy || call.kind == store::ApiKind::set)
+            return true;
+    }
+    return false;
+}
+
 void Reader::readStacks() {
     const auto linesOf = [](const std::string& text) {
         constexpr size_t kMostLines = 64;
@@ -205,18 +222,28 @@ void Reader::readStacks() {
     };
     if (!m_trace.hasTable("thread_stack")) return;
     std::map<int, int32_t> readings;
+    std::map<int, std::pair<std::optional<int64_t>, bool>> judged;  // time of the last reading; whether it is old
+    std::map<int, std::set<int64_t>> threads;                       // with frames, of the last reading
     store::ThreadStack row;
     for (auto rows = m_trace.cursor<store::ThreadStack>(); rows.next(row);) {
         RankEnd* rank = m_end.find(row.rank);
         if (rank == nullptr) continue;
+        if (row.readNs) {
+            auto& [readNs, isOld] = judged[row.rank];
+            if (readNs != row.readNs) isOld = wentOnAfter(*rank, *row.readNs);
+            readNs = row.readNs;
+            if (isOld) continue;  // what it stood in then is not what it ended in
+        }
         int32_t& last = readings[row.rank];
         if (!rank->stack || row.reading > last) {
             rank->stack.emplace().stalledNs = row.stalledNs;
             last = row.reading;
+            threads[row.rank].clear();
         }
-        if (row.reading < last) continue;
+        if (row.reading < last || row.frames.empty()) continue;
         const bool native = row.language == "native";
-        rank->stack->threads += native;
+        threads[row.rank].insert(row.tid);
+        rank->stack->threads = static_cast<int>(threads[row.rank].size());
         if (row.tid == rank->pid) (native ? rank->stack->native : rank->stack->python) = linesOf(row.frames);
     }
 }

@@ -39,12 +39,13 @@ struct EndedCall {
     bool isMessage() const { return op == store::Op::send || op == store::Op::recv; }
 };
 
-/// What the main thread of a rank that stood still was in, when it was last looked at; innermost frames first.
+/// What the main thread of a rank that stood still was in, when it was last looked at, if it called nothing
+/// more that shows that it got on; innermost frames first.
 struct StandingStack {
     int64_t stalledNs = 0;            // for which it had recorded no progress then
     std::vector<std::string> native;  // "read+0x4d (libc.so.6)"; empty: not read
     std::vector<std::string> python;  // "__next__ (dataloader.py:633)"
-    int threads = 0;                  // of the process, whose stacks are in the trace
+    int threads = 0;                  // of the process, of which any frame was read
 };
 
 struct RankEnd {

@@ -7,9 +7,9 @@ namespace rankscope::facts {
 
 /// True for rows of the loss table, of warning or worse, that say that something was not recorded or could not be read.
 /// The others are about what is all there: sources that contradict each other, numbers of ranks that nobody told,
-/// clocks.
+/// clocks; or about stacks, by which no speed is judged.
 constexpr bool isOfMissingRecords(std::string_view kind) {
-    return kind != "link_peaks" && kind != "rank_unknown" && kind != "clock";
+    return kind != "link_peaks" && kind != "rank_unknown" && kind != "clock" && kind != "stacks";
 }
 
 /// The ranks were never there at the same time: recordings of several runs, or clocks that nothing could tie.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/stack_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 
+#include "injector/capture_format/reader.h"
 #include "injector/capture_format/stack_file.h"
 
 namespace rankscope::collector {
@@ -27,9 +29,24 @@ std::vector<fs::path> filesIn(const std::vector<fs::path>& runDirectories) {
     return files;
 }
 
+/// The newest time below that offset of a capture file in virtual time; nothing of any other.
+std::optional<int64_t> lastCallBefore(const fs::path& path, int64_t offset) {
+    try {
+        if (capture::CaptureReader(path.string()).header().virtualGpu == 0) return std::nullopt;
+    } catch (const capture::CaptureError&) {  // said by whoever reads it whole
+        return std::nullopt;
+    }
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    capture::LossList ignored;
+    std::optional<int64_t> lastNs;
+    for (capture::BlockScanner blocks(file, path.string(), capture::kFileHeaderBytes, ignored);
+         blocks.next() && static_cast<int64_t>(blocks.blockOffset()) < offset;)
+        lastNs = std::max(lastNs.value_or(0), blocks.header().highWaterNs);
+    return lastNs;
+}
+
 std::string textOf(const fs::path& path) {
-    std::error_code ignored;
-    if (fs::file_size(path, ignored) > kMostBytes) return {};
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
 }
@@ -49,6 +66,13 @@ std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectorie
         const auto lose = [&](store::Severity severity, std::string message) {
             losses.push_back({0, "stacks", severity, {}, "collector", 1, "stacks/" + name, {}, std::move(message)});
         };
+        std::error_code ignored;
+        if (const auto bytes = fs::file_size(path, ignored); !ignored && bytes > kMostBytes) {
+            lose(store::Severity::warning,
+                 fmt::format("stacks/{} is too large ({} MiB, and at most {} are read): it is left out", name,
+                             bytes >> 20, kMostBytes >> 20));
+            continue;
+        }
         const auto file = capture::parseStackFile(textOf(path));
         if (!file) {
             lose(store::Severity::warning, fmt::format("stacks/{} is no file of stacks: it is left out", name));
@@ -58,9 +82,13 @@ std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectorie
             lose(store::Severity::warning, fmt::format("stacks/{} is cut off: stacks are missing", name));
         for (const std::string& note : file->notes)
             lose(store::Severity::info, fmt::format("where process {} stood still: {}", file->pid, note));
+        const std::string captureName = fs::path(file->capture).filename().string();
+        std::optional<int64_t> recordedNs;
+        if (file->captureBytes >= 0)
+            recordedNs = lastCallBefore(path.parent_path().parent_path() / "capture" / captureName, file->captureBytes);
         for (const capture::ThreadStack& thread : file->threads) {
             const bool native = thread.language == capture::ThreadStack::Language::native;
-            ToldStack told{fs::path(file->capture).filename().string(), file->readUnixNs, {}};
+            ToldStack told{captureName, file->readUnixNs, {}, recordedNs};
             told.row.stalledNs = file->stalledNs;
             told.row.tid = thread.tid;
             told.row.name = thread.name;

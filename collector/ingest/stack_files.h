@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct ToldStack {
     std::string capture;     ///< file name of its process's capture
     int64_t readUnixNs = 0;  ///< wall-clock time
     store::ThreadStack row;  ///< id, rank and readNs are not known yet
+    /// Of recordings in virtual time: the newest that was recorded before, on its host's clock.
+    std::optional<int64_t> recordedNs;
 };
 
 /// What NAME/stacks of these run directories tells, in the order of time. What cannot be read, and what the files

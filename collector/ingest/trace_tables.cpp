@@ -153,23 +153,24 @@ int64_t TraceTables::startUnixNs() const {
 }
 
 void TraceTables::writeStacks(store::TraceWriter& writer, const std::vector<ToldStack>& stacks, bool isVirtual) const {
-    std::map<std::string, int32_t> rankOf;  // by file name of the capture
-    for (const RankSummary& summary : m_ranks.summaries)
-        if (summary.process.captureFile)
-            rankOf[std::filesystem::path(*summary.process.captureFile).filename().string()] = summary.rank;
+    std::map<std::string, size_t> summaryOf;  // by file name of the capture
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s)
+        if (const auto& file = m_ranks.summaries[s].process.captureFile)
+            summaryOf[std::filesystem::path(*file).filename().string()] = s;
     std::vector<store::ThreadStack> rows;
     std::map<std::pair<int32_t, int64_t>, int32_t> readings;  // by rank and time; stacks come in the order of time
     std::map<int32_t, int32_t> counts;
     const int64_t startNs = isVirtual ? 0 : startUnixNs();
     for (const ToldStack& told : stacks) {
-        const auto rank = rankOf.find(told.capture);
-        if (rank == rankOf.end()) continue;
+        const auto summary = summaryOf.find(told.capture);
+        if (summary == summaryOf.end()) continue;
         store::ThreadStack& row = rows.emplace_back(told.row);
-        row.rank = rank->second;
+        row.rank = m_ranks.summaries[summary->second].rank;
         int32_t& reading = readings[{row.rank, told.readUnixNs}];
         if (reading == 0) reading = ++counts[row.rank];
         row.reading = reading;
         if (startNs != 0) row.readNs = told.readUnixNs - startNs;
+        if (isVirtual && told.recordedNs) row.readNs = m_ranks.clocks.jobNs(summary->second, *told.recordedNs);
     }
     std::ranges::stable_sort(rows, {}, [](const store::ThreadStack& row) { return std::pair(row.rank, row.reading); });
     for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;

@@ -47,6 +47,7 @@ void readHead(std::string_view key, std::string_view value, StackFile& file) {
     if (key == "pid") file.pid = number(value, int64_t{0});
     if (key == "capture") file.capture = value;
     if (key == "read_unix_ns") file.readUnixNs = number(value, int64_t{0});
+    if (key == "capture_bytes") file.captureBytes = number(value, int64_t{-1});
     if (key == "stalled_ns") file.stalledNs = number(value, int64_t{0});
     if (key == "note") file.notes.emplace_back(value);
 }
@@ -66,6 +67,7 @@ std::string formatStackFile(const StackFile& file) {
     add("pid", std::to_string(file.pid));
     add("capture", file.capture);
     add("read_unix_ns", std::to_string(file.readUnixNs));
+    if (file.captureBytes >= 0) add("capture_bytes", std::to_string(file.captureBytes));
     add("stalled_ns", std::to_string(file.stalledNs));
     for (const std::string& note : file.notes) add("note", note);
     for (const ThreadStack& thread : file.threads) {

@@ -27,6 +27,7 @@ struct StackFile {
     int64_t pid = 0;
     std::string capture;             ///< name of the capture file of the process
     int64_t readUnixNs = 0;          ///< CLOCK_REALTIME when its threads were read
+    int64_t captureBytes = -1;       ///< of that file then: what was recorded before lies below; -1 not told
     int64_t stalledNs = 0;           ///< how long it had recorded no progress then
     std::vector<std::string> notes;  ///< what could not be read, and why
     std::vector<ThreadStack> threads;

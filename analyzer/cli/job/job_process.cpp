@@ -72,6 +72,14 @@ bool hasEnded(pid_t child) {
            (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
 
+// The job goes on, whatever becomes of those who watch it.
+void callWatch(const std::function<void()>& call) {
+    try {
+        if (call) call();
+    } catch (...) {  // nothing that was thrown is worth the job
+    }
+}
+
 class Children {
   public:
     explicit Children(size_t count) { m_end.processes.resize(count); }
@@ -190,14 +198,14 @@ JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals
         const int signal = signals.wait(info, cleaning ? gracePeriodMs : watched ? watch.periodMs : -1);
         if (signal == 0 && cleaning) children.send(cleanup++ == 0 ? SIGTERM : SIGKILL);
         if (watched && Clock::now() - looked >= std::chrono::milliseconds(watch.periodMs)) {
-            watch.look();
+            callWatch(watch.look);
             looked = Clock::now();
         }
         if (signal == 0 || signal == SIGCHLD) continue;
         children.pass(info);
         if (isStopSignal(signal)) stopBy(signal);
     }
-    if (watch.jobHasEnded) watch.jobHasEnded();
+    callWatch(watch.jobHasEnded);
     signals.jobHasEnded();
     return children.end();
 }

@@ -34,7 +34,8 @@ ProcessEnd decodeWaitStatus(int status);  // as waitpid gives it
 // The words as execve takes them: valid as long as `words` is.
 std::vector<char*> pointers(const std::vector<std::string>& words);
 
-// Looks after a job while it runs: `look` is called about every `periodMs`, between signals, and returns soon.
+// Looks after a job while it runs: `look` is called about every `periodMs`, between signals, and returns soon. What
+// either throws is dropped: no job is ended by its watch.
 struct JobWatch {
     int periodMs = 0;
     std::function<void()> look;

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/stacks/hang_watch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "analyzer/cli/stacks/helper_process.h"
 #include "analyzer/cli/stacks/native_frames.h"
 #include "analyzer/cli/stacks/python_frames.h"
 #include "analyzer/cli/stacks/watched_processes.h"
@@ -34,7 +27,6 @@ using Clock = std::chrono::steady_clock;
 // hangs with the job they never are.
 constexpr auto kHelperTime = std::chrono::seconds(60);
 constexpr auto kAfterJobTime = std::chrono::seconds(10);
-constexpr size_t kMostText = 32 << 20;
 
 int64_t steadyNowNs() {
     return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
@@ -44,26 +36,6 @@ int64_t steadyNowNs() {
 // thousand wrappers may do on one file server, and a few reads for each rank: not too often.
 int periodOf(int64_t timeoutNs) {
     return static_cast<int>(std::clamp<int64_t>(timeoutNs / 10 / 1'000'000, 50, 30'000));
-}
-
-void writeAll(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(descriptor, text.data(), text.size());
-        if (written <= 0) return;
-        text.remove_prefix(static_cast<size_t>(written));
-    }
-}
-
-// In a forked process: it dies with its parent, leaves no core, and lets the job go first.
-void beHelperOf(pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-    const rlimit none{0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    sigset_t nothing;
-    sigemptyset(&nothing);
-    sigprocmask(SIG_SETMASK, &nothing, nullptr);
-    setpriority(PRIO_PROCESS, 0, 10);
 }
 
 // The text of the file, with all frames.
@@ -84,12 +56,12 @@ std::string describe(const ProcessSnapshot& snapshot, capture::StackFile file) {
 
 }  // namespace
 
-HangWatch::HangWatch(fs::path runDirectory, int64_t timeoutNs, int64_t delayNs)
+HangWatch::HangWatch(fs::path runDirectory, int64_t timeoutNs, int64_t delayNs, bool mayWorkUnseen)
     : m_run(std::move(runDirectory)),
       m_timeoutNs(timeoutNs),
       m_periodMs(periodOf(timeoutNs)),
       m_beginNs(steadyNowNs() + delayNs),
-      m_stalls(timeoutNs, int64_t{m_periodMs} * 1'000'000) {}
+      m_stalls(timeoutNs, int64_t{m_periodMs} * 1'000'000, mayWorkUnseen) {}
 
 HangWatch::~HangWatch() {
     jobHasEnded();
@@ -115,7 +87,11 @@ std::vector<std::string> HangWatch::takeNotes() {
 
 void HangWatch::look() {
     const int64_t nowNs = steadyNowNs();
-    if (nowNs < m_beginNs || m_reading) return;
+    if (nowNs < m_beginNs) return;
+    if (m_reading) {
+        m_stalls.stillThere(nowNs);
+        return;
+    }
     std::vector<StalledProcess> stalled;
     try {
         stalled = m_stalls.look(watchedProcesses(m_run / "capture"), nowNs);
@@ -125,14 +101,22 @@ void HangWatch::look() {
     if (stalled.empty()) return;
     if (m_reader.joinable()) m_reader.join();
     m_reading = true;
-    m_reader = std::thread([this, stalled = std::move(stalled)] {
+    const auto tryTo = [this](const auto& act) {
         try {
-            read(stalled);
+            act();
+            return true;
         } catch (const std::exception& error) {
             note(fmt::format("stacks of ranks that stand still are not read: {}", error.what()));
+            return false;
         }
-        m_reading = false;
+    };
+    const bool started = tryTo([&] {  // a limit on processes counts threads, too
+        m_reader = std::thread([this, tryTo, stalled = std::move(stalled)] {
+            tryTo([&] { read(stalled); });
+            m_reading = false;
+        });
     });
+    if (!started) m_reading = false;
 }
 
 // For what is being read: some seconds after the job's end, which waits for it.
@@ -143,15 +127,19 @@ Clock::time_point HangWatch::deadline() const {
 
 void HangWatch::read(const std::vector<StalledProcess>& stalled) {
     // First all of them, so that what is read is of one moment; what takes long comes after.
-    std::vector<ProcessSnapshot> snapshots;
-    for (const StalledProcess& one : stalled) snapshots.push_back(takeSnapshot(one.process.pid));
+    std::vector<Reading> readings;
+    for (const StalledProcess& one : stalled) {
+        std::error_code unknown;
+        const auto bytes = fs::file_size(m_run / "capture" / one.process.capture, unknown);
+        readings.push_back({takeSnapshot(one.process.pid), unknown ? -1 : static_cast<int64_t>(bytes)});
+    }
     const int64_t unixNs =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();
     fs::create_directories(m_run / "stacks");
-    for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], snapshots[i], unixNs);
+    for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], readings[i], unixNs);
     int64_t longestNs = 0;
-    for (const ProcessSnapshot& snapshot : snapshots) longestNs = std::max(longestNs, snapshot.longestStopNs);
+    for (const Reading& reading : readings) longestNs = std::max(longestNs, reading.snapshot.longestStopNs);
     note(fmt::format("{} recorded no progress for {}: what {} in is in {}{}", text::countedText(stalled.size(), "rank"),
                      text::durationText(static_cast<double>(stalled.front().stalledNs)),
                      stalled.size() == 1 ? "it stands" : "they stand", (m_run / "stacks").string(),
@@ -160,7 +148,8 @@ void HangWatch::read(const std::vector<StalledProcess>& stalled) {
                                                   text::durationText(static_cast<double>(longestNs)))));
 }
 
-void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs) {
+void HangWatch::write(const StalledProcess& stalled, const Reading& reading, int64_t unixNs) {
+    const ProcessSnapshot& snapshot = reading.snapshot;
     const std::string stem = fs::path(stalled.process.capture).stem().string();  // HOST.PID.START
     const size_t afterHost = stem.rfind('.', stem.rfind('.') - 1);
     capture::StackFile file{.rank = stalled.process.rank,
@@ -168,6 +157,7 @@ void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snap
                             .pid = stalled.process.pid,
                             .capture = stalled.process.capture,
                             .readUnixNs = unixNs,
+                            .captureBytes = reading.captureBytes,
                             .stalledNs = stalled.stalledNs};
     if (!snapshot.refused.empty()) {
         file.notes.push_back(
@@ -184,7 +174,9 @@ void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snap
             fmt::format("{} not stop to be read, as in a wait for a device or a file server",
                         snapshot.unread == 1 ? "1 thread did" : fmt::format("{} threads did", snapshot.unread)));
 
-    std::string text = inHelper([&] { return describe(snapshot, file); });
+    const Clock::time_point whole = Clock::now() + kHelperTime;
+    std::string text = madeInHelper([&] { return describe(snapshot, file); },
+                                    [&] { return Clock::now() >= std::min(whole, deadline()); });
     if (text.empty()) {  // it died, of a damaged library, or took too long
         file.notes.push_back(
             "the frames could not be found: the process that looks for them died or was not done in time");
@@ -197,41 +189,6 @@ void HangWatch::write(const StalledProcess& stalled, const ProcessSnapshot& snap
     const auto nameOf = [&] { return folder / fmt::format("{}.{}.{}.txt", file.host, file.pid, number); };
     for (std::error_code ignored; fs::exists(nameOf(), ignored);) ++number;
     text::writeOutputFile(text, nameOf());
-}
-
-// What `make` returns, made in a forked process; empty when that died or was not done in time.
-std::string HangWatch::inHelper(const std::function<std::string()>& make) const {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
-    const pid_t self = getpid();
-    const pid_t helper = fork();
-    if (helper == 0) {
-        beHelperOf(self);
-        writeAll(ends[1], make());
-        _exit(0);
-    }
-    close(ends[1]);
-    std::string text;
-    const Clock::time_point whole = Clock::now() + kHelperTime;
-    bool isWhole = false;
-    while (helper > 0 && !isWhole && text.size() < kMostText && Clock::now() < std::min(whole, deadline())) {
-        constexpr int kSliceMs = 200;  // to notice that the job has ended
-        pollfd polled{ends[0], POLLIN, 0};
-        if (poll(&polled, 1, kSliceMs) <= 0) continue;
-        char block[65536];
-        const ssize_t got = ::read(ends[0], block, sizeof block);
-        if (got > 0) text.append(block, static_cast<size_t>(got));
-        isWhole = got <= 0;
-    }
-    close(ends[0]);
-    if (helper > 0) {
-        if (!isWhole) kill(helper, SIGKILL);
-        int status = 0;
-        while (waitpid(helper, &status, 0) < 0 && errno == EINTR) {
-        }
-        isWhole = isWhole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
-    return isWhole ? text : std::string();
 }
 
 }  // namespace rankscope::cli

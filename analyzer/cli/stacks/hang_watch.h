@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -20,8 +19,8 @@ namespace rankscope::cli {
 // a thread of its own, and finding the frames a process of its own, which may die or be ended.
 class HangWatch {
   public:
-    // `delayNs`: from now on nothing is recorded for so long.
-    HangWatch(std::filesystem::path runDirectory, int64_t timeoutNs, int64_t delayNs);
+    // `delayNs`: from now on nothing is recorded for so long. `mayWorkUnseen`: as of StallWatch.
+    HangWatch(std::filesystem::path runDirectory, int64_t timeoutNs, int64_t delayNs, bool mayWorkUnseen);
     ~HangWatch();  // as jobHasEnded()
     HangWatch(const HangWatch&) = delete;
     HangWatch& operator=(const HangWatch&) = delete;
@@ -38,8 +37,11 @@ class HangWatch {
 
   private:
     void read(const std::vector<StalledProcess>& stalled);
-    void write(const StalledProcess& stalled, const ProcessSnapshot& snapshot, int64_t unixNs);
-    std::string inHelper(const std::function<std::string()>& make) const;
+    struct Reading {
+        ProcessSnapshot snapshot;
+        int64_t captureBytes = -1;
+    };
+    void write(const StalledProcess& stalled, const Reading& reading, int64_t unixNs);
     std::chrono::steady_clock::time_point deadline() const;
     void note(std::string text);
 

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -176,12 +177,18 @@ ProcessSnapshot takeSnapshot(pid_t pid) {
         describe(pid, snapshot.threads.emplace_back(ThreadSnapshot{.tid = tid}));
     }
     // A thread of its own: what does not stop cannot be let go of but by the end of the thread that asked it to.
-    std::thread tracer([&snapshot] {
-        Tracer one(snapshot);
-        for (ThreadSnapshot& thread : snapshot.threads)
-            if (!one.read(thread)) return;
+    std::exception_ptr failure;
+    std::thread tracer([&] {
+        try {
+            Tracer one(snapshot);
+            for (ThreadSnapshot& thread : snapshot.threads)
+                if (!one.read(thread)) return;
+        } catch (...) {
+            failure = std::current_exception();
+        }
     });
     tracer.join();
+    if (failure) std::rethrow_exception(failure);
     return snapshot;
 }
 

@@ -5,14 +5,17 @@
 
 namespace rankscope::cli {
 
-std::vector<StalledProcess> StallWatch::look(const std::vector<WatchedProcess>& processes, int64_t nowNs) {
+void StallWatch::stillThere(int64_t nowNs) {
     // A look may come a little late on a busy machine; several periods late nobody was there to look.
     constexpr int64_t kLatePeriods = 4;
     const int64_t gapNs = m_lookedNs < 0 ? 0 : nowNs - m_lookedNs;
     m_lookedNs = nowNs;
     if (gapNs > kLatePeriods * m_periodNs)
         for (auto& [key, seen] : m_seen) seen.sinceNs += gapNs - m_periodNs;
+}
 
+std::vector<StalledProcess> StallWatch::look(const std::vector<WatchedProcess>& processes, int64_t nowNs) {
+    stillThere(nowNs);
     std::map<std::pair<pid_t, uint64_t>, Seen> present;
     bool anyGetsOn = false;
     for (const WatchedProcess& process : processes) {
@@ -30,7 +33,7 @@ std::vector<StalledProcess> StallWatch::look(const std::vector<WatchedProcess>& 
     for (const WatchedProcess& process : processes) {
         Seen& seen = m_seen.at({process.pid, process.startTicks});
         const int64_t stalledNs = nowNs - seen.sinceNs;
-        if (stalledNs < m_timeoutNs || (process.progress == 0 && anyGetsOn)) continue;
+        if (stalledNs < m_timeoutNs || (process.progress == 0 && (anyGetsOn || m_mayWorkUnseen))) continue;
         if (seen.toldNs >= 0 && nowNs - seen.toldNs < std::max(kAgainNs, m_timeoutNs)) continue;
         seen.toldNs = nowNs;
         stalled.push_back({process, stalledNs});

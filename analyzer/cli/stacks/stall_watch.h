@@ -26,16 +26,22 @@ struct StalledProcess {
 
 // Decides which processes stand still: those of which no progress was seen for the time-out. Each is told once a stall,
 // and again every kAgainNs while it lasts. Processes that never got on (workers of data loaders) are told only where
-// none of the others gets on. Time in which nobody looked, because the wrapper was stopped, is no time of a stall.
+// none of the others gets on, and never where a process may work unseen. Time in which nobody looked, because the
+// wrapper was stopped, is no time of a stall.
 class StallWatch {
   public:
     // A job may hang in one place, be looked at, and hang on: what it stands in changes seldom.
     static constexpr int64_t kAgainNs = 600'000'000'000;
 
-    StallWatch(int64_t timeoutNs, int64_t periodNs) : m_timeoutNs(timeoutNs), m_periodNs(periodNs) {}
+    // `mayWorkUnseen`: the recording has no device activity, so that a process that calls no NCCL shows no progress.
+    StallWatch(int64_t timeoutNs, int64_t periodNs, bool mayWorkUnseen = false)
+        : m_timeoutNs(timeoutNs), m_periodNs(periodNs), m_mayWorkUnseen(mayWorkUnseen) {}
 
     // `nowNs`: of a clock that does not jump.
     std::vector<StalledProcess> look(const std::vector<WatchedProcess>& processes, int64_t nowNs);
+
+    // Is called between looks while what was told is being read: nobody looks, but no process is stopped meanwhile.
+    void stillThere(int64_t nowNs);
 
   private:
     struct Seen {
@@ -46,6 +52,7 @@ class StallWatch {
 
     int64_t m_timeoutNs;
     int64_t m_periodNs;
+    bool m_mayWorkUnseen;
     int64_t m_lookedNs = -1;
     std::map<std::pair<pid_t, uint64_t>, Seen> m_seen;
 };

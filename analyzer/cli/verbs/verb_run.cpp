@@ -32,6 +32,7 @@ struct RunOptions {
     std::string links;
     std::string tuner;
     std::vector<std::string> environment;
+    bool hangTimeoutGiven = false;
     bool force = false;
     bool noCollect = false;
     bool virtualGpus = false;
@@ -106,17 +107,26 @@ std::string checkHangTimeout(const std::string& text) {
     return parseHangTimeout(text) ? "" : fmt::format("'{}' is no time: write for example 90s, 5m or off", text);
 }
 
-// Progress is known only of what is recorded, from begin to end. Nothing: hangs are not watched for.
-std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const std::filesystem::path& run) {
-    const std::string sources = "," + options.recording.trace + ",";
-    const bool tellsProgress =
-        sources.find(",cuda,") != std::string::npos || sources.find(",nccl,") != std::string::npos;
+bool hasSource(const RecordingOptions& recording, std::string_view source) {
+    return ("," + recording.trace + ",").find(fmt::format(",{},", source)) != std::string::npos;
+}
+
+// Progress is known only of what is recorded, from begin to end. The option that keeps it unknown; empty: none does.
+std::string hidesProgress(const RecordingOptions& recording) {
+    if (recording.captureRange != "none") return "--capture-range";
+    if (recording.durationS > 0) return "--duration";
+    return hasSource(recording, "cuda") || hasSource(recording, "nccl") ? "" : "--trace " + recording.trace;
+}
+
+// Nothing: hangs are not watched for.
+std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const RecordingOptions& recording,
+                                    const std::filesystem::path& run) {
     const double seconds = *parseHangTimeout(options.hangTimeout);
-    if (seconds == 0 || !tellsProgress || options.recording.captureRange != "none" || options.recording.durationS > 0)
-        return nullptr;
+    if (seconds == 0 || !hidesProgress(recording).empty()) return nullptr;
     constexpr double kNsPerSecond = 1e9;
     return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerSecond),
-                                       static_cast<int64_t>(options.recording.delayS * kNsPerSecond));
+                                       static_cast<int64_t>(recording.delayS * kNsPerSecond),
+                                       !hasSource(recording, "cuda"));
 }
 
 JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::TunerRow>& tunerRows) {
@@ -172,12 +182,18 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     const Environment looked = prepareEnvironment(layout, settings);
     requireCommand(command.front(), looked);
 
-    const bool devices = ("," + options.recording.trace + ",").find(",cuda,") != std::string::npos;
-    if (!devices && !options.recording.light && !console.isQuiet() && (!outside || outside->rank == 0))
+    if (!hasSource(options.recording, "cuda") && !options.recording.light && !console.isQuiet() &&
+        (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view "
                         "and export show what is recorded",
                         options.recording.trace));
+
+    if (const std::string by = hidesProgress(settings.recording);
+        options.hangTimeoutGiven && *parseHangTimeout(options.hangTimeout) > 0 && !by.empty() && !console.isQuiet() &&
+        (!outside || outside->rank == 0))
+        console.warning(
+            fmt::format("--hang-timeout has no effect with {}: progress is known only of what is recorded", by));
 
     const std::string missing = missingForwardOptions(command, preparedVariables(settings));
     // Ranks that choose other algorithms than their peers hang the job.
@@ -203,7 +219,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
             "ranks that Open MPI starts on other hosts are recorded only if you add to its command: {}", missing));
 
     const ProcessToStart job{command, prepareEnvironment(layout, settings)};
-    const auto hangs = watchFor(options, directory.path());
+    const auto hangs = watchFor(options, settings.recording, directory.path());
     const auto tellNotes = [&] {
         if (!console.isQuiet())
             for (const std::string& note : hangs->takeNotes()) console.note(note);
@@ -260,11 +276,13 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("BYTES")
         ->capture_default_str()
         ->check(checkSize);
-    verb->add_option("--hang-timeout", options->hangTimeout,
-                     "Read the stacks of ranks that record no progress for so long (90s, 5m, 1h, off) into NAME/stacks")
-        ->type_name("TIME")
-        ->capture_default_str()
-        ->check(checkHangTimeout);
+    auto* hangTimeout =
+        verb->add_option(
+                "--hang-timeout", options->hangTimeout,
+                "Read the stacks of ranks that record no progress for so long (90s, 5m, 1h, off) into NAME/stacks")
+            ->type_name("TIME")
+            ->capture_default_str()
+            ->check(checkHangTimeout);
     addRepeatedOption(*verb, "--env", options->environment, "NAME=VALUE",
                       "Set a variable for the job; may be repeated");
     addLinksOption(*verb, options->links);
@@ -274,7 +292,10 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");
-    setAction(*verb, invocation, [options, &invocation] { return run(*options, invocation.job, invocation.console); });
+    setAction(*verb, invocation, [options, hangTimeout, &invocation] {
+        options->hangTimeoutGiven = hangTimeout->count() > 0;
+        return run(*options, invocation.job, invocation.console);
+    });
 }
 
 }  // namespace rankscope::cli

@@ -70,6 +70,23 @@ TEST_F(StalledJob, TimeInWhichNobodyLookedIsNone) {
     EXPECT_EQ(after(2), (std::vector<pid_t>{1, 2}));
 }
 
+TEST_F(StalledJob, TimeInWhichOthersAreReadCounts) {
+    EXPECT_TRUE(after(10).empty());
+    m_processes[1].progress++;
+    EXPECT_EQ(after(1), std::vector<pid_t>{1});
+    for (int i = 0; i < 8; ++i) m_watch.stillThere(m_nowNs += kSecondNs);
+    EXPECT_TRUE(after(1).empty());
+    EXPECT_EQ(after(1), std::vector<pid_t>{2});
+}
+
+TEST_F(StalledJob, WhoMayWorkUnseenIsToldOnlyOnceItGotOn) {
+    m_watch = StallWatch(10 * kSecondNs, kSecondNs, true);
+    m_processes = {{.pid = 1, .progress = 0}, {.pid = 2, .progress = 0}};
+    EXPECT_TRUE(after(50).empty());
+    m_processes[1].progress++;
+    EXPECT_EQ(after(12), std::vector<pid_t>{2});
+}
+
 TEST_F(StalledJob, ALaterProcessOfTheSameNumberIsAnother) {
     EXPECT_TRUE(after(9).empty());
     for (WatchedProcess& process : m_processes) process.startTicks = 77;
