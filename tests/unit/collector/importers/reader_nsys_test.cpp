@@ -489,6 +489,35 @@ TEST_F(NsysReader, AValueThatIsTooLargeIsLeftOutAlone) {
     }
 }
 
+TEST_F(NsysReader, NothingIsWrittenBesideAFileInWalMode) {
+    std::filesystem::create_directory(m_folder / "in");
+    const auto file = make("in/job %41?#.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.database().execute("PRAGMA journal_mode = WAL");
+    });
+    ASSERT_FALSE(std::filesystem::exists(file.string() + "-wal"));
+    const auto filesBeside = [&](const std::filesystem::path& of) {
+        return std::distance(std::filesystem::directory_iterator(of.parent_path()), {});
+    };
+    std::filesystem::create_directory(m_folder / "plain");
+    std::filesystem::copy_file(file, m_folder / "plain/job.sqlite");
+    Database((m_folder / "plain/job.sqlite").string(), OpenMode::readOnly).integer("SELECT COUNT(*) FROM NVTX_EVENTS");
+    ASSERT_GT(filesBeside(m_folder / "plain/job.sqlite"), 1) << "a log that SQLite makes to read such a file";
+    import({file});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(filesBeside(file), 1);
+}
+
+TEST_F(NsysReader, ALogBesideAFileIsRead) {
+    const auto file = m_folder / "job.sqlite";
+    Report report(file);
+    report.database().execute("PRAGMA journal_mode = WAL");
+    fillTwoRanks(report);
+    ASSERT_TRUE(std::filesystem::exists(file.string() + "-wal"));
+    import({file});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+}
+
 TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {
     Database trace = import({make("job.sqlite", [](Report& report) {
         fillTwoRanks(report);
