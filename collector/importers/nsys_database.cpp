@@ -28,9 +28,16 @@ bool holdsText(std::string type) {
                                 [&](const char* number) { return type.find(number) != std::string::npos; });
 }
 
+/// An export stays as it is, and may lie where nothing can be written; a log or journal beside it holds a part of it.
 store::Database opened(const std::filesystem::path& file) {
+    std::error_code ignored;
+    const std::filesystem::path real = std::filesystem::canonical(file, ignored);  // SQLite looks beside that, too
+    const auto isBeside = [&](const char* ending) {
+        return std::filesystem::exists((real.empty() ? file : real).string() + ending, ignored);
+    };
     try {
-        return {file.string(), store::OpenMode::readOnly};
+        return {file.string(),
+                isBeside("-wal") || isBeside("-journal") ? store::OpenMode::readOnly : store::OpenMode::immutable};
     } catch (const store::Error& error) {
         throw ImportError(file, 0, error.cause(), error.hint());
     }

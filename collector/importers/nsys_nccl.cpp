@@ -135,8 +135,22 @@ std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges, const std::vecto
     std::vector<NcclBatch> batches;
     int depth = 0;
     const NcclRange* before = nullptr;
+    // The last group of a thread launched what follows it, a kernel for each of its operations at most.
+    const auto endOfThread = [&] {
+        if (depth == 0) return;
+        depth = 0;
+        NcclBatch& open = batches.back();
+        auto launch = launchAt(open.thread, open.startNs);
+        bool isUnended = false;
+        for (size_t i = 0; i < open.operations.size() && launch != launches.end() && launch->thread == open.thread;
+             ++i, ++launch) {
+            open.endNs = std::max(open.endNs, launch->startNs);
+            isUnended = true;
+        }
+        if (isUnended) ++unended;
+    };
     for (const NcclRange& range : ranges) {
-        if (before != nullptr && before->thread != range.thread) depth = 0;
+        if (before != nullptr && before->thread != range.thread) endOfThread();
         before = &range;
         if (range.kind == NcclRange::Kind::init) continue;
         const auto within = launchAt(range.thread, range.startNs);
@@ -164,6 +178,7 @@ std::vector<NcclBatch> batchesOf(std::vector<NcclRange> ranges, const std::vecto
         }
         if (range.kind == NcclRange::Kind::operation) batch.operations.push_back(range);
     }
+    endOfThread();
     return batches;
 }
 

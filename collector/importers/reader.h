@@ -19,11 +19,11 @@ namespace rankscope::collector {
 /// finds it among the other files, or says that it is unknown.
 struct RankHeader {
     std::optional<int64_t> rank;
+    std::optional<int64_t> worldSize;   ///< ranks of the job, imported or not
+    std::optional<int64_t> baseTimeNs;  ///< Unix time that the recording's times count from; empty: they are Unix times
     /// Hash of the communicator that told `rank`, its rank in it; empty where something else did. That is the rank in
     /// the job only if the communicator is of the whole job.
     std::optional<uint64_t> rankCommunicator;
-    std::optional<int64_t> worldSize;   ///< ranks of the job, imported or not
-    std::optional<int64_t> baseTimeNs;  ///< Unix time that the recording's times count from; empty: they are Unix times
 };
 
 /// One rank as one file tells it.

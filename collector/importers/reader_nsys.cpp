@@ -432,7 +432,7 @@ class NsysReport {
                          unnamed
                              ? "CUDA calls and NVTX ranges are left out: the GPU's work has no globalPid that would "
                                "tell which process it is of"
-                             : "CUDA calls and NVTX ranges of processes without GPU work are left out",
+                             : "CUDA calls and NVTX ranges of no process with GPU work are left out",
                          m_ofNoProcess);
         if (m_database.largeStrings() > 0)
             m_losses.add("bad_block", "warning", std::nullopt,

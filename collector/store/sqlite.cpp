@@ -26,6 +26,31 @@ std::string hintFor(int code) {
     }
 }
 
+/// The URI of a file, relative or absolute, that is taken never to change. A path's own %, ? and # are escaped, and so
+/// is its /, since two at the start would name a machine (https://www.sqlite.org/uri.html).
+std::string immutableUri(const std::string& file) {
+    std::string uri = "file:";
+    for (const char c : file) {
+        switch (c) {
+            case '%':
+                uri += "%25";
+                break;
+            case '?':
+                uri += "%3F";
+                break;
+            case '#':
+                uri += "%23";
+                break;
+            case '/':
+                uri += "%2F";
+                break;
+            default:
+                uri += c;
+        }
+    }
+    return uri + "?immutable=1";
+}
+
 }  // namespace
 
 void checkSqlite(int code, const Database& database, const char* call, std::string_view detail) {
@@ -50,10 +75,13 @@ void Database::Close::operator()(sqlite3* handle) const noexcept {
 
 Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
     int flags = SQLITE_OPEN_NOMUTEX;
-    flags |= mode == OpenMode::readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    const bool isRead = mode == OpenMode::readOnly || mode == OpenMode::immutable;
+    flags |= isRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (mode == OpenMode::create) flags |= SQLITE_OPEN_CREATE;
+    if (mode == OpenMode::immutable) flags |= SQLITE_OPEN_URI;
+    const std::string name = mode == OpenMode::immutable ? immutableUri(file) : file;
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(file.c_str(), &handle, flags, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
     m_handle.reset(handle);
     checkSqlite(code, *this, "open");
     sqlite3_extended_result_codes(handle, 1);

@@ -14,7 +14,14 @@ struct sqlite3_stmt;
 
 namespace rankscope::store {
 
-enum class OpenMode { readOnly, readWrite, create };
+enum class OpenMode {
+    readOnly,
+    /// Read-only, and the file is taken never to change: nothing is locked or made beside it, as a read-only folder
+    /// demands for a file in WAL mode, and a journal or log beside it is not looked at.
+    immutable,
+    readWrite,
+    create
+};
 
 /// Asked again and again while another program holds the file, with the time waited so far; false gives up
 /// (LockedFile).
