@@ -175,7 +175,7 @@ void HangWatch::write(const StalledProcess& stalled, const Reading& reading, int
                         snapshot.threads.size() + static_cast<size_t>(snapshot.beyond), snapshot.threads.size()));
     if (snapshot.untraceable > 0)
         file.notes.push_back(fmt::format(
-            "{} not be read: it has ended before the others, or a debugger has it",
+            "{} not be read: ended before the others, or under a debugger",
             snapshot.untraceable == 1 ? "1 thread could" : fmt::format("{} threads could", snapshot.untraceable)));
     if (snapshot.unread > 0)
         file.notes.push_back(

@@ -115,6 +115,22 @@ TEST(Collect, WhatRanksStoodInIsInTheTraceAndWhatIsNoStackIsALoss) {
     EXPECT_EQ(losses[store::Severity::warning], 3) << "cut off, none, and too large";
 }
 
+TEST(Collect, WhenStacksWereReadIsToldByTheClockOfTheirHost) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.ranksPerHost = 2;
+    job.hostOffsetNs = 5'000'000'000;  // of the recorded clock; the wall clocks agree that all began at one moment
+    job.write(run.path());
+    std::filesystem::create_directory(run.path() / "stacks");
+    for (const int rank : {0, 3})
+        std::ofstream(run.path() / "stacks" / (std::to_string(rank) + ".txt"))
+            << "rankscope stacks 1\npid 1\ncapture " << job.fileOf(run.path(), rank).filename().string()
+            << "\nread_unix_ns 1700000002000000000\n\nthread 7 S t\n\nend\n";
+    const auto rows = collected(run.path()).all<store::ThreadStack>();
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(*rows[0].readNs - *rows[1].readNs, job.hostOffsetNs);
+}
+
 TEST(Collect, TiesEveryCallToItsKernelAndMarksIt) {
     const TemporaryFolder run;
     const TrainingJob job;
