@@ -160,17 +160,19 @@ void TraceTables::writeStacks(store::TraceWriter& writer, const std::vector<Told
     std::vector<store::ThreadStack> rows;
     std::map<std::pair<int32_t, int64_t>, int32_t> readings;  // by rank and time; stacks come in the order of time
     std::map<int32_t, int32_t> counts;
-    const int64_t startNs = isVirtual ? 0 : startUnixNs();
     for (const ToldStack& told : stacks) {
-        const auto summary = summaryOf.find(told.capture);
-        if (summary == summaryOf.end()) continue;
+        const auto known = summaryOf.find(told.capture);
+        if (known == summaryOf.end()) continue;
+        const RankSummary& summary = m_ranks.summaries[known->second];
         store::ThreadStack& row = rows.emplace_back(told.row);
-        row.rank = m_ranks.summaries[summary->second].rank;
+        row.rank = summary.rank;
         int32_t& reading = readings[{row.rank, told.readUnixNs}];
         if (reading == 0) reading = ++counts[row.rank];
         row.reading = reading;
-        if (startNs != 0) row.readNs = told.readUnixNs - startNs;
-        if (isVirtual && told.recordedNs) row.readNs = m_ranks.clocks.jobNs(summary->second, *told.recordedNs);
+        std::optional<int64_t> hostNs = told.recordedNs;  // hosts' wall clocks may differ: each goes by its own
+        if (!isVirtual && summary.startUnixNs != 0)
+            hostNs = summary.startUnixAtNs + (told.readUnixNs - summary.startUnixNs);
+        if (hostNs) row.readNs = m_ranks.clocks.jobNs(known->second, *hostNs);
     }
     std::ranges::stable_sort(rows, {}, [](const store::ThreadStack& row) { return std::pair(row.rank, row.reading); });
     for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;

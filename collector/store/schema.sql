@@ -225,7 +225,7 @@ CREATE TABLE thread_stack (        -- what the threads of a rank that stood stil
   id INTEGER PRIMARY KEY,          -- 1, 2… by (rank, reading, place in the file: native stacks, the main thread's first, then Python's)
   rank INTEGER NOT NULL,
   reading INTEGER NOT NULL,        -- 1, 2… of the rank: all threads of a process are read at about the same time
-  read_ns INTEGER,                 -- when, by the clock of its host; where the recorded time is virtual, the newest that was recorded before; NULL: not known
+  read_ns INTEGER,                 -- when; where the recorded time is virtual, the newest that was recorded before; NULL: not known
   stalled_ns INTEGER NOT NULL,     -- for which it had recorded no progress then
   tid INTEGER NOT NULL,            -- that of the main thread is the process's pid
   name TEXT NOT NULL,

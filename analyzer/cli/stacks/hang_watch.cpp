@@ -169,6 +169,14 @@ void HangWatch::write(const StalledProcess& stalled, const Reading& reading, int
     } else if (!canUnwind()) {
         file.notes.push_back("no native stacks: this rankscope was built without libdw");
     }
+    if (snapshot.beyond > 0)
+        file.notes.push_back(
+            fmt::format("{} of {} threads were not read: only the first {} of a process are", snapshot.beyond,
+                        snapshot.threads.size() + static_cast<size_t>(snapshot.beyond), snapshot.threads.size()));
+    if (snapshot.untraceable > 0)
+        file.notes.push_back(fmt::format(
+            "{} not be read: ended before the others, or under a debugger",
+            snapshot.untraceable == 1 ? "1 thread could" : fmt::format("{} threads could", snapshot.untraceable)));
     if (snapshot.unread > 0)
         file.notes.push_back(
             fmt::format("{} not stop to be read, as in a wait for a device or a file server",

@@ -17,6 +17,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <thread>
 
 namespace rankscope::cli {
@@ -42,9 +43,10 @@ std::string fileText(const std::string& path) {
 
 std::vector<pid_t> threadsOf(pid_t pid) {
     std::vector<pid_t> threads;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", pid), ignored))
-        threads.push_back(static_cast<pid_t>(std::atoi(entry.path().filename().c_str())));
+    std::error_code error;  // that of a process which ends meanwhile is the end of its threads
+    for (fs::directory_iterator at(fmt::format("/proc/{}/task", pid), error), end; !error && at != end;
+         at.increment(error))
+        threads.push_back(static_cast<pid_t>(std::atoi(at->path().filename().c_str())));
     std::ranges::sort(threads);  // the main thread's id is the process's, and the lowest unless numbers have wrapped
     std::ranges::stable_partition(threads, [pid](pid_t tid) { return tid == pid; });
     return threads;
@@ -91,12 +93,14 @@ class Tracer {
     Tracer(const Tracer&) = delete;
     Tracer& operator=(const Tracer&) = delete;
 
-    // False when this process may not read that one: no other thread need be tried.
+    // False when the thread did not stop: it stays asked to until this tracer's own thread ends.
     bool read(ThreadSnapshot& thread) {
         if (ptrace(PTRACE_SEIZE, thread.tid, nullptr, nullptr) != 0) {
             if (errno == ESRCH) return true;  // it has ended, or is ending
+            // A main thread that has ended before the others is refused, too, and so is one that a debugger has.
+            ++m_snapshot.untraceable;
             m_snapshot.refused = fmt::format("ptrace: {}", std::strerror(errno));
-            return false;
+            return true;
         }
         const auto begin = Clock::now();
         ptrace(PTRACE_INTERRUPT, thread.tid, nullptr, nullptr);
@@ -110,9 +114,9 @@ class Tracer {
                 break;
             case Stop::ended:
                 break;
-            case Stop::late:  // let go of when this tracer ends
+            case Stop::late:
                 ++m_snapshot.unread;
-                break;
+                return false;
         }
         return true;
     }
@@ -172,23 +176,27 @@ class Tracer {
 
 ProcessSnapshot takeSnapshot(pid_t pid) {
     ProcessSnapshot snapshot{.pid = pid, .maps = fileText(fmt::format("/proc/{}/maps", pid))};
-    for (const pid_t tid : threadsOf(pid)) {
-        if (snapshot.threads.size() == kMostThreads) break;
+    const std::vector<pid_t> all = threadsOf(pid);
+    snapshot.beyond = static_cast<int>(all.size() - std::min(all.size(), kMostThreads));
+    for (const pid_t tid : std::span(all).first(std::min(all.size(), kMostThreads)))
         describe(pid, snapshot.threads.emplace_back(ThreadSnapshot{.tid = tid}));
-    }
-    // A thread of its own: what does not stop cannot be let go of but by the end of the thread that asked it to.
+    // Threads of their own: what does not stop cannot be let go of but by the end of the thread that asked it to.
+    size_t next = 0;
     std::exception_ptr failure;
-    std::thread tracer([&] {
+    const auto trace = [&] {
         try {
             Tracer one(snapshot);
-            for (ThreadSnapshot& thread : snapshot.threads)
-                if (!one.read(thread)) return;
+            while (next < snapshot.threads.size())
+                if (!one.read(snapshot.threads[next++])) return;
         } catch (...) {
             failure = std::current_exception();
         }
-    });
-    tracer.join();
+    };
+    while (next < snapshot.threads.size() && !failure) std::thread(trace).join();
     if (failure) std::rethrow_exception(failure);
+    const bool anyRead = std::ranges::any_of(snapshot.threads, [](const auto& one) { return !one.registers.empty(); });
+    if (anyRead || snapshot.unread > 0) snapshot.refused.clear();
+    if (!snapshot.refused.empty()) snapshot.untraceable = 0;
     return snapshot;
 }
 

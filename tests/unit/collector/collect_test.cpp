@@ -89,6 +89,8 @@ TEST(Collect, WhatRanksStoodInIsInTheTraceAndWhatIsNoStackIsALoss) {
     write("d.txt", captureOfOne, "read_unix_ns 1700000003000000000\nthread 8 S cut\n  f");
     std::ofstream(run.path() / "stacks" / "e.txt") << "not so";
     std::ofstream(run.path() / "stacks" / "f.txt.part") << "not read";
+    write("g.txt", captureOfOne, "read_unix_ns 1700000003000000000\n\nthread 7 S t\n\nend\n");
+    std::filesystem::resize_file(run.path() / "stacks" / "g.txt", 33 << 20);
     TraceReader trace = collected(run.path());
     const auto rows = trace.all<store::ThreadStack>();
     ASSERT_EQ(rows.size(), 4u);
@@ -102,10 +104,31 @@ TEST(Collect, WhatRanksStoodInIsInTheTraceAndWhatIsNoStackIsALoss) {
               (std::vector{1, 1, 2, 3}));
     EXPECT_EQ(*rows[2].readNs - *rows[0].readNs, 1'000'000'000);
     std::map<store::Severity, int> losses;
+    bool saysTooLarge = false;
     for (const store::Loss& loss : trace.all<store::Loss>())
-        if (loss.kind == "stacks") ++losses[loss.severity];
+        if (loss.kind == "stacks") {
+            ++losses[loss.severity];
+            saysTooLarge = saysTooLarge || loss.message.find("g.txt is too large (33 MiB") != std::string::npos;
+        }
+    EXPECT_TRUE(saysTooLarge);
     EXPECT_EQ(losses[store::Severity::info], 1);
-    EXPECT_EQ(losses[store::Severity::warning], 2) << "cut off, and none";
+    EXPECT_EQ(losses[store::Severity::warning], 3) << "cut off, none, and too large";
+}
+
+TEST(Collect, WhenStacksWereReadIsToldByTheClockOfTheirHost) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.ranksPerHost = 2;
+    job.hostOffsetNs = 5'000'000'000;  // of the recorded clock; the wall clocks agree that all began at one moment
+    job.write(run.path());
+    std::filesystem::create_directory(run.path() / "stacks");
+    for (const int rank : {0, 3})
+        std::ofstream(run.path() / "stacks" / (std::to_string(rank) + ".txt"))
+            << "rankscope stacks 1\npid 1\ncapture " << job.fileOf(run.path(), rank).filename().string()
+            << "\nread_unix_ns 1700000002000000000\n\nthread 7 S t\n\nend\n";
+    const auto rows = collected(run.path()).all<store::ThreadStack>();
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(*rows[0].readNs - *rows[1].readNs, job.hostOffsetNs);
 }
 
 TEST(Collect, TiesEveryCallToItsKernelAndMarksIt) {

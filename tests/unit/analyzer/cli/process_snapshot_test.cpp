@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "analyzer/cli/stacks/native_frames.h"
@@ -107,15 +109,35 @@ TEST(ProcessSnapshot, TheProcessGoesOnAsIfNobodyHadLooked) {
     EXPECT_EQ(child.status(), 1 + 5);
 }
 
+/// Reads until the thread has stopped in time: on a busy machine it may not come to run.
+ProcessSnapshot untilRead(pid_t pid) {
+    ProcessSnapshot snapshot = takeSnapshot(pid);
+    for (int attempt = 0; attempt < 50 && snapshot.unread > 0; ++attempt) snapshot = takeSnapshot(pid);
+    return snapshot;
+}
+
+/// The kernel wakes a stopped thread that is let go of, so that it stops again by itself: it runs for a moment then.
+bool comesToState(pid_t pid, char state) {
+    for (int attempt = 0; attempt < 5000; ++attempt) {
+        std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+        std::string text;
+        std::getline(stat, text);
+        if (const size_t name = text.rfind(')'); name != std::string::npos && text.at(name + 2) == state) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
 TEST(ProcessSnapshot, AStoppedProcessStaysStoppedAndAnEndedOneGivesNothing) {
     StandingChild child;
     kill(child.pid(), SIGSTOP);
     int status = 0;
     ASSERT_EQ(waitpid(child.pid(), &status, WUNTRACED), child.pid());
-    const ProcessSnapshot stopped = takeSnapshot(child.pid());
-    EXPECT_EQ(stopped.threads.at(0).state, 'T');
-    EXPECT_FALSE(stopped.threads[0].registers.empty());
-    EXPECT_EQ(takeSnapshot(child.pid()).threads.at(0).state, 'T');
+    const ProcessSnapshot stopped = untilRead(child.pid());
+    EXPECT_FALSE(stopped.threads.at(0).registers.empty());
+    EXPECT_TRUE(comesToState(child.pid(), 'T'));
+    untilRead(child.pid());
+    EXPECT_TRUE(comesToState(child.pid(), 'T'));
     kill(child.pid(), SIGCONT);
     kill(child.pid(), SIGKILL);
     siginfo_t info{};
@@ -134,6 +156,25 @@ TEST(ProcessSnapshot, WhatMayNotBeReadSaysWhyAndNamesItsThreads) {
     EXPECT_NE(snapshot.refused.find("ptrace: "), std::string::npos) << snapshot.refused;
     EXPECT_EQ(snapshot.threads.size(), 1u);
     EXPECT_EQ(nativeFrames(snapshot).at(0).size(), 0u);
+}
+
+TEST(ProcessSnapshot, AThreadThatAloneMayNotBeReadHidesNoOther) {
+    StandingChild child(2);
+    ASSERT_EQ(ptrace(PTRACE_SEIZE, child.pid(), nullptr, nullptr), 0) << errno;  // the main thread, by this one
+    const ProcessSnapshot snapshot = untilRead(child.pid());
+    EXPECT_EQ(snapshot.refused, "");
+    EXPECT_EQ(snapshot.untraceable, 1);
+    ASSERT_EQ(snapshot.threads.size(), 3u);
+    EXPECT_TRUE(snapshot.threads[0].registers.empty());
+    EXPECT_FALSE(snapshot.threads[1].registers.empty());
+    EXPECT_FALSE(snapshot.threads[2].registers.empty());
+}
+
+TEST(ProcessSnapshot, ThreadsBeyondThoseThatAreReadAreCounted) {
+    StandingChild child(300);
+    const ProcessSnapshot snapshot = takeSnapshot(child.pid());
+    EXPECT_EQ(snapshot.threads.size() + static_cast<size_t>(snapshot.beyond), 301u);
+    EXPECT_EQ(snapshot.beyond, 301 - 256);
 }
 
 TEST(PySpy, ItsJsonBecomesFramesAndAnythingElseIsRefused) {
