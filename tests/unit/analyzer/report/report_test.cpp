@@ -6,6 +6,7 @@
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 #include "collector/store/sqlite.h"

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "collector/store/sqlite.h"
 #include "tests/unit/analyzer/trace_fixture.h"
 
