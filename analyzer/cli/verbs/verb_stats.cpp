@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
