@@ -18,6 +18,7 @@
 namespace rankscope::cli {
 namespace {
 
+// 256 threads of 100 frames with long C++ names take some 10 MiB; more is a helper gone wrong.
 constexpr size_t kMostText = 32 << 20;
 
 void writeAll(int descriptor, std::string_view text) {
@@ -77,6 +78,7 @@ std::string madeInHelper(const std::function<std::string()>& make, const std::fu
     std::string text;
     bool isWhole = false;
     while (helper > 0 && !isWhole && text.size() < kMostText && !isOver()) {
+        // How late the end of the job or of the time may be seen: nobody notices a fifth of a second.
         constexpr int kSliceMs = 200;
         pollfd polled{ends[0], POLLIN, 0};
         if (poll(&polled, 1, kSliceMs) <= 0) continue;

@@ -31,6 +31,7 @@ bool canUnwind() {
 
 namespace {
 
+// The innermost tell where a thread stands; an interpreter recursing for ever is cut off here.
 constexpr size_t kMostFrames = 100;
 constexpr char kVdso[] = "[vdso]";
 

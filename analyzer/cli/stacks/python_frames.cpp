@@ -19,6 +19,7 @@ namespace rankscope::cli {
 namespace {
 
 constexpr auto kPySpyTime = std::chrono::seconds(20);
+// As for native frames, half of what a helper may write: Python's names are shorter.
 constexpr size_t kMostOutput = 16 << 20;
 
 struct Output {

@@ -30,7 +30,8 @@ struct StalledProcess {
 // wrapper was stopped, is no time of a stall.
 class StallWatch {
   public:
-    // A job may hang in one place, be looked at, and hang on: what it stands in changes seldom.
+    // A job may hang in one place, be looked at, and hang on: what it stands in changes seldom. Ten minutes, so that an
+    // hour of hanging leaves six readings and not sixty.
     static constexpr int64_t kAgainNs = 600'000'000'000;
 
     // `mayWorkUnseen`: the recording has no device activity, so that a process that calls no NCCL shows no progress.
