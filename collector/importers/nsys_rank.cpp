@@ -72,16 +72,21 @@ void NsysRank::addNamedKernel(const NsysDeviceRow& row, std::string_view name, s
     addKernelRow(row, rest);
 }
 
+template <typename Row>
+void NsysRank::place(const NsysDeviceRow& row, Row& placed) {
+    placed.streamId = streamOf(row.context, row.stream);
+    placed.startNs = row.startNs;
+    placed.durNs = row.durNs;
+    placed.correlationId = correlationOf(row.correlation);
+}
+
 void NsysRank::addKernelRow(const NsysDeviceRow& row, store::Kernel rest) {
     ++m_rows;
     m_kernelNs += static_cast<double>(row.durNs);
     const auto name = static_cast<size_t>(rest.nameId);
     while (m_isNccl.size() <= name)
         m_isNccl.push_back(isNcclKernelName(m_recording.strings[static_cast<int32_t>(m_isNccl.size())]));
-    rest.streamId = streamOf(row.context, row.stream);
-    rest.startNs = row.startNs;
-    rest.durNs = row.durNs;
-    rest.correlationId = correlationOf(row.correlation);
+    place(row, rest);
     if (m_isNccl[name]) {
         rest.nccl = store::NcclKernel::byName;
         m_communication.push_back(m_recording.kernels.size());
@@ -91,21 +96,15 @@ void NsysRank::addKernelRow(const NsysDeviceRow& row, store::Kernel rest) {
 
 void NsysRank::addCopy(const NsysDeviceRow& row, store::Memcpy rest) {
     ++m_rows;
-    rest.streamId = streamOf(row.context, row.stream);
-    rest.startNs = row.startNs;
-    rest.durNs = row.durNs;
-    rest.correlationId = correlationOf(row.correlation);
+    place(row, rest);
     m_recording.memcpys.push_back(rest);
 }
 
 void NsysRank::addSet(const NsysDeviceRow& row, int64_t bytes) {
     ++m_rows;
     store::Memset set;
-    set.streamId = streamOf(row.context, row.stream);
-    set.startNs = row.startNs;
-    set.durNs = row.durNs;
+    place(row, set);
     set.bytes = bytes;
-    set.correlationId = correlationOf(row.correlation);
     m_recording.memsets.push_back(set);
 }
 

@@ -72,6 +72,9 @@ class NsysRank {
         const store::ApiCall* launch = nullptr;  // of m_recording.apiCalls; none where it was not recorded
     };
 
+    /// Sets stream, times and correlation of a kernel, a copy or a set.
+    template <typename Row>
+    void place(const NsysDeviceRow& row, Row& placed);
     void addKernelRow(const NsysDeviceRow& row, store::Kernel rest);
     int32_t streamOf(int64_t context, int64_t stream);
     int32_t threadOf(int64_t tid);

@@ -13,21 +13,8 @@
 namespace rankscope::cli {
 namespace {
 
-// Between a process of the job and the one that we started: ends the walk should /proc change below it.
-constexpr int kMostAncestors = 64;
-
 void remove(sigset_t& set, std::initializer_list<int> signals) {
     for (int signal : signals) sigdelset(&set, signal);
-}
-
-constexpr int kParent = 4;  // of /proc/PID/stat
-
-bool isOfJob(pid_t sender, std::span<const pid_t> job) {
-    for (int generation = 0; sender > 1 && generation < kMostAncestors; ++generation) {
-        if (text::contains(job, sender)) return true;
-        sender = static_cast<pid_t>(processField(sender, kParent));
-    }
-    return false;
 }
 
 bool sentByProcess(const siginfo_t& info) {
@@ -87,7 +74,7 @@ void HeldSignals::jobHasEnded() {
 }
 
 bool jobHasSent(const siginfo_t& info, std::span<const pid_t> job) {
-    return sentByProcess(info) && (info.si_pid == getpid() || isOfJob(info.si_pid, job));
+    return sentByProcess(info) && (info.si_pid == getpid() || descendsFrom(info.si_pid, job));
 }
 
 bool jobHasSeen(const siginfo_t& info, std::span<const pid_t> job) {

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "analyzer/text/lists.h"
+
 namespace rankscope::cli {
 namespace {
 
@@ -45,6 +47,16 @@ uint64_t processField(pid_t pid, int number) {
 uint64_t processStart(pid_t pid) {
     constexpr int kStartTime = 22;
     return processField(pid, kStartTime);
+}
+
+bool descendsFrom(pid_t pid, std::span<const pid_t> ancestors) {
+    constexpr int kParent = 4;
+    constexpr int kMostGenerations = 64;  // ends the walk should /proc change below it
+    for (int generation = 0; pid > 1 && generation < kMostGenerations; ++generation) {
+        if (text::contains(ancestors, pid)) return true;
+        pid = static_cast<pid_t>(processField(pid, kParent));
+    }
+    return false;
 }
 
 std::vector<pid_t> liveRanks(const fs::path& captureFolder) {

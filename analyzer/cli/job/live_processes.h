@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 namespace rankscope::cli {
@@ -16,6 +17,9 @@ uint64_t processField(pid_t pid, int number);
 // When the process was started, in clock ticks since the boot (/proc/PID/stat field 22): tells it from a later one with
 // the same pid. 0: there is none.
 uint64_t processStart(pid_t pid);
+
+// Is the process one of `ancestors`, or below one of them?
+bool descendsFrom(pid_t pid, std::span<const pid_t> ancestors);
 
 // Processes of this machine that still record into the capture folder, ascending. A process that has ended leaves no
 // ring file, or one whose name (HOST.PID.START) is that of no process any more.

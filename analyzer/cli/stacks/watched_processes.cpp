@@ -53,25 +53,16 @@ bool readHeader(const fs::path& file, Header& header) {
     return whole;
 }
 
-bool isBelowUs(pid_t pid) {
-    constexpr int kParent = 4;            // of /proc/PID/stat
-    constexpr int kMostGenerations = 64;  // ends the walk should /proc change below it
-    for (int generation = 0; pid > 1 && generation < kMostGenerations; ++generation) {
-        pid = static_cast<pid_t>(processField(pid, kParent));
-        if (pid == getpid()) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 std::vector<WatchedProcess> watchedProcesses(const fs::path& captureFolder) {
     std::map<pid_t, std::pair<int, WatchedProcess>> newest;  // with its image
+    const pid_t us = getpid();
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(captureFolder, ignored)) {
         RecordingName name;
         if (entry.path().extension() != ".ring" || !parseName(entry.path().stem().string(), name)) continue;
-        if (name.pid <= 0 || processStart(name.pid) != name.startTicks || !isBelowUs(name.pid)) continue;
+        if (name.pid <= 0 || processStart(name.pid) != name.startTicks || !descendsFrom(name.pid, {&us, 1})) continue;
         capture::RingFileHeader ring{};
         if (!readHeader(entry.path(), ring) || std::memcmp(ring.magic, capture::kRingMagic, sizeof ring.magic) != 0)
             continue;
