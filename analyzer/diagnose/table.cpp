@@ -8,6 +8,7 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/text/terminal_text.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -48,17 +49,16 @@ const Diagnosis* findDiagnosis(std::string_view id) {
 }
 
 std::string renderDiagnosis(const Diagnosis& d) {
-    std::string out = fmt::format("{} {}\n\n{}\n", d.id, d.title, d.definition);
+    std::string out = fmt::format("{} {}\n\n{}", d.id, d.title, text::wrapped(d.definition));
     if (d.detect == nullptr)
-        return out +
-               fmt::format(
-                   "\nUsual fix: {}\n\nCatalogued, but not detected yet: a report without it says nothing about it.\n",
-                   d.fix);
+        return out + "\n" + text::wrapped(fmt::format("Usual fix: {}", d.fix)) +
+               "\nCatalogued, but not detected yet: a report without it says nothing about it.\n";
     const std::vector<Threshold> thresholds = thresholdsOf(d);
     if (!thresholds.empty()) out += "\nThresholds\n";
     for (const Threshold& t : thresholds)
-        out += fmt::format("  {:<18} {:.4g} {} ({})\n", t.name, t.value, t.unit, t.reason);
-    return out + fmt::format("\nFalse positives\n  {}\n\nFix\n  {}\n", d.falsePositives, d.fix);
+        out +=
+            text::wrapped(fmt::format("{:.4g} {} ({})", t.value, t.unit, t.reason), fmt::format("  {:<18} ", t.name));
+    return out + "\nFalse positives\n" + text::wrapped(d.falsePositives, "  ") + "\nFix\n" + text::wrapped(d.fix, "  ");
 }
 
 Family familyOf(std::string_view id) {
