@@ -99,7 +99,12 @@ void LocalProcess::tellWritten(uint64_t key, uint64_t bytes, int64_t ns) {
     messageAt(channel, channel.messageCount++) = {channel.writtenBytes, ns};
     if (ns == kNoClock) return;
     for (uint32_t t = 0; t < m_arena->threadCount; t++)
-        if (waitsFor(m_arena->threads[t], key)) engine().enter(m_arena->threads[t], ns);
+        if (waitsFor(m_arena->threads[t], key)) {
+            HostThread& waiting = m_arena->threads[t];
+            engine().enter(waiting, ns);
+            waiting.futex.fetch_add(1, std::memory_order_release);
+            wakeBehindLock(waiting.futex);
+        }
 }
 
 int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
@@ -122,19 +127,27 @@ int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
     return ns;
 }
 
-void LocalProcess::pairSockets(uint64_t a, uint64_t b) {
+void LocalProcess::tellSocket(uint64_t socket, SocketChannels channels) {
     SharedLock lock(m_arena->lock);
-    m_arena->socketPairs[m_arena->socketPairCount++ % kMaxSocketPairs] = {a, b};
+    SocketEnd* place = &m_arena->socketEnds[0];
+    for (SocketEnd& end : m_arena->socketEnds) {
+        if (end.socket == socket) {
+            place = &end;
+            break;
+        }
+        if (end.usedAt < place->usedAt) place = &end;
+    }
+    *place = {socket, channels.reads, channels.writes, ++m_arena->pipeUses};
 }
 
-uint64_t LocalProcess::peerOf(uint64_t socketKey) {
+LocalProcess::SocketChannels LocalProcess::channelsOf(uint64_t socket) {
     SharedLock lock(m_arena->lock);
-    const uint32_t count = std::min(m_arena->socketPairCount, kMaxSocketPairs);
-    for (uint32_t i = 0; i < count; i++) {
-        if (m_arena->socketPairs[i].a == socketKey) return m_arena->socketPairs[i].b;
-        if (m_arena->socketPairs[i].b == socketKey) return m_arena->socketPairs[i].a;
+    for (SocketEnd& end : m_arena->socketEnds) {
+        if (end.socket != socket) continue;
+        end.usedAt = ++m_arena->pipeUses;
+        return {end.reads, end.writes};
     }
-    return 0;
+    return {};
 }
 
 void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs,

@@ -211,13 +211,18 @@ class LocalProcess {
     void forkEnded(Child child, int32_t pid);
     static void beginForked(Arena& arena, Child child);
 
-    // Pipes and pairs of sockets, by the inode of the end that is read.
+    // Pipes and connections, by the inode of the end that is read; semaphores between processes, by their place in
+    // shared memory.
     /// The thread writes: those that wait for that are back in the bounds before it can be read.
     void tellWritten(uint64_t key, uint64_t bytes, int64_t ns);
     /// The thread has read so many, or kAllBytes: when the newest of it was written, or kNoClock.
     int64_t whenWritten(uint64_t key, uint64_t bytes);
-    void pairSockets(uint64_t a, uint64_t b);
-    uint64_t peerOf(uint64_t socketKey);
+    /// A socket reads one channel and writes another. Both 0 for a socket that nobody has told of.
+    struct SocketChannels {
+        uint64_t reads = 0, writes = 0;
+    };
+    void tellSocket(uint64_t socket, SocketChannels channels);
+    SocketChannels channelsOf(uint64_t socket);
     void parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys);
 
     // Threads that are blocked in libc; see threads/waiters.h.

@@ -34,7 +34,7 @@ inline constexpr uint32_t kProcessDepth = 12000;  ///< and so many all streams o
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
 inline constexpr uint32_t kMaxPipes = 512;
-inline constexpr uint32_t kMaxSocketPairs = 512;
+inline constexpr uint32_t kMaxSocketEnds = 1024;
 inline constexpr uint32_t kMessagesPerChannel = 64;  ///< unread ones; older ones count as sent with the next
 inline constexpr uint32_t kMaxWaitKeys = 8;
 inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
@@ -203,6 +203,13 @@ struct Channel {
     Message messages[kMessagesPerChannel];
 };
 
+/// One end of a connection: a socket, by its inode, and the channels that it reads and writes.
+struct SocketEnd {
+    uint64_t socket;         ///< 0: unused
+    uint64_t reads, writes;  ///< keys of channels; one that listens only reads
+    uint64_t usedAt;         ///< the least recently used one makes room
+};
+
 struct HeapEntry {
     int64_t timeNs;
     uint64_t order;  ///< breaks ties the same way on every machine
@@ -298,11 +305,8 @@ struct Arena {
     uint32_t pairLinkCount;
     PairLink pairLinks[kMaxPairLinks];
     Channel pipes[kMaxPipes];
-    uint64_t pipeUses;
-    struct {
-        uint64_t a, b;
-    } socketPairs[kMaxSocketPairs];
-    uint32_t socketPairCount;
+    uint64_t pipeUses;  ///< of pipes and sockets' ends: counts, for the least recently used one
+    SocketEnd socketEnds[kMaxSocketEnds];
     uint32_t openExchanges[kMaxComms][kTransferBuckets];
     HostThread threads[kMaxThreads];
     Device devices[kMaxDevices];
