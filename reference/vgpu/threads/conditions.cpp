@@ -43,6 +43,26 @@ int waitUntil(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock
     return wait(condition, mutex, "pthread_cond_timedwait", &deadline);
 }
 
+// How long a thread that waits for the interpreter lets another one keep it, in real time. Python asks for it back
+// after 5 ms, which a busy machine takes between any two instructions: who comes first would be the system's choice. A
+// thread that gives it up by itself, as those do that wait for anything, is not held up by this; one that only ever
+// looks at a flag that another one is to set, is.
+constexpr int64_t kInterpreterNs = 200'000'000;
+
+clockid_t clockOf(const pthread_cond_t* condition) {
+    return condition->__data.__wrefs & kMonotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+}
+
+timespec interpreterDeadline(const pthread_cond_t* condition, const timespec& wanted) {
+    timespec later;
+    clock_gettime(clockOf(condition), &later);
+    later.tv_nsec += kInterpreterNs;
+    later.tv_sec += later.tv_nsec / 1'000'000'000;
+    later.tv_nsec %= 1'000'000'000;
+    const bool isLater = later.tv_sec != wanted.tv_sec ? later.tv_sec > wanted.tv_sec : later.tv_nsec > wanted.tv_nsec;
+    return isLater ? later : wanted;
+}
+
 /// Of the interpreter: the thread waits for the right to run.
 template <typename Wait>
 int waitForInterpreter(pthread_cond_t* condition, Wait realCall) {
@@ -85,15 +105,17 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
     switch (callerAt(__builtin_return_address(0))) {
         case Caller::interpreter:
-            return waitForInterpreter(condition, [&] { return realTimedWait(condition, mutex, until); });
+            return waitForInterpreter(condition, [&] {
+                const timespec later = interpreterDeadline(condition, *until);
+                return realTimedWait(condition, mutex, anyClock() ? &later : until);
+            });
         case Caller::profiler:
             return realTimedWait(condition, mutex, until);
         default:
             break;
     }
     if (isShared(condition)) return realTimedWait(condition, mutex, until);
-    return waitUntil(condition, mutex, condition->__data.__wrefs & kMonotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME,
-                     until);
+    return waitUntil(condition, mutex, clockOf(condition), until);
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
