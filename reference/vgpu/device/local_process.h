@@ -247,15 +247,20 @@ class LocalProcess {
     bool standsStill();
     /// The real clock woke a parked thread that observes.
     void observe(ThreadClock& thread);
-    /// Waits until no other thread of the process can act before this one. What follows happens in the order of virtual
-    /// time, whatever the order in real time.
+    /// Waits until no other thread of the process can act before this one, nor one of its family whose answer another
+    /// thread of the process waits for. What follows happens in the order of virtual time, whatever the order in real
+    /// time.
     void takeTurn(ThreadClock& thread) {
-        if (thread.shared->process == m_index && sharedProcess().active.load(std::memory_order_acquire) > 1)
-            awaitTurn(thread);
+        if (thread.shared->process == m_index && (severalAct() || (familyActs() && awaitsFamily()))) awaitTurn(thread);
     }
     /// The same among all processes that were forked from one another: before something goes to another process.
     void takeTurnInFamily(ThreadClock& thread);
     bool severalAct() { return sharedProcess().active.load(std::memory_order_acquire) > 1; }
+    /// Other processes of the family have active threads.
+    bool familyActs() {
+        const Process& family = m_arena->processes[sharedProcess().family];
+        return family.familyActive.load(std::memory_order_acquire) > sharedProcess().active;
+    }
     /// Called with the thread's clock when it ends.
     static void tellThreadEndsTo(void (*tell)(int64_t ns));
 
@@ -275,6 +280,7 @@ class LocalProcess {
     void parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner);
     void rejoin(ThreadClock& thread);
     void awaitTurn(ThreadClock& thread);
+    bool awaitsFamily();
     void nudge();
     void moveOn();
     Process& sharedProcess() { return m_arena->processes[m_index]; }

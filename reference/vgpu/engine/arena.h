@@ -224,10 +224,11 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     uint32_t threadsMade;
-    uint32_t family;                    ///< the process it was forked from, or that one's family: they share pipes
-    uint32_t isForked;                  ///< its place in the arena may be used again
-    std::atomic<uint32_t> active;       ///< threads that run or wait for virtual time
-    std::atomic<uint32_t> turnWaiters;  ///< threads that wait until they are the earliest of their process
+    uint32_t family;                     ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;                   ///< its place in the arena may be used again
+    std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
+    std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
+    std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
     std::atomic<uint32_t> dataBell;      ///< rung when data this process waits for has come; a futex
     std::atomic<uint32_t> dataSleepers;  ///< threads that sleep on it
@@ -328,6 +329,12 @@ inline constexpr uint64_t kArenaBytes = sizeof(Arena) + kDataBytes;
 /// Bucket of a transfer or exchange within its communicator.
 inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) {
     return static_cast<uint32_t>((key * 31 + src * 7 + dst * 13) % kTransferBuckets);
+}
+
+/// So many more threads of the process run or wait for virtual time. Arena::lock is held.
+inline void addActive(Arena& arena, Process& process, int32_t change) {
+    process.active.fetch_add(static_cast<uint32_t>(change));
+    arena.processes[process.family].familyActive.fetch_add(static_cast<uint32_t>(change));
 }
 
 void initializeArena(Arena& arena, int64_t launchNs);
