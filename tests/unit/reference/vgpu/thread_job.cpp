@@ -461,8 +461,6 @@ void connections(Gpu& gpu) {
         if (children[loader] == 0) loadAndServe(queue, listener, loader);
     }
     std::mutex mutex;
-    std::condition_variable told;
-    int fetched = 0;
     size_t uses = 0;  // of a pool that both threads use: what each gets depends on who was there before
     std::thread fetcher([&] {
         for (int step = 0; step < kSteps; step++) {
@@ -470,24 +468,19 @@ void connections(Gpu& gpu) {
             void* pinned;
             CHECK(cudaHostAlloc(&pinned, sizeof(Batch), cudaHostAllocDefault));
             const std::lock_guard lock(mutex);
-            uses += 5;
-            fetched++;
-            told.notify_one();
+            uses += 50;
         }
     });
-    for (int step = 0; step < kSteps; step++) {
+    for (int step = 0; step < 20 * kSteps; step++) {
+        std::this_thread::sleep_for(40us);  // all of them take as long as the loaders do
         {
-            std::unique_lock lock(mutex);
-            told.wait(lock, [&] { return fetched > step; });
-        }
-        for (int i = 0; i < 12; i++) {
-            disturb();
             const std::lock_guard lock(mutex);
-            gpu.work(10 * ++uses);
+            gpu.work(100 + ++uses);
         }
-        gpu.sum(512);
-        gpu.wait();
+        if (step % 4 == 0) gpu.wait();
     }
+    gpu.sum(512);
+    gpu.wait();
     fetcher.join();
     for (const pid_t child : children) waitpid(child, nullptr, 0);
 }
