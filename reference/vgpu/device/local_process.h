@@ -145,6 +145,7 @@ class LocalProcess {
     /// Empty unless the scenario or RANKSCOPE_VGPU_PRICES names a table.
     const PriceTable& prices() const { return m_prices; }
     Arena& arena() { return *m_arena; }
+    bool hasArena() const { return m_arena != nullptr; }
     uint32_t index() const { return m_index; }
     int rank() const { return m_rank; }
     int32_t pid() const { return m_pid; }
