@@ -37,6 +37,13 @@ bool hasUnread(const Arena& arena, uint64_t key) {
                        [&](const Channel& channel) { return channel.key == key && channel.messageCount > 0; });
 }
 
+SocketEnd* findSocket(Arena& arena, uint64_t socket) {
+    SocketEnd* const last = arena.socketEnds + arena.socketEndCount;
+    SocketEnd* const found =
+        std::find_if(arena.socketEnds, last, [&](const SocketEnd& end) { return end.socket == socket; });
+    return found == last ? nullptr : found;
+}
+
 bool waitsFor(const HostThread& thread, uint64_t key) {
     return thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside &&
            std::find(thread.waitKeys, thread.waitKeys + thread.waitKeyCount, key) !=
@@ -129,25 +136,20 @@ int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
 
 void LocalProcess::tellSocket(uint64_t socket, SocketChannels channels) {
     SharedLock lock(m_arena->lock);
-    SocketEnd* place = &m_arena->socketEnds[0];
-    for (SocketEnd& end : m_arena->socketEnds) {
-        if (end.socket == socket) {
-            place = &end;
-            break;
-        }
-        if (end.usedAt < place->usedAt) place = &end;
-    }
+    SocketEnd* place = findSocket(*m_arena, socket);
+    if (!place && m_arena->socketEndCount < kMaxSocketEnds) place = &m_arena->socketEnds[m_arena->socketEndCount++];
+    if (!place)
+        place = std::min_element(std::begin(m_arena->socketEnds), std::end(m_arena->socketEnds),
+                                 [](const SocketEnd& a, const SocketEnd& b) { return a.usedAt < b.usedAt; });
     *place = {socket, channels.reads, channels.writes, ++m_arena->pipeUses};
 }
 
 LocalProcess::SocketChannels LocalProcess::channelsOf(uint64_t socket) {
     SharedLock lock(m_arena->lock);
-    for (SocketEnd& end : m_arena->socketEnds) {
-        if (end.socket != socket) continue;
-        end.usedAt = ++m_arena->pipeUses;
-        return {end.reads, end.writes};
-    }
-    return {};
+    SocketEnd* end = findSocket(*m_arena, socket);
+    if (!end) return {};
+    end->usedAt = ++m_arena->pipeUses;
+    return {end->reads, end->writes};
 }
 
 void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs,

@@ -308,6 +308,7 @@ struct Arena {
     Channel pipes[kMaxPipes];
     uint64_t pipeUses;  ///< of pipes and sockets' ends: counts, for the least recently used one
     SocketEnd socketEnds[kMaxSocketEnds];
+    uint32_t socketEndCount;  ///< how many of them were ever used
     uint32_t openExchanges[kMaxComms][kTransferBuckets];
     HostThread threads[kMaxThreads];
     Device devices[kMaxDevices];
