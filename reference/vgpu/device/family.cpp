@@ -93,6 +93,33 @@ void LocalProcess::beginForked(Arena& arena, Child child) {
     own.adoptThread(child.thread);
 }
 
+void LocalProcess::beginEnding() {
+    if (!m_arena || m_hasLeft.load()) return;
+    SharedLock lock(m_arena->lock);
+    bool isLast = true;
+    for (uint32_t p = 0; p < m_arena->processCount; p++)
+        isLast = isLast && (p == m_index || !m_arena->processes[p].alive);
+    if (isLast) {
+        lock.unlock();
+        return leave();  // the arena goes with it
+    }
+    if (sharedProcess().isEnding) return;
+    sharedProcess().isEnding = 1;
+    m_arena->endings++;
+}
+
+void LocalProcess::forgetEnded() {
+    if (m_arena->endings.load(std::memory_order_acquire) == 0) return;
+    SharedLock lock(m_arena->lock);
+    for (uint32_t p = 0; p < m_arena->processCount; p++) {
+        const Process& process = m_arena->processes[p];
+        if (process.alive && process.isEnding && !processLives(process.pid, process.startTime))
+            engine().removeProcess(p);
+    }
+    while (engine().advance(m_index)) {
+    }
+}
+
 void LocalProcess::tellWritten(uint64_t key, uint64_t bytes, int64_t ns) {
     SharedLock lock(m_arena->lock);
     Channel& channel = channelOf(*m_arena, key);

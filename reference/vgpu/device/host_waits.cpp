@@ -18,6 +18,8 @@ constexpr uint64_t kFreedTogether = 64;
 // Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes
 // any more.
 constexpr int kFirstPollMs = 25, kLastPollMs = 200;
+// Or in case a process ends, which takes the system some milliseconds and is told to nobody.
+constexpr int kEndingPollMs = 2;
 
 constexpr uint32_t kMostQuestions = 200;
 
@@ -90,10 +92,11 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
         if (shared.state != ThreadState::waiting) break;
         uint32_t word = shared.futex.load();
         lock.unlock();
-        futexWait(shared.futex, word, pauseMs);
+        futexWait(shared.futex, word, m_arena->endings.load() ? kEndingPollMs : pauseMs);
         if (shared.state.load(std::memory_order_acquire) != ThreadState::waiting)
             break;  // who resumed it, moved the simulation: the lock is not needed
         endIfDeadlocked(*m_arena);
+        forgetEnded();
         lock.lock();
         if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
         pauseMs = std::min(2 * pauseMs, kLastPollMs);

@@ -224,9 +224,10 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     uint32_t threadsMade;
-    uint32_t family;                     ///< the process it was forked from, or that one's family: they share pipes
-    uint32_t isForked;                   ///< its place in the arena may be used again
-    std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
+    uint32_t family;               ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;             ///< its place in the arena may be used again
+    uint32_t isEnding;             ///< it has called _exit, and counts until the system has closed what it held open
+    std::atomic<uint32_t> active;  ///< threads that run or wait for virtual time; changed by addActive
     std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
     std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
@@ -299,6 +300,7 @@ struct Arena {
     int64_t inspectedMs;          ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
     uint64_t profiledRecordings;  ///< of how many recordings by a profiler a process has told the real time
     int64_t profilerShiftNs;      ///< of the newest: from virtual to Unix time
+    std::atomic<uint32_t> endings;  ///< processes that are ending: whoever waits looks often whether they are gone
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
     uint32_t freeTransfer, transferCount, freeExchange, exchangeCount;

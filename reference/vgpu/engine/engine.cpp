@@ -381,6 +381,8 @@ void Engine::mergeIslands(uint32_t processA, uint32_t processB) {
 void Engine::removeProcess(uint32_t index) {
     Process& process = m_arena.processes[index];
     process.alive = 0;
+    if (process.isEnding) m_arena.endings--;
+    process.isEnding = 0;
     for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
         HostThread& thread = m_arena.threads[t];
         process.lastClockNs = std::max(process.lastClockNs, thread.boundNs.load());

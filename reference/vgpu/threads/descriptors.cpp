@@ -46,6 +46,7 @@ BlockedOutside::~BlockedOutside() {
         LocalProcess::instance().observe(*m_clock);
     else
         LocalProcess::instance().unpark(*m_clock, kNoClock);
+    LocalProcess::instance().forgetEnded();  // perhaps that was what it waited for
 }
 
 int BlockedOutside::stretchMs(int64_t wantedMs) {

@@ -63,6 +63,13 @@ void wakeThoseWaiting(const void* object) {
     if (anybodyWaits()) wakeAll(object, clockNs(activeClock()));
 }
 
+/// The interpreter locks its mutexes for a moment only, above all to take its global lock or to give it up. A thread
+/// that gave it up and wants it back at once must not be quicker than one that was woken for it and whose clock is
+/// earlier.
+void waitForInterpretersTurn() {
+    if (ThreadClock* clock = activeClock()) LocalProcess::instance().takeTurn(*clock);
+}
+
 }  // namespace
 
 int lockMutex(pthread_mutex_t* mutex) {
@@ -90,7 +97,9 @@ using namespace rankscope::vgpu::threads;
 extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-    return RANKSCOPE_NOT_OURS() ? realLock(mutex) : lockMutex(mutex);
+    const Caller caller = callerAt(__builtin_return_address(0));
+    if (caller == Caller::interpreter) waitForInterpretersTurn();
+    return caller == Caller::program ? lockMutex(mutex) : realLock(mutex);
 }
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     return RANKSCOPE_NOT_OURS() ? realUnlock(mutex) : unlockMutex(mutex);

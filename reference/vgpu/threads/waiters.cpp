@@ -233,8 +233,8 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
     HostThread& shared = *m_clock->shared;
     LocalProcess& process = LocalProcess::instance();
     StallWatch watch(process.arena(), process.index());
-    const int lookMs = m_word ? kWordMs : kLookMs;
     for (;;) {
+        const int lookMs = m_word || process.anyEnds() ? kWordMs : kLookMs;
         const uint32_t before = shared.futex.load(std::memory_order_acquire);
         if (m_woken.load(std::memory_order_acquire)) return true;
         if (shared.timedOut.load(std::memory_order_acquire)) return false;
@@ -248,6 +248,7 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
         if (futexWaitUntil(shared.futex, before, CLOCK_MONOTONIC, &look)) continue;
         if (m_word && __atomic_load_n(m_word, __ATOMIC_SEQ_CST) != m_value) return true;
         process.mayLeave(*m_clock, lockOwner);
+        process.forgetEnded();
         watch.lookWhileBlocked(lookMs);
     }
 }
