@@ -11,6 +11,9 @@
 namespace rankscope::vgpu {
 namespace {
 
+// Who waits for a process that has ended is woken by the system, in its own time. After so long nobody waits for it.
+constexpr int64_t kUnseenEndMs = 500;
+
 /// The channel that is read under `key`; a new one takes the place of the one that was not used longest. Arena::lock is
 /// held.
 Channel& channelOf(Arena& arena, uint64_t key) {
@@ -103,18 +106,20 @@ void LocalProcess::beginEnding() {
         lock.unlock();
         return leave();  // the arena goes with it
     }
-    if (sharedProcess().isEnding) return;
-    sharedProcess().isEnding = 1;
+    if (sharedProcess().endingSinceMs != 0) return;
+    sharedProcess().endingSinceMs = monotonicMs();
     m_arena->endings++;
 }
 
-void LocalProcess::forgetEnded() {
-    if (m_arena->endings.load(std::memory_order_acquire) == 0) return;
+void LocalProcess::forgetEnded(bool hasWaited) {
+    if (!anyEnds()) return;
     SharedLock lock(m_arena->lock);
+    const int64_t latestMs = monotonicMs() - kUnseenEndMs;
     for (uint32_t p = 0; p < m_arena->processCount; p++) {
         const Process& process = m_arena->processes[p];
-        if (process.alive && process.isEnding && !processLives(process.pid, process.startTime))
-            engine().removeProcess(p);
+        if (!process.alive || process.endingSinceMs == 0 || processLives(process.pid, process.startTime)) continue;
+        const bool isSeen = hasWaited && process.family == sharedProcess().family;
+        if (isSeen || process.endingSinceMs < latestMs) engine().removeProcess(p);
     }
     while (engine().advance(m_index)) {
     }

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "reference/vgpu/device/deadlock.h"
+#include "reference/vgpu/device/local_process.h"
 #include "reference/vgpu/device/thread_report.h"
 
 namespace rankscope::vgpu {
@@ -87,7 +88,9 @@ bool StallWatch::reapDeadProcesses() {
     bool reaped = false;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         Process& process = m_arena.processes[p];
-        if (!process.alive || p == m_process || processLives(process.pid, process.startTime)) continue;
+        // One that ends is somebody's child, who sees that for itself (LocalProcess::forgetEnded).
+        if (!process.alive || p == m_process || process.endingSinceMs != 0) continue;
+        if (processLives(process.pid, process.startTime)) continue;
         Engine(m_arena).removeProcess(p);
         reaped = true;
     }

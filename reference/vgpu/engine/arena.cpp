@@ -278,6 +278,12 @@ bool processLives(int32_t pid, uint64_t startTime) {
     return now != 0 && now == startTime;
 }
 
+int64_t monotonicMs() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
 void futexWait(std::atomic<uint32_t>& word, uint32_t expected, int timeoutMs) {
     timespec timeout{timeoutMs / 1000, (timeoutMs % 1000) * 1000000L};
     const int before = errno;  // whether a thread had to sleep is no business of the program's

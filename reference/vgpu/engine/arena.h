@@ -224,10 +224,11 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     uint32_t threadsMade;
-    uint32_t family;               ///< the process it was forked from, or that one's family: they share pipes
-    uint32_t isForked;             ///< its place in the arena may be used again
-    uint32_t isEnding;             ///< it has called _exit, and counts until the system has closed what it held open
-    std::atomic<uint32_t> active;  ///< threads that run or wait for virtual time; changed by addActive
+    uint32_t family;    ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;  ///< its place in the arena may be used again
+    int64_t
+        endingSinceMs;  ///< it has called _exit then, and counts until who waits for its end has seen it; 0: it lives
+    std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
     std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
     std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
@@ -390,6 +391,9 @@ class HostSleep {
   private:
     Process& m_process;
 };
+
+/// Of the real monotonic clock.
+int64_t monotonicMs();
 
 bool processLives(int32_t pid, uint64_t startTime);
 uint64_t processStartTime(int32_t pid);

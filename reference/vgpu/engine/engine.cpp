@@ -20,12 +20,6 @@ constexpr int64_t kWakeNs = 1500;
 /// machine take less than a millisecond, or as long as the system lets a busy server wait for its turn.
 constexpr int64_t kOutsideMs = 20;
 
-int64_t monotonicMs() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
-
 /// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a
 /// time comes last, since another may still wake it in the same instant.
 struct Place {
@@ -381,8 +375,8 @@ void Engine::mergeIslands(uint32_t processA, uint32_t processB) {
 void Engine::removeProcess(uint32_t index) {
     Process& process = m_arena.processes[index];
     process.alive = 0;
-    if (process.isEnding) m_arena.endings--;
-    process.isEnding = 0;
+    if (process.endingSinceMs != 0) m_arena.endings--;
+    process.endingSinceMs = 0;
     for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
         HostThread& thread = m_arena.threads[t];
         process.lastClockNs = std::max(process.lastClockNs, thread.boundNs.load());
