@@ -32,6 +32,7 @@ def options():
     result.add_argument("--sequence-parallel", action="store_true")
     result.add_argument("--experts", type=int, default=0)
     result.add_argument("--expert-ranks", type=int, default=1)
+    result.add_argument("--unbalanced", action="store_true", help="without moe_router_force_load_balancing: what an untrained router wants")
     result.add_argument("--micro-batches", type=int, default=8)
     result.add_argument("--bucket-mb", type=float, default=0, help="0: Megatron's own choice")
     result.add_argument("--no-overlap", action="store_true", help="overlap_grad_reduce=False, overlap_param_gather=False")
@@ -47,7 +48,7 @@ def transformer_config(arguments) -> TransformerConfig:
     experts = {}
     if arguments.experts:
         experts = {"num_moe_experts": arguments.experts, "moe_router_topk": 2, "moe_router_pre_softmax": True, "moe_token_dispatcher_type": "alltoall", "moe_router_load_balancing_type": "none",
-                   "add_bias_linear": False}
+                   "moe_router_force_load_balancing": not arguments.unbalanced, "add_bias_linear": False}
     return TransformerConfig(num_layers=arguments.layers, hidden_size=arguments.hidden, num_attention_heads=arguments.heads, bf16=True,
                              params_dtype=torch.bfloat16, pipeline_dtype=torch.bfloat16, tensor_model_parallel_size=arguments.tensor,
                              pipeline_model_parallel_size=arguments.pipeline,
