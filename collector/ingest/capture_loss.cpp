@@ -43,6 +43,10 @@ LossText textOf(capture::LossKind kind) {
         case LossKind::poolExhausted:
             return {"pool_exhausted", Severity::warning,
                     "more NCCL network transfers were open at once than there is room for: some are not recorded"};
+        case LossKind::virtualTimes:
+            return {"virtual_times", Severity::warning,
+                    "the virtual GPUs went on without a thread that was blocked or spun in a way that they do not see: "
+                    "the times of this run are not reproducible"};
         case LossKind::sourceRefused:
             return {"source_refused", Severity::warning,
                     "a source could not be switched on: what only it sees is missing"};

@@ -94,6 +94,7 @@ enum class LossKind : uint8_t {
     fork = 9,
     sourceRefused = 10,  ///< a source could not be enabled; StatusRecord tells the code
     poolExhausted = 11,  ///< more events open at once than there is room for
+    virtualTimes = 12,  ///< the virtual GPUs went on without threads that they could not follow: their times may differ
 };
 
 struct RecordHead {

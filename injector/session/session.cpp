@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/session/session.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -400,6 +401,14 @@ void Session::flushAtEnd() noexcept {
     m_sink.countLoss(Source::cupti, LossKind::cuptiUndelivered, 1, m_beginNs);
 }
 
+/// What the virtual GPUs say of their own times.
+void Session::tellVirtualTimes() noexcept {
+    if (!isVirtual()) return;
+    const auto givenUp = reinterpret_cast<unsigned (*)()>(dlsym(RTLD_DEFAULT, "rankscopeVgpuThreadsGivenUp"));
+    const unsigned threads = givenUp ? givenUp() : 0;
+    if (threads != 0) m_sink.countLoss(Source::injector, LossKind::virtualTimes, threads, m_beginNs);
+}
+
 void Session::atExit(int32_t status) noexcept {
     if (mode() == Mode::off || mode() == Mode::armed || getpid() != m_pid) return;
     ErrnoKeeper errnoKeeper;
@@ -470,6 +479,7 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     m_writer.stop();
     m_writer.drainNow();
     writeOverhead();
+    if (cause == EndCause::exit) tellVirtualTimes();  // in a handler of a signal it could wait for ever
     writeEnd(cause, cause == EndCause::exit ? m_exitStatus : code);
     m_sink.close();
     m_rings.closeAndUnlink();

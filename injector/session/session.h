@@ -144,6 +144,7 @@ class Session {
     void writeOverhead() noexcept;
     static void tellLinks(const machine::LinkList& links) noexcept;
     void flushAtEnd() noexcept;
+    void tellVirtualTimes() noexcept;
     void writeEnd(EndCause cause, int32_t code) noexcept;
 
     std::atomic<Mode> m_mode{Mode::armed};

@@ -73,7 +73,8 @@ def parser(description: str) -> argparse.ArgumentParser:
     result.add_argument("--seed", type=int, default=7)
     result.add_argument("--lengths", type=lambda text: [int(length) for length in text.split(",")], metavar="SEQ,SEQ,…",
                         help="the sequence length of each rank's share of the data, where documents are not mixed (instead of --seq)")
-    result.add_argument("--loader-ms", type=float, default=0, metavar="MS", help="batches come from a DataLoader without workers whose storage takes this long")
+    result.add_argument("--loader-ms", type=float, default=0, metavar="MS", help="batches come from a DataLoader whose storage takes this long")
+    result.add_argument("--loader-workers", type=int, default=0, metavar="N", help="processes that load these batches (DataLoader's num_workers)")
     result.add_argument("--features", type=int, default=0, metavar="N", help="a batch brings N such numbers per token besides (frames, patches): the input of a model of sound or images")
     result.add_argument("--pageable", action="store_true", help="batches are copied from ordinary memory, not from pinned")
     result.add_argument("--watch-layers", action="store_true", help="hooks read the mean output of every norm and projection back to the host, as in hunting for NaNs")
@@ -158,7 +159,7 @@ def moved(batch, arguments, device):
     """The batch on the device."""
     if device.type != "cuda":
         return batch
-    return batch.to(device) if arguments.pageable else batch.pin_memory().to(device, non_blocking=True)
+    return batch.to(device) if arguments.pageable else batch.pin_memory().to(device, non_blocking=True)  # once: a pinned one stays
 
 
 class Documents(torch.utils.data.Dataset):
@@ -183,7 +184,8 @@ def batches(arguments, device, data_rank: int):
     generator = torch.Generator().manual_seed(arguments.seed + data_rank)
     loader = None
     if arguments.loader_ms > 0:
-        loader = iter(torch.utils.data.DataLoader(Documents(arguments, data_rank), batch_size=arguments.micro_batch, pin_memory=False))
+        loader = iter(torch.utils.data.DataLoader(Documents(arguments, data_rank), batch_size=arguments.micro_batch, num_workers=arguments.loader_workers,
+                                                  pin_memory=arguments.loader_workers > 0 and not arguments.pageable))
     features = torch.empty(arguments.micro_batch, arguments.seq, arguments.features) if arguments.features else None
     while True:
         tokens = drawn_tokens(generator, arguments, device) if loader is None else moved(next(loader), arguments, device)

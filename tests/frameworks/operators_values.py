@@ -90,6 +90,15 @@ assert large.sum().item() == 0 and torch.isfinite(large).all().item() and not to
 assert torch.isfinite(large[0]).all().item() and torch.isfinite(large.norm()).item() and torch.equal(large, large.clone())
 assert torch.isfinite(functional.cross_entropy(large, torch.zeros(1024, dtype=torch.long, device="cuda"))).item()
 
+# What a function of each element makes of these zeros is not zero: the logarithm of a sum of such is finite.
+exponentials = torch.empty_like(large)
+torch.exp(large, out=exponentials)
+assert exponentials.sum(dim=-1).tolist() == [1024.0] * 1024 and exponentials.float().clone().mean().item() == 1
+assert torch.exp(large).sum(dim=-1).log().isfinite().all().item() and exponentials.amax().item() == 1
+exponentials.zero_()
+assert exponentials.sum().item() == 0 and (large + 3).sum().item() == 3 * (1 << 20)
+assert torch.randn_like(exponentials).sum().item() == 0 and (1 / large).sum().item() == 0  # not finite: zeros as ever
+
 # Brought to the host, too, where memory is used again as well.
 for _ in range(3):
     stale = torch.full((1 << 20,), float("nan"))

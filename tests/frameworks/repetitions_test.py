@@ -29,6 +29,7 @@ REPETITIONS, ONLY, LOAD = 2, "", os.cpu_count()
 # Few steps of few layers: what could differ is how threads and ranks meet, and that happens in each step.
 SMALL = {"--steps": 4, "--layers": 2, "--hidden": 1024, "--heads": 8}
 CHOSEN = {"ddp-2": ("torch-ddp-none", 2, {}), "ddp-4": ("torch-ddp-none", 4, {}), "fsdp-2": ("torch-fsdp-none", 2, {}), "fsdp-4": ("torch-fsdp-none", 4, {}),
+          "loader-2": ("torch-ddp-none-loader-workers", 2, {"--loader-ms": 4}),
           "pp-2": ("torch-pp-none", 2, {"--micro-batches": 4}), "pp-4": ("torch-pp-none", 4, {"--layers": 4, "--micro-batches": 6})}
 # The other kinds, with --all: as often as that is worth some minutes.
 OTHERS = {"hsdp-4": ("torch-hsdp-none", 4, {}), "tp-2": ("torch-tp-none", 2, {}), "sp-2": ("torch-tp-none-sequence", 2, {}), "zero1-2": ("deepspeed-zero1-none", 2, {}), "zero2-2": ("deepspeed-zero2-none", 2, {}),

@@ -63,6 +63,25 @@ class RunContract(JobTest):
         self.assertEqual(whole.returncode, 0, whole.stderr)
         self.assertNotIn(b"warning", whole.stderr)
 
+    def test_times_that_the_virtual_gpus_cannot_answer_for_are_told_in_the_report(self):
+        job = USES_A_GPU + """
+import threading
+def sleep_unseen():
+    job.cudaMemset(memory, 0, ctypes.c_size_t(4096))
+    job.syscall(35, (ctypes.c_long * 2)(2, 0), None)  # nanosleep, where nobody looks
+thread = threading.Thread(target=sleep_unseen)
+thread.start()
+for _ in range(3):
+    job.cudaMemset(memory, 0, ctypes.c_size_t(4096))
+    job.cudaDeviceSynchronize()
+thread.join()
+"""
+        told = self.rankscope("run", "--virtual", "-o", "a", "--env", "RANKSCOPE_VGPU_GIVE_UP_MS=300", "--", "python3", "-c", job)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn(b"not reproducible", told.stderr)
+        losses = [loss for loss in json.loads(self.rankscope("analyze", "a", "--format", "json").stdout)["loss"] if loss["kind"] == "virtual_times"]
+        self.assertEqual([(loss["count"], "reproducible" in loss["what_it_means"]) for loss in losses], [(1, True)])
+
     def test_ranks_that_still_run_are_named_when_collecting(self):
         job = USES_A_GPU + "import os; print(os.getpid(), flush=True); signal.pause()"
         process = self.start(RANKSCOPE, "-q", "run", "--virtual", "-o", "a", "--", "python3", "-c", job)

@@ -79,9 +79,8 @@ bool LocalProcess::reachDeadline(ThreadClock& thread, int64_t deadlineNs, const 
     HostThread& shared = *thread.shared;
     SharedLock lock(m_arena->lock);
     if (isWoken.load() || shared.state != ThreadState::parked) return false;
-    Process& process = sharedProcess();
     turnWaiters()++;
-    process.active++;
+    addActive(*m_arena, sharedProcess(), 1);
     shared.waitKind = WaitKind::timer;
     shared.waitUntilNs = deadlineNs;
     shared.waitCount = 0;
@@ -119,6 +118,17 @@ void LocalProcess::awaitTurn(ThreadClock& thread) {
     sleepUntilResumed(thread, lock);
     thread.ns = ns;
     turnWaiters()--;
+}
+
+/// True while a thread of this process waits for what another process may write.
+bool LocalProcess::awaitsFamily() {
+    SharedLock lock(m_arena->lock);
+    for (uint32_t t = sharedProcess().firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess) {
+        const HostThread& thread = m_arena->threads[t];
+        if (thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside && thread.waitKeyCount > 0)
+            return true;
+    }
+    return false;
 }
 
 void LocalProcess::takeTurnInFamily(ThreadClock& thread) {

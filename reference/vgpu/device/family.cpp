@@ -37,6 +37,13 @@ bool hasUnread(const Arena& arena, uint64_t key) {
                        [&](const Channel& channel) { return channel.key == key && channel.messageCount > 0; });
 }
 
+SocketEnd* findSocket(Arena& arena, uint64_t socket) {
+    SocketEnd* const last = arena.socketEnds + arena.socketEndCount;
+    SocketEnd* const found =
+        std::find_if(arena.socketEnds, last, [&](const SocketEnd& end) { return end.socket == socket; });
+    return found == last ? nullptr : found;
+}
+
 bool waitsFor(const HostThread& thread, uint64_t key) {
     return thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside &&
            std::find(thread.waitKeys, thread.waitKeys + thread.waitKeyCount, key) !=
@@ -99,7 +106,12 @@ void LocalProcess::tellWritten(uint64_t key, uint64_t bytes, int64_t ns) {
     messageAt(channel, channel.messageCount++) = {channel.writtenBytes, ns};
     if (ns == kNoClock) return;
     for (uint32_t t = 0; t < m_arena->threadCount; t++)
-        if (waitsFor(m_arena->threads[t], key)) engine().enter(m_arena->threads[t], ns);
+        if (waitsFor(m_arena->threads[t], key)) {
+            HostThread& waiting = m_arena->threads[t];
+            engine().enter(waiting, ns);
+            waiting.futex.fetch_add(1, std::memory_order_release);
+            wakeBehindLock(waiting.futex);
+        }
 }
 
 int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
@@ -122,19 +134,22 @@ int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
     return ns;
 }
 
-void LocalProcess::pairSockets(uint64_t a, uint64_t b) {
+void LocalProcess::tellSocket(uint64_t socket, SocketChannels channels) {
     SharedLock lock(m_arena->lock);
-    m_arena->socketPairs[m_arena->socketPairCount++ % kMaxSocketPairs] = {a, b};
+    SocketEnd* place = findSocket(*m_arena, socket);
+    if (!place && m_arena->socketEndCount < kMaxSocketEnds) place = &m_arena->socketEnds[m_arena->socketEndCount++];
+    if (!place)
+        place = std::min_element(std::begin(m_arena->socketEnds), std::end(m_arena->socketEnds),
+                                 [](const SocketEnd& a, const SocketEnd& b) { return a.usedAt < b.usedAt; });
+    *place = {socket, channels.reads, channels.writes, ++m_arena->pipeUses};
 }
 
-uint64_t LocalProcess::peerOf(uint64_t socketKey) {
+LocalProcess::SocketChannels LocalProcess::channelsOf(uint64_t socket) {
     SharedLock lock(m_arena->lock);
-    const uint32_t count = std::min(m_arena->socketPairCount, kMaxSocketPairs);
-    for (uint32_t i = 0; i < count; i++) {
-        if (m_arena->socketPairs[i].a == socketKey) return m_arena->socketPairs[i].b;
-        if (m_arena->socketPairs[i].b == socketKey) return m_arena->socketPairs[i].a;
-    }
-    return 0;
+    SocketEnd* end = findSocket(*m_arena, socket);
+    if (!end) return {};
+    end->usedAt = ++m_arena->pipeUses;
+    return {end->reads, end->writes};
 }
 
 void LocalProcess::parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs,

@@ -226,7 +226,7 @@ HostThread& LocalProcess::addThread(uint32_t processIndex, int64_t startNs, int3
     shared.nextOfProcess = process.firstThread;
     process.firstThread = index;
     shared.state = ThreadState::running;
-    process.active++;
+    addActive(*m_arena, process, 1);
     return shared;
 }
 
@@ -270,7 +270,7 @@ void LocalProcess::dropThread(HostThread& shared) {
         *link = shared.nextOfProcess;
         break;
     }
-    if (shared.state == ThreadState::running) process.active--;
+    if (shared.state == ThreadState::running) addActive(*m_arena, process, -1);
     if (shared.hasActed) process.lastClockNs = std::max(process.lastClockNs, shared.boundNs.load());
     shared.state = ThreadState::free;
     shared.nextOfProcess = m_arena->freeThread;

@@ -145,6 +145,7 @@ class LocalProcess {
     /// Empty unless the scenario or RANKSCOPE_VGPU_PRICES names a table.
     const PriceTable& prices() const { return m_prices; }
     Arena& arena() { return *m_arena; }
+    bool hasArena() const { return m_arena != nullptr; }
     uint32_t index() const { return m_index; }
     int rank() const { return m_rank; }
     int32_t pid() const { return m_pid; }
@@ -211,13 +212,18 @@ class LocalProcess {
     void forkEnded(Child child, int32_t pid);
     static void beginForked(Arena& arena, Child child);
 
-    // Pipes and pairs of sockets, by the inode of the end that is read.
+    // Pipes and connections, by the inode of the end that is read; semaphores between processes, by their place in
+    // shared memory.
     /// The thread writes: those that wait for that are back in the bounds before it can be read.
     void tellWritten(uint64_t key, uint64_t bytes, int64_t ns);
     /// The thread has read so many, or kAllBytes: when the newest of it was written, or kNoClock.
     int64_t whenWritten(uint64_t key, uint64_t bytes);
-    void pairSockets(uint64_t a, uint64_t b);
-    uint64_t peerOf(uint64_t socketKey);
+    /// A socket reads one channel and writes another. Both 0 for a socket that nobody has told of.
+    struct SocketChannels {
+        uint64_t reads = 0, writes = 0;
+    };
+    void tellSocket(uint64_t socket, SocketChannels channels);
+    SocketChannels channelsOf(uint64_t socket);
     void parkOutside(ThreadClock& thread, const char* call, int64_t deadlineNs, std::span<const uint64_t> keys);
 
     // Threads that are blocked in libc; see threads/waiters.h.
@@ -242,15 +248,20 @@ class LocalProcess {
     bool standsStill();
     /// The real clock woke a parked thread that observes.
     void observe(ThreadClock& thread);
-    /// Waits until no other thread of the process can act before this one. What follows happens in the order of virtual
-    /// time, whatever the order in real time.
+    /// Waits until no other thread of the process can act before this one, nor one of its family whose answer another
+    /// thread of the process waits for. What follows happens in the order of virtual time, whatever the order in real
+    /// time.
     void takeTurn(ThreadClock& thread) {
-        if (thread.shared->process == m_index && sharedProcess().active.load(std::memory_order_acquire) > 1)
-            awaitTurn(thread);
+        if (thread.shared->process == m_index && (severalAct() || (familyActs() && awaitsFamily()))) awaitTurn(thread);
     }
     /// The same among all processes that were forked from one another: before something goes to another process.
     void takeTurnInFamily(ThreadClock& thread);
     bool severalAct() { return sharedProcess().active.load(std::memory_order_acquire) > 1; }
+    /// Other processes of the family have active threads.
+    bool familyActs() {
+        const Process& family = m_arena->processes[sharedProcess().family];
+        return family.familyActive.load(std::memory_order_acquire) > sharedProcess().active;
+    }
     /// Called with the thread's clock when it ends.
     static void tellThreadEndsTo(void (*tell)(int64_t ns));
 
@@ -270,6 +281,7 @@ class LocalProcess {
     void parkHere(ThreadClock& thread, ParkKind kind, const char* call, int64_t deadlineNs, int32_t lockOwner);
     void rejoin(ThreadClock& thread);
     void awaitTurn(ThreadClock& thread);
+    bool awaitsFamily();
     void nudge();
     void moveOn();
     Process& sharedProcess() { return m_arena->processes[m_index]; }

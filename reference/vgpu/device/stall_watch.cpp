@@ -17,22 +17,30 @@ namespace {
 
 // One waiter looks for all, or a large job would do little else than read /proc.
 constexpr int kInspectMs = 50;
+
+int settableMs(const char* variable, int otherwise) {
+    const char* text = std::getenv(variable);
+    return text && *text ? std::atoi(text) : otherwise;
+}
+
 // When a job that stands still is told of: long enough for a slow disk or a debugger's step. RANKSCOPE_VGPU_TELL_MS
 // sets it.
 constexpr int kTellMs = 10'000;
 
 int tellAfterMs() {
-    static const int ms = [] {
-        const char* text = std::getenv("RANKSCOPE_VGPU_TELL_MS");
-        return text && *text ? std::atoi(text) : kTellMs;
-    }();
+    static const int ms = settableMs("RANKSCOPE_VGPU_TELL_MS", kTellMs);
     return ms;
 }
 
 // When a thread is given up that sleeps in a call nobody told us of, or spins: what depends on it is no longer
 // reproducible. Longer than any real work between two CUDA calls; a thread that still works (it used the processor
-// meanwhile) is waited for.
+// meanwhile) is waited for. RANKSCOPE_VGPU_GIVE_UP_MS sets it.
 constexpr int kGiveUpMs = 20'000;
+
+int giveUpAfterMs() {
+    static const int ms = settableMs("RANKSCOPE_VGPU_GIVE_UP_MS", kGiveUpMs);
+    return ms;
+}
 
 char taskState(int32_t pid, int32_t tid) {
     char path[64], text[512];
@@ -97,7 +105,7 @@ void StallWatch::tellIfStuck() {
 
 /// The one place where real time decides, for threads that are blocked in a way that is not seen here.
 bool StallWatch::giveUpStuckThreads() {
-    if (m_stalledMs < kGiveUpMs) return false;
+    if (m_stalledMs < giveUpAfterMs()) return false;
     bool gaveUp = false;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         const Process& process = m_arena.processes[p];
@@ -106,7 +114,7 @@ bool StallWatch::giveUpStuckThreads() {
             HostThread& thread = m_arena.threads[t];
             if (thread.state != ThreadState::running || thread.sleepsOut.load()) continue;
             const char state = taskState(process.pid, thread.tid);
-            if (state != 'S' && state != 'X' && m_stalledMs < 3 * kGiveUpMs) continue;
+            if (state != 'S' && state != 'X' && m_stalledMs < 3 * giveUpAfterMs()) continue;
             reportGivenUp(m_arena, thread);
             Engine(m_arena).park(thread, ParkKind::message, "a call that is not seen");
             Engine(m_arena).observe(thread);
@@ -118,3 +126,10 @@ bool StallWatch::giveUpStuckThreads() {
 }
 
 }  // namespace rankscope::vgpu
+
+/// How many threads of the job were given up so far, after which two runs may differ: for who records the job.
+extern "C" unsigned rankscopeVgpuThreadsGivenUp() {
+    using namespace rankscope::vgpu;
+    LocalProcess* process = LocalProcess::ifAny();
+    return process && process->hasArena() ? process->arena().fallbacks : 0;
+}

@@ -34,7 +34,7 @@ inline constexpr uint32_t kProcessDepth = 12000;  ///< and so many all streams o
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
 inline constexpr uint32_t kMaxPipes = 512;
-inline constexpr uint32_t kMaxSocketPairs = 512;
+inline constexpr uint32_t kMaxSocketEnds = 1024;
 inline constexpr uint32_t kMessagesPerChannel = 64;  ///< unread ones; older ones count as sent with the next
 inline constexpr uint32_t kMaxWaitKeys = 8;
 inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
@@ -203,6 +203,13 @@ struct Channel {
     Message messages[kMessagesPerChannel];
 };
 
+/// One end of a connection: a socket, by its inode, and the channels that it reads and writes.
+struct SocketEnd {
+    uint64_t socket;         ///< 0: unused
+    uint64_t reads, writes;  ///< keys of channels; one that listens only reads
+    uint64_t usedAt;         ///< the least recently used one makes room
+};
+
 struct HeapEntry {
     int64_t timeNs;
     uint64_t order;  ///< breaks ties the same way on every machine
@@ -217,10 +224,11 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     uint32_t threadsMade;
-    uint32_t family;                    ///< the process it was forked from, or that one's family: they share pipes
-    uint32_t isForked;                  ///< its place in the arena may be used again
-    std::atomic<uint32_t> active;       ///< threads that run or wait for virtual time
-    std::atomic<uint32_t> turnWaiters;  ///< threads that wait until they are the earliest of their process
+    uint32_t family;                     ///< the process it was forked from, or that one's family: they share pipes
+    uint32_t isForked;                   ///< its place in the arena may be used again
+    std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
+    std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
+    std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process
     int64_t lastClockNs;
     std::atomic<uint32_t> dataBell;      ///< rung when data this process waits for has come; a futex
     std::atomic<uint32_t> dataSleepers;  ///< threads that sleep on it
@@ -298,11 +306,9 @@ struct Arena {
     uint32_t pairLinkCount;
     PairLink pairLinks[kMaxPairLinks];
     Channel pipes[kMaxPipes];
-    uint64_t pipeUses;
-    struct {
-        uint64_t a, b;
-    } socketPairs[kMaxSocketPairs];
-    uint32_t socketPairCount;
+    uint64_t pipeUses;  ///< of pipes and sockets' ends: counts, for the least recently used one
+    SocketEnd socketEnds[kMaxSocketEnds];
+    uint32_t socketEndCount;  ///< how many of them were ever used
     uint32_t openExchanges[kMaxComms][kTransferBuckets];
     HostThread threads[kMaxThreads];
     Device devices[kMaxDevices];
@@ -324,6 +330,12 @@ inline constexpr uint64_t kArenaBytes = sizeof(Arena) + kDataBytes;
 /// Bucket of a transfer or exchange within its communicator.
 inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) {
     return static_cast<uint32_t>((key * 31 + src * 7 + dst * 13) % kTransferBuckets);
+}
+
+/// So many more threads of the process run or wait for virtual time. Arena::lock is held.
+inline void addActive(Arena& arena, Process& process, int32_t change) {
+    process.active.fetch_add(static_cast<uint32_t>(change));
+    arena.processes[process.family].familyActive.fetch_add(static_cast<uint32_t>(change));
 }
 
 void initializeArena(Arena& arena, int64_t launchNs);

@@ -386,7 +386,7 @@ void Engine::removeProcess(uint32_t index) {
         process.lastClockNs = std::max(process.lastClockNs, thread.boundNs.load());
         thread.state = ThreadState::free;
     }
-    process.active = 0;
+    addActive(m_arena, process, -static_cast<int32_t>(process.active.load()));
     for (uint32_t s = process.firstStream; s != kNone; s = m_arena.streams[s].nextOfProcess) {
         Stream& stream = m_arena.streams[s];
         stream.head = stream.tail = kNone;
@@ -405,7 +405,7 @@ void Engine::park(HostThread& thread, ParkKind kind, const char* call, int64_t d
     thread.lockOwner = 0;
     thread.left = 0;
     std::snprintf(thread.inCall, sizeof thread.inCall, "%s", call);
-    if (thread.state == ThreadState::running) process.active--;
+    if (thread.state == ThreadState::running) addActive(m_arena, process, -1);
     thread.state.store(ThreadState::parked, std::memory_order_release);
     note(thread);
 }
@@ -416,7 +416,7 @@ void Engine::enter(HostThread& thread, int64_t ns) {
     if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::timer)
         return resume(thread, thread.boundNs.load());
     if (thread.state == ThreadState::running || thread.state == ThreadState::waiting) return;
-    process.active++;
+    addActive(m_arena, process, 1);
     thread.state.store(ThreadState::running, std::memory_order_release);
     note(thread);
 }

@@ -43,16 +43,28 @@ int waitUntil(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock
     return wait(condition, mutex, "pthread_cond_timedwait", &deadline);
 }
 
-/// Of the interpreter: the thread waits for the right to run.
+// How long a thread that waits for the interpreter lets another one keep it, in real time. Python asks for it back
+// after 5 ms, which a busy machine takes between any two instructions: who comes first would be the system's choice. A
+// thread that gives it up by itself, as those do that wait for anything, is not held up by this; one that only ever
+// looks at a flag that another one is to set, is.
+constexpr int64_t kInterpreterNs = 200'000'000;
+
+/// Of the interpreter: the thread waits for the right to run. It is in the bounds again before who gives that up goes
+/// on.
 template <typename Wait>
-int waitForInterpreter(pthread_cond_t* condition, Wait realCall) {
+int waitForInterpreter(pthread_cond_t* condition, pthread_mutex_t* mutex, Wait realCall) {
     ThreadClock* clock = activeClock();
     if (!clock) return realCall();
     Waiter waiter(condition, clock, ParkKind::lock);
-    waiter.leaveBounds("the interpreter's lock");
-    const int result = realCall();
-    waiter.resume();
-    return result;
+    pthread_mutex_unlock(mutex);
+    const bool woken = waiter.blockForReal("the interpreter's lock", deadlineIn(kInterpreterNs));
+    pthread_mutex_lock(mutex);
+    return woken ? 0 : ETIMEDOUT;
+}
+
+/// Those that wait here first, in the order of their clocks.
+int wakeForInterpreter(pthread_cond_t* condition) {
+    return wakeFirst(condition, clockNs(activeClock())) ? 0 : realSignal(condition);
 }
 
 int wake(pthread_cond_t* condition, void (*wakeThem)(const void*, int64_t)) {
@@ -73,7 +85,7 @@ extern "C" {
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
     switch (callerAt(__builtin_return_address(0))) {
         case Caller::interpreter:
-            return waitForInterpreter(condition, [&] { return realWait(condition, mutex); });
+            return waitForInterpreter(condition, mutex, [&] { return realWait(condition, mutex); });
         case Caller::profiler:
             return realWait(condition, mutex);
         default:
@@ -85,7 +97,7 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
     switch (callerAt(__builtin_return_address(0))) {
         case Caller::interpreter:
-            return waitForInterpreter(condition, [&] { return realTimedWait(condition, mutex, until); });
+            return waitForInterpreter(condition, mutex, [&] { return realTimedWait(condition, mutex, until); });
         case Caller::profiler:
             return realTimedWait(condition, mutex, until);
         default:
@@ -103,13 +115,16 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
-    if (isShared(condition) || callerAt(__builtin_return_address(0)) != Caller::program) return realSignal(condition);
+    const Caller caller = callerAt(__builtin_return_address(0));
+    if (caller == Caller::interpreter) return wakeForInterpreter(condition);
+    if (isShared(condition) || caller != Caller::program) return realSignal(condition);
     return wake(condition, [](const void* object, int64_t ns) { wakeFirst(object, ns); });
 }
 
 int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
-    if (isShared(condition) || callerAt(__builtin_return_address(0)) != Caller::program)
-        return realBroadcast(condition);
+    const Caller caller = callerAt(__builtin_return_address(0));
+    if (caller == Caller::interpreter) wakeAll(condition, clockNs(activeClock()));
+    if (isShared(condition) || caller != Caller::program) return realBroadcast(condition);
     return wake(condition, wakeAll);
 }
 

@@ -38,7 +38,6 @@ RealCall<ssize_t (*)(int, const void*, size_t, int)> realSend("send");
 RealCall<ssize_t (*)(int, const msghdr*, int)> realSendmsg("sendmsg");
 RealCall<int (*)(int, sockaddr*, socklen_t*)> realAccept("accept");
 RealCall<int (*)(int, sockaddr*, socklen_t*, int)> realAccept4("accept4");
-RealCall<int (*)(int, int, int, int[2])> realSocketpair("socketpair");
 RealCall<pid_t (*)(pid_t, int*, int)> realWaitpid("waitpid");
 RealCall<pid_t (*)(int*)> realWaitAny("wait");
 RealCall<pid_t (*)(pid_t, int*, int, rusage*)> realWait4("wait4");
@@ -74,6 +73,15 @@ ssize_t readFrom(int descriptor, const char* call, Read realCall) {
     hasRead(descriptor, result);
     errno = error;
     return result;
+}
+
+/// A connection that is asked for counts as one byte.
+template <typename Accept>
+int acceptFrom(int descriptor, Accept realCall) {
+    int accepted = -1;
+    readFrom(descriptor, "accept", [&]() -> ssize_t { return (accepted = realCall()) < 0 ? -1 : 1; });
+    if (accepted >= 0 && anyClock()) adoptConnection(accepted);
+    return accepted;
 }
 
 template <typename Write>
@@ -224,12 +232,10 @@ ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
     return readFrom(descriptor, "recvmsg", [&] { return realRecvmsg(descriptor, message, flags); });
 }
 int accept(int descriptor, sockaddr* from, socklen_t* length) {
-    return static_cast<int>(
-        readFrom(descriptor, "accept", [&] { return ssize_t{realAccept(descriptor, from, length)}; }));
+    return acceptFrom(descriptor, [&] { return realAccept(descriptor, from, length); });
 }
 int accept4(int descriptor, sockaddr* from, socklen_t* length, int flags) {
-    return static_cast<int>(
-        readFrom(descriptor, "accept", [&] { return ssize_t{realAccept4(descriptor, from, length, flags)}; }));
+    return acceptFrom(descriptor, [&] { return realAccept4(descriptor, from, length, flags); });
 }
 
 ssize_t write(int descriptor, const void* buffer, size_t bytes) {
@@ -247,12 +253,6 @@ ssize_t send(int descriptor, const void* buffer, size_t bytes, int flags) {
 ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
     return writeTo(descriptor, totalBytes(message->msg_iov, static_cast<int>(message->msg_iovlen)), "sendmsg",
                    [&] { return realSendmsg(descriptor, message, flags); });
-}
-
-int socketpair(int domain, int type, int protocol, int ends[2]) noexcept {
-    const int result = realSocketpair(domain, type, protocol, ends);
-    if (result == 0 && anyClock()) pairEnds(ends[0], ends[1]);
-    return result;
 }
 
 pid_t waitpid(pid_t child, int* status, int options) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "reference/vgpu/device/stall_watch.h"
 #include "reference/vgpu/threads/waiters.h"
 
 namespace rankscope::vgpu::threads {
@@ -65,21 +66,39 @@ bool BlockedOutside::isOver(bool isRealTimeUp) {
     return m_looksOn = process.standsStill();
 }
 
+bool BlockedOutside::isTold(int64_t ms) {
+    HostThread& shared = *m_clock->shared;
+    const uint32_t before = shared.futex.load(std::memory_order_acquire);
+    if (shared.state.load(std::memory_order_acquire) != ThreadState::parked) return true;
+    futexWait(shared.futex, before, static_cast<int>(ms));
+    if (shared.state.load(std::memory_order_acquire) != ThreadState::parked) return true;
+    LocalProcess& process = LocalProcess::instance();
+    StallWatch(process.arena(), process.index()).lookWhileBlocked(static_cast<int>(ms));
+    return false;
+}
+
+uint64_t keyOfBytes(std::span<const char> bytes) {
+    uint64_t hash = 1469598103934665603ull;  // FNV-1a
+    for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ull;
+    return mix(hash, bytes.size());
+}
+
+uint64_t socketKey(int descriptor) {
+    bool isSocket;
+    const uint64_t key = keyOf(descriptor, isSocket);
+    return isSocket ? key : 0;
+}
+
 uint64_t readKey(int descriptor) {
     bool isSocket;
     const uint64_t key = keyOf(descriptor, isSocket);
-    return isSocket && LocalProcess::instance().peerOf(key) == 0 ? 0 : key;
+    return isSocket ? LocalProcess::instance().channelsOf(key).reads : key;
 }
 
 uint64_t writeKey(int descriptor) {
     bool isSocket;
     const uint64_t key = keyOf(descriptor, isSocket);
-    return isSocket ? LocalProcess::instance().peerOf(key) : key;
-}
-
-void pairEnds(int a, int b) {
-    bool isSocket;
-    LocalProcess::instance().pairSockets(keyOf(a, isSocket), keyOf(b, isSocket));
+    return isSocket ? LocalProcess::instance().channelsOf(key).writes : key;
 }
 
 void wrote(int descriptor, uint64_t bytes) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits for what comes from outside the process, or may: files, pipes, sockets, children, memory shared with others.
 //
-// What goes through a pipe, an eventfd or a pair of sockets carries the clock of who wrote it, between processes too.
-// Processes that were forked from one another write in the order of their clocks. Other sockets carry none: an answer
-// that comes from there costs no time, since it went through a server that serves all ranks in whatever order they
-// come.
+// What goes through a pipe, an eventfd, a pair of sockets or a connection by a local (AF_UNIX) address carries the
+// clock of who wrote it, between processes too, and so do posts of semaphores that processes share. Processes that were
+// forked from one another write in the order of their clocks. Other sockets carry none: an answer that comes from there
+// costs no time, since it went through a server that serves all ranks in whatever order they come.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ class BlockedOutside {
     BlockedOutside& operator=(const BlockedOutside&) = delete;
     /// How long the thread may sleep at a stretch, in ms, of `wantedMs` (negative: for ever) that are left.
     static int stretchMs(int64_t wantedMs);
+    /// Sleeps here instead, for `ms` at most: true if somebody with a clock has told of what it waits for.
+    bool isTold(int64_t ms);
     /// Nothing came in a stretch: true if the wait is over, on the virtual clock or, with `isRealTimeUp`, because that
     /// stands still.
     bool isOver(bool isRealTimeUp);
@@ -38,7 +40,11 @@ class BlockedOutside {
 /// written is called as the other end is.
 uint64_t readKey(int descriptor);
 uint64_t writeKey(int descriptor);
-void pairEnds(int a, int b);
+/// What a socket is called for LocalProcess::tellSocket; 0: it is none.
+uint64_t socketKey(int descriptor);
+uint64_t keyOfBytes(std::span<const char> bytes);
+/// A connection was accepted: from here on it carries the clock of who asked for it.
+void adoptConnection(int descriptor);
 void wrote(int descriptor, uint64_t bytes);
 void hasRead(int descriptor, int64_t result);
 

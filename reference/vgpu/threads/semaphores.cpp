@@ -11,8 +11,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
+#include "reference/vgpu/threads/shared_semaphores.h"
 #include "reference/vgpu/threads/sleeps.h"
 #include "reference/vgpu/threads/waiters.h"
 
@@ -20,7 +20,7 @@ namespace rankscope::vgpu::threads {
 namespace {
 
 RealCall<int (*)(sem_t*)> realWait("sem_wait"), realTryWait("sem_trywait"), realPost("sem_post"),
-    realDestroy("sem_destroy");
+    realDestroy("sem_destroy"), realClose("sem_close");
 RealCall<int (*)(sem_t*, const timespec*)> realTimedWait("sem_timedwait");
 RealCall<int (*)(sem_t*, clockid_t, const timespec*)> realClockWait("sem_clockwait");
 
@@ -30,6 +30,8 @@ bool isShared(const sem_t* semaphore) {
     __builtin_memcpy(&sharing, reinterpret_cast<const char*>(semaphore) + 8, sizeof sharing);
     return sharing != 0;
 }
+
+constexpr char kBetween[] = "sem_wait between processes";
 
 struct Use {
     ThreadClock* lastTaker = nullptr;
@@ -104,28 +106,15 @@ int waitUntil(sem_t* semaphore, clockid_t clock, const timespec* until) {
         return -1;
     }
     const Deadline deadline = deadlineAt(clock, *until);
-    return wait(semaphore, "sem_timedwait", &deadline);
-}
-
-/// Between processes: mostly locks of queues, which the processes of a family get in the order of their clocks.
-template <typename Wait>
-int waitShared(sem_t* semaphore, Wait realCall) {
-    if (!anyClock()) return realCall();
-    if (ThreadClock* clock = activeClock()) LocalProcess::instance().takeTurnInFamily(*clock);
-    if (realTryWait(semaphore) == 0) return 0;
-    const BlockedOutside blocked("sem_wait between processes");
-    return realCall();
-}
-
-int postShared(sem_t* semaphore) {
-    if (ThreadClock* clock = activeClock()) LocalProcess::instance().takeTurnInFamily(*clock);
-    return realPost(semaphore);
+    return isShared(semaphore) ? waitShared(semaphore, kBetween, &deadline)
+                               : wait(semaphore, "sem_timedwait", &deadline);
 }
 
 }  // namespace
 
 void forgetSemaphoresAfterFork() {
     uses().forgetAfterFork();
+    forgetSharedAfterFork();
 }
 
 }  // namespace rankscope::vgpu::threads
@@ -139,22 +128,23 @@ extern "C" {
 
 int sem_wait(sem_t* semaphore) {
     if (RANKSCOPE_NOT_OURS()) return realWait(semaphore);
-    if (isShared(semaphore)) return waitShared(semaphore, [&] { return realWait(semaphore); });
+    if (isShared(semaphore)) return anyClock() ? waitShared(semaphore, kBetween, nullptr) : realWait(semaphore);
     return wait(semaphore, "sem_wait", nullptr);
 }
 int sem_timedwait(sem_t* semaphore, const timespec* until) {
     if (RANKSCOPE_NOT_OURS()) return realTimedWait(semaphore, until);
-    if (isShared(semaphore)) return waitShared(semaphore, [&] { return realTimedWait(semaphore, until); });
+    if (isShared(semaphore) && !anyClock()) return realTimedWait(semaphore, until);
     return waitUntil(semaphore, CLOCK_REALTIME, until);
 }
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
     if (RANKSCOPE_NOT_OURS()) return realClockWait(semaphore, clock, until);
-    if (isShared(semaphore)) return waitShared(semaphore, [&] { return realClockWait(semaphore, clock, until); });
+    if (isShared(semaphore) && !anyClock()) return realClockWait(semaphore, clock, until);
     return waitUntil(semaphore, clock, until);
 }
 int sem_trywait(sem_t* semaphore) noexcept {
-    ThreadClock* clock = RANKSCOPE_NOT_OURS() || isShared(semaphore) ? nullptr : activeClock();
+    ThreadClock* clock = RANKSCOPE_NOT_OURS() ? nullptr : activeClock();
     if (!clock) return realTryWait(semaphore);
+    if (isShared(semaphore)) return tryShared(semaphore);
     LocalProcess::instance().takeTurn(*clock);
     const int result = realTryWait(semaphore);
     if (result == 0) taken(semaphore, *clock);
@@ -162,7 +152,7 @@ int sem_trywait(sem_t* semaphore) noexcept {
 }
 int sem_post(sem_t* semaphore) noexcept {
     if (RANKSCOPE_NOT_OURS()) return realPost(semaphore);
-    if (isShared(semaphore)) return postShared(semaphore);
+    if (isShared(semaphore)) return anyClock() ? postShared(semaphore) : realPost(semaphore);
     ThreadClock* clock = activeClock();
     if (clock) {
         LocalProcess::instance().takeTurn(*clock);
@@ -174,8 +164,15 @@ int sem_post(sem_t* semaphore) noexcept {
     return result;
 }
 int sem_destroy(sem_t* semaphore) noexcept {
-    if (!isShared(semaphore)) uses().forget(semaphore);
+    if (isShared(semaphore))
+        forgetShared(semaphore);
+    else
+        uses().forget(semaphore);
     return realDestroy(semaphore);
+}
+int sem_close(sem_t* semaphore) noexcept {
+    forgetShared(semaphore);
+    return realClose(semaphore);
 }
 
 }  // extern "C"

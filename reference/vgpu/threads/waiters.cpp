@@ -203,6 +203,18 @@ bool Waiter::block(const char* call, const Deadline* deadline, int32_t lockOwner
     return woken;
 }
 
+bool Waiter::blockForReal(const char* call, const Deadline& deadline) {
+    leaveBounds(call);
+    std::atomic<uint32_t>& futex = m_clock->shared->futex;
+    for (;;) {
+        const uint32_t before = futex.load(std::memory_order_acquire);
+        if (m_woken.load(std::memory_order_acquire) || hasPassed(deadline)) break;
+        futexWaitUntil(futex, before, deadline.clock, &deadline.at);
+    }
+    resume();
+    return m_woken.load(std::memory_order_acquire);
+}
+
 void Waiter::leaveBounds(const char* call) {
     if (m_clock) LocalProcess::instance().park(*m_clock, m_kind, call, kForever, 0, m_woken);
 }

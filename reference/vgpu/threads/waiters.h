@@ -67,6 +67,8 @@ class Waiter {
     void watch(const uint32_t* word, uint32_t value) { m_word = word, m_value = value; }
     /// Blocks until it is woken or the deadline, if any, is over. True if it was woken.
     bool block(const char* call, const Deadline* deadline, int32_t lockOwner = 0);
+    /// For the interpreter's lock, which is waited for in real time. False if the deadline came first. Needs a clock.
+    bool blockForReal(const char* call, const Deadline& deadline);
     /// Leaves the queue and the bounds without blocking here: something else blocks the thread until `resume`.
     void leaveBounds(const char* call);
     void resume();

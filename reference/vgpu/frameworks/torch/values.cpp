@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "reference/vgpu/frameworks/torch/tensors.h"
+#include "reference/vgpu/frameworks/torch/uniform.h"
 
 namespace rankscope::torch_operators {
 namespace {
@@ -241,23 +242,40 @@ struct Answer {
     }
 };
 
-/// Memory that a large operator has written: zeros.
+/// Memory that a large operator has written: zeros, or what one element of each argument makes it.
 struct Cleared {
     struct Piece {
         void* memory;
         size_t bytes;
-        bool isTrue;  ///< a truth value that says that all is well
+        bool isTrue;        ///< a truth value that says that all is well
+        at::Tensor filled;  ///< small, and written with what its elements would be
     };
     std::vector<Piece> pieces;
+    std::optional<OneElement> element;
     at::Tensor headTo, headFrom;  ///< beginnings of a copy, if it is one
     void (*zero)(void*, size_t) = nullptr;
 
+    double valueOfAll() {
+        if (!element) return 0;
+        const PlainDispatch plain;
+        try {
+            return element->value();
+        } catch (const std::exception&) {  // it takes no single elements
+            return 0;
+        }
+    }
+
     void run() {
+        const double value = valueOfAll();
         for (const Piece& piece : pieces) {
+            keepUniformValue(piece.memory, piece.bytes, piece.filled.defined() ? 0 : value);
             if (piece.isTrue)
                 std::memset(piece.memory, 1, piece.bytes);
             else
                 zero(piece.memory, piece.bytes);
+            if (value == 0 || !piece.filled.defined()) continue;
+            const PlainDispatch plain;
+            piece.filled.fill_(value);
         }
         if (!headTo.defined()) return;
         const PlainDispatch plain;
@@ -377,9 +395,18 @@ void addHeads(Cleared& cleared, const at::Tensor& to, const at::Tensor& from) {
     cleared.headFrom = from.is_cuda() ? head(from) : head(from).clone();
 }
 
-void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue) {
+void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue, const RankscopeOperatorHooks& hooks) {
     if (!tensor.is_cuda() || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
-    cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue});
+    cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue, {}});
+    if (!cleared.element || tensor.nbytes() > hooks.valueBytes) return;
+    const PlainDispatch plain;
+    cleared.pieces.back().filled = onHost(tensor);
+}
+
+/// The one tensor that an operator leaves, or none.
+const at::Tensor* onlyResult(c10::ArrayRef<c10::IValue> results) {
+    return results.size() == 1 && results[0].isTensor() && results[0].toTensor().defined() ? &results[0].toTensor()
+                                                                                           : nullptr;
 }
 
 void queueZeros(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Device device,
@@ -387,17 +414,22 @@ void queueZeros(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Devic
     const OperatorInfo& info = *call.info;
     auto cleared = std::make_unique<Cleared>();
     cleared->zero = hooks.zero;
+    if (const at::Tensor* result = onlyResult(results)) {
+        const PlainDispatch plain;
+        cleared->element = OneElement::of(info, call.arguments, *result, hooks.valueBytes);
+    }
     // A check of something large finds nothing wrong with it.
     const bool isTrue = info.name == "aten::all";
     for (size_t i = 0; i < results.size(); i++)
         if (isNew(info, i))
-            forEachTensor(results[i], [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue); });
+            forEachTensor(results[i], [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue, hooks); });
     const auto& schema = info.handle->schema().arguments();
     for (size_t i = 0; i < call.arguments.size() && i < schema.size(); i++) {
         const bool isWritten = schema[i].alias_info() && schema[i].alias_info()->isWrite();
         // What is changed in place keeps what it had, which is no garbage either.
         if (isWritten && (schema[i].is_out() || info.reading == Reading::overwrites))
-            forEachTensor(call.arguments[i], [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue); });
+            forEachTensor(call.arguments[i],
+                          [&](const at::Tensor& tensor) { clearTensor(*cleared, tensor, isTrue, hooks); });
     }
     if (info.name == "aten::copy_") addHeads(*cleared, call.arguments[0].toTensor(), call.arguments[1].toTensor());
     if (cleared->pieces.empty() && !cleared->headTo.defined()) return;

@@ -11,6 +11,9 @@
 //   semaphore   two threads that take turns by semaphores and meet at a barrier
 //   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
 //   loaders     batches from two forked processes that write into one pipe
+//   connections a thread that takes numbers of batches from a queue in shared memory and fetches each by a connection
+//   to
+//               who loaded it, while the main thread works with the same pool
 //   eventfd     a thread that is told by an eventfd, through poll()
 //   timeout     waits that end by themselves after a millisecond, and sleeps
 //   deadlock    rank 1 waits for a signal that nobody gives, the others for their sum with it
@@ -21,8 +24,10 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -372,6 +377,114 @@ void loaders(Gpu& gpu) {
     for (const pid_t child : children) waitpid(child, nullptr, 0);
 }
 
+/// In memory that a rank shares with its loaders.
+struct SharedQueue {
+    sem_t lock, filled;
+    int first, count, numbers[64];
+
+    static SharedQueue* make() {
+        void* memory = mmap(nullptr, sizeof(SharedQueue), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        auto* queue = static_cast<SharedQueue*>(memory);
+        CHECK(memory == MAP_FAILED);
+        CHECK(sem_init(&queue->lock, 1, 1));
+        CHECK(sem_init(&queue->filled, 1, 0));
+        return queue;
+    }
+    void push(int number) {
+        CHECK(sem_wait(&lock));
+        disturb();
+        numbers[(first + count++) % 64] = number;
+        CHECK(sem_post(&lock));
+        CHECK(sem_post(&filled));
+    }
+    int pop() {
+        CHECK(sem_wait(&filled));
+        CHECK(sem_wait(&lock));
+        disturb();
+        const int number = numbers[first++ % 64];
+        count--;
+        CHECK(sem_post(&lock));
+        return number;
+    }
+};
+
+sockaddr_un addressOf(pid_t rank, int loader, socklen_t& bytes) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const int length = std::snprintf(address.sun_path + 1, 64, "rankscope-vgpu-threads-%d-%d", rank, loader);
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
+    return address;
+}
+
+/// Loads every second batch, and then hands each to who connects for it.
+void loadAndServe(SharedQueue& queue, int listener, int loader) {
+    for (int number = loader; number < kSteps; number += 2) {
+        std::this_thread::sleep_for(std::chrono::microseconds(800 + 90 * loader));
+        disturb();
+        queue.push(number);
+    }
+    for (int served = loader; served < kSteps; served += 2) {
+        const int connection = accept(listener, nullptr, nullptr);
+        CHECK(connection < 0);
+        Batch batch{};
+        CHECK(read(connection, &batch.number, sizeof batch.number) != sizeof batch.number);
+        disturb();
+        CHECK(write(connection, &batch, sizeof batch) != sizeof batch);
+        close(connection);
+    }
+    _exit(0);
+}
+
+void fetch(pid_t rank, int number) {
+    socklen_t bytes;
+    const sockaddr_un address = addressOf(rank, number % 2, bytes);
+    const int connection = socket(AF_UNIX, SOCK_STREAM, 0);
+    disturb();
+    CHECK(connect(connection, reinterpret_cast<const sockaddr*>(&address), bytes));
+    CHECK(write(connection, &number, sizeof number) != sizeof number);
+    Batch batch{};
+    CHECK(read(connection, &batch, sizeof batch) != sizeof batch || batch.number != number);
+    close(connection);
+}
+
+void connections(Gpu& gpu) {
+    SharedQueue& queue = *SharedQueue::make();
+    const pid_t rank = getpid();
+    pid_t children[2];
+    for (int loader = 0; loader < 2; loader++) {
+        socklen_t bytes;
+        const sockaddr_un address = addressOf(rank, loader, bytes);
+        const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+        CHECK(bind(listener, reinterpret_cast<const sockaddr*>(&address), bytes));
+        CHECK(listen(listener, 8));
+        children[loader] = fork();
+        if (children[loader] == 0) loadAndServe(queue, listener, loader);
+    }
+    std::mutex mutex;
+    size_t uses = 0;  // of a pool that both threads use: what each gets depends on who was there before
+    std::thread fetcher([&] {
+        for (int step = 0; step < kSteps; step++) {
+            fetch(rank, queue.pop());
+            void* pinned;
+            CHECK(cudaHostAlloc(&pinned, sizeof(Batch), cudaHostAllocDefault));
+            const std::lock_guard lock(mutex);
+            uses += 50;
+        }
+    });
+    for (int step = 0; step < 20 * kSteps; step++) {
+        std::this_thread::sleep_for(40us);  // all of them take as long as the loaders do
+        {
+            const std::lock_guard lock(mutex);
+            gpu.work(100 + ++uses);
+        }
+        if (step % 4 == 0) gpu.wait();
+    }
+    gpu.sum(512);
+    gpu.wait();
+    fetcher.join();
+    for (const pid_t child : children) waitpid(child, nullptr, 0);
+}
+
 void eventfds(Gpu& gpu) {
     const int told = eventfd(0, 0), answered = eventfd(0, 0);
     std::thread other([&] {
@@ -460,10 +573,14 @@ void answer(Gpu& gpu) {
 }
 
 const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
-    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},           {"mutex", mutex},
-    {"join", join},         {"comms", comms},       {"semaphore", semaphore}, {"process", process},
-    {"loaders", loaders},   {"eventfd", eventfds},  {"timeout", timeout},     {"polling", polling},
-    {"deadlock", deadlock}, {"answer", answer}};
+    {"autograd", autograd},   {"watchdog", watchdog},
+    {"pool", pool},           {"mutex", mutex},
+    {"join", join},           {"comms", comms},
+    {"semaphore", semaphore}, {"process", process},
+    {"loaders", loaders},     {"connections", connections},
+    {"eventfd", eventfds},    {"timeout", timeout},
+    {"polling", polling},     {"deadlock", deadlock},
+    {"answer", answer}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);
