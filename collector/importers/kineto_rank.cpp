@@ -7,6 +7,7 @@
 #include "collector/importers/api_name.h"
 #include "collector/importers/collective_vocabulary.h"
 #include "collector/importers/kineto_names.h"
+#include "collector/importers/launch_calls.h"
 #include "collector/importers/recording_rows.h"
 #include "collector/ingest/communication_kernels.h"
 
@@ -456,6 +457,7 @@ void KinetoRank::completeCopies(ImportLosses& losses) {
 RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank,
                                  ImportLosses& losses) {
     completeCopies(losses);
+    recogniseLaunches(m_recording);
     setDepths(m_recording);
     addKeptOperations(m_operations, m_recording, [this](int64_t tid) { return threadOf(tid, m_pid); });
     makeCalls();

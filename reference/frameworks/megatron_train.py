@@ -15,12 +15,15 @@ from megatron.core.models.gpt.gpt_model import GPTModel
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
 from megatron.core.pipeline_parallel.schedules import get_forward_backward_func
 from megatron.core.tensor_parallel.random import model_parallel_cuda_manual_seed
+from megatron.core.transformer.moe import moe_utils
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pytorch"))
 import transformer  # noqa: E402  # beside this folder
 from transformer import VOCABULARY, moved, run_steps  # noqa: E402
 
+# megatron-core 0.16 asks for it in every router, and defines it only where Transformer Engine is installed.
+moe_utils.te_general_gemm = getattr(moe_utils, "te_general_gemm", None)
 
 
 def options():
@@ -46,8 +49,9 @@ def transformer_config(arguments) -> TransformerConfig:
         split = {"num_layers_in_first_pipeline_stage": arguments.split[0], "num_layers_in_last_pipeline_stage": arguments.split[1]}
     experts = {}
     if arguments.experts:
-        experts = {"num_moe_experts": arguments.experts, "moe_router_topk": 2, "moe_router_pre_softmax": True, "moe_token_dispatcher_type": "alltoall", "moe_router_load_balancing_type": "none",
-                   "add_bias_linear": False}
+        experts = {"num_moe_experts": arguments.experts, "moe_router_topk": 2, "moe_router_pre_softmax": True, "moe_token_dispatcher_type": "alltoall",
+                   "moe_router_load_balancing_type": "none",
+                   "moe_router_force_load_balancing": True, "add_bias_linear": False}
     return TransformerConfig(num_layers=arguments.layers, hidden_size=arguments.hidden, num_attention_heads=arguments.heads, bf16=True,
                              params_dtype=torch.bfloat16, pipeline_dtype=torch.bfloat16, tensor_model_parallel_size=arguments.tensor,
                              pipeline_model_parallel_size=arguments.pipeline,

@@ -97,6 +97,22 @@ class RealFrameworks(VirtualRunTest):
                     for part in ("compute_ns", "exposed_comm_ns", "memory_ns", "idle_ns"):
                         self.assertLess(abs(mine[part] / mine["step_ns"] - other[part] / other["step_ns"]), 0.01, (mine["rank"], part))
 
+    def test_compiled_modules_run_to_the_end_and_their_steps_are_equal_each_time(self):
+        """Triton's kernels are compiled for a device that is not there, never executed, and told of once."""
+        script = self.folder / "train.py"
+        script.write_text(TRAIN.replace("DistributedDataParallel(model)", "DistributedDataParallel(torch.compile(model))")
+                               .replace("*[nn.Linear(2048, 2048) for _ in range(12)]", "nn.Linear(2048, 2048), nn.GELU(), nn.LayerNorm(2048)"))
+        steps = []
+        for name in ("one", "two"):
+            caches = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "TRITON_CACHE_DIR": str(self.folder / "triton")}
+            result = self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", name, "--", ENVIRONMENT / "bin/torchrun", "--standalone", "--nproc-per-node", "2", script, environment=caches)
+            self.assertEqual(result.stderr.count(b"compiled at run time (the first: triton_"), 1, result.stderr)
+            with contextlib.closing(sqlite3.connect(self.folder / name / "trace.db")) as trace:
+                self.assertGreater(trace.execute("SELECT count(*) FROM kernel k JOIN string t ON t.id = k.name_id WHERE t.text LIKE 'triton_%'").fetchone()[0], 0)
+                steps.append(trace.execute("SELECT rank, step, dur_ns FROM step WHERE step >= 3 ORDER BY 1, 2").fetchall())
+        self.assertTrue(steps[0])
+        self.assertEqual(steps[0], steps[1])
+
     def test_steps_that_nobody_named_end_with_the_optimizers_update(self):
         """Twelve equal layers, reduced one by one: no bucket is a step."""
         script = self.folder / "train.py"

@@ -33,6 +33,13 @@ class Preload(VirtualRunTest):
             self.assertEqual(wrapped.stdout, alone.stdout)
             self.assertEqual(wrapped.stderr, b"")
 
+    def test_torch_compile_does_without_worker_processes_unless_the_user_wants_them(self):
+        name = "TORCHINDUCTOR_COMPILE_THREADS"
+        for given, expected in (({}, "1"), ({name: "4"}, "4")):
+            self.assertIn(f"{name}={expected}", self.virtual("env", environment=given).stdout.decode().splitlines())
+        plain = self.check_run(RANKSCOPE, "-q", "run", "--force", "-o", "run", "--", "env").stdout.decode()
+        self.assertNotIn(name, plain)
+
     def test_the_users_own_preloads_stay_behind(self):
         shown = self.virtual("env", environment={"LD_PRELOAD": "libm.so.6"}).stdout.decode()
         parts = next(line for line in shown.splitlines() if line.startswith("LD_PRELOAD=")).removeprefix("LD_PRELOAD=").split(":")

@@ -83,6 +83,7 @@ ALLOWED = {
     "reference/vgpu/frameworks/torch": ["reference/vgpu/engine/operator_api.h"],  # compiled against PyTorch, where a job has it
     "reference/vgpu/plugins": ["reference/vgpu/engine"],
     "reference/vgpu/cudart": ["reference/vgpu/device"],
+    "reference/vgpu/cuda12": [],  # passes on to the runtime, by its functions alone
     "reference/vgpu/driver": ["reference/vgpu/engine", "reference/vgpu/device"],
     "reference/vgpu/math": ["reference/vgpu/device"],  # libraries of their own: of the device they know how to refuse
     "reference/vgpu/threads": ["reference/vgpu/device"],  # what libc calls mean to the clocks of threads

@@ -100,6 +100,10 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
                 (settings.captureFolder / "sysfs").string());  // the virtual GPUs write it
     if (!settings.virtualJob.empty()) setVariable(environment, "RANKSCOPE_VGPU_JOB", settings.virtualJob);
     if (!settings.scenario.empty()) setVariable(environment, "RANKSCOPE_SCENARIO", settings.scenario);
+    // torch.compile by worker processes: they are waited for at the job's end, at a real clock, for five minutes. What
+    // it compiles costs no virtual time either way.
+    const std::string workers = "TORCHINDUCTOR_COMPILE_THREADS";
+    if (getVariable(environment, workers).empty()) setVariable(environment, workers, "1");
     // Read by the virtual libnvidia-ml and by what lays out the virtual sysfs: both then know of no link.
     if (settings.hideMachineLinks) setVariable(environment, "RANKSCOPE_VGPU_LINKS", "hidden");
     return environment;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -16,6 +17,19 @@ constexpr int kMemoryBusBits = 5120, kMemoryClockKhz = 1593000, kMostBlocks = 32
 
 bool known(ApiCall& call, int device) {
     return device >= 0 && device < call.process().deviceCount();
+}
+
+/// CUDA's error alone tells neither how many there are nor that there could be more.
+void tellOfDevices(const LocalProcess& process, int asked) {
+    static std::atomic<bool> isTold{false};
+    if (isTold.exchange(true)) return;
+    std::fprintf(
+        stderr,
+        "rankscope virtual GPUs: rank %d asks for device %d of a machine that has %d: CUDA's error is 'invalid "
+        "device ordinal'\n"
+        "  hint: start no more ranks on a machine than that, or give it more: RANKSCOPE_SCENARIO names a JSON "
+        "file with {\"cluster\": {\"ranks_per_node\": %d}}\n",
+        process.rank(), asked, process.deviceCount(), asked + 1);
 }
 
 int attribute(const DeviceModel& model, cudaDeviceAttr which) {
@@ -90,7 +104,10 @@ cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
 }
 cudaError_t CUDARTAPI cudaSetDevice(int device) {
     RANKSCOPE_RUNTIME_QUESTION("cudaSetDevice", cudaSetDevice_v3020, kQuickNs);
-    if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
+    if (!known(call, device)) {
+        tellOfDevices(call.process(), device);
+        return call.end(cudaErrorInvalidDevice);
+    }
     call.clock().device = device;
     return call.end(cudaSuccess);
 }

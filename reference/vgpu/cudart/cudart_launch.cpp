@@ -7,6 +7,7 @@
 #include "reference/vgpu/device/framework_library.h"
 #include "reference/vgpu/device/kernel_registry.h"
 #include "reference/vgpu/device/memory.h"
+#include "reference/vgpu/device/not_executed.h"
 
 using namespace rankscope::vgpu;
 
@@ -40,6 +41,8 @@ cudaError_t launch(CUpti_CallbackId id, const char* apiName, const void* functio
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 ||
         block.x * block.y * block.z > 1024)
         return call.end(cudaErrorInvalidConfiguration);
+    if (!kernel->wasLaunched.load(std::memory_order_relaxed) && !kernel->wasLaunched.exchange(true))
+        tellOfForeignKernel(*kernel);
     LocalProcess& process = call.process();
     LocalStream* stream;
     {

@@ -25,12 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::atomic<bool> g_look{true};
+std::atomic<const std::string*> g_folder{nullptr};
 thread_local bool t_inside = false;  // building and loading may themselves come to call us
-
-bool speaks() {
-    const char* rank = std::getenv("RANK");
-    return !rank || std::string_view(rank) == "0";
-}
 
 /// Where libtorch_cpu.so was loaded from; empty if it was not.
 fs::path torchLibrary() {
@@ -122,6 +118,17 @@ void frameworkMayHaveCome() {
     g_look.store(true, std::memory_order_release);
 }
 
+const std::string& frameworkFolder() {
+    static const std::string none;
+    const std::string* folder = g_folder.load(std::memory_order_acquire);
+    return folder ? *folder : none;
+}
+
+bool isFirstRank() {
+    const char* rank = std::getenv("RANK");
+    return !rank || std::string_view(rank) == "0";
+}
+
 void loadFrameworkLibrary() {
     if (!g_look.load(std::memory_order_acquire) || t_inside) return;
     static std::mutex mutex;
@@ -132,10 +139,12 @@ void loadFrameworkLibrary() {
         g_look.store(false, std::memory_order_release);
         const fs::path torch = isDone ? fs::path() : torchLibrary();
         const char* given = std::getenv("RANKSCOPE_TORCH_LIBRARY");
+        if (!torch.empty() && !g_folder.load(std::memory_order_relaxed))
+            g_folder.store(new std::string(torch.parent_path()), std::memory_order_release);
         if (!torch.empty() && !(given && std::string_view(given) == "off")) {
             isDone = true;
             const std::string trouble = buildAndInstall(torch);
-            if (!trouble.empty() && speaks())
+            if (!trouble.empty() && isFirstRank())
                 std::fprintf(stderr,
                              "rankscope virtual GPUs: PyTorch's operators stay unknown: %s. Kernels are priced by name "
                              "and grid, and values that the job reads back are not computed.\n",

@@ -3,6 +3,7 @@
 // matters.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 
@@ -20,6 +21,7 @@ struct Kernel {
     size_t largestStruct =
         4096;  ///< no struct parameter takes more bytes; by default what all parameters of a kernel may take together
     void (*body)(void** args) = nullptr;
+    mutable std::atomic<bool> wasLaunched{false};
 };
 
 void registerKernel(const void* hostFunction, const char* mangledName);

@@ -113,8 +113,8 @@ CUresult CUDAAPI cuGetExportTable(const void**, const CUuuid*) {
     if (!isTold.exchange(true))
         std::fprintf(stderr,
                      "rankscope virtual GPUs: the program brings a CUDA runtime of its own, which finds no device "
-                     "here: one linked in (link it with -cudart shared), or one of another release (take wheels or "
-                     "libraries for CUDA 13)\n");
+                     "here: one linked in (link it with -cudart shared), or one of a release before 12 (take wheels or "
+                     "libraries for CUDA 12 or 13)\n");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

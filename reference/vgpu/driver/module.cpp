@@ -3,7 +3,6 @@
 
 #include <elf.h>
 
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "reference/vgpu/device/kernel_registry.h"
+#include "reference/vgpu/device/not_executed.h"
 
 namespace rankscope::vgpu {
 
@@ -33,7 +33,6 @@ constexpr uint32_t kFatbinMagic = 0xBA55ED50, kFatbinWrapperMagic = 0x466243b1;
 struct Modules {
     std::mutex mutex;
     std::map<Module*, std::unique_ptr<Module>> loaded;
-    std::set<std::string> told;
 };
 
 Modules& modules() {
@@ -108,11 +107,7 @@ Kernel* kernelOf(Module* module, const std::string& name) {
     if (module->kind == ImageKind::ptx && !ptxHasKernel(module->ptx, name)) return nullptr;
     Kernel*& kernel = module->given[name];
     if (!kernel) kernel = registerLoadedKernel(name);
-    if (modules().told.insert(name).second)
-        std::fprintf(stderr,
-                     "rankscope virtual GPUs: kernel %s is compiled at run time: it is not executed, and takes the "
-                     "time its grid suggests\n",
-                     name.c_str());
+    tellOfCompiledKernel(name.c_str());
     return kernel;
 }
 

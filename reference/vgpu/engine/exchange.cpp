@@ -226,7 +226,10 @@ void ExchangeTask::post(Exchange& exchange) {
     std::vector<ByteRange> windows = windowsOf();
     size_t each = totalBytes(windows);
     size_t chunks = chunkedSend() ? m_spec.size : 1;
-    uint64_t slot = allocateSlot(each * chunks);
+    // The receiver of a message may ask for up to 7 bytes more (agreedLength of nccl_ops.cpp): they are zeros.
+    const size_t whole = (each * chunks + 7) / 8 * 8;
+    uint64_t slot = allocateSlot(whole);
+    std::memset(at(slot) + each * chunks, 0, whole - each * chunks);
     for (size_t chunk = 0; chunk < chunks; chunk++)
         gatherWindows(at(slot) + chunk * each, static_cast<const std::byte*>(m_spec.send) + chunk * m_spec.chunkBytes,
                       windows);

@@ -25,9 +25,18 @@ thread_local int t_depth = 0;
 thread_local std::vector<NcclCall> t_calls;
 thread_local std::vector<CommRequest> t_requests;
 
+/// How long both ends of a message must say that it is. NCCL compares no lengths: small messages go by protocol LL, in
+/// lines of 8 bytes that the receiver waits for. With another number of lines, or in another protocol, it waits for
+/// ever.
+uint64_t agreedLength(int64_t bytes) {
+    constexpr int64_t kLongestInLines = 16384;  // NCCL_P2P_LL_THRESHOLD
+    constexpr int64_t kLine = 8;
+    return static_cast<uint64_t>(bytes <= kLongestInLines ? (bytes + kLine - 1) / kLine * kLine : bytes);
+}
+
 /// Everything all members must agree on, or NCCL would hang.
 uint64_t fingerprint(const NcclCall& call) {
-    if (call.data.kind == TransferKind::p2p) return mixHash(static_cast<uint64_t>(call.bytes));
+    if (call.data.kind == TransferKind::p2p) return mixHash(agreedLength(call.bytes));
     return mixHash(mixHash(static_cast<uint64_t>(call.data.kind) << 32 | static_cast<uint64_t>(call.type) << 16 |
                            call.data.root) ^
                    static_cast<uint64_t>(call.bytes)) ^

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # rankscope_virtual_library(NAME SONAME PREFIX [UNVERSIONED] [SOURCES …]): vgpu/preload/NAME.so with that soname, which `rankscope run --virtual`
-# preloads by its path, and SONAME beside librankscope_vgpu.so, for LD_LIBRARY_PATH. Its functions begin with PREFIX and, unless UNVERSIONED, have the
+# preloads by its path, and SONAME beside librankscope_vgpu.so, for LD_LIBRARY_PATH. Its functions begin with PREFIX (one, or a list) and, unless UNVERSIONED, have the
 # version SONAME, as NVIDIA's. Without SOURCES it only stands for a name: the functions are librankscope_vgpu.so's, which it needs.
 # The file is not called like the library: PyTorch takes a mapped file that is for a reason to load those of its wheels as well.
 function(rankscope_virtual_library name soname prefix)
@@ -10,7 +10,10 @@ function(rankscope_virtual_library name soname prefix)
   if(library_UNVERSIONED)
     set(node "")
   endif()
-  set(global "global: ${prefix}*; ")
+  set(global "global: ")
+  foreach(beginning IN LISTS prefix)
+    string(APPEND global "${beginning}*; ")
+  endforeach()
   if(NOT library_SOURCES)
     set(global "")
     set(library_SOURCES "${CMAKE_CURRENT_SOURCE_DIR}/symbols/name_only.cpp")

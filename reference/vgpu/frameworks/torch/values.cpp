@@ -7,6 +7,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "reference/vgpu/frameworks/torch/tensors.h"
 #include "reference/vgpu/frameworks/torch/uniform.h"
@@ -281,11 +283,27 @@ struct Cleared {
     }
 };
 
+/// The CUDA stream of `stream`. Before 2.11 c10's own class does not tell, and a method of CUDAStream is called, which
+/// is nothing but a c10::Stream, by its name: CUDA's headers need not be there.
+template <class Stream>
+void* nativeHandle(const Stream& stream) {
+    if constexpr (requires { stream.native_handle(); }) {
+        return stream.native_handle();
+    } else {
+        using Method = void* (*)(const Stream*);
+        static const auto method = [] {
+            void* library = dlopen("libc10_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
+            return library ? reinterpret_cast<Method>(dlsym(library, "_ZNK3c104cuda10CUDAStream6streamEv")) : nullptr;
+        }();
+        return method ? method(&stream) : nullptr;
+    }
+}
+
 template <class Effect>
 void queue(std::unique_ptr<Effect> effect, c10::Device device, const RankscopeOperatorHooks& hooks) {
     const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(device);
     hooks.effect(
-        stream.native_handle(), [](void* data) { static_cast<Effect*>(data)->run(); }, effect.release(),
+        nativeHandle(stream), [](void* data) { static_cast<Effect*>(data)->run(); }, effect.release(),
         [](void* data) { delete static_cast<Effect*>(data); });
 }
 
@@ -419,7 +437,7 @@ void queueZeros(const Call& call, c10::ArrayRef<c10::IValue> results, c10::Devic
 }
 
 /// The generator's seed and how far it has come, so that ranks that would draw the same draw the same. A generator says
-/// nothing of the latter while its stream captures: then the calls are counted.
+/// nothing of the latter while its stream captures, before 2.11 of neither: then the calls are counted.
 uint64_t seedOf(const Call& call) {
     at::Generator generator;
     for (const c10::IValue& value : call.arguments)
@@ -427,11 +445,16 @@ uint64_t seedOf(const Call& call) {
     if (!generator.defined()) generator = at::globalContext().defaultGenerator(at::Device(at::kCUDA));
     if (!generator.device().is_cuda()) return 0;
     static thread_local uint64_t captured = 0;
-    try {
-        return generator.current_seed() * 0x9e3779b97f4a7c15ull + generator.get_offset();
-    } catch (const std::exception&) {
-        return generator.current_seed() * 0x9e3779b97f4a7c15ull + ++captured;
-    }
+    const auto told = [](auto ask) -> std::optional<uint64_t> {
+        try {
+            return ask();
+        } catch (const std::exception&) {
+            return {};
+        }
+    };
+    const auto seed = told([&] { return generator.current_seed(); });
+    const auto offset = told([&] { return generator.get_offset(); });
+    return seed.value_or(0) * 0x9e3779b97f4a7c15ull + (offset ? *offset : ++captured);
 }
 
 /// Large tensors hold zeros: they are equal, and nothing is found in them.

@@ -39,6 +39,19 @@ TEST(KinetoRank, KernelsKeepStreamDeviceCorrelationAndShape) {
     EXPECT_EQ(recording.streams[static_cast<size_t>(kernel.streamId)].nativeId, 7);
 }
 
+TEST(KinetoRank, ACallWithoutANameThatAKernelBelongsToIsItsLaunch) {
+    const auto call = [](const char* name, int correlation) {
+        std::string event = launchEvent("1", correlation);
+        return event.replace(event.find("cudaLaunchKernel"), std::string("cudaLaunchKernel").size(), name);
+    };
+    const RankRecording recording =
+        readEvents(call("INVALID", 42) + "," + call("INVALID", 43) + "," + kernelEvent("gemm", "10.5", "3", 42, ""))
+            .recording;
+    ASSERT_EQ(recording.apiCalls.size(), 2u);
+    EXPECT_EQ(recording.apiCalls[0].kind, store::ApiKind::launch);
+    EXPECT_EQ(recording.apiCalls[1].kind, store::ApiKind::other);
+}
+
 TEST(KinetoRank, CopiesAndSetsTellKindAndBytes) {
     const RankRecording recording =
         readEvents(

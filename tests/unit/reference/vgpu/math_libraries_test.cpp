@@ -2,6 +2,7 @@
 // cuBLAS, cuBLASLt and cuDNN as programs call them.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "own_job.h"
@@ -110,6 +111,12 @@ TEST(SymbolLists, EveryNameIsThereUnderTheVersionThatProgramsAskFor) {
                      {"cusparse", "libcusparse.so.12", "libcusparse.so.12"},
                      {"cusolver", "libcusolver.so.12", "libcusolver.so.12"},
                      {"cufft", "libcufft.so.12", "libcufft.so.12"},
+                     {"cudart12", "libcudart.so.12", "libcudart.so.12"},
+                     {"cupti12", "libcupti.so.12", "libcupti.so.12"},
+                     {"cublas12", "libcublas.so.12", "libcublas.so.12"},
+                     {"cublasLt12", "libcublasLt.so.12", "libcublasLt.so.12"},
+                     {"cusolver11", "libcusolver.so.11", "libcusolver.so.11"},
+                     {"cufft11", "libcufft.so.11", "libcufft.so.11"},
                      {"nccl", "libnccl.so.2", nullptr},
                      {"cuda", "libcuda.so.1", nullptr},
                      {"cusparseLt", "libcusparseLt.so.0", nullptr}};
@@ -120,6 +127,7 @@ TEST(SymbolLists, EveryNameIsThereUnderTheVersionThatProgramsAskFor) {
         int count = 0;
         for (std::string name; std::getline(names, name);) {
             if (name.empty() || name.front() == '#') continue;
+            name.erase(std::min(name.find(' '), name.size()));  // what marks it
             void* symbol =
                 library.version ? dlvsym(opened, name.c_str(), library.version) : dlsym(opened, name.c_str());
             EXPECT_NE(symbol, nullptr) << name << " of " << library.library;

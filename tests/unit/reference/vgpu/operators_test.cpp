@@ -86,6 +86,26 @@ class VgpuOperators : public testing::Test {
 };
 const RankscopeOperatorHooks* VgpuOperators::g_hooks = nullptr;
 
+TEST_F(VgpuOperators, kernelsThatAreNotTheFrameworksAreToldOfOnceForEachLibrary) {
+    static const char first = 0, second = 0;
+    void* torch = dlopen(VGPU_FAKE_TORCH, RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(torch, nullptr);
+    const char* own = static_cast<const char*>(dlsym(torch, "givenHooks"));
+    for (const auto& [stub, name] :
+         {std::pair(own, "_Z3ownv"), std::pair(&first, "_Z5firstv"), std::pair(&second, "_Z6secondv")})
+        __cudaRegisterFunction(nullptr, stub, nullptr, name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    const auto told = [&](const char* stub) {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(cudaLaunchKernel(stub, dim3(1), dim3(32), nullptr, 0, m_stream), cudaSuccess);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(told(own), "");
+    const std::string said = told(&first);
+    EXPECT_NE(said.find("operator_tests (the first: _Z5firstv) are not executed"), std::string::npos) << said;
+    EXPECT_EQ(told(&first), "");
+    EXPECT_EQ(told(&second), "");
+}
+
 TEST_F(VgpuOperators, aKernelTakesWhatItsOperatorMoves) {
     const cudaEvent_t first = mark();
     begin();

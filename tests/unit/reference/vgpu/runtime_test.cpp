@@ -137,7 +137,14 @@ TEST_F(Runtime, ADeviceIsAnA100WhereNoScenarioSaysOtherwise) {
 }
 
 TEST_F(Runtime, TheNinthDeviceIsCudasOwnError) {
+    testing::internal::CaptureStderr();
     EXPECT_EQ(cudaSetDevice(8), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaSetDevice(8), cudaErrorInvalidDevice);
+    const std::string told = testing::internal::GetCapturedStderr();
+    const std::string said = "asks for device 8 of a machine that has 8";
+    EXPECT_NE(told.find(said), std::string::npos) << told;
+    EXPECT_EQ(told.find(said), told.rfind(said));  // once
+    EXPECT_NE(told.find("\"ranks_per_node\": 9"), std::string::npos);
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 

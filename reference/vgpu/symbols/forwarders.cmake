@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# rankscope_forwarders(NAME LIBRARY NEWER_NAME NEWER_LIBRARY RESULT): a source with a weak function for every name in symbols/NAME.txt, which goes on in its
+# namesake of NEWER_LIBRARY. Those that symbols/NEWER_NAME.txt has not, and those marked 'other', whose namesakes take other arguments, refuse as
+# rankscope_refusals has it.
+function(rankscope_forwarders name library newer_name newer_library result)
+  set(list "${CMAKE_CURRENT_SOURCE_DIR}/symbols/${name}.txt")
+  set(newer_list "${CMAKE_CURRENT_SOURCE_DIR}/symbols/${newer_name}.txt")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}" "${newer_list}")
+  file(STRINGS "${list}" lines REGEX "^[^#]")
+  file(STRINGS "${newer_list}" newer REGEX "^[^#]")
+  set(forwards "")
+  set(refuses "")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE " .*" "" function "${line}")
+    if(line IN_LIST newer)
+      string(APPEND forwards "RANKSCOPE_FORWARDS(${function}, \"${newer_library}\");\n")
+    else()
+      string(APPEND refuses "RANKSCOPE_REFUSES(${function}, \"${library}\")\n")
+    endif()
+  endforeach()
+  set(text "// Generated from symbols/${name}.txt and symbols/${newer_name}.txt.\n#include \"reference/vgpu/device/forward.h\"\n")
+  string(APPEND text "#include \"reference/vgpu/device/refusal.h\"\n${forwards}extern \"C\" {\n${refuses}}\n")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/forwarders_${name}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "${text}" @ONLY)
+  set(${result} "${source}" PARENT_SCOPE)
+endfunction()
