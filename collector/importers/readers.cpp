@@ -37,8 +37,10 @@ bool holds(std::string_view head, const char* text) {
     return head.find(text) != std::string_view::npos;
 }
 
+/// Its first line, or a table's columns: a log of NCCL's may put either far from the other.
 bool isNcclTests(std::string_view head) {
-    return (holds(head, "# nThread ") || holds(head, "out-of-place")) && holds(head, "busbw");
+    return (holds(head, "# nThread ") && holds(head, " minBytes ")) ||
+           (holds(head, "out-of-place") && holds(head, "busbw"));
 }
 
 bool isInspector(std::string_view head) {
@@ -57,8 +59,8 @@ constexpr std::array kNotRead{
     KnownFormat{isNsysReport, "this is a report of Nsight Systems, which only its own tools read",
                 "export it and import that: nsys export --type sqlite --include-blobs true FILE"},
     KnownFormat{isNcclTests, "this is the output of nccl-tests: what links can do, and no run",
-                "tell it of a run: `rankscope analyze NAME --links-table FILE`, `rankscope recommend NAME --evidence "
-                "FILE`"},
+                "tell it of a run: `rankscope analyze NAME --links-table FILE[:OPERATION]`, `rankscope recommend NAME "
+                "--evidence FILE[:OPERATION]`"},
     KnownFormat{isInspector, "this is what NCCL's inspector wrote; importing it is not supported yet", kOtherWays},
     KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline; importing them is not supported yet",
                 kOtherWays},

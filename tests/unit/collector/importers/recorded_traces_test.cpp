@@ -177,6 +177,22 @@ TEST_F(RecordedTraces, WhatIsNotSupportedYetSaysSo) {
     EXPECT_ANY_THROW(importRun({data / "straggler/timeline-ST.json.gz"}, m_folder / "run"));
 }
 
+TEST_F(RecordedTraces, OutputsOfNcclTestsAreRefusedWithTheOptionThatTakesThem) {
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(kKineto.parent_path() / "nccl_tests")) {
+        if (!entry.is_regular_file()) continue;
+        ++files;
+        try {
+            importRun({entry.path()}, m_folder / "run");
+            ADD_FAILURE() << entry.path();
+        } catch (const ImportError& error) {
+            EXPECT_NE(std::string(error.what()).find("--links-table FILE"), std::string::npos) << error.what();
+        }
+    }
+    EXPECT_EQ(files, 7u);
+    EXPECT_FALSE(std::filesystem::exists(m_folder / "run"));
+}
+
 TEST_F(RecordedTraces, NsysOfTwoGpusHasItsExchanges) {
     const std::filesystem::path nsys = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "nsys";
     if (!std::filesystem::exists(nsys)) GTEST_SKIP() << "recorded runs are not here: " << nsys;
