@@ -16,6 +16,7 @@
 #include "collector/importers/flight_join.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/rank_of_file.h"
+#include "collector/importers/reader_mapped.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
 #include "collector/ingest/trace_builder.h"
@@ -322,7 +323,10 @@ bool isImportableByContent(const std::filesystem::path& file) {
 ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir,
                        const ImportOptions& options) {
     if (files.empty()) throw ImportError(outRunDir, 0, "no files to import were named", "");
-    const Reader& reader = readerOfAll(files, options.readers.empty() ? readers() : options.readers);
+    std::optional<Reader> mapped;
+    if (!options.mapping.empty()) mapped = mappedReader(options.mapping, files);
+    const Reader& reader =
+        mapped ? *mapped : readerOfAll(files, options.readers.empty() ? readers() : options.readers);
 
     ImportResult result;
     result.source = reader.name;

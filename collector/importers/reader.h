@@ -47,7 +47,7 @@ struct Reader {
     bool (*recognises)(std::string_view head) = nullptr;
     /// Reads a file and hands over its ranks one by one, each as soon as it is whole; where memory is short, a file is
     /// read again and must give the same ranks in the same order. Throws ImportError when nothing in it can be used.
-    void (*read)(const std::filesystem::path& file, const std::function<void(FileRank)>& take) = nullptr;
+    std::function<void(const std::filesystem::path& file, const std::function<void(FileRank)>& take)> read;
 };
 
 }  // namespace rankscope::collector

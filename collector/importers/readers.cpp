@@ -62,8 +62,8 @@ constexpr std::array kNotRead{
                 "tell it of a run: `rankscope analyze NAME --links-table FILE[:OPERATION]`, `rankscope recommend NAME "
                 "--evidence FILE[:OPERATION]`"},
     KnownFormat{isInspector, "this is what NCCL's inspector wrote; importing it is not supported yet", kOtherWays},
-    KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline; importing them is not supported yet",
-                kOtherWays},
+    KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
+                "name how they are read: rankscope import --map primus-pipeline FILES"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };

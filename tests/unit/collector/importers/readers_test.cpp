@@ -85,7 +85,7 @@ TEST(Readers, EachSaysWhatItIs) {
         EXPECT_STRNE(reader->name, "");
         EXPECT_STRNE(reader->expected, "") << reader->name;
         EXPECT_FALSE(reader->endings.empty()) << reader->name;
-        EXPECT_TRUE(reader->recognises != nullptr && reader->read != nullptr) << reader->name;
+        EXPECT_TRUE(reader->recognises != nullptr && reader->read) << reader->name;
     }
 }
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/importers/mapped_job.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "collector/importers/collective_vocabulary.h"
+#include "collector/importers/import_error.h"
+#include "collector/importers/recording_rows.h"
+
+namespace rankscope::collector {
+
+MappedJob::MappedJob(TraceMapping mapping, const std::vector<std::filesystem::path>& files)
+    : m_mapping(std::move(mapping)), m_sizes(m_mapping.axes.size(), 0) {
+    for (const std::filesystem::path& file : files) m_files.try_emplace(file, readMappedEvents(m_mapping, file));
+    for (const auto& [file, events] : m_files)
+        for (const MappedEvent& event : events.events)
+            for (size_t axis = 0; axis < m_sizes.size(); ++axis)
+                m_sizes[axis] = std::max(m_sizes[axis], event.place[axis] + 1);
+    int64_t ranks = 1;
+    for (const int64_t size : m_sizes)
+        if (__builtin_mul_overflow(ranks, size, &ranks) || ranks > kMostRanks)
+            throw ImportError(files.front(), 0, "its axes make more than " + std::to_string(kMostRanks) + " ranks",
+                              "\"tells\" of the mapping take another number for a rank's");
+    placeSteps();
+    findGroups();
+}
+
+int64_t MappedJob::rankOf(const RankPlace& place) const {
+    int64_t rank = 0;
+    for (size_t axis = 0; axis < m_sizes.size(); ++axis) rank = rank * m_sizes[axis] + place[axis];
+    return rank;
+}
+
+/// A step lasts from its first event on any rank to its last. Where times begin anew in each, they are laid end to end.
+void MappedJob::placeSteps() {
+    for (const auto& [file, events] : m_files)
+        for (const MappedEvent& event : events.events) {
+            if (!event.step) continue;
+            Span& step = m_steps[*event.step];
+            step.startNs = std::min(step.startNs, event.startNs);
+            step.endNs = std::max(step.endNs, event.startNs + event.durNs);
+        }
+    if (!m_mapping.stepTimesRestart) return;
+    std::map<int64_t, int64_t> shifts;
+    int64_t atNs = 0;
+    for (auto& [number, step] : m_steps) {
+        shifts[number] = atNs;
+        const int64_t length = std::max<int64_t>(step.endNs, 0);
+        step = {atNs, 0};
+        if (__builtin_add_overflow(atNs, length, &atNs))
+            throw ImportError(m_files.begin()->first, 0, "its steps last longer than times can tell", "");
+        step.endNs = atNs;
+    }
+    for (auto& [file, events] : m_files)
+        for (MappedEvent& event : events.events) event.startNs += shifts[*event.step];
+}
+
+MappedJob::GroupKey MappedJob::groupOf(const MappedEvent& event) const {
+    const MappingRule& rule = m_mapping.rules[event.rule];
+    GroupKey key{rule.along, rule.group, event.place};
+    for (const size_t axis : rule.along) key.place[axis] = -1;
+    if (!key.name.empty()) return key;
+    for (const size_t axis : rule.along) key.name += (key.name.empty() ? "" : "-") + m_mapping.axes[axis];
+    return key;
+}
+
+void MappedJob::findGroups() {
+    for (const auto& [file, events] : m_files)
+        for (const MappedEvent& event : events.events)
+            if (m_mapping.rules[event.rule].op != store::Op::unknown)
+                m_groups[groupOf(event)].emplace(rankOf(event.place), event.place);
+}
+
+/// Makes the recording of one rank of a file.
+class MappedJob::RankMaker {
+  public:
+    RankMaker(const MappedJob& job, const LocalStrings& texts, int64_t rank) : m_job(job), m_texts(texts) {
+        m_made.header.rank = rank;
+        m_made.header.worldSize = 1;
+        for (const int64_t size : job.m_sizes) *m_made.header.worldSize *= size;
+    }
+
+    void add(const MappedEvent& event) {
+        ++m_made.events;
+        if (event.step) m_steps.insert(*event.step);
+        const MappingRule& rule = m_job.m_mapping.rules[event.rule];
+        if (rule.kind == MappingRule::Kind::range) return addRange(event);
+        const auto group =
+            rule.op == store::Op::unknown ? m_job.m_groups.end() : m_job.m_groups.find(m_job.groupOf(event));
+        // A group of one has nobody to wait for: what it runs is work of its own.
+        const bool communicates = group != m_job.m_groups.end() && group->second.size() > 1;
+        store::Kernel kernel;
+        kernel.startNs = event.startNs;
+        kernel.durNs = event.durNs;
+        kernel.nameId = m_made.recording.strings.intern(m_texts[event.name]);
+        // What is sent and received at the same time is on one lane and on streams of its own.
+        kernel.streamId = streamOf(event.lane, communicates ? static_cast<int64_t>(event.rule) : -1);
+        if (communicates) {
+            kernel.nccl = store::NcclKernel::byCall;
+            addCall(event, rule, *group, kernel);
+        }
+        m_made.recording.kernels.push_back(kernel);
+    }
+
+    FileRank take() {
+        const int32_t thread = threadOf("steps");
+        for (const int64_t number : m_steps) {
+            const Span& span = m_job.m_steps.at(number);
+            // The name that torch.profiler gives a step.
+            pushRange("ProfilerStep#" + std::to_string(number), span.startNs, span.endNs - span.startNs, thread);
+        }
+        setDepths(m_made.recording);
+        return std::move(m_made);
+    }
+
+  private:
+    using Group = std::pair<const GroupKey, std::map<int64_t, RankPlace>>;
+
+    void pushRange(const std::string& name, int64_t startNs, int64_t durNs, int32_t thread) {
+        store::NvtxRange range;
+        range.startNs = startNs;
+        range.durNs = durNs;
+        range.threadId = thread;
+        range.nameId = m_made.recording.strings.intern(name);
+        m_made.recording.nvtx.push_back(range);
+    }
+
+    void addRange(const MappedEvent& event) {
+        pushRange(m_texts[event.name], event.startNs, event.durNs, threadOf(m_texts[event.lane]));
+    }
+
+    int32_t threadOf(const std::string& name) {
+        const auto [known, isNew] = m_threads.try_emplace(name, static_cast<int32_t>(m_threads.size()));
+        if (isNew) m_made.recording.threads.push_back({std::nullopt, name});
+        return known->second;
+    }
+
+    int32_t streamOf(int32_t lane, int64_t rule) {
+        const auto [known, isNew] = m_streams.try_emplace({lane, rule}, static_cast<int32_t>(m_streams.size()));
+        if (isNew) {
+            LocalStream stream;
+            stream.nativeId = known->second + 1;  // 0 is CUDA's default stream
+            m_made.recording.streams.push_back(stream);
+        }
+        return known->second;
+    }
+
+    void addCall(const MappedEvent& event, const MappingRule& rule, const Group& group, const store::Kernel& kernel) {
+        store::NcclCall call;
+        call.startNs = kernel.startNs;  // no later than this
+        call.op = rule.op;
+        call.communicatorId = communicatorOf(group);
+        call.streamId = kernel.streamId;
+        call.kernelId = static_cast<int64_t>(m_made.recording.kernels.size());
+        call.evidence = store::evidence::kImported;
+        if (rule.kind == MappingRule::Kind::message) call.peer = peerOf(event.place, rule, group);
+        m_made.recording.ncclCalls.push_back(call);
+    }
+
+    /// Behind the last rank of an axis comes the first, as with interleaved stages of a pipeline.
+    std::optional<int32_t> peerOf(RankPlace place, const MappingRule& rule, const Group& group) const {
+        const size_t axis = rule.along.front();
+        const int64_t size = m_job.m_sizes[axis];
+        place[axis] = ((place[axis] + rule.peer % size) % size + size) % size;
+        const auto peer = group.second.find(m_job.rankOf(place));
+        if (peer == group.second.end()) return std::nullopt;
+        return static_cast<int32_t>(std::distance(group.second.begin(), peer));
+    }
+
+    int64_t communicatorOf(const Group& group) {
+        const auto [known, isNew] = m_communicators.try_emplace(&group, static_cast<int64_t>(m_communicators.size()));
+        if (isNew) {
+            LocalCommunicator communicator;
+            communicator.identity = "process_group";
+            communicator.name = group.first.name;
+            communicator.nRanks = static_cast<int32_t>(group.second.size());
+            const auto self = group.second.find(*m_made.header.rank);
+            communicator.commRank = static_cast<int32_t>(std::distance(group.second.begin(), self));
+            communicator.hash = 0xcbf29ce484222325u;  // FNV-1a of its name and members
+            const auto mix = [&](uint64_t value) { communicator.hash = (communicator.hash ^ value) * 0x100000001b3u; };
+            for (const char c : communicator.name) mix(static_cast<unsigned char>(c));
+            for (const auto& [rank, place] : group.second) mix(static_cast<uint64_t>(rank) + 0x100);
+            m_made.recording.communicators.push_back(std::move(communicator));
+        }
+        return known->second;
+    }
+
+    const MappedJob& m_job;
+    const LocalStrings& m_texts;
+    FileRank m_made;
+    std::set<int64_t> m_steps;
+    std::map<std::string, int32_t> m_threads;
+    std::map<std::pair<int32_t, int64_t>, int32_t> m_streams;  // by lane, and rule of what communicates
+    std::map<const Group*, int64_t> m_communicators;
+};
+
+void MappedJob::read(const std::filesystem::path& file, const std::function<void(FileRank)>& take) const {
+    const MappedEvents& events = m_files.at(file);
+    std::map<int64_t, RankMaker> ranks;
+    for (const MappedEvent& event : events.events) {
+        const int64_t rank = rankOf(event.place);
+        ranks.try_emplace(rank, *this, events.texts, rank).first->second.add(event);
+    }
+    ImportLosses losses = events.losses;  // of the file, and told once
+    losses.add("source_absent", "info", std::nullopt,
+               "read by the mapping " + m_mapping.file.filename().string() +
+                   ", which tells what ran and when: sizes of messages, launches, copies and what hosts did are not "
+                   "known, and what rests on them is not judged");
+    for (auto& [rank, maker] : ranks) {
+        FileRank made = maker.take();
+        made.losses = std::exchange(losses, {});
+        take(std::move(made));
+    }
+}
+
+}  // namespace rankscope::collector
