@@ -325,8 +325,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     if (files.empty()) throw ImportError(outRunDir, 0, "no files to import were named", "");
     std::optional<Reader> mapped;
     if (!options.mapping.empty()) mapped = mappedReader(options.mapping, files);
-    const Reader& reader =
-        mapped ? *mapped : readerOfAll(files, options.readers.empty() ? readers() : options.readers);
+    const Reader& reader = mapped ? *mapped : readerOfAll(files, options.readers.empty() ? readers() : options.readers);
 
     ImportResult result;
     result.source = reader.name;

@@ -56,7 +56,9 @@ FileRank readKinetoFile(const std::filesystem::path& file) {
             if (loss.severity == "error")
                 cause += "; at offset " + std::to_string(loss.offset.value_or(0)) + " " + loss.message;
         }
-        throw ImportError(file, 0, cause, "record with torch.profiler and ProfilerActivity.CUDA");
+        throw ImportError(file, 0, cause,
+                          "record with torch.profiler and ProfilerActivity.CUDA; events of other programs are read "
+                          "with a mapping: rankscope import --map MAPPING FILES");
     }
     return result;
 }

@@ -162,7 +162,7 @@ class MappedFile {
         }
         for (size_t axis = 0; axis < mapped.place.size(); ++axis)
             if (mapped.place[axis] < 0 || mapped.place[axis] >= kMostRanks) return leaveOut(m_mapping.axes[axis]);
-        if (m_mapping.stepTimesRestart && !mapped.step) return leaveOut("step");
+        if (m_mapping.stepTimes != TraceMapping::StepTimes::continued && !mapped.step) return leaveOut("step");
         mapped.lane = m_result.texts.intern(lane);
         mapped.name = m_result.texts.intern(name);
         m_result.events.push_back(std::move(mapped));

@@ -26,6 +26,7 @@ MappedJob::MappedJob(TraceMapping mapping, const std::vector<std::filesystem::pa
                               "\"tells\" of the mapping take another number for a rank's");
     placeSteps();
     findGroups();
+    tellPipelines();
 }
 
 int64_t MappedJob::rankOf(const RankPlace& place) const {
@@ -34,7 +35,8 @@ int64_t MappedJob::rankOf(const RankPlace& place) const {
     return rank;
 }
 
-/// A step lasts from its first event on any rank to its last. Where times begin anew in each, they are laid end to end.
+/// A step lasts from its first event on any rank to its last, or from its own zero. Where times do not go on from step
+/// to step, steps are laid end to end.
 void MappedJob::placeSteps() {
     for (const auto& [file, events] : m_files)
         for (const MappedEvent& event : events.events) {
@@ -43,19 +45,65 @@ void MappedJob::placeSteps() {
             step.startNs = std::min(step.startNs, event.startNs);
             step.endNs = std::max(step.endNs, event.startNs + event.durNs);
         }
-    if (!m_mapping.stepTimesRestart) return;
+    if (m_mapping.stepTimes == TraceMapping::StepTimes::continued) return;
     std::map<int64_t, int64_t> shifts;
     int64_t atNs = 0;
     for (auto& [number, step] : m_steps) {
-        shifts[number] = atNs;
-        const int64_t length = std::max<int64_t>(step.endNs, 0);
-        step = {atNs, 0};
-        if (__builtin_add_overflow(atNs, length, &atNs))
+        if (m_mapping.stepTimes == TraceMapping::StepTimes::restart) step.startNs = std::min<int64_t>(step.startNs, 0);
+        const int64_t lengthNs = step.endNs - step.startNs;
+        shifts[number] = atNs - step.startNs;
+        step.startNs = atNs;
+        if (__builtin_add_overflow(atNs, lengthNs, &atNs))
             throw ImportError(m_files.begin()->first, 0, "its steps last longer than times can tell", "");
         step.endNs = atNs;
     }
     for (auto& [file, events] : m_files)
         for (MappedEvent& event : events.events) event.startNs += shifts[*event.step];
+}
+
+/// Stages are the ranks that differ on the pipelines' axis alone; passes that stand before the first backward one on
+/// their first stage tell the schedule: all of them (GPipe), or as many as there are stages (1F1B).
+void MappedJob::tellPipelines() {
+    if (!m_mapping.pipelines) return;
+    struct Passes {
+        std::vector<int64_t> forward, backward;  // starts
+    };
+    const auto& [axis, forward, backward] = *m_mapping.pipelines;
+    std::map<RankPlace, std::map<int64_t, int64_t>> pipelines;  // ranks by stage
+    std::map<std::pair<int64_t, int64_t>, Passes> passes;       // of first stages, by rank and step
+    for (const auto& [file, events] : m_files)
+        for (const MappedEvent& event : events.events) {
+            const int64_t rank = rankOf(event.place);
+            RankPlace pipeline = event.place;
+            pipeline[axis] = -1;
+            pipelines[pipeline][event.place[axis]] = rank;
+            if (!event.step || event.place[axis] != 0) continue;
+            const std::string& name = m_mapping.rules[event.rule].name;
+            Passes& own = passes[{rank, *event.step}];
+            if (name == forward) own.forward.push_back(event.startNs);
+            if (name == backward) own.backward.push_back(event.startNs);
+        }
+    std::set<size_t> batches, ahead;
+    for (auto& [where, own] : passes) {
+        batches.insert(own.forward.size());
+        batches.insert(own.backward.size());
+        const auto first = std::ranges::min_element(own.backward);
+        if (first == own.backward.end()) return;
+        ahead.insert(
+            static_cast<size_t>(std::ranges::count_if(own.forward, [&](int64_t startNs) { return startNs < *first; })));
+    }
+    const auto stages = static_cast<size_t>(m_sizes[axis]);
+    if (batches.size() != 1 || stages < 2) return;
+    const size_t all = *batches.begin();
+    const bool isAlike = ahead.size() == 1;
+    const char* schedule = "unknown";
+    if (isAlike && *ahead.begin() == all && all != stages) schedule = "gpipe";
+    if (isAlike && *ahead.begin() == std::min(all, stages)) schedule = "1f1b";
+    m_pipelines = std::string(schedule) + ' ' + std::to_string(all);
+    for (const auto& [place, ranks] : pipelines) {
+        if (ranks.size() != stages) continue;
+        for (const auto& [stage, rank] : ranks) m_pipelines += (stage == 0 ? ';' : ' ') + std::to_string(rank);
+    }
 }
 
 MappedJob::GroupKey MappedJob::groupOf(const MappedEvent& event) const {
@@ -95,7 +143,7 @@ class MappedJob::RankMaker {
         store::Kernel kernel;
         kernel.startNs = event.startNs;
         kernel.durNs = event.durNs;
-        kernel.nameId = m_made.recording.strings.intern(m_texts[event.name]);
+        kernel.nameId = m_made.recording.strings.intern(nameOf(event, rule));
         // What is sent and received at the same time is on one lane and on streams of its own.
         kernel.streamId = streamOf(event.lane, communicates ? static_cast<int64_t>(event.rule) : -1);
         if (communicates) {
@@ -113,11 +161,21 @@ class MappedJob::RankMaker {
             pushRange("ProfilerStep#" + std::to_string(number), span.startNs, span.endNs - span.startNs, thread);
         }
         setDepths(m_made.recording);
+        if (!m_job.m_pipelines.empty()) m_made.recording.meta["told_pipelines"] = m_job.m_pipelines;
         return std::move(m_made);
     }
 
   private:
     using Group = std::pair<const GroupKey, std::map<int64_t, RankPlace>>;
+
+    /// Work that differs has names that do: what ranks do under one name is compared.
+    std::string nameOf(const MappedEvent& event, const MappingRule& rule) const {
+        std::string where;
+        for (const size_t axis : rule.differs)
+            where +=
+                (where.empty() ? " (" : ", ") + m_job.m_mapping.axes[axis] + ' ' + std::to_string(event.place[axis]);
+        return m_texts[event.name] + where + (where.empty() ? "" : ")");
+    }
 
     void pushRange(const std::string& name, int64_t startNs, int64_t durNs, int32_t thread) {
         store::NvtxRange range;
@@ -205,10 +263,12 @@ void MappedJob::read(const std::filesystem::path& file, const std::function<void
         ranks.try_emplace(rank, *this, events.texts, rank).first->second.add(event);
     }
     ImportLosses losses = events.losses;  // of the file, and told once
+    const bool communicates =
+        std::ranges::any_of(m_mapping.rules, [](const MappingRule& rule) { return rule.op != store::Op::unknown; });
     losses.add("source_absent", "info", std::nullopt,
                "read by the mapping " + m_mapping.file.filename().string() +
-                   ", which tells what ran and when: sizes of messages, launches, copies and what hosts did are not "
-                   "known, and what rests on them is not judged");
+                   ", which tells what ran and when: " + (communicates ? "sizes of messages" : "communication") +
+                   ", launches, copies and what hosts did are not known, and what rests on them is not judged");
     for (auto& [rank, maker] : ranks) {
         FileRank made = maker.take();
         made.losses = std::exchange(losses, {});

@@ -38,6 +38,7 @@ class MappedJob {
     class RankMaker;
 
     void placeSteps();
+    void tellPipelines();
     void findGroups();
     GroupKey groupOf(const MappedEvent& event) const;
     int64_t rankOf(const RankPlace& place) const;
@@ -47,6 +48,7 @@ class MappedJob {
     std::vector<int64_t> m_sizes;                               // of the axes
     std::map<int64_t, Span> m_steps;                            // by number
     std::map<GroupKey, std::map<int64_t, RankPlace>> m_groups;  // members by rank
+    std::string m_pipelines;                                    // meta told_pipelines; empty: not told
 };
 
 }  // namespace rankscope::collector

@@ -32,15 +32,20 @@ class MappingDecoder {
         if (m_tree.integer(m_tree.at(m_root, "rankscope_mapping")) != kVersion)
             fail("\"rankscope_mapping\": 1 does not stand in it");
         refuseUnknown(
-            m_root, {"rankscope_mapping", "about", "shape", "time_unit", "step_times", "axes", "tells", "events"}, "");
+            m_root,
+            {"rankscope_mapping", "about", "shape", "time_unit", "step_times", "axes", "tells", "events", "pipelines"},
+            "");
         m_mapping.file = m_file;
         const std::string shape = choice(m_root, "shape", {"chrome", "lists"});
         m_mapping.shape = shape == "lists" ? TraceMapping::Shape::lists : TraceMapping::Shape::chrome;
-        m_mapping.stepTimesRestart = choice(m_root, "step_times", {"continue", "restart"}) == "restart";
+        const std::string times = choice(m_root, "step_times", {"continue", "restart", "sampled"});
+        if (times == "restart") m_mapping.stepTimes = TraceMapping::StepTimes::restart;
+        if (times == "sampled") m_mapping.stepTimes = TraceMapping::StepTimes::sampled;
         readUnit();
         readAxes();
         readTells();
         readRules();
+        readPipelines();
         return std::move(m_mapping);
     }
 
@@ -107,6 +112,12 @@ class MappingDecoder {
         return static_cast<size_t>(axis - m_mapping.axes.begin());
     }
 
+    std::vector<size_t> axesOf(DumpNode node, std::string_view member) const {
+        std::vector<size_t> axes;
+        for (const DumpNode axis : m_tree.children(m_tree.at(node, member))) axes.push_back(axisOf(m_tree.text(axis)));
+        return axes;
+    }
+
     void readTells() {
         const auto tells = m_tree.children(m_tree.at(m_root, "tells"));
         std::vector<std::string> told;
@@ -120,8 +131,8 @@ class MappingDecoder {
         }
         for (const std::string& axis : m_mapping.axes)
             if (std::ranges::find(told, axis) == told.end()) fail("nothing in \"tells\" tells {" + axis + "}");
-        if (m_mapping.stepTimesRestart && std::ranges::find(told, "step") == told.end())
-            fail("\"step_times\" restart, but nothing in \"tells\" tells {step}");
+        if (m_mapping.stepTimes != TraceMapping::StepTimes::continued && std::ranges::find(told, "step") == told.end())
+            fail("\"step_times\" do not continue, but nothing in \"tells\" tells {step}");
     }
 
     void readRules() {
@@ -134,11 +145,11 @@ class MappingDecoder {
         const std::string name = textOf(node, "name");
         if (name.empty()) fail("one of \"events\" has no \"name\"");
         const std::string where = " of events \"" + name + "\"";
-        refuseUnknown(node, {"name", "kind", "along", "group", "peer", "start", "end"}, where);
-        MappingRule rule{name, patternOf(name), {}, {}, {}, {}, {}, {}, {}};
+        refuseUnknown(node, {"name", "kind", "differs", "along", "group", "peer", "start", "end"}, where);
+        MappingRule rule{name, patternOf(name), {}, {}, {}, {}, {}, {}, {}, {}};
         setKind(textOf(node, "kind"), where, rule);
-        for (const DumpNode axis : m_tree.children(m_tree.at(node, "along")))
-            rule.along.push_back(axisOf(m_tree.text(axis)));
+        rule.differs = axesOf(node, "differs");
+        rule.along = axesOf(node, "along");
         rule.group = textOf(node, "group");
         rule.peer = m_tree.integer(m_tree.at(node, "peer")).value_or(0);
         rule.start = textOf(node, "start");
@@ -150,6 +161,16 @@ class MappingDecoder {
         if (m_mapping.shape == TraceMapping::Shape::lists && (rule.start.empty() || rule.end.empty()))
             fail("\"start\" and \"end\" do not name the lists of times" + where);
         m_mapping.rules.push_back(std::move(rule));
+    }
+
+    void readPipelines() {
+        const DumpNode node = m_tree.at(m_root, "pipelines");
+        if (node == DumpTree::kNone) return;
+        refuseUnknown(node, {"axis", "forward", "backward"}, " of pipelines");
+        m_mapping.pipelines = {axisOf(textOf(node, "axis")), textOf(node, "forward"), textOf(node, "backward")};
+        for (const std::string& name : {m_mapping.pipelines->forward, m_mapping.pipelines->backward})
+            if (std::ranges::find(m_mapping.rules, name, &MappingRule::name) == m_mapping.rules.end())
+                fail("\"forward\" and \"backward\" of pipelines are no names of its events");
     }
 
     void setKind(const std::string& kind, const std::string& where, MappingRule& rule) const {

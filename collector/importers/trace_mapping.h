@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct MappingRule {
     TextPattern pattern;
     Kind kind = Kind::ignored;
     store::Op op = store::Op::unknown;  ///< of a collective or message
+    std::vector<size_t> differs;        ///< axes on which one name stands for different work: stages of a pipeline
     std::vector<size_t> along;          ///< axes in which the ranks that communicate differ
     std::string group;                  ///< keeps apart what communicates along the same axes; empty: one group
     int64_t peer = 0;                   ///< of a message: so many further on its axis
@@ -39,11 +41,23 @@ struct TraceMapping {
     };
     std::filesystem::path file;
     Shape shape = Shape::chrome;
-    double unitNs = 1000;           ///< nanoseconds in a unit of its times
-    bool stepTimesRestart = false;  ///< the times of every step count from its own start
+    /// How the times of a step go on from those of the one before it.
+    enum class StepTimes : uint8_t {
+        continued,
+        restart,  ///< the times of every step count from its own start
+        sampled,  ///< steps are samples of a longer job: what lies between them in the file was not in the job
+    };
+    /// Stages of pipelines, where events are their passes and messages are not among them.
+    struct Pipelines {
+        size_t axis = 0;
+        std::string forward, backward;  ///< names of rules
+    };
+    double unitNs = 1000;  ///< nanoseconds in a unit of its times
+    StepTimes stepTimes = StepTimes::continued;
     std::vector<std::string> axes;  ///< of the ranks, outermost first: "pp", "dp"
     std::vector<MappingPlace> tells;
     std::vector<MappingRule> rules;  ///< the first that fits a name counts
+    std::optional<Pipelines> pipelines;
 };
 
 /// Throws ImportError for what is no mapping, with the member that is wrong.

@@ -25,8 +25,10 @@ class RecordedTraces : public testing::Test {
         if (!std::filesystem::exists(kKineto)) GTEST_SKIP() << "recorded runs are not here: " << kKineto;
     }
 
-    Database import(const std::vector<std::filesystem::path>& files) {
-        importRun(files, m_folder / "run");
+    Database import(const std::vector<std::filesystem::path>& files, const std::string& mapping = "") {
+        ImportOptions options;
+        if (!mapping.empty()) options.mapping = std::filesystem::path(RANKSCOPE_MAPPINGS) / (mapping + ".json");
+        importRun(files, m_folder / "run", options);
         return Database((m_folder / "run/trace.db").string(), OpenMode::readOnly);
     }
     Database import(const std::string& file) { return import(std::vector<std::filesystem::path>{kKineto / file}); }
@@ -172,9 +174,42 @@ TEST_F(RecordedTraces, DumpsOfAFlightRecorderTellWhoHadEndedWhat) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
 }
 
-TEST_F(RecordedTraces, WhatIsNotSupportedYetSaysSo) {
-    const std::filesystem::path data = kKineto.parent_path();
-    EXPECT_ANY_THROW(importRun({data / "straggler/timeline-ST.json.gz"}, m_folder / "run"));
+TEST_F(RecordedTraces, PrimusPipelineIdlesAsPublished) {
+    std::vector<std::filesystem::path> files;
+    for (int stage = 0; stage < 8; ++stage)
+        files.push_back(kKineto.parent_path() / "pipeline/primus_pp8" / ("pp_rank_" + std::to_string(stage) + ".json"));
+    Database trace = import(files, "primus-pipeline");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 20 * 8 * 16 * 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM meta WHERE key = 'told_pipelines' AND value = "
+                            "'1f1b 16;0 1 2 3 4 5 6 7'"),
+              1);
+    // Iteration 7 is the seventh step; all of its ranks are in it for as long as the first stage is.
+    const auto inStep = [&](const std::string& what) {
+        return static_cast<double>(trace.integer("SELECT " + what +
+                                                 " FROM kernel k JOIN step s ON s.rank = k.rank AND s.step = 6 WHERE "
+                                                 "k.start_ns >= s.start_ns AND k.start_ns < s.start_ns + s.dur_ns"));
+    };
+    EXPECT_NEAR(1 - inStep("SUM(k.dur_ns)") / 8 / inStep("MAX(s.dur_ns)"), 0.354, 0.0005);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
+}
+
+TEST_F(RecordedTraces, StragglerTimelineHasAHeavyLastStage) {
+    Database trace = import({kKineto.parent_path() / "straggler/timeline-ST.json.gz"}, "straggler-analysis");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 8);
+    EXPECT_EQ(trace.integer("SELECT COUNT(DISTINCT step) FROM step"), 32);
+    // As the file tells: 32 steps of 4 micro-batches, 3 borders between 4 stages, both ways, on 2 ranks each.
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM p2p WHERE complete = 1"), 32 * 4 * 3 * 2 * 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_gather' AND members = 2"), 32 * 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_reduce' AND members = 8"), 32);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_reduce' AND members = 2"), 32 * 2);
+    const auto workOf = [&](const char* ranks) {
+        return static_cast<double>(
+            trace.integer(std::string("SELECT AVG(dur_ns) FROM kernel k JOIN string s ON s.id = k.name_id WHERE s.text "
+                                      "LIKE 'forward-compute%' AND k.rank IN ") +
+                          ranks));
+    };
+    EXPECT_GT(workOf("(6, 7)") / workOf("(0, 1, 2, 3, 4, 5)"), 1.5);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
 }
 
 TEST_F(RecordedTraces, OutputsOfNcclTestsAreRefusedWithTheOptionThatTakesThem) {
