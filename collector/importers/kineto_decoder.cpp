@@ -5,6 +5,7 @@
 
 #include "collector/importers/exact_number.h"
 #include "collector/importers/json_scan.h"
+#include "collector/importers/kineto_parts.h"
 
 namespace rankscope::collector {
 
@@ -144,6 +145,9 @@ bool decodeArgs(object args, KinetoEvent& event) {
             case 'k':
                 if (isKey(key, "kind")) event.copyKind = textOf(field);
                 break;
+            case 'l':
+                if (isKey(key, "labels")) event.argsName = textOf(field);
+                break;
             case 'n':
                 if (isKey(key, "name")) event.argsName = textOf(field);
                 break;
@@ -189,6 +193,14 @@ bool decodeArgs(object args, KinetoEvent& event) {
         if (!ok) return false;
     }
     return true;
+}
+
+/// "[R0] 4711": the label and the process' number.
+void splitProcess(std::string_view text, KinetoEvent& event) {
+    event.label = mergeLabel(text);
+    if (event.label.empty()) return;
+    const size_t space = text.rfind(' ');
+    if (space != std::string_view::npos) event.pid = integerFromText(text.substr(space + 1));
 }
 
 /// Operators are alike but for record_param_comms, and for profiler steps of old versions, which came as operators.
@@ -246,6 +258,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
             event.durNs = duration.value_or(0);
         } else if (isKey(key, "pid")) {
             event.pid = integerOf(field);
+            if (!event.pid) splitProcess(textOf(field), event);
         } else if (isKey(key, "tid")) {
             event.tid = integerOf(field);
         } else if (isKey(key, "args")) {

@@ -37,6 +37,7 @@ struct KinetoEvent {
     int64_t durNs = 0;
     std::optional<int64_t> pid;  ///< on device events: the device
     std::optional<int64_t> tid;  ///< on device events: the stream
+    std::string_view label;      ///< in front of the process' number, in files merged from several ranks: "R0"
 
     std::optional<int64_t> correlation;
     std::optional<int64_t> externalId;
@@ -50,7 +51,7 @@ struct KinetoEvent {
     std::optional<int64_t> eventId;
     std::string_view copyKind;   ///< "HtoD" (ROCm); CUDA tells it in the name
     std::string_view syncKind;   ///< "Stream Sync"
-    std::string_view argsName;   ///< args.name of metadata
+    std::string_view argsName;   ///< args.name or args.labels of metadata
     std::string_view inputDims;  ///< raw JSON of "Input Dims"
     std::string_view inputType;  ///< raw JSON of "Input type"
 

@@ -473,7 +473,9 @@ RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32
     for (const KinetoDevice& device : header.devices) {
         const bool used = std::any_of(m_recording.streams.begin(), m_recording.streams.end(),
                                       [&](const LocalStream& stream) { return stream.device == device.ordinal; });
-        if (used) {
+        const bool isKnown = std::ranges::find(m_recording.devices, static_cast<int32_t>(device.ordinal),
+                                               &LocalDevice::ordinal) != m_recording.devices.end();
+        if (used && !isKnown) {  // merged files list the devices of all
             m_recording.devices.push_back({static_cast<int32_t>(device.ordinal), device.name, device.memoryBytes,
                                            device.multiprocessors, device.computeCapability});
         }

@@ -20,8 +20,12 @@ using tests::launchEvent;
 
 FileRank readEvents(const std::string& events) {
     const tests::TraceFolder folder;
-    return readKinetoFile(folder.write(
-        "trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" + events + "]}"));
+    std::vector<FileRank> ranks;
+    readKinetoFile(folder.write("trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" +
+                                                  events + "]}"),
+                   [&](FileRank rank) { ranks.push_back(std::move(rank)); });
+    EXPECT_EQ(ranks.size(), 1u);
+    return std::move(ranks.at(0));
 }
 
 TEST(KinetoRank, KernelsKeepStreamDeviceCorrelationAndShape) {
