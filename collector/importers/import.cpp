@@ -70,10 +70,10 @@ std::optional<int32_t> worldSizeOf(const RankHeader& header) {
 }
 
 /// Reads a file's ranks into `parts`.
-void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t keepBytes, uint64_t& kept,
-               std::vector<Part>& parts, ImportResult& result) {
+void readParts(const std::filesystem::path& file, const Reader& reader, const ReadOptions& options, uint64_t keepBytes,
+               uint64_t& kept, std::vector<Part>& parts, ImportResult& result) {
     const size_t before = parts.size();
-    reader.read(file, [&](FileRank read) {
+    reader.read(file, options, [&](FileRank read) {
         Part part;
         part.file = file;
         part.index = parts.size() - before;
@@ -103,10 +103,10 @@ void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t
     parts.back().alone = parts.size() == before + 1;
 }
 
-RankRecording readAgain(const Part& part, const Reader& reader) {
+RankRecording readAgain(const Part& part, const Reader& reader, const ReadOptions& options) {
     std::optional<RankRecording> recording;
     size_t index = 0;
-    reader.read(part.file, [&](FileRank read) {
+    reader.read(part.file, options, [&](FileRank read) {
         if (index++ == part.index) recording = std::move(read.recording);
     });
     if (!recording) throw ImportError(part.file, 0, "it has changed since it was read first", "import it again");
@@ -362,13 +362,14 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     if (!options.mapping.empty()) mapped = mappedReader(options.mapping, files);
     const Reader& reader = mapped ? *mapped : readerOfAll(files, options.readers.empty() ? readers() : options.readers);
 
+    const ReadOptions asked{options.allOperations};
     ImportResult result;
     result.source = reader.name;
     result.isRecorder = reader.isRecorder;
     std::vector<Part> parts;
     uint64_t kept = 0;
     for (size_t i = 0; i < files.size(); ++i) {
-        readParts(files[i], reader, options.keepBytes, kept, parts, result);
+        readParts(files[i], reader, asked, options.keepBytes, kept, parts, result);
         if (options.progress) options.progress(files[i], i + 1, files.size());
     }
     assignRanks(parts);
@@ -416,8 +417,8 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
             part.recording.reset();
         } else {
             const int32_t rank = part.rank;
-            builder.add(rank, [part = std::make_shared<const Part>(std::move(part)), &reader] {
-                RankRecording recording = readAgain(*part, reader);
+            builder.add(rank, [part = std::make_shared<const Part>(std::move(part)), &reader, asked] {
+                RankRecording recording = readAgain(*part, reader, asked);
                 complete(*part, reader, recording);
                 return recording;
             });

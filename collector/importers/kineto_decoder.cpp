@@ -102,15 +102,23 @@ KinetoCategory categoryOf(std::string_view text) {
     if (text == "Operator") return KinetoCategory::commParameters;
     if (text == "gpu_memcpy") return KinetoCategory::memcpy;
     if (text == "gpu_memset") return KinetoCategory::memset;
-    if (text == "cuda_runtime" || text == "hip_runtime" || text == "Runtime" || text == "runtime")
-        return KinetoCategory::runtimeCall;
-    if (text == "cuda_driver" || text == "hip_driver" || text == "driver") return KinetoCategory::driverCall;
+    if (text == "Runtime" || text == "runtime") return KinetoCategory::runtimeCall;
+    if (text.ends_with("_runtime")) return KinetoCategory::runtimeCall;  // cuda, hip, xpu, mtia, privateuse1
+    if (text == "driver" || text.ends_with("_driver")) return KinetoCategory::driverCall;
     if (text == "python_function") return KinetoCategory::pythonFunction;
     if (text == "cuda_sync" || text == "synchronization") return KinetoCategory::synchronization;
     if (text == "user_annotation") return KinetoCategory::annotation;
     if (text == "gpu_user_annotation") return KinetoCategory::gpuAnnotation;
-    if (text.substr(0, 4) == "gpu_") return KinetoCategory::unknownGpu;
+    if (text.starts_with("gpu_") || text.starts_with("mtia_") || text == "hpu_op") return KinetoCategory::unknownGpu;
     return KinetoCategory::other;
+}
+
+KinetoPlatform platformOf(std::string_view category) {
+    if (category.starts_with("hip_")) return KinetoPlatform::amd;
+    if (category.starts_with("xpu_")) return KinetoPlatform::intel;
+    if (category.starts_with("mtia_")) return KinetoPlatform::mtia;
+    if (category.starts_with("privateuse1_") || category == "hpu_op") return KinetoPlatform::other;
+    return KinetoPlatform::unknown;
 }
 
 bool decodeArgs(object args, KinetoEvent& event) {
@@ -238,6 +246,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
             const std::string_view raw = token(field);
             if (event.category != KinetoCategory::metadata && raw.size() >= 2) {
                 event.category = categoryOf(raw.substr(1, raw.size() - 2));
+                event.platform = platformOf(raw.substr(1, raw.size() - 2));
                 categoryKnown = true;
                 if (event.category == KinetoCategory::other) return DecodeResult::skipped;
                 if (event.category == KinetoCategory::commParameters && nameKnown)

@@ -25,10 +25,14 @@ enum class KinetoCategory : uint8_t {
     unknownGpu,  ///< a device event of a category this version does not know
 };
 
+/// Whose device and runtime an event is of, where its category or its name tells it.
+enum class KinetoPlatform : uint8_t { unknown, amd, intel, mtia, other };
+
 /// One event, decoded. Texts point into the parser's buffers and live until the next event. Times are relative to the
 /// file's baseTimeNanoseconds.
 struct KinetoEvent {
     KinetoCategory category = KinetoCategory::other;
+    KinetoPlatform platform = KinetoPlatform::unknown;
     char phase = 0;
     bool hasTime = false;
     bool badNumber = false;  ///< a time or duration was no number, or does not fit: the event is unusable

@@ -47,7 +47,7 @@ KinetoHeader readAgain(const std::filesystem::path& file, const KinetoReader::Ev
     return reader.header();
 }
 
-void takeParts(const std::filesystem::path& file, const KinetoParts& parts, FileRank first,
+void takeParts(const std::filesystem::path& file, const ReadOptions& options, const KinetoParts& parts, FileRank first,
                const std::function<void(FileRank)>& take) {
     std::vector<KinetoRank> ranks(parts.count());
     std::vector<uint64_t> events(parts.count(), 0);
@@ -72,7 +72,7 @@ void takeParts(const std::filesystem::path& file, const KinetoParts& parts, File
         header.rank = parts.rankOf(part);           // the header is one of the merged files'
         read.header = {header.rank, header.worldSize, header.baseTimeNs};
         read.events = events[part];
-        read.recording = ranks[part].finish(header, std::nullopt, read.losses);
+        read.recording = ranks[part].finish(header, std::nullopt, options, read.losses);
         if (!isEmpty(read.recording)) take(std::move(read));
     }
 }
@@ -88,7 +88,8 @@ const Reader kKinetoReader{
     .read = readKinetoFile,
 };
 
-void readKinetoFile(const std::filesystem::path& file, const std::function<void(FileRank)>& take) {
+void readKinetoFile(const std::filesystem::path& file, const ReadOptions& options,
+                    const std::function<void(FileRank)>& take) {
     FileRank result;
     InputFile input(file);
     KinetoReader reader(input, result.losses);
@@ -106,13 +107,13 @@ void readKinetoFile(const std::filesystem::path& file, const std::function<void(
         readAgain(file, [&parts](const KinetoEvent& event) { parts.vote(event); });
         if (parts.split()) {
             rank = KinetoRank();
-            return takeParts(file, parts, std::move(result), take);
+            return takeParts(file, options, parts, std::move(result), take);
         }
     }
     const KinetoHeader& header = reader.header();
     result.header = {header.rank, header.worldSize, header.baseTimeNs};
     result.events = reader.eventCount();
-    result.recording = rank.finish(header, rankFromFileName(file.filename().string()), result.losses);
+    result.recording = rank.finish(header, rankFromFileName(file.filename().string()), options, result.losses);
     if (isEmpty(result.recording)) refuse(file, result.events, result.losses);
     take(std::move(result));
 }

@@ -10,6 +10,7 @@ namespace rankscope::collector {
 
 /// Reads one file and hands over its rank, or those that it was merged from. Throws ImportError when nothing in it can
 /// be used.
-void readKinetoFile(const std::filesystem::path& file, const std::function<void(FileRank)>& take);
+void readKinetoFile(const std::filesystem::path& file, const ReadOptions& options,
+                    const std::function<void(FileRank)>& take);
 
 }  // namespace rankscope::collector

@@ -36,6 +36,7 @@ void TorchCollective::completeWith(const TorchCollective& other) {
 
 void KinetoRank::add(const KinetoEvent& event) {
     if (event.category != KinetoCategory::metadata && !event.hasTime) return;
+    if (event.platform != KinetoPlatform::unknown) m_platform = event.platform;
     switch (event.category) {
         case KinetoCategory::kernel:
             return addKernel(event);
@@ -145,6 +146,8 @@ void KinetoRank::addSet(const KinetoEvent& event) {
 }
 
 void KinetoRank::addCall(const KinetoEvent& event) {
+    // PyTorch built for ROCm writes calls of HIP as those of CUDA's runtime.
+    if (m_platform == KinetoPlatform::unknown && event.name.starts_with("hip")) m_platform = KinetoPlatform::amd;
     store::ApiCall call;
     call.threadId = threadOf(event.tid, event.pid);
     call.startNs = event.startNs;
@@ -427,6 +430,29 @@ LocalCommunicator KinetoRank::communicatorOf(TorchGroup group, const KinetoHeade
 
 // ---- the whole
 
+void KinetoRank::tellPlatform(ImportLosses& losses) const {
+    const char* devices = nullptr;
+    switch (m_platform) {
+        case KinetoPlatform::unknown:
+            return;  // NVIDIA's, or nothing tells
+        case KinetoPlatform::amd:
+            devices = "AMD's, with HIP and RCCL";
+            break;
+        case KinetoPlatform::intel:
+            devices = "Intel's (XPU)";
+            break;
+        case KinetoPlatform::mtia:
+            devices = "Meta's (MTIA)";
+            break;
+        case KinetoPlatform::other:
+            devices = "another vendor's";
+            break;
+    }
+    losses.add("source_absent", "info", std::nullopt,
+               std::string("the devices are ") + devices +
+                   ": what is told of times holds; fixes are told in the words of NVIDIA's tools and of NCCL");
+}
+
 void KinetoRank::completeCopies(ImportLosses& losses) {
     const auto unknown = [](const auto& row) { return row.bytes < 0; };
     if (std::none_of(m_recording.memcpys.begin(), m_recording.memcpys.end(), unknown) &&
@@ -454,10 +480,12 @@ void KinetoRank::completeCopies(ImportLosses& losses) {
 }
 
 RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank,
-                                 ImportLosses& losses) {
+                                 const ReadOptions& options, ImportLosses& losses) {
+    tellPlatform(losses);
     completeCopies(losses);
     setDepths(m_recording);
-    addKeptOperations(m_operations, m_recording, [this](int64_t tid) { return threadOf(tid, m_pid); });
+    addKeptOperations(m_operations, options.allOperations, m_recording,
+                      [this](int64_t tid) { return threadOf(tid, m_pid); });
     makeCalls();
     std::optional<int64_t> rank = header.rank;
     if (!rank && fallbackRank) rank = *fallbackRank;

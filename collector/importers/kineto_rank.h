@@ -11,6 +11,7 @@
 #include "collector/importers/import_loss.h"
 #include "collector/importers/kineto_event.h"
 #include "collector/importers/kineto_header.h"
+#include "collector/importers/reader.h"
 #include "collector/ingest/rank_recording.h"
 
 namespace rankscope::collector {
@@ -43,7 +44,8 @@ class KinetoRank {
 
     /// Joins and hands out the recording, with times still relative to the file's base. Call once, after the last
     /// event. `fallbackRank`: the rank to assume where the header tells none.
-    RankRecording finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank, ImportLosses& losses);
+    RankRecording finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank, const ReadOptions& options,
+                         ImportLosses& losses);
 
   private:
     /// Time span of a host thread or a device stream that tells about a collective.
@@ -75,6 +77,7 @@ class KinetoRank {
     int32_t groupOf(const KinetoEvent& event);
     TorchCollective toldBy(const KinetoEvent& event);
 
+    void tellPlatform(ImportLosses& losses) const;
     void completeCopies(ImportLosses& losses);
     void makeCalls();
     void adoptGroupsOfStreams();
@@ -95,6 +98,7 @@ class KinetoRank {
     std::unordered_map<int64_t, std::string> m_processNames;
     std::optional<int64_t> m_pid;
     int64_t m_unknownGpuEvents = 0;
+    KinetoPlatform m_platform = KinetoPlatform::unknown;
 };
 
 }  // namespace rankscope::collector

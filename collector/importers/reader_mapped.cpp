@@ -14,7 +14,7 @@ Reader mappedReader(const std::filesystem::path& mapping, const std::vector<std:
         .expected = "a file for the mapping",
         .endings = {".json", ".json.gz"},
         .recognises = [](std::string_view) { return true; },
-        .read = [job](const std::filesystem::path& file,
+        .read = [job](const std::filesystem::path& file, const ReadOptions&,
                       const std::function<void(FileRank)>& take) { job->read(file, take); },
     };
 }

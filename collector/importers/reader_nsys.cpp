@@ -36,7 +36,8 @@ int64_t pidOf(int64_t globalPid) {
 
 class NsysReport {
   public:
-    explicit NsysReport(const std::filesystem::path& file) : m_file(file), m_database(file) {}
+    NsysReport(const std::filesystem::path& file, const ReadOptions& options)
+        : m_file(file), m_options(options), m_database(file) {}
 
     void read(const std::function<void(FileRank)>& take) {
         readKernels();
@@ -501,7 +502,7 @@ class NsysReport {
         for (auto& [key, of] : ranks) {
             const auto& [device, globalPid] = key;
             const auto& [process, rank] = of;
-            FileRank read = rank->finish(process->ranks.size() > 1);
+            FileRank read = rank->finish(process->ranks.size() > 1, m_options);
             RankRecording& recording = read.recording;
             recording.hostName = host;
             recording.process.pid = pidOf(globalPid);
@@ -522,6 +523,7 @@ class NsysReport {
     }
 
     std::filesystem::path m_file;
+    ReadOptions m_options;
     NsysDatabase m_database;
     ImportLosses m_losses;
     std::map<int64_t, Process> m_processes;  // that have device work, by globalPid
@@ -538,8 +540,8 @@ const Reader kNsysReader{
     .endings = {".sqlite"},
     .timeBase = "utcEpochNs",
     .recognises = [](std::string_view head) { return head.starts_with(std::string_view("SQLite format 3\0", 16)); },
-    .read = [](const std::filesystem::path& file,
-               const std::function<void(FileRank)>& take) { NsysReport(file).read(take); },
+    .read = [](const std::filesystem::path& file, const ReadOptions& options,
+               const std::function<void(FileRank)>& take) { NsysReport(file, options).read(take); },
 };
 
 }  // namespace rankscope::collector

@@ -14,7 +14,7 @@ CREATE TABLE meta (
                                    -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
-                                   -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
+                                   -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id; "all": each is a row),
                                    -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin),
                                    -- told_pipelines (imports by a mapping without messages: "1f1b 16;0 1 2 3": schedule, micro-batches, and the ranks of each pipeline by stage),
                                    -- torch_dump_version (of imported flight-recorder dumps),

@@ -36,7 +36,7 @@ size_t importedKernels(const tests::TraceFolder& folder, const std::string& text
     complete = false;
     try {
         size_t kernels = 0;
-        readKinetoFile(folder.write("damaged.json", text), [&](const FileRank& file) {
+        readKinetoFile(folder.write("damaged.json", text), {}, [&](const FileRank& file) {
             complete = file.losses.all().empty();
             kernels = file.recording.kernels.size();
         });

@@ -31,6 +31,7 @@ struct ImportVerbOptions {
     std::string output;
     std::string links;
     std::string mapping;
+    bool allOperations = false;
     bool force = false;
 };
 
@@ -116,6 +117,7 @@ int import(const ImportVerbOptions& options, const Console& console) {
     const auto files = expandFolders(options.files);
     refuseToOverwrite(options);
     collector::ImportOptions settings;
+    settings.allOperations = options.allOperations;
     settings.mapping = findMapping(options.mapping);
     settings.links = options.links.empty() ? linksOfEnvironment() : options.links;
     const bool onTerminal = isatty(STDERR_FILENO);
@@ -153,6 +155,10 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
                      "How FILES of no known format are read: a mapping (docs/mappings.md), or the name of one that "
                      "comes with the product (primus-pipeline, straggler-analysis)")
         ->type_name("MAPPING");
+    verb->add_flag(
+        "--all-operations", options->allOperations,
+        "Keep every CPU operator and Python function of a trace; else those that tell what the host did while "
+        "the device stood idle");
     addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
     setAction(*verb, invocation, [options, &invocation] { return import(*options, invocation.console); });

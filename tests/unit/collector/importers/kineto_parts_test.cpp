@@ -18,7 +18,7 @@ std::vector<FileRank> readMerged(const std::string& events) {
     std::vector<FileRank> ranks;
     readKinetoFile(folder.write("merged.json", R"({"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": [)" +
                                                    events + "]}"),
-                   [&](FileRank rank) { ranks.push_back(std::move(rank)); });
+                   {}, [&](FileRank rank) { ranks.push_back(std::move(rank)); });
     return ranks;
 }
 

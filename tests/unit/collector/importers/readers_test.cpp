@@ -96,7 +96,7 @@ const Reader kPairReader{
     .endings = {".pair"},
     .recognises = [](std::string_view head) { return head.starts_with("pair"); },
     .read =
-        [](const std::filesystem::path& file, const std::function<void(FileRank)>& take) {
+        [](const std::filesystem::path& file, const ReadOptions&, const std::function<void(FileRank)>& take) {
             std::ifstream in(file);
             std::string word;
             in >> word;
