@@ -14,7 +14,7 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kInspectorReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -43,10 +43,6 @@ bool isNcclTests(std::string_view head) {
            (holds(head, "out-of-place") && holds(head, "busbw"));
 }
 
-bool isInspector(std::string_view head) {
-    return holds(head, "\"inspector_output_format_version\"");
-}
-
 bool isPrimusPipeline(std::string_view head) {
     return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
 }
@@ -61,7 +57,6 @@ constexpr std::array kNotRead{
     KnownFormat{isNcclTests, "this is the output of nccl-tests: what links can do, and no run",
                 "tell it of a run: `rankscope analyze NAME --links-table FILE[:OPERATION]`, `rankscope recommend NAME "
                 "--evidence FILE[:OPERATION]`"},
-    KnownFormat{isInspector, "this is what NCCL's inspector wrote; importing it is not supported yet", kOtherWays},
     KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
                 "name how they are read: rankscope import --map primus-pipeline FILES"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",

@@ -9,7 +9,7 @@
 PRAGMA user_version = 1;  -- schema version: raised with every incompatible change
 
 CREATE TABLE meta (
-  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder|mapped), virtual (0|1), start_unix_ns, duration_ns,
+  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder|mapped|nccl_inspector), virtual (0|1), start_unix_ns, duration_ns,
                                    -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
                                    -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),

@@ -60,7 +60,7 @@ TEST(Readers, EachFormatGoesToItsReaderOrIsRefusedByName) {
         {"node: NCCL INFO\n0: # nThread 1 nGpus 8 minBytes 8 maxBytes 64", "the output of nccl-tests", 0},
         {"# out-of-place in-place\n# size count busbw", "--links-table FILE[:OPERATION]", 0},
         {"# nThread of a program", "the format is not known", 0},
-        {R"({"metadata": {"inspector_output_format_version": "v4.0"}})", "NCCL's inspector", 1},
+        {R"({"metadata": {"inspector_output_format_version": "v4.0"}})", "nccl_inspector", 2},
         {R"({"1": {"fwd_start": [0], "fwd_end": [1]}})", "Primus' times of a pipeline", 1},
         {"# nccl-tests", "the format is not known", 0},
         {"\x80", "the format is not known", 0},
