@@ -251,6 +251,54 @@ TEST_F(RecordedTraces, NsysOfTwoGpusHasItsExchanges) {
     EXPECT_EQ(none.integer("SELECT COUNT(*) FROM nccl_call"), 0);
 }
 
+/// Recipes of Nsight Systems' documentation and of its own reports (cuda_gpu_kern_sum, cuda_gpu_mem_time_sum,
+/// cuda_kern_exec_sum), as they stand there, on an export and on what was imported of it.
+TEST_F(RecordedTraces, QueriesForNsightSystemsAnswerAlike) {
+    const std::filesystem::path file = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "nsys" / "mfu_2gpu_before.sqlite";
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << "recorded runs are not here: " << file;
+    import(std::vector<std::filesystem::path>{file});
+    // As any program opens them: views of a file are closed to our readers.
+    Database original(file.string(), OpenMode::immutable),
+        imported((m_folder / "run/trace.db").string(), OpenMode::create);
+    const std::pair<const char*, int> queries[] = {
+        // and their columns
+        {"SELECT names.value, COUNT(*), SUM(kern.end - kern.start), MIN(kern.end - kern.start), MAX(kern.end - "
+         "kern.start) FROM CUPTI_ACTIVITY_KIND_KERNEL AS kern JOIN StringIds AS names ON names.id = kern.shortName "
+         "GROUP BY names.value ORDER BY 3 DESC, 1",
+         5},
+        {"SELECT oper.label, COUNT(*), SUM(mem.end - mem.start), SUM(mem.bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY AS mem "
+         "JOIN ENUM_CUDA_MEMCPY_OPER AS oper ON oper.id = mem.copyKind GROUP BY oper.label ORDER BY 1",
+         4},
+        {"SELECT src.name, dst.label, COUNT(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY AS mem JOIN ENUM_CUDA_MEM_KIND AS src "
+         "ON "
+         "src.id = mem.srcKind JOIN ENUM_CUDA_MEM_KIND AS dst ON dst.id = mem.dstKind GROUP BY 1, 2 ORDER BY 1, 2",
+         3},
+        // Versions of CUDA's calls are left out of their names.
+        {"SELECT kern.globalPid / 0x1000000 % 0x1000000 AS pid, kern.deviceId, replace(names.value, '_v7000', ''), "
+         "COUNT(*), SUM(r.end - "
+         "r.start) FROM CUPTI_ACTIVITY_KIND_KERNEL AS kern JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS r ON kern.correlationId "
+         "= r.correlationId AND kern.globalPid / 0x1000000 = r.globalTid / 0x1000000 JOIN StringIds AS names ON "
+         "names.id = r.nameId GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+         5},
+        {"SELECT globalTid / 0x1000000 % 0x1000000 AS pid, globalTid % 0x1000000 AS tid, COUNT(*) FROM "
+         "CUPTI_ACTIVITY_KIND_RUNTIME GROUP BY 1, 2 ORDER BY 1, 2",
+         3},
+    };
+    const auto answer = [](Database& database, const char* query, int columns) {
+        std::string rows;
+        store::Statement statement(database, query);
+        while (statement.step()) {
+            for (int column = 0; column < columns; ++column) rows += std::string(statement.text(column)) + '|';
+            rows += '\n';
+        }
+        return rows;
+    };
+    for (const auto& [query, columns] : queries) {
+        EXPECT_NE(answer(original, query, columns), "") << query;
+        EXPECT_EQ(answer(imported, query, columns), answer(original, query, columns)) << query;
+    }
+}
+
 TEST_F(RecordedTraces, EveryNsysExportIsReadOrSaysWhatItLacks) {
     const std::filesystem::path nsys = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "nsys";
     if (!std::filesystem::exists(nsys)) GTEST_SKIP() << "recorded runs are not here: " << nsys;
