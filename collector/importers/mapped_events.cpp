@@ -65,10 +65,11 @@ class MappedFile {
             if (m_tree.text(m_tree.at(event, "ph")) != "X") continue;
             ++m_result.seen;
             const std::string_view name = m_tree.text(m_tree.at(event, "name"));
-            const std::optional<size_t> rule = ruleOf(name);
+            const Told told = toldBy(event, "");
+            const std::optional<size_t> rule = ruleOf(name, told.lane);
             if (!rule || m_mapping.rules[*rule].kind == MappingRule::Kind::ignored) continue;
             const auto start = nanoseconds(m_tree.at(event, "ts")), length = nanoseconds(m_tree.at(event, "dur"));
-            add(*rule, name, start, start && length ? std::optional(*start + *length) : std::nullopt, event, "");
+            add(*rule, name, start, start && length ? std::optional(*start + *length) : std::nullopt, told);
         }
     }
 
@@ -87,15 +88,41 @@ class MappedFile {
                 for (size_t k = 0; k < std::min(starts.size(), ends.size()); ++k) {
                     ++m_result.seen;
                     if (told.kind != MappingRule::Kind::ignored)
-                        add(rule, told.name, nanoseconds(starts[k]), nanoseconds(ends[k]), DumpTree::kNone, key);
+                        add(rule, told.name, nanoseconds(starts[k]), nanoseconds(ends[k]),
+                            toldBy(DumpTree::kNone, key));
                 }
             }
         }
     }
 
-    std::optional<size_t> ruleOf(std::string_view name) {
-        for (size_t i = 0; i < m_mapping.rules.size(); ++i)
-            if (m_mapping.rules[i].pattern.match(name)) return i;
+    /// What texts tell of an event beside its name and times.
+    struct Told {
+        RankPlace place;  // -1 where nothing tells
+        std::string lane;
+        std::optional<int64_t> step;
+    };
+
+    Told toldBy(DumpNode event, std::string_view key) const {
+        Told told{RankPlace(m_mapping.axes.size(), -1), plain(m_tree.at(event, "tid")), {}};
+        for (const MappingPlace& tells : m_mapping.tells) {
+            const auto taken = tells.pattern.match(fieldOf(tells.field, event, key));
+            if (!taken) continue;
+            for (const auto& [gap, text] : *taken) {
+                if (gap == "lane") told.lane = text;
+                if (gap == "step") told.step = numberIn(text);
+                const auto axis = std::ranges::find(m_mapping.axes, gap);
+                if (axis != m_mapping.axes.end())
+                    told.place[static_cast<size_t>(axis - m_mapping.axes.begin())] = numberIn(text).value_or(-1);
+            }
+        }
+        return told;
+    }
+
+    std::optional<size_t> ruleOf(std::string_view name, std::string_view lane) {
+        for (size_t i = 0; i < m_mapping.rules.size(); ++i) {
+            const MappingRule& rule = m_mapping.rules[i];
+            if ((!rule.lane || rule.lane->match(lane)) && rule.pattern.match(name)) return i;
+        }
         if (m_unknown++ == 0) m_firstUnknown = name;
         return std::nullopt;
     }
@@ -137,33 +164,22 @@ class MappedFile {
     }
 
     void add(size_t rule, std::string_view name, std::optional<int64_t> startNs, std::optional<int64_t> endNs,
-             DumpNode event, std::string_view key) {
+             const Told& told) {
         if (!startNs || !endNs || *endNs < *startNs) {
             m_result.losses.add("bad_block", "warning", std::nullopt,
                                 "events without a start or a length, or that end before they start, are left out");
             return;
         }
         MappedEvent mapped;
-        mapped.place.assign(m_mapping.axes.size(), -1);
+        mapped.place = told.place;
+        mapped.step = told.step;
         mapped.rule = rule;
         mapped.startNs = *startNs;
         mapped.durNs = *endNs - *startNs;
-        std::string lane = plain(m_tree.at(event, "tid"));
-        for (const MappingPlace& told : m_mapping.tells) {
-            const auto taken = told.pattern.match(fieldOf(told.field, event, key));
-            if (!taken) continue;
-            for (const auto& [gap, text] : *taken) {
-                if (gap == "lane") lane = text;
-                if (gap == "step") mapped.step = numberIn(text);
-                const auto axis = std::ranges::find(m_mapping.axes, gap);
-                if (axis != m_mapping.axes.end())
-                    mapped.place[static_cast<size_t>(axis - m_mapping.axes.begin())] = numberIn(text).value_or(-1);
-            }
-        }
         for (size_t axis = 0; axis < mapped.place.size(); ++axis)
             if (mapped.place[axis] < 0 || mapped.place[axis] >= kMostRanks) return leaveOut(m_mapping.axes[axis]);
         if (m_mapping.stepTimes != TraceMapping::StepTimes::continued && !mapped.step) return leaveOut("step");
-        mapped.lane = m_result.texts.intern(lane);
+        mapped.lane = m_result.texts.intern(told.lane);
         mapped.name = m_result.texts.intern(name);
         m_result.events.push_back(std::move(mapped));
     }

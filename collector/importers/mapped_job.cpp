@@ -8,6 +8,7 @@
 
 #include "collector/importers/collective_vocabulary.h"
 #include "collector/importers/import_error.h"
+#include "collector/importers/kineto_names.h"
 #include "collector/importers/recording_rows.h"
 
 namespace rankscope::collector {
@@ -136,6 +137,7 @@ class MappedJob::RankMaker {
         if (event.step) m_steps.insert(*event.step);
         const MappingRule& rule = m_job.m_mapping.rules[event.rule];
         if (rule.kind == MappingRule::Kind::range) return addRange(event);
+        if (rule.kind == MappingRule::Kind::copy) return addCopy(event);
         const auto group =
             rule.op == store::Op::unknown ? m_job.m_groups.end() : m_job.m_groups.find(m_job.groupOf(event));
         // A group of one has nobody to wait for: what it runs is work of its own.
@@ -184,6 +186,15 @@ class MappedJob::RankMaker {
         range.threadId = thread;
         range.nameId = m_made.recording.strings.intern(name);
         m_made.recording.nvtx.push_back(range);
+    }
+
+    void addCopy(const MappedEvent& event) {
+        store::Memcpy copy;
+        copy.startNs = event.startNs;
+        copy.durNs = event.durNs;
+        copy.kind = parseCopy(m_texts[event.name], "").kind;
+        copy.streamId = streamOf(event.lane, -1);
+        m_made.recording.memcpys.push_back(copy);
     }
 
     void addRange(const MappedEvent& event) {

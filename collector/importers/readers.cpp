@@ -47,8 +47,20 @@ bool isPrimusPipeline(std::string_view head) {
     return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
 }
 
-constexpr const char* kOtherWays =
-    "import the run's traces of torch.profiler or exports of Nsight Systems, or wrap the job in `rankscope run`";
+bool isOwnExport(std::string_view head) {
+    return holds(head, "\"otherData\":{\"tool\":\"rankscope\"");
+}
+
+/// rocprofv3 --output-format json; rocprofv3's databases are told apart from Nsight Systems' where they are opened.
+bool isRocprof(std::string_view head) {
+    return holds(head, "\"rocprofiler-sdk-tool\"");
+}
+
+/// XLA's profiler names its planes so (XSpace), in protobuf and in what it makes of it for Chrome.
+bool isXplane(std::string_view head) {
+    return !withoutLeadingSpace(head).starts_with('{') && holds(head, "/host:CPU") &&
+           (holds(head, "/device:") || holds(head, "Task Environment"));
+}
 
 // Asked before the readers.
 constexpr std::array kNotRead{
@@ -59,6 +71,13 @@ constexpr std::array kNotRead{
                 "--evidence FILE[:OPERATION]`"},
     KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
                 "name how they are read: rankscope import --map primus-pipeline FILES"},
+    KnownFormat{isOwnExport, "this is an export of Rankscope itself, which holds less than the run",
+                "a run is its folder: copy NAME with its trace.db"},
+    KnownFormat{isRocprof, "this is a recording of rocprofv3; importing it is not supported yet",
+                "import the run's traces of torch.profiler, or read its Chrome trace with a mapping: rankscope import "
+                "--map MAPPING FILES"},
+    KnownFormat{isXplane, "this is a recording of XLA's profiler (XSpace); importing it is not supported yet",
+                "import the trace.json.gz beside it: rankscope import --map jax-gpu FILES"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };

@@ -145,8 +145,9 @@ class MappingDecoder {
         const std::string name = textOf(node, "name");
         if (name.empty()) fail("one of \"events\" has no \"name\"");
         const std::string where = " of events \"" + name + "\"";
-        refuseUnknown(node, {"name", "kind", "differs", "along", "group", "peer", "start", "end"}, where);
-        MappingRule rule{name, patternOf(name), {}, {}, {}, {}, {}, {}, {}, {}};
+        refuseUnknown(node, {"name", "lane", "kind", "differs", "along", "group", "peer", "start", "end"}, where);
+        MappingRule rule{name, patternOf(name), {}, {}, {}, {}, {}, {}, {}, {}, {}};
+        if (m_tree.at(node, "lane") != DumpTree::kNone) rule.lane = patternOf(textOf(node, "lane"));
         setKind(textOf(node, "kind"), where, rule);
         rule.differs = axesOf(node, "differs");
         rule.along = axesOf(node, "along");
@@ -174,8 +175,9 @@ class MappingDecoder {
     }
 
     void setKind(const std::string& kind, const std::string& where, MappingRule& rule) const {
-        constexpr std::array<std::pair<std::string_view, MappingRule::Kind>, 3> kKinds{
+        constexpr std::array<std::pair<std::string_view, MappingRule::Kind>, 4> kKinds{
             {{"compute", MappingRule::Kind::compute},
+             {"copy", MappingRule::Kind::copy},
              {"range", MappingRule::Kind::range},
              {"ignored", MappingRule::Kind::ignored}}};
         for (const auto& [word, known] : kKinds) {
@@ -184,7 +186,8 @@ class MappingDecoder {
         }
         rule.op = store::fromText<store::Op>(kind);
         if (rule.op == store::Op::unknown)
-            fail("\"kind\" is none of compute, range, ignored, send, recv and the collectives (all_reduce, …)" + where);
+            fail("\"kind\" is none of compute, copy, range, ignored, send, recv and the collectives (all_reduce, …)" +
+                 where);
         rule.kind = store::isP2p(rule.op) ? MappingRule::Kind::message : MappingRule::Kind::collective;
     }
 

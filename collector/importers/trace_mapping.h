@@ -22,9 +22,10 @@ struct MappingPlace {
 
 /// What events of a name are.
 struct MappingRule {
-    enum class Kind : uint8_t { ignored, compute, range, collective, message };
+    enum class Kind : uint8_t { ignored, compute, copy, range, collective, message };
     std::string name;
     TextPattern pattern;
+    std::optional<TextPattern> lane;  ///< of the lanes that it holds for; empty: of all
     Kind kind = Kind::ignored;
     store::Op op = store::Op::unknown;  ///< of a collective or message
     std::vector<size_t> differs;        ///< axes on which one name stands for different work: stages of a pipeline

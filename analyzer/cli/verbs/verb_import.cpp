@@ -153,7 +153,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
     verb->add_option("--map", options->mapping,
                      "How FILES of no known format are read: a mapping (docs/mappings.md), or the name of one that "
-                     "comes with the product (primus-pipeline, straggler-analysis)")
+                     "comes with the product (jax-gpu, primus-pipeline, straggler-analysis)")
         ->type_name("MAPPING");
     verb->add_flag(
         "--all-operations", options->allOperations,

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "collector/importers/import.h"
@@ -146,6 +148,31 @@ TEST_F(MappedFiles, ListsThatDoNotFitTogetherAreSaid) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM meta WHERE key = 'told_pipelines'"), 0);
 }
 
+TEST_F(MappedFiles, JaxTellsDevicesByTheNamesOfPlanesAndStreams) {
+    std::ifstream file(std::filesystem::path(RANKSCOPE_MAPPINGS) / "jax-gpu.json");
+    const std::string mapping((std::istreambuf_iterator<char>(file)), {});
+    std::string text = R"({"displayTimeUnit": "ns", "metadata": {"highres-ticks": true}, "traceEvents": [)" +
+                       named("process_name", 701, 0, "/host:CPU") + named("thread_name", 701, 5, "python") +
+                       event("PjitFunction(step)", 701, 5, "1", "90");
+    for (int device = 0; device < 2; ++device) {
+        text += named("process_name", device + 1, 0, "/device:GPU:" + std::to_string(device)) +
+                named("thread_name", device + 1, 10, "Stream #13(Compute)") +
+                named("thread_name", device + 1, 11, "Stream #20(MemcpyD2H)") +
+                named("thread_name", device + 1, 12, "XLA Ops") +
+                event("loop_fusion", device + 1, 10, device == 0 ? "10" : "20", "5") +
+                event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", device + 1, 10, device == 0 ? "15" : "25",
+                      device == 0 ? "20" : "10") +
+                event("MemcpyD2H", device + 1, 11, "40", "1") + event("all-reduce.1", device + 1, 12, "15", "20");
+    }
+    text += "{}]}";
+    Database trace = import(mapping, {m_folder.write("host.trace.json", text)});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 4) << "operations are not told twice";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM memcpy"), 2);
+    EXPECT_EQ(trace.integer("SELECT last_rank FROM collective WHERE op = 'all_reduce' AND members = 2"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0) << "the host's part is known";
+}
+
 TEST_F(MappedFiles, AFileThatIsCutOffGivesWhatStandsInFrontOfTheCut) {
     const std::string whole = timeline();
     Database trace = import(kTimeline, {m_folder.write("events.json", whole.substr(0, whole.size() - 40))});
@@ -169,7 +196,7 @@ TEST_F(MappedFiles, WhatCannotBeUsedIsRefusedWithItsReason) {
     const Case cases[] = {
         {"\"us\"", "\"hours\"", "\"time_unit\" is none of us, ns, ms, s"},
         {"\"time_unit\"", "\"timeunit\"", "\"timeunit\" is not known"},
-        {"\"compute\"", "\"computes\"", "\"kind\" is none of compute, range, ignored, send"},
+        {"\"compute\"", "\"computes\"", "\"kind\" is none of compute, copy, range, ignored, send"},
         {"\"DP {dp}\"", "\"DP {dq}\"", "\"dq\" is none of its axes"},
         {"\"DP {dp}\"", "\"DP {dp\"", "a brace has no other one"},
         {"\"DP {dp}\"", "\"DP\"", "nothing in \"tells\" tells {dp}"},
