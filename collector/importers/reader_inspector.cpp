@@ -25,7 +25,7 @@ namespace {
 using simdjson::dom::element;
 
 /// An object of a collective with 64 channels has 10 kB.
-constexpr size_t kMostRecordBytes = size_t{4} << 20;
+constexpr size_t kMostRecordBytes = size_t{64} << 10;
 /// A job that calls 10,000 collectives a second comes as far in 1,000 days.
 constexpr int64_t kMostNumber = 1'000'000'000'000;
 /// 73 years.
@@ -82,9 +82,17 @@ class InspectorLog {
     FileRank read() {
         while (skipSpace()) {
             const size_t end = endOfRecord();
-            if (end == kNotFound) break;
-            addRecord({m_window.data(), end});
-            m_window.advance(end);
+            if (end != kNotFound && addRecord({m_window.data(), end})) {
+                m_window.advance(end);
+                continue;
+            }
+            // What is damaged ends with its line: an object is one.
+            const uint64_t offset = m_window.offset();
+            if (skipLine() || end != kNotFound)
+                m_result.losses.add("bad_block", "warning", offset, "lines that are damaged are left out");
+            else
+                m_result.losses.add("torn_tail", "error", offset,
+                                    "the file is cut off inside an object; what stands in front of it is imported");
         }
         finish();
         return std::move(m_result);
@@ -101,35 +109,43 @@ class InspectorLog {
         return false;
     }
 
+    /// Length of the value at the front of the window; kNotFound where it has no end, or is none.
     size_t endOfRecord() {
+        if (m_window.data()[0] != '{') return kNotFound;
         for (size_t bytes = 4096;; bytes *= 4) {
             const bool isAll = !m_window.require(bytes);
             ValueScanner scanner;
             const size_t end = scanner.feed({m_window.data(), std::min(bytes, m_window.size())});
-            if (end != kNotFound) return end;
-            if (isAll || bytes >= kMostRecordBytes) {
-                m_result.losses.add("torn_tail", "error", m_window.offset(),
-                                    "the file is cut off inside an object; what stands in front of it is imported");
-                return kNotFound;
-            }
+            if (end != kNotFound || isAll || bytes >= kMostRecordBytes) return end;
         }
     }
 
-    void addRecord(std::string_view text) {
-        element record;
-        if (m_parser.parse(text.data(), text.size()).get(record) != simdjson::SUCCESS || !record.is_object()) {
-            m_result.losses.add("bad_block", "warning", m_window.offset(), "objects that are damaged are left out");
-            return;
+    /// False where the file ends with the line.
+    bool skipLine() {
+        while (m_window.require(1)) {
+            const std::string_view text(m_window.data(), m_window.size());
+            const size_t end = text.find('\n');
+            m_window.advance(end == std::string_view::npos ? text.size() : end + 1);
+            if (end != std::string_view::npos) return true;
         }
+        return false;
+    }
+
+    /// False for what is no object.
+    bool addRecord(std::string_view text) {
+        element record;
+        if (m_parser.parse(text.data(), text.size()).get(record) != simdjson::SUCCESS || !record.is_object())
+            return false;
         // Since v4.3 the first object of a dump tells them for those that follow.
         element header, metadata;
         if (record["header"].get(header) == simdjson::SUCCESS) readHeader(header);
         if (record["metadata"].get(metadata) == simdjson::SUCCESS) readMetadata(metadata);
         element operation;
         const bool isMessage = record["p2p_perf"].get(operation) == simdjson::SUCCESS;
-        if (!isMessage && record["coll_perf"].get(operation) != simdjson::SUCCESS) return;
+        if (!isMessage && record["coll_perf"].get(operation) != simdjson::SUCCESS) return true;
         ++m_result.events;
         add(operation, isMessage);
+        return true;
     }
 
     void readHeader(element header) {

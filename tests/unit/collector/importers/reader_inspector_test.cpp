@@ -107,6 +107,10 @@ TEST_F(Inspector, WhatIsDamagedIsLeftOutAndSaid) {
     Database bad = import({m_folder.write("bad.log", good + "{\"coll_perf\": nonsense}\n[]\n" + good)});
     EXPECT_EQ(bad.integer("SELECT count FROM loss WHERE kind = 'bad_block'"), 2);
     EXPECT_EQ(bad.integer("SELECT COUNT(*) FROM kernel"), 2);
+    // A quote that is none, and brackets of nothing, cost their line.
+    Database stray = import({m_folder.write("stray.log", good + "{\"header\": \"{\n]\n,\n}:\n" + good + good + "]")});
+    EXPECT_EQ(stray.integer("SELECT COUNT(*) FROM kernel"), 3);
+    EXPECT_EQ(stray.integer("SELECT count FROM loss WHERE kind = 'bad_block'"), 4);
 }
 
 }  // namespace
