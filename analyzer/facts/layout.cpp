@@ -201,7 +201,7 @@ Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& rank
     if (facts.end && facts.end->isRecorder) return {};
     Layout layout;
     const Exchanges exchanges = findExchanges(facts, ranks);
-    layout.pipelines = exchanges.pipelines;
+    layout.pipelines = exchanges.pipelines.empty() ? toldPipelines(facts) : exchanges.pipelines;
     const std::map<int64_t, CommUsage> usages = commUsages(facts, ranks);
     std::map<int64_t, RoleEvidence> evidence;
     bool sequenceParallel = false;

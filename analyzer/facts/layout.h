@@ -98,4 +98,8 @@ struct Exchanges {
 /// A ring in one direction is neither. n log n in the messages of one step.
 Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
+/// Returns the pipelines that an imported file told (meta told_pipelines): schedule and micro-batches, then the ranks
+/// of each by stage, "1f1b 16;0 1 2 3;4 5 6 7". Empty where it tells none.
+std::vector<Pipeline> toldPipelines(const TraceFacts& facts);
+
 }  // namespace rankscope::facts

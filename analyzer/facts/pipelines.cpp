@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -262,6 +264,23 @@ Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>&
     }
     std::ranges::sort(exchanges.pipelines, {}, &Pipeline::stages);
     return exchanges;
+}
+
+std::vector<Pipeline> toldPipelines(const TraceFacts& facts) {
+    std::vector<Pipeline> pipelines;
+    std::istringstream told(facts.text("told_pipelines", ""));
+    std::string part;
+    Pipeline alike;
+    alike.confidence = 1;
+    if (!std::getline(told, part, ';') || !(std::istringstream(part) >> alike.schedule >> alike.microBatches))
+        return {};
+    while (std::getline(told, part, ';')) {
+        Pipeline& pipeline = pipelines.emplace_back(alike);
+        std::istringstream ranks(part);
+        for (int rank = 0; ranks >> rank;) pipeline.stages.push_back(rank);
+    }
+    std::erase_if(pipelines, [](const Pipeline& pipeline) { return pipeline.stages.size() < 2; });
+    return pipelines;
 }
 
 }  // namespace rankscope::facts

@@ -7,22 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "collector/importers/clock_line.h"
 #include "collector/importers/communicator_inference.h"
 
 namespace rankscope::collector {
 
 struct ClockOffset {
-    int64_t aheadNs = 0;  ///< of the clock of the lowest rank that it is tied to; 0 where they agree, or nothing tells
+    ClockLine line;       ///< from its clock to that of the lowest rank that it is tied to
     int64_t boundNs = 0;  ///< four of five ends lie within it
     size_t samples = 0;   ///< collectives; 0: nothing tells
     size_t against = 0;   ///< position of that lowest rank
+    size_t machine = 0;   ///< of those that have the host's name: clocks of one that differ are of two machines
+    bool doubted =
+        false;  ///< its ends drift as those of two clocks do, and nothing tells that it is so: not to be moved
 };
 
 /// One for each of `ranks`, whose hosts are told in `hosts`, empty where nothing does. Clocks of one host are one,
 /// those of several are compared by the order of the operations: in the groups that the traces tell, else in all that
 /// agree. Where neither hosts nor groups are told, an offset is believed if nothing but a common collective explains
-/// what is seen: the ends keep their distance, and on one side all ranks wait for one that is on the other, now longer
-/// and now shorter.
+/// what is seen: the ends keep their distance, or move apart evenly by no more than two quartz clocks do, and on one
+/// side all ranks wait for one that is on the other, now longer and now shorter.
 std::vector<ClockOffset> clockOffsets(const std::vector<RankCalls>& ranks, const std::vector<std::string>& hosts);
 
 }  // namespace rankscope::collector

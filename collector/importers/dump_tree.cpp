@@ -72,6 +72,13 @@ std::optional<int64_t> DumpTree::integer(DumpNode node) const {
     }
 }
 
+std::optional<long double> DumpTree::number(DumpNode node) const {
+    if (node == kNone) return std::nullopt;
+    if (kind(node) == Kind::integer) return static_cast<long double>(m_nodes[node].value);
+    if (kind(node) == Kind::real) return std::bit_cast<double>(m_nodes[node].value);
+    return std::nullopt;
+}
+
 std::optional<bool> DumpTree::boolean(DumpNode node) const {
     if (node == kNone || kind(node) != Kind::boolean) return std::nullopt;
     return m_nodes[node].value != 0;

@@ -46,6 +46,8 @@ class DumpTree {
     bool isDictionary(DumpNode node) const { return node != kNone && kind(node) == Kind::dictionary; }
     /// An integer or boolean, a real without a fraction, or a text that is an integer.
     std::optional<int64_t> integer(DumpNode node) const;
+    /// An integer or a real; other than double it holds every int64.
+    std::optional<long double> number(DumpNode node) const;
     std::optional<bool> boolean(DumpNode node) const;
     std::string_view text(DumpNode node) const;  ///< empty for what is none
     /// Of a list its values, of a dictionary keys and values in turn; empty for what is neither.

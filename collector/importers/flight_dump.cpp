@@ -49,22 +49,6 @@ bool isDumpJson(std::string_view head) {
            (holds("\"entries\"") && holds("\"record_id\"") && holds("\"profiling_name\""));
 }
 
-std::string wholeText(const std::filesystem::path& file, std::string& damage) {
-    InputFile input(file);
-    std::string text;
-    constexpr size_t kPiece = size_t{64} << 10;
-    for (size_t got = kPiece; got == kPiece;) {
-        if (text.size() > kMostBytes)
-            throw ImportError(file, text.size(), "it is larger than any dump of a flight recorder (1 GiB)", "");
-        const size_t at = text.size();
-        text.resize(at + kPiece);
-        got = input.read(text.data() + at, kPiece);
-        text.resize(at + got);
-    }
-    damage = input.damage();
-    return text;
-}
-
 /// "[0, 1, 2]", as PyTorch writes the ranks of a group.
 std::vector<int32_t> ranksFromText(std::string_view text) {
     std::vector<int32_t> ranks;
@@ -348,8 +332,9 @@ bool isFlightDump(std::string_view head) {
 }
 
 FlightDump readFlightDump(const std::filesystem::path& file, ImportLosses& losses) {
-    std::string damage;
-    const std::string text = wholeText(file, damage);
+    InputFile input(file);
+    const std::string text = wholeText(input, kMostBytes, "any dump of a flight recorder");
+    std::string damage = input.damage();
     DumpTree tree;
     DumpJson json;
     PickleResult pickle;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 namespace rankscope::collector {
@@ -146,28 +147,47 @@ std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& rec
     }
     while (!open.empty()) close();
 
+    std::vector<size_t> indices;
+    for (const Entry& entry : entries)
+        if (entry.operation >= 0 && kept[static_cast<size_t>(entry.operation)])
+            indices.push_back(static_cast<size_t>(entry.operation));
+    return nested(indices);
+}
+
+std::vector<KeptOperation> HostOperations::all() const {
+    std::vector<size_t> indices(m_operations.size());
+    std::iota(indices.begin(), indices.end(), size_t{0});
+    std::ranges::stable_sort(indices, {}, [this](size_t index) {
+        const Operation& operation = m_operations[index];
+        return std::tuple(operation.tid, operation.startNs, -operation.durNs);
+    });
+    return nested(indices);
+}
+
+/// Operations that come by thread and start, outer ones first.
+std::vector<KeptOperation> HostOperations::nested(const std::vector<size_t>& kept) const {
+    const std::vector<std::optional<int64_t>> medians = mediansByName();
     std::vector<KeptOperation> result;
-    std::vector<std::pair<int64_t, int64_t>> around;  // thread and end of the kept ones that are still open
-    for (const Entry& entry : entries) {
-        if (entry.operation < 0 || !kept[static_cast<size_t>(entry.operation)]) continue;
-        const Operation& operation = m_operations[static_cast<size_t>(entry.operation)];
-        while (!around.empty() && (around.back().first != entry.tid || around.back().second <= entry.startNs))
+    std::vector<std::pair<int64_t, int64_t>> around;  // thread and end of those that are still open
+    for (const size_t index : kept) {
+        const Operation& operation = m_operations[index];
+        while (!around.empty() && (around.back().first != operation.tid || around.back().second <= operation.startNs))
             around.pop_back();
         const auto name = static_cast<size_t>(operation.name);
         result.push_back({operation.startNs, operation.durNs, operation.tid, static_cast<int32_t>(around.size()),
                           m_names[name], operation.python, medians[name]});
-        around.emplace_back(entry.tid, entry.endNs);
+        around.emplace_back(operation.tid, operation.startNs + operation.durNs);
     }
     return result;
 }
 
-void addKeptOperations(const HostOperations& operations, RankRecording& recording,
+void addKeptOperations(const HostOperations& operations, bool all, RankRecording& recording,
                        const std::function<int32_t(int64_t tid)>& threadOf) {
     if (operations.empty()) return;
-    recording.meta["host_operations"] = "recorded";
+    recording.meta["host_operations"] = all ? "all" : "recorded";
     const int32_t operatorDomain = recording.strings.intern(store::kOperatorDomain);
     const int32_t pythonDomain = recording.strings.intern(store::kPythonDomain);
-    for (const KeptOperation& kept : operations.worthKeeping(recording)) {
+    for (const KeptOperation& kept : all ? operations.all() : operations.worthKeeping(recording)) {
         store::NvtxRange range;
         range.kind = store::NvtxKind::pushPop;
         range.threadId = threadOf(kept.tid);

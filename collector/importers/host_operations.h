@@ -36,6 +36,8 @@ class HostOperations {
     /// around them, and those that took far longer than others of their name without a call of CUDA inside that did. At
     /// most twenty and their callers for every idle millisecond.
     std::vector<KeptOperation> worthKeeping(const RankRecording& recording) const;
+    /// All operations, by thread and start.
+    std::vector<KeptOperation> all() const;
 
     /// Device standstills shorter than this tell of launches, not of what the host does instead.
     static constexpr int64_t kShortestGapNs = 1'000'000;
@@ -61,15 +63,16 @@ class HostOperations {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
     std::vector<std::optional<int64_t>> mediansByName() const;
+    std::vector<KeptOperation> nested(const std::vector<size_t>& kept) const;
 
     std::vector<Operation> m_operations;
     std::deque<std::string> m_names;
     std::unordered_map<std::string_view, int32_t, TextHash, std::equal_to<>> m_nameIds;
 };
 
-/// Adds what is worth keeping to the recording's NVTX ranges, in the domains of a profiler's own host events.
-/// `threadOf` finds a thread of the recording by its tid.
-void addKeptOperations(const HostOperations& operations, RankRecording& recording,
+/// Adds what is worth keeping, or all of it, to the recording's NVTX ranges, in the domains of a profiler's own host
+/// events. `threadOf` finds a thread of the recording by its tid.
+void addKeptOperations(const HostOperations& operations, bool all, RankRecording& recording,
                        const std::function<int32_t(int64_t tid)>& threadOf);
 
 }  // namespace rankscope::collector

@@ -16,6 +16,7 @@
 #include "collector/importers/flight_join.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/rank_of_file.h"
+#include "collector/importers/reader_mapped.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
 #include "collector/ingest/trace_builder.h"
@@ -41,6 +42,7 @@ struct Part {
     ImportLosses losses;
     RankCalls calls;
     CallPlan plan;
+    ClockLine clock;     ///< to that of the others, where it drifts; what a shift puts right is in baseNs
     DumpedCalls dumped;  // of a recorder, which needs no inference
     DumpPlan dumpPlan;
     std::shared_ptr<RankRecording> recording;  // null: read again; shared because std::function must be copyable
@@ -68,10 +70,10 @@ std::optional<int32_t> worldSizeOf(const RankHeader& header) {
 }
 
 /// Reads a file's ranks into `parts`.
-void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t keepBytes, uint64_t& kept,
-               std::vector<Part>& parts, ImportResult& result) {
+void readParts(const std::filesystem::path& file, const Reader& reader, const ReadOptions& options, uint64_t keepBytes,
+               uint64_t& kept, std::vector<Part>& parts, ImportResult& result) {
     const size_t before = parts.size();
-    reader.read(file, [&](FileRank read) {
+    reader.read(file, options, [&](FileRank read) {
         Part part;
         part.file = file;
         part.index = parts.size() - before;
@@ -101,10 +103,10 @@ void readParts(const std::filesystem::path& file, const Reader& reader, uint64_t
     parts.back().alone = parts.size() == before + 1;
 }
 
-RankRecording readAgain(const Part& part, const Reader& reader) {
+RankRecording readAgain(const Part& part, const Reader& reader, const ReadOptions& options) {
     std::optional<RankRecording> recording;
     size_t index = 0;
-    reader.read(part.file, [&](FileRank read) {
+    reader.read(part.file, options, [&](FileRank read) {
         if (index++ == part.index) recording = std::move(read.recording);
     });
     if (!recording) throw ImportError(part.file, 0, "it has changed since it was read first", "import it again");
@@ -209,6 +211,7 @@ void complete(const Part& part, const Reader& reader, RankRecording& recording) 
     if (part.header.baseTimeNs) recording.meta["time_base_ns"] = std::to_string(*part.header.baseTimeNs);
     recording.sources.push_back({0, reader.name, "live", std::nullopt, "imported"});
     shiftTimes(recording, part.baseNs);
+    if (part.clock.drift != 0) moveTimes(recording, part.clock);
     if (part.firstNs && part.baseNs + *part.firstNs >= kPlausibleUnixNs) {
         recording.startUnixAtNs = part.baseNs + *part.firstNs;
         recording.startUnixNs = recording.startUnixAtNs;
@@ -248,6 +251,21 @@ std::string distanceText(int64_t ns) {
     return abs < 1e12 ? fmt::format("{:.3g} s", abs / 1e9) : fmt::format("{:.0f} s", abs / 1e9);
 }
 
+/// "50 ppm".
+std::string driftText(const ClockLine& line) {
+    return fmt::format("{:.3g} ppm", line.drift * 1e6);
+}
+
+/// Clocks that differ are of different machines, whatever their names are.
+void tellMachine(const ClockOffset& offset, Part& part) {
+    if (offset.machine == 0) return;
+    part.losses.add("clock", "warning", std::nullopt,
+                    fmt::format("its clock is another than that of other ranks on {}: several machines have that name, "
+                                "and count as hosts of their own",
+                                part.hostName));
+    part.hostName += fmt::format(" ({})", offset.machine + 1);
+}
+
 /// Puts ranks whose clocks differ on one: for good where no host is told, since then they would be taken for those of
 /// one host; for the search of communicators alone where hosts are, whose clocks the trace's own model ties.
 void settleClocks(std::vector<Part>& parts, std::vector<RankCalls>& calls) {
@@ -255,19 +273,37 @@ void settleClocks(std::vector<Part>& parts, std::vector<RankCalls>& calls) {
     for (const Part& part : parts) hosts.push_back(part.hostName);
     const std::vector<ClockOffset> offsets = clockOffsets(calls, hosts);
     for (size_t i = 0; i < parts.size(); ++i) {
-        const auto& [aheadNs, boundNs, samples, against] = offsets[i];
-        if (aheadNs == 0) continue;
+        const ClockOffset& offset = offsets[i];
+        Part& part = parts[i];
+        tellMachine(offset, part);
+        if (offset.doubted) {
+            part.losses.add("clock", "warning", std::nullopt,
+                            fmt::format("ends of its collectives move against those of rank {} by {}, as clocks of two "
+                                        "machines do; nothing tells that they are the same collectives, so that groups "
+                                        "may be split and who comes last is unknown: names of files that tell hosts "
+                                        "(HOST_PID.TIME.pt.trace.json) would",
+                                        parts[offset.against].rank, driftText(offset.line)));
+            continue;
+        }
+        if (offset.line.isSame()) continue;
         for (RankCalls::Call& call : calls[i].calls) {
-            call.startNs -= aheadNs;
-            call.endNs -= aheadNs;
+            call.startNs = offset.line.moved(call.startNs);
+            call.endNs = offset.line.moved(call.endNs);
         }
         if (!hosts[i].empty()) continue;
-        parts[i].baseNs -= aheadNs;
-        parts[i].losses.add("clock", "info", std::nullopt,
-                            fmt::format("its clock is {} {} that of rank {}, by the ends of {} collectives (within "
-                                        "{}): its times were moved",
-                                        distanceText(aheadNs), aheadNs > 0 ? "ahead of" : "behind", parts[against].rank,
-                                        samples, distanceText(boundNs)));
+        const int64_t aheadNs = offset.line.aheadNs;
+        if (offset.line.drift != 0) {
+            part.clock = offset.line;
+        } else {
+            part.baseNs -= aheadNs;
+        }
+        part.losses.add(
+            "clock", "info", std::nullopt,
+            fmt::format("its clock is {} {} that of rank {}{}, by the ends of {} collectives (within {}): its times "
+                        "were moved",
+                        distanceText(aheadNs), aheadNs > 0 ? "ahead of" : "behind", parts[offset.against].rank,
+                        offset.line.drift == 0 ? "" : " when it began, and drifts by " + driftText(offset.line),
+                        offset.samples, distanceText(offset.boundNs)));
     }
 }
 
@@ -322,15 +358,18 @@ bool isImportableByContent(const std::filesystem::path& file) {
 ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir,
                        const ImportOptions& options) {
     if (files.empty()) throw ImportError(outRunDir, 0, "no files to import were named", "");
-    const Reader& reader = readerOfAll(files, options.readers.empty() ? readers() : options.readers);
+    std::optional<Reader> mapped;
+    if (!options.mapping.empty()) mapped = mappedReader(options.mapping, files);
+    const Reader& reader = mapped ? *mapped : readerOfAll(files, options.readers.empty() ? readers() : options.readers);
 
+    const ReadOptions asked{options.allOperations};
     ImportResult result;
     result.source = reader.name;
     result.isRecorder = reader.isRecorder;
     std::vector<Part> parts;
     uint64_t kept = 0;
     for (size_t i = 0; i < files.size(); ++i) {
-        readParts(files[i], reader, options.keepBytes, kept, parts, result);
+        readParts(files[i], reader, asked, options.keepBytes, kept, parts, result);
         if (options.progress) options.progress(files[i], i + 1, files.size());
     }
     assignRanks(parts);
@@ -378,8 +417,8 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
             part.recording.reset();
         } else {
             const int32_t rank = part.rank;
-            builder.add(rank, [part = std::make_shared<const Part>(std::move(part)), &reader] {
-                RankRecording recording = readAgain(*part, reader);
+            builder.add(rank, [part = std::make_shared<const Part>(std::move(part)), &reader, asked] {
+                RankRecording recording = readAgain(*part, reader, asked);
                 complete(*part, reader, recording);
                 return recording;
             });

@@ -20,6 +20,11 @@ struct ImportOptions {
     std::string links;
     /// Called when a file has been read, for a progress display. May be empty.
     std::function<void(const std::filesystem::path& file, size_t done, size_t of)> progress;
+    /// A file that says how the others are to be read (docs/mappings.md); empty: their content tells.
+    std::filesystem::path mapping;
+    /// Every CPU operator and Python function of a trace becomes a range, not only those that tell what the host did
+    /// while the device stood idle.
+    bool allOperations = false;
     /// The formats to know; empty: all (readers.h).
     std::span<const Reader* const> readers;
 };

@@ -113,4 +113,20 @@ size_t InputFile::readInflated(char* to, size_t bytes) {
     return done;
 }
 
+std::string wholeText(InputFile& input, size_t most, const char* what) {
+    std::string text;
+    constexpr size_t kPiece = size_t{64} << 10;
+    for (size_t got = kPiece; got == kPiece;) {
+        if (text.size() > most)
+            throw ImportError(input.path(), text.size(),
+                              "it is larger than " + std::string(what) + " (" + std::to_string(most >> 20) + " MiB)",
+                              "");
+        const size_t at = text.size();
+        text.resize(at + kPiece);
+        got = input.read(text.data() + at, kPiece);
+        text.resize(at + got);
+    }
+    return text;
+}
+
 }  // namespace rankscope::collector

@@ -37,4 +37,8 @@ class InputFile {
     std::unique_ptr<Inflater> m_inflater;  // null: plain text
 };
 
+/// Everything of a file that is read as a whole. Throws ImportError where that is more than `most` bytes, which `what`
+/// ("a dump of a flight recorder") never has; input.damage() tells why it may be cut off.
+std::string wholeText(InputFile& input, size_t most, const char* what);
+
 }  // namespace rankscope::collector

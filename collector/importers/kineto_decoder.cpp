@@ -5,6 +5,7 @@
 
 #include "collector/importers/exact_number.h"
 #include "collector/importers/json_scan.h"
+#include "collector/importers/kineto_parts.h"
 
 namespace rankscope::collector {
 
@@ -101,15 +102,23 @@ KinetoCategory categoryOf(std::string_view text) {
     if (text == "Operator") return KinetoCategory::commParameters;
     if (text == "gpu_memcpy") return KinetoCategory::memcpy;
     if (text == "gpu_memset") return KinetoCategory::memset;
-    if (text == "cuda_runtime" || text == "hip_runtime" || text == "Runtime" || text == "runtime")
-        return KinetoCategory::runtimeCall;
-    if (text == "cuda_driver" || text == "hip_driver" || text == "driver") return KinetoCategory::driverCall;
+    if (text == "Runtime" || text == "runtime") return KinetoCategory::runtimeCall;
+    if (text.ends_with("_runtime")) return KinetoCategory::runtimeCall;  // cuda, hip, xpu, mtia, privateuse1
+    if (text == "driver" || text.ends_with("_driver")) return KinetoCategory::driverCall;
     if (text == "python_function") return KinetoCategory::pythonFunction;
     if (text == "cuda_sync" || text == "synchronization") return KinetoCategory::synchronization;
     if (text == "user_annotation") return KinetoCategory::annotation;
     if (text == "gpu_user_annotation") return KinetoCategory::gpuAnnotation;
-    if (text.substr(0, 4) == "gpu_") return KinetoCategory::unknownGpu;
+    if (text.starts_with("gpu_") || text.starts_with("mtia_") || text == "hpu_op") return KinetoCategory::unknownGpu;
     return KinetoCategory::other;
+}
+
+KinetoPlatform platformOf(std::string_view category) {
+    if (category.starts_with("hip_")) return KinetoPlatform::amd;
+    if (category.starts_with("xpu_")) return KinetoPlatform::intel;
+    if (category.starts_with("mtia_")) return KinetoPlatform::mtia;
+    if (category.starts_with("privateuse1_") || category == "hpu_op") return KinetoPlatform::other;
+    return KinetoPlatform::unknown;
 }
 
 bool decodeArgs(object args, KinetoEvent& event) {
@@ -143,6 +152,9 @@ bool decodeArgs(object args, KinetoEvent& event) {
                 break;
             case 'k':
                 if (isKey(key, "kind")) event.copyKind = textOf(field);
+                break;
+            case 'l':
+                if (isKey(key, "labels")) event.argsName = textOf(field);
                 break;
             case 'n':
                 if (isKey(key, "name")) event.argsName = textOf(field);
@@ -191,6 +203,14 @@ bool decodeArgs(object args, KinetoEvent& event) {
     return true;
 }
 
+/// "[R0] 4711": the label and the process' number.
+void splitProcess(std::string_view text, KinetoEvent& event) {
+    event.label = mergeLabel(text);
+    if (event.label.empty()) return;
+    const size_t space = text.rfind(' ');
+    if (space != std::string_view::npos) event.pid = integerFromText(text.substr(space + 1));
+}
+
 /// Operators are alike but for record_param_comms, and for profiler steps of old versions, which came as operators.
 KinetoCategory operatorCategory(std::string_view name) {
     if (name == "record_param_comms") return KinetoCategory::commParameters;
@@ -226,6 +246,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
             const std::string_view raw = token(field);
             if (event.category != KinetoCategory::metadata && raw.size() >= 2) {
                 event.category = categoryOf(raw.substr(1, raw.size() - 2));
+                event.platform = platformOf(raw.substr(1, raw.size() - 2));
                 categoryKnown = true;
                 if (event.category == KinetoCategory::other) return DecodeResult::skipped;
                 if (event.category == KinetoCategory::commParameters && nameKnown)
@@ -246,6 +267,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
             event.durNs = duration.value_or(0);
         } else if (isKey(key, "pid")) {
             event.pid = integerOf(field);
+            if (!event.pid) splitProcess(textOf(field), event);
         } else if (isKey(key, "tid")) {
             event.tid = integerOf(field);
         } else if (isKey(key, "args")) {

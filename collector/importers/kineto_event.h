@@ -25,10 +25,14 @@ enum class KinetoCategory : uint8_t {
     unknownGpu,  ///< a device event of a category this version does not know
 };
 
+/// Whose device and runtime an event is of, where its category or its name tells it.
+enum class KinetoPlatform : uint8_t { unknown, amd, intel, mtia, other };
+
 /// One event, decoded. Texts point into the parser's buffers and live until the next event. Times are relative to the
 /// file's baseTimeNanoseconds.
 struct KinetoEvent {
     KinetoCategory category = KinetoCategory::other;
+    KinetoPlatform platform = KinetoPlatform::unknown;
     char phase = 0;
     bool hasTime = false;
     bool badNumber = false;  ///< a time or duration was no number, or does not fit: the event is unusable
@@ -37,6 +41,7 @@ struct KinetoEvent {
     int64_t durNs = 0;
     std::optional<int64_t> pid;  ///< on device events: the device
     std::optional<int64_t> tid;  ///< on device events: the stream
+    std::string_view label;      ///< in front of the process' number, in files merged from several ranks: "R0"
 
     std::optional<int64_t> correlation;
     std::optional<int64_t> externalId;
@@ -50,7 +55,7 @@ struct KinetoEvent {
     std::optional<int64_t> eventId;
     std::string_view copyKind;   ///< "HtoD" (ROCm); CUDA tells it in the name
     std::string_view syncKind;   ///< "Stream Sync"
-    std::string_view argsName;   ///< args.name of metadata
+    std::string_view argsName;   ///< args.name or args.labels of metadata
     std::string_view inputDims;  ///< raw JSON of "Input Dims"
     std::string_view inputType;  ///< raw JSON of "Input type"
 

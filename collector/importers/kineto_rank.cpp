@@ -24,19 +24,9 @@ std::optional<uint32_t> saturate(std::optional<int64_t> value) {
 
 }  // namespace
 
-void TorchCollective::completeWith(const TorchCollective& other) {
-    if (op == store::Op::unknown) op = other.op;
-    if (dataType == store::DataType::unknown) dataType = other.dataType;
-    if (!inElements) inElements = other.inElements;
-    if (!outElements) outElements = other.outElements;
-    if (!groupSize) groupSize = other.groupSize;
-    if (!sequence) sequence = other.sequence;
-    if (!peerGlobalRank) peerGlobalRank = other.peerGlobalRank;
-    if (group < 0) group = other.group;
-}
-
 void KinetoRank::add(const KinetoEvent& event) {
     if (event.category != KinetoCategory::metadata && !event.hasTime) return;
+    if (event.platform != KinetoPlatform::unknown) m_platform = event.platform;
     switch (event.category) {
         case KinetoCategory::kernel:
             return addKernel(event);
@@ -115,8 +105,7 @@ void KinetoRank::addKernel(const KinetoEvent& event) {
     }
     if (m_nameKinds[name] > 0 || !event.collective.empty()) {
         kernel.nccl = event.collective.empty() ? store::NcclKernel::byName : store::NcclKernel::byCall;
-        m_communication.push_back({m_recording.kernels.size(), event.externalId, toldBy(event),
-                                   m_nameKinds[name] == 1 || !event.collective.empty()});
+        m_collectives.addKernel(event, m_recording.kernels.size(), m_nameKinds[name] == 1 || !event.collective.empty());
     }
     m_recording.kernels.push_back(kernel);
 }
@@ -146,6 +135,8 @@ void KinetoRank::addSet(const KinetoEvent& event) {
 }
 
 void KinetoRank::addCall(const KinetoEvent& event) {
+    // PyTorch built for ROCm writes calls of HIP as those of CUDA's runtime.
+    if (m_platform == KinetoPlatform::unknown && event.name.starts_with("hip")) m_platform = KinetoPlatform::amd;
     store::ApiCall call;
     call.threadId = threadOf(event.tid, event.pid);
     call.startNs = event.startNs;
@@ -176,24 +167,11 @@ void KinetoRank::addSynchronization(const KinetoEvent& event) {
 
 void KinetoRank::addAnnotation(const KinetoEvent& event) {
     const bool onDevice = event.category == KinetoCategory::gpuAnnotation;
-    Span span;
-    span.startNs = event.startNs;
-    span.endNs = event.startNs + event.durNs;
-    span.externalId = event.externalId;
-    if (event.category == KinetoCategory::commParameters) {
-        span.place = threadOf(event.tid, event.pid);
-        span.told = toldBy(event);
-        m_operators.push_back(std::move(span));
-        return;
-    }
-    if (const auto annotation = parseCollectiveAnnotation(event.name)) {
-        span.place = onDevice ? streamOf(event) : threadOf(event.tid, event.pid);
-        span.told.op = annotation->op;
-        span.told.peerGlobalRank = annotation->peer;
-        span.told.inElements = firstTensorElements(event.inputDims);
-        span.told.dataType = dataTypeFromTorchName(firstInputType(event.inputType));
-        (onDevice ? m_gpuAnnotations : m_annotations).push_back(std::move(span));
-    }
+    if (event.category == KinetoCategory::commParameters)
+        return m_collectives.addOperator(event, threadOf(event.tid, event.pid));
+    if (const auto annotation = parseCollectiveAnnotation(event.name))
+        m_collectives.addAnnotation(event, *annotation, onDevice ? streamOf(event) : threadOf(event.tid, event.pid),
+                                    onDevice);
     store::NvtxRange range;
     range.startNs = event.startNs;
     range.durNs = event.durNs;
@@ -223,210 +201,30 @@ void KinetoRank::addMetadata(const KinetoEvent& event) {
     }
 }
 
-// ---- collectives
-
-TorchCollective KinetoRank::toldBy(const KinetoEvent& event) {
-    TorchCollective told;
-    told.op = opFromTorchName(event.collective);
-    told.dataType = dataTypeFromTorchName(event.dataType);
-    told.inElements = event.inElements;
-    told.outElements = event.outElements;
-    told.groupSize = event.groupSize;
-    told.sequence = event.sequence;
-    if (told.op == store::Op::send) told.peerGlobalRank = event.destinationRank;
-    if (told.op == store::Op::recv) told.peerGlobalRank = event.sourceRank;
-    if (!event.collective.empty()) told.group = groupOf(event);
-    return told;
-}
-
-int32_t KinetoRank::groupOf(const KinetoEvent& event) {
-    if (event.groupName.empty() && event.groupRanks.empty()) return -1;
-    TorchGroup group;
-    group.name = std::string(event.groupName);
-    group.description = std::string(event.groupDescription);
-    group.size = event.groupSize.value_or(0);
-    group.ranks = parseRanks(event.groupRanks);
-    if (group.ranks.empty() && event.groupStart && event.groupStride.value_or(0) > 0 && group.size > 0 &&
-        group.size < (1 << 24)) {
-        for (int64_t i = 0; i < group.size; ++i) group.ranks.push_back(*event.groupStart + i * *event.groupStride);
-    }
-    for (size_t i = 0; i < m_groups.size(); ++i) {
-        if (m_groups[i].name == group.name && m_groups[i].ranks == group.ranks) return static_cast<int32_t>(i);
-    }
-    m_groups.push_back(std::move(group));
-    return static_cast<int32_t>(m_groups.size() - 1);
-}
-
-const KinetoRank::Span* KinetoRank::innermost(const std::vector<Span>& spans, int32_t place, int64_t timeNs) {
-    // Sorted by (place, start): the last one that starts at or before the time and still runs. Spans of a place nest,
-    // and hardly: a few steps back do.
-    auto at = std::upper_bound(spans.begin(), spans.end(), std::pair(place, timeNs),
-                               [](const std::pair<int32_t, int64_t>& key, const Span& span) {
-                                   return key < std::pair(span.place, span.startNs);
-                               });
-    for (int steps = 0; at != spans.begin() && steps < 8; ++steps) {
-        --at;
-        if (at->place != place) return nullptr;
-        if (at->endNs >= timeNs) return &*at;
-    }
-    return nullptr;
-}
-
-void KinetoRank::makeCalls() {
-    if (m_communication.empty()) return;
-    for (auto* spans : {&m_operators, &m_annotations, &m_gpuAnnotations}) {
-        std::stable_sort(spans->begin(), spans->end(), [](const Span& a, const Span& b) {
-            return std::pair(a.place, a.startNs) < std::pair(b.place, b.startNs);
-        });
-    }
-    std::unordered_map<int64_t, const Span*> operatorById;
-    for (const Span& span : m_operators) {
-        if (span.externalId && span.told.op != store::Op::unknown) operatorById.emplace(*span.externalId, &span);
-    }
-    std::unordered_map<uint32_t, const store::ApiCall*> launchOf;
-    for (const CommunicationKernel& communication : m_communication) {
-        const auto& correlation = m_recording.kernels[communication.kernel].correlationId;
-        if (correlation) launchOf.emplace(*correlation, nullptr);
-    }
-    for (const store::ApiCall& call : m_recording.apiCalls) {
-        if (!call.correlationId) continue;
-        const auto wanted = launchOf.find(*call.correlationId);
-        if (wanted != launchOf.end() && (wanted->second == nullptr || call.kind == store::ApiKind::launch))
-            wanted->second = &call;
-    }
-
-    for (CommunicationKernel& communication : m_communication) {
-        store::Kernel& kernel = m_recording.kernels[communication.kernel];
-        if (!communication.hasCall) continue;
-        const store::ApiCall* launch = nullptr;
-        if (kernel.correlationId) launch = launchOf[*kernel.correlationId];
-        const Span* host = nullptr;
-        TorchCollective told = communication.told;
-        if (launch != nullptr) {
-            host = innermost(m_operators, launch->threadId, launch->startNs);
-            if (host != nullptr) told.completeWith(host->told);
-            if (const Span* annotation = innermost(m_annotations, launch->threadId, launch->startNs)) {
-                told.completeWith(annotation->told);
-                if (host == nullptr) host = annotation;
-            }
-        }
-        // Old versions repeat the correlation id as External id: then it names no operator.
-        if (host == nullptr && communication.externalId &&
-            (!kernel.correlationId || *communication.externalId != *kernel.correlationId)) {
-            const auto byId = operatorById.find(*communication.externalId);
-            if (byId != operatorById.end()) {
-                host = byId->second;
-                told.completeWith(host->told);
-            }
-        }
-        if (told.op == store::Op::unknown) {
-            if (const Span* annotation = innermost(m_gpuAnnotations, kernel.streamId, kernel.startNs))
-                told.completeWith(annotation->told);
-        }
-
-        store::NcclCall call;
-        call.evidence = store::evidence::kImported;
-        if (told.op == store::Op::unknown) {
-            told.op = opFromKernelName(m_recording.strings[kernel.nameId]);
-            call.evidence = store::evidence::kInferred;
-        } else {
-            kernel.nccl = store::NcclKernel::byCall;
-        }
-        if (host != nullptr) {
-            call.threadId = host->place;
-            call.startNs = host->startNs;
-            call.durNs = host->endNs - host->startNs;
-        } else if (launch != nullptr) {
-            call.threadId = launch->threadId;
-            call.startNs = launch->startNs;
-            call.durNs = launch->durNs;
-        } else {
-            call.startNs = kernel.startNs;  // launched before the recording began: no later than this
-        }
-        call.op = told.op;
-        call.dataType = told.dataType;
-        call.count = told.inElements ? told.inElements : told.outElements;
-        call.bytes = collectiveBytes(told.op, told.dataType, told.inElements, told.outElements, told.groupSize);
-        call.streamId = kernel.streamId;
-        call.kernelId = static_cast<int64_t>(communication.kernel);
-        if (told.group >= 0) {
-            call.communicatorId = told.group;
-            const auto& ranks = m_groups[static_cast<size_t>(told.group)].ranks;
-            const auto peer =
-                told.peerGlobalRank ? std::find(ranks.begin(), ranks.end(), *told.peerGlobalRank) : ranks.end();
-            if (peer != ranks.end()) call.peer = static_cast<int32_t>(peer - ranks.begin());
-        }
-        const int64_t size = told.group < 0 ? told.groupSize.value_or(0) : 0;
-        m_recording.toldGroupSizes.push_back(size > 0 && size < kMostRanks ? static_cast<int32_t>(size) : 0);
-        if (!store::isP2p(told.op)) call.seq = told.sequence;  // the framework's own number; import renumbers from 0
-        m_recording.ncclCalls.push_back(call);
-    }
-    adoptGroupsOfStreams();
-}
-
-/// A collective that was launched before the recording began has no operator in it. PyTorch gives each communicator a
-/// stream of its own: where all others of the stream are of one group, it is, too.
-void KinetoRank::adoptGroupsOfStreams() {
-    constexpr int64_t kSeveral = -1;
-    std::unordered_map<int32_t, int64_t> groupOf;  // by stream
-    for (const store::NcclCall& call : m_recording.ncclCalls) {
-        if (!call.communicatorId || !call.streamId || store::isP2p(call.op)) continue;
-        const auto [known, isNew] = groupOf.try_emplace(*call.streamId, *call.communicatorId);
-        if (!isNew && known->second != *call.communicatorId) known->second = kSeveral;
-    }
-    for (size_t i = 0; i < m_recording.ncclCalls.size(); ++i) {
-        store::NcclCall& call = m_recording.ncclCalls[i];
-        if (call.communicatorId || !call.streamId || call.op == store::Op::unknown || store::isP2p(call.op)) continue;
-        const auto group = groupOf.find(*call.streamId);
-        if (group == groupOf.end() || group->second == kSeveral || m_recording.toldGroupSizes[i] > 0) continue;
-        call.communicatorId = group->second;
-        call.evidence |= store::evidence::kInferred;
-    }
-}
-
-void KinetoRank::makeCommunicators(const KinetoHeader& header, std::optional<int64_t> rank) {
-    // Operators tell groups too that no kernel of this recording ran on; those are left out.
-    std::vector<int64_t> place(m_groups.size(), -1);
-    for (store::NcclCall& call : m_recording.ncclCalls) {
-        if (!call.communicatorId) continue;
-        int64_t& index = place[static_cast<size_t>(*call.communicatorId)];
-        if (index < 0) {
-            index = static_cast<int64_t>(m_recording.communicators.size());
-            m_recording.communicators.push_back(
-                communicatorOf(m_groups[static_cast<size_t>(*call.communicatorId)], header, rank));
-        }
-        call.communicatorId = index;
-    }
-}
-
-LocalCommunicator KinetoRank::communicatorOf(TorchGroup group, const KinetoHeader& header,
-                                             std::optional<int64_t> rank) {
-    if (group.ranks.empty()) {
-        for (const KinetoProcessGroup& told : header.groups) {
-            if (told.name == group.name) group.ranks = told.ranks;
-        }
-    }
-    if (group.size == 0) group.size = static_cast<int64_t>(group.ranks.size());
-    LocalCommunicator communicator;
-    communicator.identity = "process_group";
-    communicator.name = group.description.empty() || group.description == "undefined" ? group.name : group.description;
-    communicator.nRanks = static_cast<int32_t>(group.size);
-    // The name and the members are the same on every member. Groups without a list of members stay apart by name and
-    // size only.
-    uint64_t hash = 0xcbf29ce484222325u;
-    const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3u; };
-    for (const char c : group.name) mix(static_cast<unsigned char>(c));
-    mix(static_cast<uint64_t>(group.size));
-    for (const int64_t member : group.ranks) mix(static_cast<uint64_t>(member) + 0x100);
-    communicator.hash = hash;
-    if (rank) {
-        const auto self = std::find(group.ranks.begin(), group.ranks.end(), *rank);
-        if (self != group.ranks.end()) communicator.commRank = static_cast<int32_t>(self - group.ranks.begin());
-    }
-    return communicator;
-}
-
 // ---- the whole
+
+void KinetoRank::tellPlatform(ImportLosses& losses) const {
+    const char* devices = nullptr;
+    switch (m_platform) {
+        case KinetoPlatform::unknown:
+            return;  // NVIDIA's, or nothing tells
+        case KinetoPlatform::amd:
+            devices = "AMD's, with HIP and RCCL";
+            break;
+        case KinetoPlatform::intel:
+            devices = "Intel's (XPU)";
+            break;
+        case KinetoPlatform::mtia:
+            devices = "Meta's (MTIA)";
+            break;
+        case KinetoPlatform::other:
+            devices = "another vendor's";
+            break;
+    }
+    losses.add("source_absent", "info", std::nullopt,
+               std::string("the devices are ") + devices +
+                   ": what is told of times holds; fixes are told in the words of NVIDIA's tools and of NCCL");
+}
 
 void KinetoRank::completeCopies(ImportLosses& losses) {
     const auto unknown = [](const auto& row) { return row.bytes < 0; };
@@ -455,15 +253,16 @@ void KinetoRank::completeCopies(ImportLosses& losses) {
 }
 
 RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank,
-                                 ImportLosses& losses) {
+                                 const ReadOptions& options, ImportLosses& losses) {
+    tellPlatform(losses);
     completeCopies(losses);
     recogniseLaunches(m_recording);
     setDepths(m_recording);
-    addKeptOperations(m_operations, m_recording, [this](int64_t tid) { return threadOf(tid, m_pid); });
-    makeCalls();
+    addKeptOperations(m_operations, options.allOperations, m_recording,
+                      [this](int64_t tid) { return threadOf(tid, m_pid); });
     std::optional<int64_t> rank = header.rank;
     if (!rank && fallbackRank) rank = *fallbackRank;
-    makeCommunicators(header, rank);
+    m_collectives.finish(header, rank, m_recording);
     if (m_unknownGpuEvents > 0) {
         losses.add("source_absent", "info", std::nullopt,
                    "device events of a kind this version does not know are left out", m_unknownGpuEvents);
@@ -475,7 +274,9 @@ RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32
     for (const KinetoDevice& device : header.devices) {
         const bool used = std::any_of(m_recording.streams.begin(), m_recording.streams.end(),
                                       [&](const LocalStream& stream) { return stream.device == device.ordinal; });
-        if (used) {
+        const bool isKnown = std::ranges::find(m_recording.devices, static_cast<int32_t>(device.ordinal),
+                                               &LocalDevice::ordinal) != m_recording.devices.end();
+        if (used && !isKnown) {  // merged files list the devices of all
             m_recording.devices.push_back({static_cast<int32_t>(device.ordinal), device.name, device.memoryBytes,
                                            device.multiprocessors, device.computeCapability});
         }

@@ -20,6 +20,12 @@
 
 namespace rankscope::collector {
 
+/// 73 years: no time is later, by a clock of the system or of the report, and sums of a few such times do not overflow.
+inline constexpr int64_t kMostNsysNs = int64_t{1} << 61;
+inline bool isNsysTime(std::optional<int64_t> timeNs) {
+    return timeNs && *timeNs >= -kMostNsysNs && *timeNs <= kMostNsysNs;
+}
+
 class NsysDatabase {
   public:
     /// Throws ImportError for what is no database, or none of Nsight Systems.

@@ -412,9 +412,9 @@ void NsysRank::tellRank(RankHeader& header) const {
 
 // ---- the whole
 
-FileRank NsysRank::finish(bool otherDevices) {
+FileRank NsysRank::finish(bool otherDevices, const ReadOptions& options) {
     setDepths(m_recording);
-    addKeptOperations(m_operations, m_recording, [this](int64_t tid) { return threadOf(tid); });
+    addKeptOperations(m_operations, options.allOperations, m_recording, [this](int64_t tid) { return threadOf(tid); });
     makeCalls(otherDevices);
     FileRank result;
     if (!otherDevices) tellRank(result.header);

@@ -57,7 +57,7 @@ class NsysRank {
 
     /// Joins and hands out. Call once, after the last row. `otherDevices`: the process computes on others, too, so that
     /// NCCL's calls are not of this one alone.
-    FileRank finish(bool otherDevices);
+    FileRank finish(bool otherDevices, const ReadOptions& options);
 
   private:
     struct Annotation {

@@ -34,6 +34,11 @@ struct FileRank {
     uint64_t events = 0;  ///< in the file, needed or not
 };
 
+/// What a reader may be asked for.
+struct ReadOptions {
+    bool allOperations = false;  ///< every CPU operator and Python function becomes a range (host_operations.h)
+};
+
 struct Reader {
     const char* name = "";                  ///< meta `source` of the run
     const char* expected = "";              ///< what it takes, with its article: "a PyTorch (Kineto) or Chrome trace"
@@ -47,7 +52,9 @@ struct Reader {
     bool (*recognises)(std::string_view head) = nullptr;
     /// Reads a file and hands over its ranks one by one, each as soon as it is whole; where memory is short, a file is
     /// read again and must give the same ranks in the same order. Throws ImportError when nothing in it can be used.
-    void (*read)(const std::filesystem::path& file, const std::function<void(FileRank)>& take) = nullptr;
+    std::function<void(const std::filesystem::path& file, const ReadOptions& options,
+                       const std::function<void(FileRank)>& take)>
+        read;
 };
 
 }  // namespace rankscope::collector

@@ -13,7 +13,7 @@ const Reader kFlightRecorderReader{
     .isRecorder = true,
     .recognises = isFlightDump,
     .read =
-        [](const std::filesystem::path& file, const std::function<void(FileRank)>& take) {
+        [](const std::filesystem::path& file, const ReadOptions&, const std::function<void(FileRank)>& take) {
             ImportLosses losses;
             const FlightDump dump = readFlightDump(file, losses);
             FileRank rank = rankFromDump(dump, rankOfDump(dump, file.filename().string()));

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "collector/importers/import_error.h"
 #include "collector/importers/nsys_database.h"
+#include "collector/importers/nsys_machine.h"
 #include "collector/importers/nsys_nccl.h"
+#include "collector/importers/nsys_processes.h"
 #include "collector/importers/nsys_rank.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
@@ -22,21 +22,10 @@ namespace {
 
 using Row = NsysDatabase::Row;
 
-// A globalTid is the host, the process and the thread; a globalPid the same without the thread.
-constexpr int64_t kThreadBits = 0xffffff;
-int64_t processOf(int64_t globalTid) {
-    return globalTid & ~kThreadBits;
-}
-int64_t threadIn(int64_t globalTid) {
-    return globalTid & kThreadBits;
-}
-int64_t pidOf(int64_t globalPid) {
-    return (globalPid >> 24) & 0xffffff;
-}
-
 class NsysReport {
   public:
-    explicit NsysReport(const std::filesystem::path& file) : m_file(file), m_database(file) {}
+    NsysReport(const std::filesystem::path& file, const ReadOptions& options)
+        : m_file(file), m_options(options), m_database(file) {}
 
     void read(const std::function<void(FileRank)>& take) {
         readKernels();
@@ -44,8 +33,8 @@ class NsysReport {
         if (m_processes.empty())
             throw ImportError(m_file, 0, "the report holds no GPU work: " + tablesText(),
                               "record with nsys profile --trace=cuda,nvtx");
-        findUnnamedProcess();
-        dropStrayDevices();
+        m_processes.findUnnamed();
+        m_processes.dropStrayDevices();
         readWaits();
         readCalls();
         readRanges();
@@ -55,28 +44,7 @@ class NsysReport {
     }
 
   private:
-    struct Process {
-        std::map<int64_t, std::unique_ptr<NsysRank>> ranks;  // by device
-        std::map<uint32_t, NsysRank*> rankOf;                // by correlation, where there are several
-        std::set<int64_t> strayContexts;                     // of devices that make no rank
-        std::string name;
-    };
-
-    NsysRank& rankOf(int64_t globalPid, int64_t device) {
-        std::unique_ptr<NsysRank>& rank = m_processes[processOf(globalPid)].ranks[device];
-        if (!rank) rank = std::make_unique<NsysRank>(m_database, device);
-        return *rank;
-    }
-
-    Process* known(int64_t globalTid) {
-        const auto process = m_processes.find(processOf(globalTid));
-        return process == m_processes.end() ? nullptr : &process->second;
-    }
-
-    // 73 years: none is later, by a clock of the system or of the report, and sums of a few such times do not overflow.
-    static constexpr int64_t kMostNs = int64_t{1} << 61;
-
-    static bool isTime(std::optional<int64_t> timeNs) { return timeNs && *timeNs >= -kMostNs && *timeNs <= kMostNs; }
+    using Process = NsysProcesses::Process;
 
     void tellBadTimes(const char* table) {
         m_losses.add("bad_block", "warning", std::nullopt,
@@ -88,7 +56,7 @@ class NsysReport {
     std::optional<std::pair<int64_t, int64_t>> timesOf(const Row& row, const char* table) {
         const std::optional<int64_t> start = row.integer(0), end = row.integer(1);
         // The difference of two times that can be is in range.
-        if (!isTime(start) || !isTime(end) || *end < *start || *end - *start > kMostNs) {
+        if (!isNsysTime(start) || !isNsysTime(end) || *end < *start || *end - *start > kMostNsysNs) {
             tellBadTimes(table);
             return std::nullopt;
         }
@@ -116,7 +84,7 @@ class NsysReport {
             }
             const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
                                        row.integer(4).value_or(0), row.integer(5)};
-            visit(row, common, rankOf(row.integer(6).value_or(m_unnamed), device));
+            visit(row, common, m_processes.rankOf(row.integer(6), device));
         });
     }
 
@@ -180,86 +148,17 @@ class NsysReport {
                          });
     }
 
-    /// The device that a process computes on, where the others hold stray work alone, as of a context that a library
-    /// opened on GPU 0: the only one with kernels of NCCL; where none has any, the one with 95 % of the time of all
-    /// kernels, since ranks of one process share its work about evenly. None where several devices are ranks.
-    static NsysRank* mainDevice(const Process& process) {
-        std::vector<NsysRank*> communicating;
-        NsysRank* busiest = nullptr;
-        double allNs = 0;
-        for (const auto& [device, rank] : process.ranks) {
-            if (rank->communicates()) communicating.push_back(rank.get());
-            if (busiest == nullptr || rank->kernelNs() > busiest->kernelNs()) busiest = rank.get();
-            allNs += rank->kernelNs();
-        }
-        if (communicating.size() == 1) return communicating.front();
-        return communicating.empty() && allNs > 0 && busiest->kernelNs() >= 0.95 * allNs ? busiest : nullptr;
-    }
-
-    /// Device work without a globalPid is of the process that made the CUDA calls, or else the ranges, where it is one.
-    void findUnnamedProcess() {
-        if (m_processes.count(m_unnamed) == 0) return;
-        std::set<int64_t> processes;
-        ImportLosses twice;  // told when the tables are read
-        for (const char* table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
-            if (processes.empty())
-                m_database.forEach(table, {"globalTid"}, twice, [&](const Row& row) {
-                    if (row.integer(0)) processes.insert(processOf(*row.integer(0)));
-                });
-        if (processes.size() != 1 || m_processes.count(*processes.begin()) > 0) return;
-        auto process = m_processes.extract(m_unnamed);
-        m_unnamed = process.key() = *processes.begin();
-        m_processes.insert(std::move(process));
-    }
-
-    void dropStrayDevices() {
-        for (auto& [globalPid, process] : m_processes) {
-            if (process.ranks.size() < 2) continue;
-            const NsysRank* main = mainDevice(process);
-            if (main == nullptr) continue;
-            std::string devices;
-            int64_t rows = 0;
-            for (auto rank = process.ranks.begin(); rank != process.ranks.end();) {
-                if (rank->second.get() == main) {
-                    ++rank;
-                    continue;
-                }
-                devices += (devices.empty() ? "" : ", ") + std::to_string(rank->first);
-                rows += static_cast<int64_t>(rank->second->rows());
-                for (const LocalStream& stream : rank->second->recording().streams)
-                    process.strayContexts.insert(stream.context);
-                rank = process.ranks.erase(rank);
-            }
-            for (const LocalStream& stream : process.ranks.begin()->second->recording().streams)
-                process.strayContexts.erase(stream.context);  // an export without contexts has one for all
-            m_losses.add("source_absent", "info", std::nullopt,
-                         "rows of process " + std::to_string(pidOf(globalPid)) + " on other devices (" + devices +
-                             ") than its own, " + std::to_string(main->device()) +
-                             ", are left out: they have no part in its communication",
-                         rows);
-        }
-    }
-
-    /// The rank that a row of a process is of: the one on its device, else its only or first one; none for a process
-    /// without GPU work.
-    NsysRank* rankAt(int64_t globalPid, std::optional<int64_t> device) {
-        Process* process = known(globalPid);
-        if (process == nullptr) return nullptr;
-        const auto own = device ? process->ranks.find(*device) : process->ranks.end();
-        return own != process->ranks.end() ? own->second.get() : process->ranks.begin()->second.get();
-    }
-
     void readWaits() {
         constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
         m_database.forEach(
             kTable, {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "syncType", "eventId"}, m_losses,
             [&](const Row& row) {
                 // Their device is not that of the stream in some versions: 0 for a wait of the process on device 1.
-                const Process* process = known(row.integer(6).value_or(m_unnamed));
+                const Process* process = m_processes.known(row.integer(6));
                 if (process == nullptr || process->strayContexts.count(row.integer(3).value_or(0)) > 0) return;
                 const std::optional<int64_t> device =
                     process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
-                NsysRank* rank = rankAt(row.integer(6).value_or(m_unnamed), device);
+                NsysRank* rank = m_processes.rankAt(row.integer(6), device);
                 const auto times = timesOf(row, kTable);
                 if (!times) return;
                 store::Synchronization wait;
@@ -276,40 +175,24 @@ class NsysReport {
         constexpr const char* kEventTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
         m_database.forEach(kEventTable, {"timestamp", kDevice, kContext, kStream, kCorrelation, kProcess, "eventId"},
                            m_losses, [&](const Row& row) {
-                               const Process* process = known(row.integer(5).value_or(m_unnamed));
+                               const Process* process = m_processes.known(row.integer(5));
                                if (process == nullptr || !row.integer(6) ||
                                    process->strayContexts.count(row.integer(2).value_or(0)) > 0)
                                    return;
-                               if (!isTime(row.integer(0))) return tellBadTimes(kEventTable);
-                               NsysRank* rank = rankAt(row.integer(5).value_or(m_unnamed), row.integer(1));
+                               if (!isNsysTime(row.integer(0))) return tellBadTimes(kEventTable);
+                               NsysRank* rank = m_processes.rankAt(row.integer(5), row.integer(1));
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
                                               *row.integer(6));
                            });
     }
 
-    /// Says which rank launched what, in processes of several.
-    void correlate() {
-        for (auto& [globalPid, process] : m_processes) {
-            if (process.ranks.size() < 2) continue;
-            const auto add = [&, own = &process](const auto& rows, NsysRank& rank) {
-                for (const auto& row : rows)
-                    if (row.correlationId) own->rankOf.emplace(*row.correlationId, &rank);
-            };
-            for (auto& [device, rank] : process.ranks) {
-                add(rank->recording().kernels, *rank);
-                add(rank->recording().memcpys, *rank);
-                add(rank->recording().memsets, *rank);
-            }
-        }
-    }
-
     void readCalls() {
         constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
-        correlate();
+        m_processes.correlate();
         m_database.forEach(kTable, {kStart, kEnd, "globalTid", kCorrelation, "nameId"}, m_losses, [&](const Row& row) {
             const int64_t globalTid = row.integer(2).value_or(0);
-            Process* process = known(globalTid);
+            Process* process = m_processes.known(globalTid);
             if (process == nullptr) {
                 ++m_ofNoProcess;
                 return;
@@ -347,13 +230,13 @@ class NsysReport {
             {kStart, kEnd, "eventType", "globalTid", "domainId", "text", "textId", "color", "category", "binaryData"},
             m_losses, [&](const Row& row) {
                 const std::optional<int64_t> start = row.integer(0), type = row.integer(2);
-                Process* process = known(row.integer(3).value_or(0));
+                Process* process = m_processes.known(row.integer(3).value_or(0));
                 if (!start || !type || *type == kDomainCreate) return;
                 if (process == nullptr) {
                     ++m_ofNoProcess;
                     return;
                 }
-                if (!isTime(start)) return tellBadTimes(kTable);
+                if (!isNsysTime(start)) return tellBadTimes(kTable);
                 store::NvtxRange range;
                 if (*type == kMark || *type == kMarkByText)
                     range.kind = store::NvtxKind::mark;
@@ -365,7 +248,7 @@ class NsysReport {
                     return;
                 range.startNs = *start;
                 const std::optional<int64_t> end = row.integer(1);  // none of a mark, and of a range that did not end
-                if (isTime(end) && *end >= *start && *end - *start <= kMostNs) range.durNs = *end - *start;
+                if (isNsysTime(end) && *end >= *start && *end - *start <= kMostNsysNs) range.durNs = *end - *start;
                 range.color = row.integer(7);
                 range.category = row.integer(8);
                 const int64_t tid = threadIn(*row.integer(3));
@@ -401,13 +284,13 @@ class NsysReport {
 
     void nameThreads() {
         m_database.forEach("ThreadNames", {"nameId", "globalTid"}, m_losses, [&](const Row& row) {
-            Process* process = known(row.integer(1).value_or(0));
+            Process* process = m_processes.known(row.integer(1).value_or(0));
             if (process == nullptr || !row.integer(0)) return;
             const std::string name(m_database.string(*row.integer(0)));
             for (auto& [device, rank] : process->ranks) rank->nameThread(threadIn(*row.integer(1)), name);
         });
         m_database.forEach("PROCESSES", {"globalPid", "name"}, m_losses, [&](const Row& row) {
-            if (Process* process = known(row.integer(0).value_or(0))) process->name = row.text(1);
+            if (Process* process = m_processes.known(row.integer(0).value_or(0))) process->name = row.text(1);
         });
     }
 
@@ -426,7 +309,7 @@ class NsysReport {
         std::string tables;
         for (const char* table : kNotRead)
             if (m_database.has(table)) tables += (tables.empty() ? "" : ", ") + std::string(table);
-        const bool unnamed = m_processes.count(kUnnamed) > 0;
+        const bool unnamed = m_processes.hasUnnamed();
         if (m_ofNoProcess > 0)
             m_losses.add("source_absent", unnamed ? "warning" : "info", std::nullopt,
                          unnamed
@@ -448,60 +331,19 @@ class NsysReport {
         return "it has no table of kernels or copies";
     }
 
-    /// By CUDA's number of the device in a process, else for all processes (-1).
-    std::map<std::pair<int64_t, int64_t>, LocalDevice> devices() {
-        std::map<int64_t, LocalDevice> byId;
-        std::map<std::pair<int64_t, int64_t>, LocalDevice> result;
-        m_database.forEach(
-            "TARGET_INFO_GPU", {"id", "cuDevice", "name", "totalMemory", "smCount", "computeMajor", "computeMinor"},
-            m_losses, [&](const Row& row) {
-                const std::optional<int64_t> id = row.integer(0);
-                if (!id) return;
-                LocalDevice device;
-                device.name = row.text(2);
-                device.memoryBytes = row.integer(3);
-                device.multiprocessors = row.integer(4);
-                const std::optional<int64_t> major = row.integer(5);
-                if (major && *major > 0 && *major < 100)
-                    device.computeCapability = *major * 10 + std::clamp<int64_t>(row.integer(6).value_or(0), 0, 9);
-                byId[*id] = device;
-                result[{-1, row.integer(1).value_or(*id)}] = device;
-            });
-        m_database.forEach("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"}, m_losses, [&](const Row& row) {
-            const auto device = byId.find(row.integer(0).value_or(-1));
-            if (device != byId.end() && row.integer(1) && row.integer(2))
-                result[{*row.integer(2), *row.integer(1)}] = device->second;
-        });
-        return result;
-    }
-
-    /// Unix time of the report's time 0. Since 2025.2 its times are those of the system's clock, which systemClockNs
-    /// tells for the start of the session; before that they count from this start.
-    std::optional<int64_t> baseNs() {
-        std::optional<int64_t> base;
-        m_database.forEach(
-            "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs", "systemClockNs"}, m_losses, [&](const Row& row) {
-                int64_t at = 0;
-                if (row.integer(0) && !__builtin_sub_overflow(*row.integer(0), row.integer(1).value_or(0), &at) &&
-                    isTime(at))
-                    base = at;
-            });
-        return base;
-    }
-
     void handOver(const std::function<void(FileRank)>& take) {
         // By device: so are the ranks of a host numbered where the report does not tell them.
         std::map<std::pair<int64_t, int64_t>, std::pair<const Process*, NsysRank*>> ranks;
-        for (auto& [globalPid, process] : m_processes)
+        for (auto& [globalPid, process] : m_processes.all())
             for (auto& [device, rank] : process.ranks) ranks[{device, globalPid}] = {&process, rank.get()};
-        const auto known = devices();
-        const std::optional<int64_t> base = baseNs();
+        const auto known = nsysDevices(m_database, m_losses);
+        const std::optional<int64_t> base = nsysBaseNs(m_database, m_losses);
         const std::string host = m_database.captured("DEVICE_DISPLAY_NAME");
         bool isFirst = true;
         for (auto& [key, of] : ranks) {
             const auto& [device, globalPid] = key;
             const auto& [process, rank] = of;
-            FileRank read = rank->finish(process->ranks.size() > 1);
+            FileRank read = rank->finish(process->ranks.size() > 1, m_options);
             RankRecording& recording = read.recording;
             recording.hostName = host;
             recording.process.pid = pidOf(globalPid);
@@ -522,12 +364,11 @@ class NsysReport {
     }
 
     std::filesystem::path m_file;
+    ReadOptions m_options;
     NsysDatabase m_database;
     ImportLosses m_losses;
-    std::map<int64_t, Process> m_processes;  // that have device work, by globalPid
-    static constexpr int64_t kUnnamed = 0;   // no globalPid, which has a host
-    int64_t m_unnamed = kUnnamed;            // process of device work without a globalPid
-    int64_t m_ofNoProcess = 0;               // CUDA calls and ranges
+    NsysProcesses m_processes{m_database, m_losses};
+    int64_t m_ofNoProcess = 0;  // CUDA calls and ranges
 };
 
 }  // namespace
@@ -538,8 +379,8 @@ const Reader kNsysReader{
     .endings = {".sqlite"},
     .timeBase = "utcEpochNs",
     .recognises = [](std::string_view head) { return head.starts_with(std::string_view("SQLite format 3\0", 16)); },
-    .read = [](const std::filesystem::path& file,
-               const std::function<void(FileRank)>& take) { NsysReport(file).read(take); },
+    .read = [](const std::filesystem::path& file, const ReadOptions& options,
+               const std::function<void(FileRank)>& take) { NsysReport(file, options).read(take); },
 };
 
 }  // namespace rankscope::collector

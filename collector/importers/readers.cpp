@@ -14,7 +14,7 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kInspectorReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -37,31 +37,47 @@ bool holds(std::string_view head, const char* text) {
     return head.find(text) != std::string_view::npos;
 }
 
+/// Its first line, or a table's columns: a log of NCCL's may put either far from the other.
 bool isNcclTests(std::string_view head) {
-    return (holds(head, "# nThread ") || holds(head, "out-of-place")) && holds(head, "busbw");
-}
-
-bool isInspector(std::string_view head) {
-    return holds(head, "\"inspector_output_format_version\"");
+    return (holds(head, "# nThread ") && holds(head, " minBytes ")) ||
+           (holds(head, "out-of-place") && holds(head, "busbw"));
 }
 
 bool isPrimusPipeline(std::string_view head) {
     return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
 }
 
-constexpr const char* kOtherWays =
-    "import the run's traces of torch.profiler or exports of Nsight Systems, or wrap the job in `rankscope run`";
+bool isOwnExport(std::string_view head) {
+    return holds(head, "\"otherData\":{\"tool\":\"rankscope\"");
+}
+
+/// rocprofv3 --output-format json; rocprofv3's databases are told apart from Nsight Systems' where they are opened.
+bool isRocprof(std::string_view head) {
+    return holds(head, "\"rocprofiler-sdk-tool\"");
+}
+
+/// XLA's profiler names its planes so (XSpace), in protobuf and in what it makes of it for Chrome.
+bool isXplane(std::string_view head) {
+    return !withoutLeadingSpace(head).starts_with('{') && holds(head, "/host:CPU") &&
+           (holds(head, "/device:") || holds(head, "Task Environment"));
+}
 
 // Asked before the readers.
 constexpr std::array kNotRead{
     KnownFormat{isNsysReport, "this is a report of Nsight Systems, which only its own tools read",
                 "export it and import that: nsys export --type sqlite --include-blobs true FILE"},
     KnownFormat{isNcclTests, "this is the output of nccl-tests: what links can do, and no run",
-                "tell it of a run: `rankscope analyze NAME --links-table FILE`, `rankscope recommend NAME --evidence "
-                "FILE`"},
-    KnownFormat{isInspector, "this is what NCCL's inspector wrote; importing it is not supported yet", kOtherWays},
-    KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline; importing them is not supported yet",
-                kOtherWays},
+                "tell it of a run: `rankscope analyze NAME --links-table FILE[:OPERATION]`, `rankscope recommend NAME "
+                "--evidence FILE[:OPERATION]`"},
+    KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
+                "name how they are read: rankscope import --map primus-pipeline FILES"},
+    KnownFormat{isOwnExport, "this is an export of Rankscope itself, which holds less than the run",
+                "a run is its folder: copy NAME with its trace.db"},
+    KnownFormat{isRocprof, "this is a recording of rocprofv3; importing it is not supported yet",
+                "import the run's traces of torch.profiler, or read its Chrome trace with a mapping: rankscope import "
+                "--map MAPPING FILES"},
+    KnownFormat{isXplane, "this is a recording of XLA's profiler (XSpace); importing it is not supported yet",
+                "import the trace.json.gz beside it: rankscope import --map jax-gpu FILES"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };

@@ -12,6 +12,7 @@ namespace rankscope::collector {
 extern const Reader kFlightRecorderReader;
 extern const Reader kKinetoReader;
 extern const Reader kNsysReader;
+extern const Reader kInspectorReader;
 
 /// The table: all of them, in the order in which they are asked.
 std::span<const Reader* const> readers();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace rankscope::collector {
 
@@ -57,6 +58,21 @@ void shiftTimes(RankRecording& recording, int64_t byNs) {
         for (auto& row : rows) row.startNs += byNs;
     });
     for (store::CudaEvent& event : recording.cudaEvents) event.timeNs += byNs;
+}
+
+void moveTimes(RankRecording& recording, const ClockLine& clock) {
+    forEachTimedList(recording, [&clock](auto& rows) {
+        for (auto& row : rows) {
+            const int64_t startNs = clock.moved(row.startNs);
+            if constexpr (std::is_same_v<decltype(row.durNs), int64_t>) {
+                row.durNs = clock.moved(row.startNs + row.durNs) - startNs;
+            } else if (row.durNs) {
+                row.durNs = clock.moved(row.startNs + *row.durNs) - startNs;
+            }
+            row.startNs = startNs;
+        }
+    });
+    for (store::CudaEvent& event : recording.cudaEvents) event.timeNs = clock.moved(event.timeNs);
 }
 
 std::optional<int64_t> earliestNs(const RankRecording& recording) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "collector/importers/clock_line.h"
 #include "collector/ingest/rank_recording.h"
 
 namespace rankscope::collector {
@@ -15,6 +16,8 @@ std::optional<uint32_t> correlationOf(std::optional<int64_t> value);
 void setDepths(RankRecording& recording);
 /// Moves all times of a recording.
 void shiftTimes(RankRecording& recording, int64_t byNs);
+/// Puts all times, and the lengths between them, on another clock.
+void moveTimes(RankRecording& recording, const ClockLine& clock);
 /// Start of the earliest event; empty when there is none.
 std::optional<int64_t> earliestNs(const RankRecording& recording);
 /// Bytes that a recording's rows take, about.

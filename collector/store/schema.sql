@@ -9,13 +9,14 @@
 PRAGMA user_version = 1;  -- schema version: raised with every incompatible change
 
 CREATE TABLE meta (
-  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder), virtual (0|1), start_unix_ns, duration_ns,
+  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder|mapped|nccl_inspector), virtual (0|1), start_unix_ns, duration_ns,
                                    -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
                                    -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
-                                   -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
+                                   -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id; "all": each is a row),
                                    -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin),
+                                   -- told_pipelines (imports by a mapping without messages: "1f1b 16;0 1 2 3": schedule, micro-batches, and the ranks of each pipeline by stage),
                                    -- torch_dump_version (of imported flight-recorder dumps),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
   value TEXT NOT NULL
@@ -477,36 +478,60 @@ CREATE VIEW last_host_call AS       -- the last call of CUDA that each thread re
 CREATE VIEW open_range AS           -- NVTX ranges that nobody closed: what each thread was in
   SELECT n.rank, n.thread_id, t.text AS name, n.start_ns, n.depth, n.id AS nvtx_id FROM nvtx n JOIN string t ON t.id = n.name_id WHERE n.dur_ns IS NULL;
 
--- Nsight Systems' table and column names, so that existing SQL runs here.
+-- Nsight Systems' table and column names, so that existing SQL runs here. A globalPid is the rank, and the process in it as Nsight Systems has it, a globalTid
+-- the thread, too: globalTid / 0x1000000 % 0x1000000 is a pid, globalTid % 0x1000000 a tid, globalTid / 0x1000000 = globalPid / 0x1000000 joins a call to the
+-- kernels of its own rank (correlation ids repeat on every rank), and globalPid / 0x1000000000000 is the rank. Views cannot be altered: recipes that add columns
+-- work on a copy, CREATE TABLE mine AS SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME.
 
 CREATE VIEW StringIds AS SELECT id, text AS value FROM string;
 
+CREATE VIEW PROCESSES AS
+  SELECT r.rank << 48 | (p.pid & 0xffffff) << 24 AS globalPid, p.pid AS pid, p.executable AS name FROM rank r JOIN process p ON p.id = r.process_id;
+
 CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
   SELECT k.start_ns AS start, k.start_ns + k.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
-         k.correlation_id AS correlationId, k.rank AS globalPid,
+         k.correlation_id AS correlationId, k.rank << 48 | (ifnull(p.pid, 0) & 0xffffff) << 24 AS globalPid,
          ifnull(y.demangled_id, k.name_id) AS demangledName, ifnull(y.short_id, k.name_id) AS shortName, k.name_id AS mangledName,
          k.grid_blocks AS gridX, 1 AS gridY, 1 AS gridZ, k.block_threads AS blockX, 1 AS blockY, 1 AS blockZ, k.graph_node AS graphNodeId
-  FROM kernel k JOIN stream s ON s.id = k.stream_id LEFT JOIN device d ON d.id = s.device_id LEFT JOIN symbol y ON y.string_id = k.name_id;
+  FROM kernel k JOIN stream s ON s.id = k.stream_id LEFT JOIN device d ON d.id = s.device_id LEFT JOIN symbol y ON y.string_id = k.name_id
+       LEFT JOIN rank r ON r.rank = k.rank LEFT JOIN process p ON p.id = r.process_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS
   SELECT m.start_ns AS start, m.start_ns + m.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
-         m.correlation_id AS correlationId, m.rank AS globalPid, m.bytes AS bytes, m.kind AS copyKind, m.src_memory AS srcKind, m.dst_memory AS dstKind
-  FROM memcpy m JOIN stream s ON s.id = m.stream_id LEFT JOIN device d ON d.id = s.device_id;
+         m.correlation_id AS correlationId, m.rank << 48 | (ifnull(p.pid, 0) & 0xffffff) << 24 AS globalPid, m.bytes AS bytes, m.kind AS copyKind,
+         m.src_memory - 1 AS srcKind, m.dst_memory - 1 AS dstKind  -- ENUM_CUDA_MEM_KIND counts from 0, CUPTI from 1
+  FROM memcpy m JOIN stream s ON s.id = m.stream_id LEFT JOIN device d ON d.id = s.device_id LEFT JOIN rank r ON r.rank = m.rank LEFT JOIN process p ON p.id = r.process_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_MEMSET AS
   SELECT m.start_ns AS start, m.start_ns + m.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
-         m.correlation_id AS correlationId, m.rank AS globalPid, m.bytes AS bytes
-  FROM memset m JOIN stream s ON s.id = m.stream_id LEFT JOIN device d ON d.id = s.device_id;
+         m.correlation_id AS correlationId, m.rank << 48 | (ifnull(p.pid, 0) & 0xffffff) << 24 AS globalPid, m.bytes AS bytes
+  FROM memset m JOIN stream s ON s.id = m.stream_id LEFT JOIN device d ON d.id = s.device_id LEFT JOIN rank r ON r.rank = m.rank LEFT JOIN process p ON p.id = r.process_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS
-  SELECT a.start_ns AS start, a.start_ns + a.dur_ns AS "end", a.correlation_id AS correlationId, a.name_id AS nameId, a.thread_id AS globalTid
-  FROM api_call a;
+  SELECT a.start_ns AS start, a.start_ns + a.dur_ns AS "end", a.correlation_id AS correlationId, a.name_id AS nameId,
+         a.rank << 48 | (ifnull(p.pid, 0) & 0xffffff) << 24 | (ifnull(t.tid, 0) & 0xffffff) AS globalTid
+  FROM api_call a LEFT JOIN thread t ON t.id = a.thread_id LEFT JOIN rank r ON r.rank = a.rank LEFT JOIN process p ON p.id = r.process_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS
-  SELECT y.start_ns AS start, y.start_ns + y.dur_ns AS "end", y.kind AS syncType, s.native_id AS streamId, y.correlation_id AS correlationId, y.rank AS globalPid
-  FROM synchronization y LEFT JOIN stream s ON s.id = y.stream_id;
+  SELECT y.start_ns AS start, y.start_ns + y.dur_ns AS "end", y.kind AS syncType, d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
+         y.event_id AS eventId, y.correlation_id AS correlationId, y.rank << 48 | (ifnull(p.pid, 0) & 0xffffff) << 24 AS globalPid
+  FROM synchronization y LEFT JOIN stream s ON s.id = y.stream_id LEFT JOIN device d ON d.id = s.device_id
+       LEFT JOIN rank r ON r.rank = y.rank LEFT JOIN process p ON p.id = r.process_id;
 
 CREATE VIEW NVTX_EVENTS AS
   SELECT n.start_ns AS start, n.start_ns + n.dur_ns AS "end", CASE n.kind WHEN 1 THEN 59 WHEN 2 THEN 60 ELSE 34 END AS eventType,
-         t.text AS text, n.name_id AS textId, n.thread_id AS globalTid, n.color AS color, n.category AS category, n.domain_id AS domainId
-  FROM nvtx n JOIN string t ON t.id = n.name_id;
+         t.text AS text, n.name_id AS textId, n.rank << 48 | (ifnull(p.pid, 0) & 0xffffff) << 24 | (ifnull(h.tid, 0) & 0xffffff) AS globalTid,
+         n.color AS color, n.category AS category, n.domain_id AS domainId
+  FROM nvtx n JOIN string t ON t.id = n.name_id LEFT JOIN thread h ON h.id = n.thread_id
+       LEFT JOIN rank r ON r.rank = n.rank LEFT JOIN process p ON p.id = r.process_id;
+
+CREATE VIEW ENUM_CUDA_MEMCPY_OPER AS
+  WITH kinds(id, name, label) AS (VALUES (0, 'UNKNOWN', 'Unknown'), (1, 'HTOD', 'Host-to-Device'), (2, 'DTOH', 'Device-to-Host'), (3, 'HTOA', 'Host-to-Array'),
+    (4, 'ATOH', 'Array-to-Host'), (5, 'ATOA', 'Array-to-Array'), (6, 'ATOD', 'Array-to-Device'), (7, 'DTOA', 'Device-to-Array'), (8, 'DTOD', 'Device-to-Device'),
+    (9, 'HTOH', 'Host-to-Host'), (10, 'PTOP', 'Peer-to-Peer'))
+  SELECT id, 'CUDA_MEMCPY_KIND_' || name AS name, label FROM kinds;
+
+CREATE VIEW ENUM_CUDA_MEM_KIND AS
+  WITH kinds(id, name, label) AS (VALUES (0, 'PAGEABLE', 'Pageable'), (1, 'PINNED', 'Pinned'), (2, 'DEVICE', 'Device'), (3, 'ARRAY', 'Array'), (4, 'MANAGED', 'Managed'),
+    (5, 'DEVICE_STATIC', 'Device Static'), (6, 'MANAGED_STATIC', 'Managed Static'))
+  SELECT id, 'CUDA_MEMOPR_MEMORY_KIND_' || name AS name, label FROM kinds;

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,20 @@ class Clocks(unittest.TestCase):
                     for one, other in zip(shifted["collectives"], straight["collectives"]):
                         if other["bytes"] >= 1 << 20:
                             self.assertAlmostEqual(one["busbw"], other["busbw"], delta=0.05 * other["busbw"])
+
+    def test_one_name_of_two_machines(self):
+        """The clocks tell that there are two; on one machine there is one."""
+        for job in ("dlrm_8rank", "megatron_tp8"):
+            straight = self.report(job, lambda rank: 0, lambda rank: f"node{rank // 4}")
+            hosts = sqlite3.connect(self.folder / "run/trace.db").execute("SELECT COUNT(*) FROM host").fetchone()
+            self.assertEqual(hosts, (2,))
+            for ahead, expected in ((0, ["node"]), (3200, ["node", "node (2)"])):
+                with self.subTest(job=job, ahead_us=ahead):
+                    shifted = self.report(job, lambda rank, ahead=ahead: ahead if rank >= 4 else 0, lambda rank: "node")
+                    names = [name for (name,) in sqlite3.connect(self.folder / "run/trace.db").execute("SELECT name FROM host ORDER BY id")]
+                    self.assertEqual(names, expected)
+                    if ahead:
+                        self.assertEqual(self.said(shifted), self.said(straight))
 
     def test_eight_ranks_of_dlrm(self):
         self.check("dlrm_8rank")

@@ -15,7 +15,7 @@ import unittest
 RANKSCOPE = os.environ.get("RANKSCOPE_BINARY", "rankscope")
 DATA = pathlib.Path(os.environ.get("RANKSCOPE_SHARED_DATA", pathlib.Path(__file__).resolve().parents[3] / "shared/data"))
 TABLE = json.loads((pathlib.Path(__file__).resolve().parent / "expected.json").read_text())
-KNOWN = {"files", "refused", "headline", "findings", "notes", "silent", "not_judged", "steps", "status", "why"}
+KNOWN = {"files", "map", "refused", "headline", "findings", "notes", "silent", "not_judged", "steps", "status", "why"}
 KNOWN_OF_FINDING = {"id", "verdict", "ranks", "cause", "evidence", "saving_ms", "why"}
 
 
@@ -65,7 +65,7 @@ class Recordings(unittest.TestCase):
                 if "refused" in entry:
                     self.refused(files, entry)
                 else:
-                    self.judged(self.imported(files, number), entry)
+                    self.judged(self.imported(files, number, entry), entry)
 
     def refused(self, files, entry):
         for file in files:
@@ -73,9 +73,10 @@ class Recordings(unittest.TestCase):
             self.assertNotEqual(code, 0, file)
             self.assertRegex(error, entry["refused"])
 
-    def imported(self, files, number):
+    def imported(self, files, number, entry):
         run = pathlib.Path(self.folder.name) / str(number)
-        code, _, error = rankscope("import", "-o", run, *files)
+        mapping = ["--map", entry["map"]] if "map" in entry else []
+        code, _, error = rankscope("import", "-o", run, *mapping, *files)
         self.assertEqual(code, 0, error)
         return run
 

@@ -290,6 +290,33 @@ class Exports(unittest.TestCase):
         self.assertTrue(all(None not in line and None not in line.values() for line in lines))
         self.assertEqual({line["host"] for line in lines}, {"node0", "node1"})
 
+    def test_tables_are_written_as_they_are(self):
+        run = recorded_run("tp-healthy")
+        rankscope("export", run, "--to", "tables", "-o", "tables")
+        with sqlite3.connect(run / "trace.db") as trace:
+            tables = [name for (name,) in trace.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
+            self.assertEqual({file.name for file in (folder / "tables").iterdir()}, {f"{table}.csv" for table in tables})
+            for table in tables:
+                with open(folder / "tables" / f"{table}.csv", newline="", encoding="utf-8") as file:
+                    names, *rows = csv.reader(file)
+                cursor = trace.execute(f"SELECT * FROM {table}")
+                self.assertEqual(names, [column[0] for column in cursor.description], table)
+                expected = [["" if value is None else str(value) for value in row] for row in cursor]
+                self.assertEqual(len(rows), len(expected), table)
+                if table in ("kernel", "collective", "step", "clock_model"):
+                    self.assertGreater(len(rows), 0, table)
+                    self.assertEqual(rows, expected, table)
+        with sqlite3.connect(folder / "hostile.db") as copy, sqlite3.connect(run / "trace.db") as source:
+            source.backup(copy)
+            copy.execute("UPDATE clock_model SET offset_ns = -5")
+            copy.execute("UPDATE host SET name = '=1+1'")
+        rankscope("export", folder / "hostile.db", "--to", "tables", "-o", "hostile-tables")
+        self.assertIn(",-5,", (folder / "hostile-tables/clock_model.csv").read_text())
+        self.assertIn("'=1+1", (folder / "hostile-tables/host.csv").read_text())
+        for words in (["-o", "tables"], ["-o", "-"], ["-o", "more", "--ranks", "0"]):
+            self.assertNotEqual(rankscope("export", run, "--to", "tables", *words, check=False).returncode, 0, words)
+        self.assertFalse((folder / "more").exists())
+
     def test_names_may_hold_anything(self):
         run = folder / "hostile"
         shutil.copytree(recorded_run("ddp-slow-rank"), run)

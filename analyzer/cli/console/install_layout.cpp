@@ -18,6 +18,7 @@ InstallLayout findInstallLayout() {
     layout.workload = layout.prefix / "libexec/rankscope/rankscope-workload";
     layout.view = layout.prefix / "libexec/rankscope/rankscope-view";
     layout.scenarios = layout.prefix / "share/rankscope/scenarios";
+    layout.mappings = layout.prefix / "share/rankscope/mappings";
     layout.frameworkJobs = layout.prefix / "share/rankscope/frameworks/jobs";
     const char* frameworks = std::getenv("RANKSCOPE_FRAMEWORKS");
     layout.frameworks = frameworks && *frameworks ? std::filesystem::path(frameworks) : layout.prefix / "frameworks";

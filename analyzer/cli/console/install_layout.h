@@ -15,6 +15,7 @@ struct InstallLayout {
     std::filesystem::path workload;   // libexec/rankscope/rankscope-workload
     std::filesystem::path view;       // libexec/rankscope/rankscope-view; missing in builds without Qt 6
     std::filesystem::path scenarios;  // share/rankscope/scenarios
+    std::filesystem::path mappings;   // share/rankscope/mappings
     std::filesystem::path frameworkJobs;  // share/rankscope/frameworks/jobs; the scripts lie beside it
     std::filesystem::path frameworks;     // a Python environment: RANKSCOPE_FRAMEWORKS, or frameworks/; may be missing
 };

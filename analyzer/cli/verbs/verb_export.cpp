@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/export/csv_folder.h"
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/text/gzip_output.h"
@@ -77,8 +79,29 @@ exports::ExportSelection selectionOf(const ExportVerbOptions& options, store::Tr
     return selection;
 }
 
+/// The tables of a run as they are, in a folder of their own.
+int exportTables(const ExportVerbOptions& options, store::TraceReader& trace, const Console& console) {
+    if (!options.ranks.empty() || !options.steps.empty())
+        throw VerbError(kExitUsage, "--to tables writes the tables whole: --ranks and --steps do not go with it");
+    std::error_code ignored;
+    const bool isThere = std::filesystem::exists(options.output, ignored);
+    if (options.output == "-" || (isThere && (!std::filesystem::is_directory(options.output, ignored) ||
+                                              !std::filesystem::is_empty(options.output, ignored))))
+        throw VerbError(kExitInput,
+                        fmt::format("-o {}: tables are written into a folder that is new or empty", options.output));
+    exports::writeCsvFolder(trace.database(), options.output);
+    console.note(
+        fmt::format("{}: a file for each table; collector/store/schema.sql says what stands in them", options.output));
+    return kExitOk;
+}
+
 int exportRun(const ExportVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
+    if (options.format == "tables") {
+        collectOnDemand(input, console);
+        store::TraceReader trace(input.database);
+        return exportTables(options, trace, console);
+    }
     checkOutput(options.output, {options.run});
     collectOnDemand(input, console);
     store::TraceReader trace(input.database);
@@ -112,10 +135,11 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     auto* verb =
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
     addRunOption(*verb, options->run);
-    verb->add_option("--to", options->format,
-                     "perfetto (its own format where FILE ends with .pftrace or .perfetto-trace, else trace event "
-                     "JSON), chrome (JSON), or csv (one line per event)")
-        ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
+    verb->add_option(
+            "--to", options->format,
+            "perfetto (its own format where FILE ends with .pftrace or .perfetto-trace, else trace event "
+            "JSON), chrome (JSON), csv (one line per event), or tables (a CSV file for each table, in the folder FILE)")
+        ->check(CLI::IsMember({"perfetto", "chrome", "csv", "tables"}))
         ->required();
     verb->add_option("-o,--output", options->output, "File to write, as gzip where it ends with .gz; - is stdout")
         ->type_name("FILE")

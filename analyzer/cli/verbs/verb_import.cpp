@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_directory.h"
@@ -29,6 +30,8 @@ struct ImportVerbOptions {
     std::vector<std::string> files;
     std::string output;
     std::string links;
+    std::string mapping;
+    bool allOperations = false;
     bool force = false;
 };
 
@@ -95,10 +98,27 @@ void refuseToOverwrite(const ImportVerbOptions& options) {
                         "add --force to replace it, or choose another name with -o");
 }
 
+// A mapping is a file, or one of those that come with the product by its name.
+fs::path findMapping(const std::string& told) {
+    if (told.empty() || fs::is_regular_file(told)) return told;
+    const fs::path folder = findInstallLayout().mappings;
+    const fs::path known = folder / (told + ".json");
+    if (told.find('/') == std::string::npos && fs::is_regular_file(known)) return known;
+    std::vector<std::string> names;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) names.push_back(entry.path().stem().string());
+    std::ranges::sort(names);
+    throw VerbError(kExitInput, fmt::format("there is no mapping {}", told),
+                    names.empty() ? "name a file; docs/mappings.md says what stands in one"
+                                  : fmt::format("name a file, or {}", text::joined(names, " or ")));
+}
+
 int import(const ImportVerbOptions& options, const Console& console) {
     const auto files = expandFolders(options.files);
     refuseToOverwrite(options);
     collector::ImportOptions settings;
+    settings.allOperations = options.allOperations;
+    settings.mapping = findMapping(options.mapping);
     settings.links = options.links.empty() ? linksOfEnvironment() : options.links;
     const bool onTerminal = isatty(STDERR_FILENO);
     if (onTerminal)
@@ -131,6 +151,14 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
         app.add_subcommand("import", "Make a run from other profilers' traces; the format is found by content");
     verb->add_option("FILES", options->files, "Trace files, of one rank or several, or folders of them")->required();
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
+    verb->add_option("--map", options->mapping,
+                     "How FILES of no known format are read: a mapping (docs/mappings.md), or the name of one that "
+                     "comes with the product (jax-gpu, primus-pipeline, straggler-analysis)")
+        ->type_name("MAPPING");
+    verb->add_flag(
+        "--all-operations", options->allOperations,
+        "Keep every CPU operator and Python function of a trace; else those that tell what the host did while "
+        "the device stood idle");
     addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
     setAction(*verb, invocation, [options, &invocation] { return import(*options, invocation.console); });

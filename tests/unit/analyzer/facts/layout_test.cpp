@@ -259,6 +259,21 @@ TEST(Layout, AnInterleavedRingIsAPipelineWithVirtualStages) {
     }
 }
 
+TEST(Layout, AFileWithoutMessagesMayTellItsPipelines) {
+    TraceFacts facts;
+    EXPECT_TRUE(toldPipelines(facts).empty());
+    facts.meta["told_pipelines"] = "1f1b 16;0 2 4;1 3 5";
+    const std::vector<Pipeline> told = toldPipelines(facts);
+    ASSERT_EQ(told.size(), 2u);
+    EXPECT_EQ(told[1].stages, (std::vector<int>{1, 3, 5}));
+    EXPECT_EQ(told[1].microBatches, 16);
+    EXPECT_EQ(told[1].schedule, "1f1b");
+    for (const char* damaged : {"1f1b", "1f1b x;0 1", "1f1b 4;0", ";0 1"}) {
+        facts.meta["told_pipelines"] = damaged;
+        EXPECT_TRUE(toldPipelines(facts).empty()) << damaged;
+    }
+}
+
 TEST(Layout, APlainPipelineHasOneVirtualStageAlsoWithTwoStages) {
     for (int stages : {2, 4}) {
         for (int batches : {2, 4, 12}) {

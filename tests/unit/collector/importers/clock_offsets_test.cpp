@@ -49,10 +49,31 @@ std::vector<RankCalls> job(size_t count, int64_t aheadNs, bool ownGroups = false
 
 std::vector<int64_t> aheadOf(const std::vector<ClockOffset>& offsets) {
     std::vector<int64_t> ahead;
-    for (const ClockOffset& offset : offsets) ahead.push_back((offset.aheadNs + 5'000) / 10'000 * 10'000);
+    for (const ClockOffset& offset : offsets) ahead.push_back((offset.line.aheadNs + 5'000) / 10'000 * 10'000);
     return ahead;
 }
 
+/// The same calls as ranks 4 to 7 see them on a clock that is off by `line`.
+std::vector<RankCalls> onClock(std::vector<RankCalls> ranks, const ClockLine& line) {
+    for (size_t rank = 4; rank < 8; ++rank)
+        for (RankCalls::Call& call : ranks[rank].calls) {
+            call.startNs = line.reversed().moved(call.startNs);
+            call.endNs = line.reversed().moved(call.endNs);
+        }
+    return ranks;
+}
+
+/// Largest distance between the ends of a collective, once its times are moved.
+int64_t largestDistanceNs(const std::vector<RankCalls>& ranks, const std::vector<ClockOffset>& offsets) {
+    int64_t largest = 0;
+    for (size_t k = 0; k < ranks.front().calls.size(); ++k)
+        for (size_t rank = 1; rank < ranks.size(); ++rank)
+            largest = std::max(largest, std::abs(offsets[rank].line.moved(ranks[rank].calls[k].endNs) -
+                                                 offsets.front().line.moved(ranks.front().calls[k].endNs)));
+    return largest;
+}
+
+const std::vector<std::string> kOneHost(8, "a");
 const std::vector<std::string> kNoHosts(8), kTwoHosts{"a", "a", "a", "a", "b", "b", "b", "b"};
 
 TEST(ClockOffsets, EndsOfCommonCollectivesTellThem) {
@@ -71,6 +92,57 @@ TEST(ClockOffsets, OneClockHasNone) {
 TEST(ClockOffsets, GroupsThatFollowOneAnotherAreNoClocks) {
     // Each has a last member of its own: nothing says that they are one. Told hosts have clocks of their own anyway.
     EXPECT_EQ(aheadOf(clockOffsets(job(20, 0, true), kNoHosts)), std::vector<int64_t>(8, 0));
+}
+
+TEST(ClockOffsets, ClocksThatDriftAreFollowed) {
+    // 4,000 collectives, 5 ms apart: 50 ppm make a millisecond of their 20 seconds.
+    const std::vector<RankCalls> straight = job(4000, 0);
+    for (const double drift : {50e-6, -50e-6, 150e-6})
+        for (const int64_t ahead : {0ll, 300'000ll, -2'000'000'000ll}) {
+            const std::vector<RankCalls> ranks = onClock(straight, {ahead, drift, 0});
+            for (const auto& hosts : {kNoHosts, kTwoHosts}) {
+                const auto offsets = clockOffsets(ranks, hosts);
+                EXPECT_LT(largestDistanceNs(ranks, offsets), 20'000) << drift << ' ' << ahead;
+                EXPECT_NEAR(offsets[7].line.drift, drift, 1e-6);
+                EXPECT_EQ(offsets[3].line.drift, 0);
+                EXPECT_FALSE(offsets[7].doubted);
+            }
+        }
+    EXPECT_EQ(clockOffsets(onClock(straight, {0, 400e-6, 0}), kTwoHosts)[7].samples, 0u)
+        << "no two quartz clocks run apart so fast";
+}
+
+TEST(ClockOffsets, DriftThatNothingExplainsIsDoubted) {
+    const auto offsets = clockOffsets(onClock(job(4000, 0, true), {0, 50e-6, 0}), kNoHosts);
+    EXPECT_FALSE(offsets[3].doubted);
+    EXPECT_TRUE(offsets[4].doubted);
+    EXPECT_NEAR(offsets[4].line.drift, 50e-6, 1e-6);
+}
+
+TEST(ClockOffsets, OneNameOfTwoMachinesIsToldByTheirClocks) {
+    const auto machines = [](const std::vector<ClockOffset>& offsets) {
+        std::vector<size_t> told;
+        for (const ClockOffset& offset : offsets) told.push_back(offset.machine);
+        return told;
+    };
+    const std::vector<size_t> one(8, 0), two{0, 0, 0, 0, 1, 1, 1, 1};
+    EXPECT_EQ(machines(clockOffsets(job(20, 0), kOneHost)), one);
+    EXPECT_EQ(machines(clockOffsets(job(20, 300'000), kOneHost)), two);
+    EXPECT_EQ(aheadOf(clockOffsets(job(20, 300'000), kOneHost)),
+              (std::vector<int64_t>{0, 0, 0, 0, 300'000, 300'000, 300'000, 300'000}));
+    EXPECT_EQ(machines(clockOffsets(onClock(job(4000, 0), {0, 50e-6, 0}), kOneHost)), two);
+    EXPECT_EQ(machines(clockOffsets(job(20, 300'000), kTwoHosts)), one) << "their names tell them already";
+    EXPECT_EQ(machines(clockOffsets(job(20, 0, true), kOneHost)), one) << "groups that follow one another";
+}
+
+TEST(ClockLine, LinesAreReversedAndJoined) {
+    const ClockLine first{2'000'000'000, 50e-6, 1'000}, second{-300'000, -80e-6, 1'000};
+    for (const int64_t timeNs : {int64_t{1'000}, int64_t{60'000'000'000}, int64_t{-5'000'000'000}}) {
+        EXPECT_NEAR(static_cast<double>(first.reversed().moved(first.moved(timeNs)) - timeNs), 0, 2);
+        EXPECT_NEAR(static_cast<double>(first.then(second).moved(timeNs) - second.moved(first.moved(timeNs))), 0, 2);
+    }
+    EXPECT_FALSE(fitClockLine({{1, 1}, {1, 2}}, 0, 2)) << "one time";
+    EXPECT_FALSE(fitClockLine({{1, 1}}, 0, 2));
 }
 
 TEST(ClockOffsets, FewCollectivesTellNothing) {

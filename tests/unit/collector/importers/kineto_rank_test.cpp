@@ -18,10 +18,14 @@ using tests::annotationEvent;
 using tests::kernelEvent;
 using tests::launchEvent;
 
-FileRank readEvents(const std::string& events) {
+FileRank readEvents(const std::string& events, const ReadOptions& options = {}) {
     const tests::TraceFolder folder;
-    return readKinetoFile(folder.write(
-        "trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" + events + "]}"));
+    std::vector<FileRank> ranks;
+    readKinetoFile(folder.write("trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" +
+                                                  events + "]}"),
+                   options, [&](FileRank rank) { ranks.push_back(std::move(rank)); });
+    EXPECT_EQ(ranks.size(), 1u);
+    return std::move(ranks.at(0));
 }
 
 TEST(KinetoRank, KernelsKeepStreamDeviceCorrelationAndShape) {
@@ -125,6 +129,35 @@ TEST(KinetoRank, OperationsOfLongStandstillsAreKeptInnermostAndWhatIsAroundThem)
             .recording;
     EXPECT_EQ(keptIn(recording), "main:0 loader:1 aten::stack:2 aten::other_thread:0 ");
     EXPECT_EQ(recording.meta.at("host_operations"), "recorded");
+}
+
+TEST(KinetoRank, EveryOperationIsKeptWhereThatIsAsked) {
+    const std::string events =
+        kernelEvent("k", "0", "1000", 1) + "," + kernelEvent("k", "1900", "1000", 2) +
+        operationEvent("cpu_op", "aten::linear", 1000, 900) + operationEvent("cpu_op", "aten::mm", 1100, 100) +
+        operationEvent("cpu_op", "aten::mm", 1300, 100) + operationEvent("python_function", "main", 0, 2900) +
+        operationEvent("cpu_op", "aten::other_thread", 1200, 50, 101);
+    EXPECT_EQ(keptIn(readEvents(events).recording), "");
+    const RankRecording all = readEvents(events, {.allOperations = true}).recording;
+    EXPECT_EQ(keptIn(all), "main:0 aten::linear:1 aten::mm:2 aten::mm:2 aten::other_thread:0 ");
+    EXPECT_EQ(all.meta.at("host_operations"), "all");
+}
+
+TEST(KinetoRank, DevicesOfOtherVendorsAreToldAsSuch) {
+    const auto told = [](const char* category, const char* call) {
+        const FileRank file =
+            readEvents(kernelEvent("gemm", "10", "3", 42) + R"(,{"ph": "X", "cat": ")" + category + R"(", "name": ")" +
+                       call + R"(", "pid": 9, "tid": 9, "ts": 1, "dur": 2, "args": {"correlation": 42}})");
+        EXPECT_EQ(file.recording.apiCalls.size(), 1u) << category;
+        EXPECT_EQ(file.recording.apiCalls.at(0).kind, store::ApiKind::launch) << call;
+        return file.losses.all().empty() ? std::string() : file.losses.all()[0].message;
+    };
+    EXPECT_EQ(told("cuda_runtime", "cudaLaunchKernel"), "");
+    EXPECT_NE(told("cuda_runtime", "hipExtModuleLaunchKernel").find("AMD's"), std::string::npos);
+    EXPECT_NE(told("hip_runtime", "hipLaunchKernel").find("AMD's"), std::string::npos);
+    EXPECT_NE(told("xpu_runtime", "urEnqueueKernelLaunch").find("Intel's (XPU)"), std::string::npos);
+    EXPECT_NE(told("mtia_runtime", "mtiaLaunchKernel").find("MTIA"), std::string::npos);
+    EXPECT_NE(told("privateuse1_runtime", "LaunchKernel").find("another vendor's"), std::string::npos);
 }
 
 TEST(KinetoRank, WithoutLongStandstillsNoOperationIsKept) {

@@ -57,9 +57,15 @@ TEST(Readers, EachFormatGoesToItsReaderOrIsRefusedByName) {
         {"NVTXT", "report of Nsight Systems", 0},
         {"\x1b\x01nsys", "report of Nsight Systems", 0},
         {"RANKSCAP", "capture file of Rankscope", 0},
-        {"# nThread 1 nGpus 8\n# size count busbw", "the output of nccl-tests", 0},
-        {R"({"metadata": {"inspector_output_format_version": "v4.0"}})", "NCCL's inspector", 1},
+        {"node: NCCL INFO\n0: # nThread 1 nGpus 8 minBytes 8 maxBytes 64", "the output of nccl-tests", 0},
+        {"# out-of-place in-place\n# size count busbw", "--links-table FILE[:OPERATION]", 0},
+        {"# nThread of a program", "the format is not known", 0},
+        {R"({"metadata": {"inspector_output_format_version": "v4.0"}})", "nccl_inspector", 2},
         {R"({"1": {"fwd_start": [0], "fwd_end": [1]}})", "Primus' times of a pipeline", 1},
+        {R"({"displayTimeUnit":"ns","otherData":{"tool":"rankscope","run":"x"},"traceEvents":[]})",
+         "an export of Rankscope itself", 1},
+        {R"({"rocprofiler-sdk-tool": [{"metadata": {}}]})", "a recording of rocprofv3", 1},
+        {"\x0a\x20/host:CPU\x12/device:GPU:0", "a recording of XLA's profiler", 0},
         {"# nccl-tests", "the format is not known", 0},
         {"\x80", "the format is not known", 0},
         {" \n", "white space only", 0},
@@ -83,7 +89,7 @@ TEST(Readers, EachSaysWhatItIs) {
         EXPECT_STRNE(reader->name, "");
         EXPECT_STRNE(reader->expected, "") << reader->name;
         EXPECT_FALSE(reader->endings.empty()) << reader->name;
-        EXPECT_TRUE(reader->recognises != nullptr && reader->read != nullptr) << reader->name;
+        EXPECT_TRUE(reader->recognises != nullptr && reader->read) << reader->name;
     }
 }
 
@@ -94,7 +100,7 @@ const Reader kPairReader{
     .endings = {".pair"},
     .recognises = [](std::string_view head) { return head.starts_with("pair"); },
     .read =
-        [](const std::filesystem::path& file, const std::function<void(FileRank)>& take) {
+        [](const std::filesystem::path& file, const ReadOptions&, const std::function<void(FileRank)>& take) {
             std::ifstream in(file);
             std::string word;
             in >> word;

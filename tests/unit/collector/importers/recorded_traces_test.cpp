@@ -25,8 +25,10 @@ class RecordedTraces : public testing::Test {
         if (!std::filesystem::exists(kKineto)) GTEST_SKIP() << "recorded runs are not here: " << kKineto;
     }
 
-    Database import(const std::vector<std::filesystem::path>& files) {
-        importRun(files, m_folder / "run");
+    Database import(const std::vector<std::filesystem::path>& files, const std::string& mapping = "") {
+        ImportOptions options;
+        if (!mapping.empty()) options.mapping = std::filesystem::path(RANKSCOPE_MAPPINGS) / (mapping + ".json");
+        importRun(files, m_folder / "run", options);
         return Database((m_folder / "run/trace.db").string(), OpenMode::readOnly);
     }
     Database import(const std::string& file) { return import(std::vector<std::filesystem::path>{kKineto / file}); }
@@ -172,9 +174,58 @@ TEST_F(RecordedTraces, DumpsOfAFlightRecorderTellWhoHadEndedWhat) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
 }
 
-TEST_F(RecordedTraces, WhatIsNotSupportedYetSaysSo) {
-    const std::filesystem::path data = kKineto.parent_path();
-    EXPECT_ANY_THROW(importRun({data / "straggler/timeline-ST.json.gz"}, m_folder / "run"));
+TEST_F(RecordedTraces, PrimusPipelineIdlesAsPublished) {
+    std::vector<std::filesystem::path> files;
+    for (int stage = 0; stage < 8; ++stage)
+        files.push_back(kKineto.parent_path() / "pipeline/primus_pp8" / ("pp_rank_" + std::to_string(stage) + ".json"));
+    Database trace = import(files, "primus-pipeline");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 20 * 8 * 16 * 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM meta WHERE key = 'told_pipelines' AND value = "
+                            "'1f1b 16;0 1 2 3 4 5 6 7'"),
+              1);
+    // Iteration 7 is the seventh step; all of its ranks are in it for as long as the first stage is.
+    const auto inStep = [&](const std::string& what) {
+        return static_cast<double>(trace.integer("SELECT " + what +
+                                                 " FROM kernel k JOIN step s ON s.rank = k.rank AND s.step = 6 WHERE "
+                                                 "k.start_ns >= s.start_ns AND k.start_ns < s.start_ns + s.dur_ns"));
+    };
+    EXPECT_NEAR(1 - inStep("SUM(k.dur_ns)") / 8 / inStep("MAX(s.dur_ns)"), 0.354, 0.0005);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
+}
+
+TEST_F(RecordedTraces, StragglerTimelineHasAHeavyLastStage) {
+    Database trace = import({kKineto.parent_path() / "straggler/timeline-ST.json.gz"}, "straggler-analysis");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 8);
+    EXPECT_EQ(trace.integer("SELECT COUNT(DISTINCT step) FROM step"), 32);
+    // As the file tells: 32 steps of 4 micro-batches, 3 borders between 4 stages, both ways, on 2 ranks each.
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM p2p WHERE complete = 1"), 32 * 4 * 3 * 2 * 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_gather' AND members = 2"), 32 * 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_reduce' AND members = 8"), 32);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_reduce' AND members = 2"), 32 * 2);
+    const auto workOf = [&](const char* ranks) {
+        return static_cast<double>(
+            trace.integer(std::string("SELECT AVG(dur_ns) FROM kernel k JOIN string s ON s.id = k.name_id WHERE s.text "
+                                      "LIKE 'forward-compute%' AND k.rank IN ") +
+                          ranks));
+    };
+    EXPECT_GT(workOf("(6, 7)") / workOf("(0, 1, 2, 3, 4, 5)"), 1.5);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
+}
+
+TEST_F(RecordedTraces, OutputsOfNcclTestsAreRefusedWithTheOptionThatTakesThem) {
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(kKineto.parent_path() / "nccl_tests")) {
+        if (!entry.is_regular_file()) continue;
+        ++files;
+        try {
+            importRun({entry.path()}, m_folder / "run");
+            ADD_FAILURE() << entry.path();
+        } catch (const ImportError& error) {
+            EXPECT_NE(std::string(error.what()).find("--links-table FILE"), std::string::npos) << error.what();
+        }
+    }
+    EXPECT_EQ(files, 7u);
+    EXPECT_FALSE(std::filesystem::exists(m_folder / "run"));
 }
 
 TEST_F(RecordedTraces, NsysOfTwoGpusHasItsExchanges) {
@@ -198,6 +249,54 @@ TEST_F(RecordedTraces, NsysOfTwoGpusHasItsExchanges) {
     Database none = import(std::vector<std::filesystem::path>{nsys / "h100_2gpu_1s.sqlite"});
     EXPECT_EQ(none.integer("SELECT COUNT(*) FROM kernel"), 3442);
     EXPECT_EQ(none.integer("SELECT COUNT(*) FROM nccl_call"), 0);
+}
+
+/// Recipes of Nsight Systems' documentation and of its own reports (cuda_gpu_kern_sum, cuda_gpu_mem_time_sum,
+/// cuda_kern_exec_sum), as they stand there, on an export and on what was imported of it.
+TEST_F(RecordedTraces, QueriesForNsightSystemsAnswerAlike) {
+    const std::filesystem::path file = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "nsys" / "mfu_2gpu_before.sqlite";
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << "recorded runs are not here: " << file;
+    import(std::vector<std::filesystem::path>{file});
+    // As any program opens them: views of a file are closed to our readers.
+    Database original(file.string(), OpenMode::immutable),
+        imported((m_folder / "run/trace.db").string(), OpenMode::create);
+    const std::pair<const char*, int> queries[] = {
+        // and their columns
+        {"SELECT names.value, COUNT(*), SUM(kern.end - kern.start), MIN(kern.end - kern.start), MAX(kern.end - "
+         "kern.start) FROM CUPTI_ACTIVITY_KIND_KERNEL AS kern JOIN StringIds AS names ON names.id = kern.shortName "
+         "GROUP BY names.value ORDER BY 3 DESC, 1",
+         5},
+        {"SELECT oper.label, COUNT(*), SUM(mem.end - mem.start), SUM(mem.bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY AS mem "
+         "JOIN ENUM_CUDA_MEMCPY_OPER AS oper ON oper.id = mem.copyKind GROUP BY oper.label ORDER BY 1",
+         4},
+        {"SELECT src.name, dst.label, COUNT(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY AS mem JOIN ENUM_CUDA_MEM_KIND AS src "
+         "ON "
+         "src.id = mem.srcKind JOIN ENUM_CUDA_MEM_KIND AS dst ON dst.id = mem.dstKind GROUP BY 1, 2 ORDER BY 1, 2",
+         3},
+        // Versions of CUDA's calls are left out of their names.
+        {"SELECT kern.globalPid / 0x1000000 % 0x1000000 AS pid, kern.deviceId, replace(names.value, '_v7000', ''), "
+         "COUNT(*), SUM(r.end - "
+         "r.start) FROM CUPTI_ACTIVITY_KIND_KERNEL AS kern JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS r ON kern.correlationId "
+         "= r.correlationId AND kern.globalPid / 0x1000000 = r.globalTid / 0x1000000 JOIN StringIds AS names ON "
+         "names.id = r.nameId GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+         5},
+        {"SELECT globalTid / 0x1000000 % 0x1000000 AS pid, globalTid % 0x1000000 AS tid, COUNT(*) FROM "
+         "CUPTI_ACTIVITY_KIND_RUNTIME GROUP BY 1, 2 ORDER BY 1, 2",
+         3},
+    };
+    const auto answer = [](Database& database, const char* query, int columns) {
+        std::string rows;
+        store::Statement statement(database, query);
+        while (statement.step()) {
+            for (int column = 0; column < columns; ++column) rows += std::string(statement.text(column)) + '|';
+            rows += '\n';
+        }
+        return rows;
+    };
+    for (const auto& [query, columns] : queries) {
+        EXPECT_NE(answer(original, query, columns), "") << query;
+        EXPECT_EQ(answer(imported, query, columns), answer(original, query, columns)) << query;
+    }
 }
 
 TEST_F(RecordedTraces, EveryNsysExportIsReadOrSaysWhatItLacks) {
