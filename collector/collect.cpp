@@ -2,6 +2,7 @@
 #include "collector/collect.h"
 
 #include "collector/ingest/capture_set.h"
+#include "collector/ingest/health_files.h"
 #include "collector/ingest/run_description.h"
 #include "collector/ingest/stack_files.h"
 #include "collector/ingest/trace_builder.h"
@@ -61,6 +62,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }
     builder.addStacks(readStackFiles(directories, captures.losses));
+    builder.addHealth(readHealthFiles(directories, captures.losses));
     if (isLight)
         builder.addLoss({0,
                          "light",

@@ -143,6 +143,8 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     recording.meta["tool_version"] = header.injectorVersion;
     recording.meta["overhead_ns"] = std::to_string(raw.overheadNs);
     std::erase_if(recording.meta, [](const auto& entry) { return isLauncherVariable(entry.first); });
+    // Places of devices on the bus are for who reads their health.
+    std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("device."); });
     // What recording cost in real time has no place in a trace of virtual time, which is the same on every machine.
     if (header.virtualGpu)
         std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });

@@ -20,6 +20,7 @@ struct Recording {
     int gracePeriodMs = 0;   // for the survivors of a failed process
     bool endWithUs = false;  // the processes do not outlive this one
     JobWatch watch;          // of the job while it runs
+    bool health = true;      // how its devices do is read meanwhile (NAME/health)
 };
 
 // Runs the job, collects if this wrapper is the last one of its host, and says on stderr what was recorded and what to

@@ -64,6 +64,8 @@ class RunDirectory {
                  bool force);
 
     const std::filesystem::path& path() const { return m_path; }
+    // No other wrapper of this host records into the run.
+    bool isAlone() const { return m_membership.localSize == 1; }
     std::filesystem::path captureFolder() const { return m_path / "capture"; }
 
     // Tells how this wrapper's process ended, and by what signal somebody had it end (0: nobody). True when it was the

@@ -35,6 +35,7 @@ struct RunOptions {
     bool hangTimeoutGiven = false;
     bool force = false;
     bool noCollect = false;
+    bool noHealth = false;
     bool virtualGpus = false;
 };
 
@@ -235,7 +236,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
                      hangs->jobHasEnded();
                      tellNotes();
                  }};
-    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0, false, watch}, console);
+    const ProcessEnd end =
+        record({directory, {job}, path.string(), !options.noCollect, 0, false, watch, !options.noHealth}, console);
     if (outside) forgetRunName(options.name, *outside);
     endLike(end);
 }
@@ -289,6 +291,8 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--tuner", options->tuner,
                      "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")
         ->type_name("FILE");
+    verb->add_flag("--no-health", options->noHealth,
+                   "Do not read how devices and ports do (clocks, throttling, errors; NVML and sysfs) meanwhile");
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");
