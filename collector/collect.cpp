@@ -57,7 +57,8 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     CollectResult result{output, {}};
     const bool isLight = facts.meta.contains("light");
     TraceBuilder builder(output, std::move(facts));
-    for (const CaptureChoice& choice : captures.ranks) {
+    for (CaptureChoice choice : captures.ranks) {
+        choice.sinceNs = options.sinceNs;
         result.ranks.push_back(choice.rank);
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }

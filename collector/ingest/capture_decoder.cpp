@@ -128,6 +128,7 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     recording.bootId = header.bootId;
     recording.startUnixNs = header.realtimeNs;
     recording.startUnixAtNs = header.processStartNs;
+    recording.sinceNs = choice.sinceNs;
 
     store::Process& process = recording.process;
     process.pid = header.pid;
@@ -204,7 +205,7 @@ void addEnd(const RawCapture& raw, RankRecording& recording) {
 }  // namespace
 
 RankRecording decodeCapture(const CaptureChoice& choice) {
-    RawCapture raw = readRawCapture(choice.path);
+    RawCapture raw = readRawCapture(choice.path, choice.sinceNs);
     RankRecording recording = std::move(raw.recording);
     addIdentity(raw, choice, recording);
     std::unordered_map<int64_t, int32_t> threadOfTid;

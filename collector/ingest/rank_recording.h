@@ -90,6 +90,7 @@ struct RankRecording {
     store::RankState state = store::RankState::complete;
     int64_t startUnixNs = 0;  ///< wall-clock time at `startUnixAtNs` of the host's clock; 0 unknown
     int64_t startUnixAtNs = 0;
+    std::optional<int64_t> sinceNs;           ///< what was over before this time of the host's clock is not wanted
     std::map<std::string, std::string> meta;  ///< copied into the trace from the lowest rank that has the key
 
     LocalStrings strings;

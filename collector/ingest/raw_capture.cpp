@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 
 #include "collector/ingest/capture_loss.h"
 #include "collector/ingest/machine_links.h"
@@ -86,9 +87,18 @@ bool timesPlausible(const RecordView& view) {
     }
 }
 
+/// What is most of a recording and tells nothing of which call is which.
+bool isBulk(RecordType type) {
+    return type == RecordType::cuptiApi || type == RecordType::apiCall || type == RecordType::allocation ||
+           type == RecordType::memcpy || type == RecordType::memset || type == RecordType::synchronization ||
+           type == RecordType::cudaEvent;
+}
+
 class RawReader {
   public:
-    explicit RawReader(const std::string& path) : m_reader(path) { m_raw.header = m_reader.header(); }
+    RawReader(const std::string& path, int64_t sinceNs) : m_reader(path), m_sinceNs(sinceNs) {
+        m_raw.header = m_reader.header();
+    }
     RawCapture read() &&;
 
   private:
@@ -101,6 +111,7 @@ class RawReader {
     void resolveNames();
 
     CaptureReader m_reader;
+    int64_t m_sinceNs;
     RawCapture m_raw;
     std::map<uint16_t, int32_t> m_streams;
     std::unordered_map<uint32_t, int32_t> m_textByLow;  // kernels name their text by the low half of its id
@@ -168,6 +179,7 @@ void RawReader::take(const RecordView& view) {
     RankRecording& recording = m_raw.recording;
     if (view.type() != RecordType::loss && view.type() != RecordType::status)
         m_raw.lastNs = std::max(m_raw.lastNs, recordTimeNs(view.data));
+    if (isBulk(view.type()) && recordTimeNs(view.data) < m_sinceNs) return;
     const auto onThread = [&view](auto& list, auto record) { list.push_back({view.threadIndex, record}); };
     switch (view.type()) {
         case RecordType::kernel:
@@ -346,8 +358,8 @@ int32_t RawCapture::text(capture::StringId id) const {
     return place == textIds.end() ? 0 : place->second;
 }
 
-RawCapture readRawCapture(const std::string& path) {
-    return RawReader(path).read();
+RawCapture readRawCapture(const std::string& path, std::optional<int64_t> sinceNs) {
+    return RawReader(path, sinceNs.value_or(std::numeric_limits<int64_t>::min())).read();
 }
 
 }  // namespace rankscope::collector

@@ -106,15 +106,18 @@ void startHealth(const Recording& recording, HelperProgram& helper) {
 ProcessEnd record(const Recording& recording, const Console& console) {
     JobEnd job;
     HeldSignals signals;  // until this process has ended, or has told why the job could not be started
-    HelperProgram health;
+    HelperProgram health, metrics;
     try {
         if (recording.health) startHealth(recording, health);
+        if (!recording.metrics.empty()) metrics.start({recording.metrics, currentEnvironment()}, true);
         job = runJob(recording.processes, signals, recording.gracePeriodMs, recording.endWithUs, recording.watch);
     } catch (...) {
+        metrics.end();
         health.end();
         recording.run.abandon();
         throw;
     }
+    metrics.end();
     health.end();
     const ProcessEnd end = job.firstFailed >= 0 ? job.processes[static_cast<size_t>(job.firstFailed)] : ProcessEnd{};
     try {

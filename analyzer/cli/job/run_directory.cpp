@@ -201,6 +201,8 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
             fs::create_directory(captureFolder());
             writeDescription(m_path, describe(m_path, description));
         }
+        m_isFirstOfHost = std::ranges::none_of(
+            members, [](const Member& member) { return member.host == hostName() && !gone(member); });
         members.push_back({membership.slot, hostName(), getpid(), processStart(getpid()), false});
         file.write(formatMembers(members));
     } catch (const std::system_error& error) {
