@@ -58,7 +58,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     const bool isLight = facts.meta.contains("light");
     TraceBuilder builder(output, std::move(facts));
     for (CaptureChoice choice : captures.ranks) {
-        choice.sinceNs = options.sinceNs;
+        if (options.part) choice.part = TimeSpan{options.part->first, options.part->second};
         result.ranks.push_back(choice.rank);
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }

@@ -15,7 +15,7 @@ struct CaptureChoice {
     int32_t rank = 0;
     int32_t device =
         -1;  ///< of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process
-    std::optional<int64_t> sinceNs;  ///< as of RankRecording
+    std::optional<TimeSpan> part;  ///< as of RankRecording
 };
 
 /// Reads one rank's capture. Throws capture::CaptureError when the file can no longer be read.

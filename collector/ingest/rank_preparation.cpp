@@ -122,7 +122,7 @@ void prepare(RankRecording& recording) {
     sortHostEvents(recording);
     markNcclKernels(recording);
     numberCalls(recording);
-    if (recording.sinceNs) keepRecent(recording, *recording.sinceNs);
+    if (recording.part) keepRecent(recording, recording.part->sinceNs);
 }
 
 }  // namespace rankscope::collector

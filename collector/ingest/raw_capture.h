@@ -51,8 +51,9 @@ struct RawCapture {
     std::unordered_map<capture::StringId, int32_t> textIds;
 };
 
-/// Reads the file, and the .ring beside it when the process died. Of what was over before `sinceNs` the bulk is left
-/// out: what no call of NCCL, which are numbered, is told by. Throws capture::CaptureError when it is no capture file.
-RawCapture readRawCapture(const std::string& path, std::optional<int64_t> sinceNs = {});
+/// Reads the file, and the .ring beside it when the process died. Of a part of a process that may live the rings are
+/// left out, what came behind it, and of what was over before it the bulk: what no call of NCCL, which are numbered, is
+/// told by. Throws capture::CaptureError when it is no capture file.
+RawCapture readRawCapture(const std::string& path, const std::optional<TimeSpan>& part = {});
 
 }  // namespace rankscope::collector

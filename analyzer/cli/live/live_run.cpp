@@ -27,6 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr double kNsPerS = 1e9;
+// CUPTI hands its records over within a second; until then the device seems to stand still.
+constexpr int64_t kHandedOverNs = 1'000'000'000;
 
 int64_t lookedAtNs() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -182,11 +184,12 @@ bool LiveRun::hasEnded() const {
     return run.is_object() && run.contains("end_unix_ns") && liveRanks(m_run / "capture").empty();
 }
 
-void LiveRun::analyse(int64_t sinceNs, LiveState& state) {
+void LiveRun::analyse(int64_t untilNs, LiveState& state) {
     const auto silent = silentSeconds(m_run / "capture");  // first: what is read below takes its time
     collector::CollectOptions options;
     options.output = m_scratch / "trace.db";
-    options.sinceNs = sinceNs;
+    // All ranks to the same moment, while they go on: what some have told of and others not yet would look like delay.
+    options.part = {untilNs - static_cast<int64_t>(m_windowS * kNsPerS), untilNs};
     options.threads = m_threads;
     collector::collect(m_run, options);
     report::AnalyzeOptions settings;
@@ -215,7 +218,7 @@ LiveState LiveRun::look() {
     const auto newest = newestNs();
     if (newest) {
         try {
-            analyse(*newest - static_cast<int64_t>(m_windowS * kNsPerS), state);
+            analyse(*newest - (m_isVirtual || ended ? 0 : kHandedOverNs), state);
             state.phase = LivePhase::running;
         } catch (const store::Error&) {  // no process has used a device yet
         }

@@ -26,7 +26,7 @@ class LiveRun {
   private:
     std::optional<int64_t> newestNs();
     bool hasEnded() const;
-    void analyse(int64_t sinceNs, LiveState& state);
+    void analyse(int64_t untilNs, LiveState& state);
 
     std::filesystem::path m_run;
     std::filesystem::path m_scratch;
@@ -34,6 +34,7 @@ class LiveRun {
     unsigned m_threads;
     std::map<std::string, capture::CaptureTail> m_tails;  // by path
     std::optional<int64_t> m_newestNs;
+    bool m_isVirtual = false;
     costs::LinkSources m_links;
 };
 
