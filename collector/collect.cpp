@@ -2,6 +2,7 @@
 #include "collector/collect.h"
 
 #include "collector/ingest/capture_set.h"
+#include "collector/ingest/health_files.h"
 #include "collector/ingest/run_description.h"
 #include "collector/ingest/stack_files.h"
 #include "collector/ingest/trace_builder.h"
@@ -56,11 +57,13 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     CollectResult result{output, {}};
     const bool isLight = facts.meta.contains("light");
     TraceBuilder builder(output, std::move(facts));
-    for (const CaptureChoice& choice : captures.ranks) {
+    for (CaptureChoice choice : captures.ranks) {
+        if (options.part) choice.part = TimeSpan{options.part->first, options.part->second};
         result.ranks.push_back(choice.rank);
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }
     builder.addStacks(readStackFiles(directories, captures.losses));
+    builder.addHealth(readHealthFiles(directories, captures.losses));
     if (isLight)
         builder.addLoss({0,
                          "light",

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankscope::collector {
@@ -12,6 +14,8 @@ struct CollectOptions {
     std::vector<std::filesystem::path> moreDirectories;  ///< run directories of other hosts, joined with the first
     std::filesystem::path output;                        ///< empty: trace.db in the run directory
     std::string links;  ///< peaks of the links as the user tells them (store::parseLinkSpec); empty: as run.json does
+    /// Only what began in this span of the captures' clocks (first, last): for a look at a job that runs.
+    std::optional<std::pair<int64_t, int64_t>> part;
     unsigned threads = 0;             ///< 0: one per core
     uint64_t keepBytes = 1ull << 30;  ///< decoded ranks kept in memory; what is beyond is read twice
 };

@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
 
     for (const auto addVerb : {addRunVerb, addCollectVerb, addImportVerb, addAnalyzeVerb, addRecommendVerb,
                                addExplainVerb, addStatsVerb, addExportVerb, addWhatIfVerb, addCompareVerb,
-                               addBaselineVerb, addViewVerb, addDoctorVerb, addTuneVerb, addReferenceVerb})
+                               addBaselineVerb, addViewVerb, addTopVerb, addDoctorVerb, addTuneVerb, addReferenceVerb})
         addVerb(app, invocation);
 
     try {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/): families in one piece each, no two samples
-// with the same labels, # EOF at the end.
+// OpenMetrics: no two samples of a family with the same labels.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/text/exposition.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::compare {
@@ -19,7 +18,7 @@ namespace {
 // Each set of labels is a time series: parts of the change beyond these become one.
 constexpr size_t kMostParts = 100;
 
-using Labels = std::vector<std::pair<const char*, std::string>>;
+using Labels = text::Exposition::Labels;
 
 /// Names stay different from each other: what is cut off, or is no text, is told by its hash.
 std::string shortLabel(const std::string& bytes) {
@@ -30,40 +29,23 @@ std::string shortLabel(const std::string& bytes) {
                : fmt::format("{} {:016x}", text::shortened(text, kLongestLabel - kHash), contentHash(bytes));
 }
 
-std::string labelText(const std::string& bytes) {
-    std::string out;
-    for (const char c : shortLabel(bytes)) {
-        if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n')
-            out += "\\n";
-        else
-            out += c;
-    }
-    return out;
-}
-
-class Exposition {
+/// The families of the page, with names that cannot grow without bound.
+class Families {
   public:
     void family(const std::string& name, const std::string& unit, const std::string& help) {
-        m_name = name;
-        m_text += fmt::format("# TYPE {} gauge\n", name);
-        if (!unit.empty()) m_text += fmt::format("# UNIT {} {}\n", name, unit);
-        m_text += fmt::format("# HELP {} {}\n", name, help);
+        m_text.gauge(name, unit, help);
     }
-    void sample(const Labels& labels, double value) {
-        if (!std::isfinite(value)) return;
-        m_text += m_name;
-        for (size_t i = 0; i < labels.size(); ++i)
-            m_text += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first, labelText(labels[i].second));
-        m_text += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
+    void sample(Labels labels, double value) {
+        for (auto& [name, label] : labels) label = shortLabel(label);
+        m_text.sample(labels, value);
     }
-    std::string end() && { return std::move(m_text) + "# EOF\n"; }
+    std::string end() && { return std::move(m_text).end(); }
 
   private:
-    std::string m_name, m_text;
+    text::Exposition m_text;
 };
 
-void addStep(const Comparison& c, Exposition& out) {
+void addStep(const Comparison& c, Families& out) {
     out.family("rankscope_run_step_seconds", "seconds", "Typical step of each run.");
     const auto runs = [&](const char* side, const ComparedSide& of) {
         // Runs may share a name: the index tells them apart.
@@ -98,7 +80,7 @@ void addStep(const Comparison& c, Exposition& out) {
 }
 
 void addMetrics(const Comparison& c, const std::string& unit, const std::string& name, const std::string& unitName,
-                double factor, Exposition& out) {
+                double factor, Families& out) {
     out.family(name, unitName, "Other numbers of the comparison: means over the runs of a side.");
     for (const MetricChange& metric : c.metrics) {
         if (metric.unit != unit) continue;
@@ -107,7 +89,7 @@ void addMetrics(const Comparison& c, const std::string& unit, const std::string&
     }
 }
 
-void addAttribution(const Comparison& c, Exposition& out) {
+void addAttribution(const Comparison& c, Families& out) {
     out.family("rankscope_attribution_seconds", "seconds", "Parts of the step's change; they add up to it.");
     const std::vector<AttributionRow> rows = foldedParts(c.attribution, kMostParts);
     for (size_t i = 0; i < rows.size(); ++i)
@@ -117,7 +99,7 @@ void addAttribution(const Comparison& c, Exposition& out) {
                    rows[i].ns / 1e9);
 }
 
-void addFindings(const Comparison& c, Exposition& out) {
+void addFindings(const Comparison& c, Families& out) {
     std::map<std::pair<std::string, std::string>, int> counts;
     for (const FindingStatus status : {FindingStatus::isNew, FindingStatus::gone, FindingStatus::worse,
                                        FindingStatus::better, FindingStatus::same, FindingStatus::present})
@@ -137,7 +119,7 @@ void addFindings(const Comparison& c, Exposition& out) {
 }  // namespace
 
 std::string renderComparisonOpenMetrics(const Comparison& c) {
-    Exposition out;
+    Families out;
     addStep(c, out);
     addMetrics(c, "ns", "rankscope_metric_seconds", "seconds", 1e-9, out);
     addMetrics(c, "share", "rankscope_metric_ratio", "ratio", 1, out);

@@ -5,6 +5,7 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/health_evidence.h"
 #include "analyzer/diagnose/link_saving.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/price.h"
@@ -97,6 +98,7 @@ void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, Claim
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
+    addLinkEvidence(analysis, suspect.node || suspect.betweenNodes, finding);
     const std::string second = hostOf(analysis, suspect.ranks.back());
     const std::string hosts =
         hostOf(analysis, suspect.ranks.front()) +

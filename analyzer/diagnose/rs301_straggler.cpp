@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/health_evidence.h"
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
@@ -27,6 +28,7 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
         job::Finding finding;
         finding.id = "RS301";
         describeLateness(analysis, {late}, finding);
+        addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
         finding.cause = fmt::format(
             "rank {}{} comes late to what the ranks do together, in each step: it needs {:.2f}x as long as its peers "
@@ -59,6 +61,7 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
         job::Finding finding;
         finding.id = "RS301";
         describeSlowness(analysis, ratios, groups[g], costs[g], finding);
+        addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
         finding.cause =
             fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work, and they wait for it", rank,

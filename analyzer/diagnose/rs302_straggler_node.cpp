@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/diagnose/diagnoses.h"
+#include "analyzer/diagnose/health_evidence.h"
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
@@ -50,6 +51,7 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
         job::Finding finding;
         finding.id = "RS302";
         describeLateness(analysis, here, finding);
+        addDeviceEvidence(analysis, finding);
         const std::string name = analysis.facts.findRank(finding.ranks.front())->host;
         finding.cause = fmt::format(
             "all {} ranks of host {} come late to what the ranks do together, in each step, and those of other hosts "
@@ -87,6 +89,7 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
         job::Finding finding;
         finding.id = "RS302";
         describeSlowness(analysis, ratios, group, cost, finding);
+        addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(group.ranks.front())->host;
         finding.cause = fmt::format(
             "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work, and "

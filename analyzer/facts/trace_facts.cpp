@@ -150,6 +150,8 @@ void readSteps(store::TraceReader& trace, TraceFacts& facts) {
 void readSources(store::TraceReader& trace, TraceFacts& facts) {
     facts.losses = trace.all<store::Loss>();
     facts.machineLinks = trace.all<store::MachineLink>();
+    facts.deviceHealth = trace.all<store::DeviceHealth>();
+    facts.portCounters = trace.all<store::PortCounter>();
     for (store::Loss& loss : facts.losses) loss.message = shown(loss.message);
     for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
         if (row.state == "live" || row.state == "not_asked") continue;

@@ -68,6 +68,9 @@ struct TraceFacts {
     std::vector<store::Loss> losses;
     // What the hosts said of their links; there are none in older traces and imported ones.
     std::vector<store::MachineLink> machineLinks;
+    // How the ranks' devices and the hosts' ports did, by rank and by host, name and time; likewise.
+    std::vector<store::DeviceHealth> deviceHealth;
+    std::vector<store::PortCounter> portCounters;
     std::map<int64_t, std::string> hosts;                    // empty where nobody named it
     std::map<int, std::vector<std::string>> sourcesNotLive;  // rank: "cupti taken: …"
     std::vector<std::string> strings;                        // interned texts by id; [0] is empty

@@ -113,6 +113,17 @@ const char* endKindOf(const RawCapture& raw, const std::string& path) {
     }
 }
 
+/// Without device activity (light mode): where its communicators are; -1: they do not say, or not the same.
+int32_t deviceByCommunicators(const RawCapture& raw) {
+    int32_t device = -1;
+    for (const capture::CommunicatorRecord& communicator : raw.communicators) {
+        if (communicator.device < 0) continue;
+        if (device >= 0 && device != communicator.device) return -1;
+        device = communicator.device;
+    }
+    return device;
+}
+
 void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecording& recording) {
     const capture::FileHeader& header = raw.header;
     recording.rank = choice.rank;
@@ -123,11 +134,12 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
         if (identity.localRank >= 0 && (identity.device < 0 || identity.device == choice.device))
             recording.localRank = identity.localRank;
     }
-    recording.device = choice.device;
+    recording.device = choice.device < 0 && recording.streams.empty() ? deviceByCommunicators(raw) : choice.device;
     recording.hostName = header.host;
     recording.bootId = header.bootId;
     recording.startUnixNs = header.realtimeNs;
     recording.startUnixAtNs = header.processStartNs;
+    recording.part = choice.part;
 
     store::Process& process = recording.process;
     process.pid = header.pid;
@@ -143,6 +155,8 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     recording.meta["tool_version"] = header.injectorVersion;
     recording.meta["overhead_ns"] = std::to_string(raw.overheadNs);
     std::erase_if(recording.meta, [](const auto& entry) { return isLauncherVariable(entry.first); });
+    // Places of devices on the bus are for who reads their health.
+    std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("device."); });
     // What recording cost in real time has no place in a trace of virtual time, which is the same on every machine.
     if (header.virtualGpu)
         std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });
@@ -202,7 +216,7 @@ void addEnd(const RawCapture& raw, RankRecording& recording) {
 }  // namespace
 
 RankRecording decodeCapture(const CaptureChoice& choice) {
-    RawCapture raw = readRawCapture(choice.path);
+    RawCapture raw = readRawCapture(choice.path, choice.part);
     RankRecording recording = std::move(raw.recording);
     addIdentity(raw, choice, recording);
     std::unordered_map<int64_t, int32_t> threadOfTid;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "collector/ingest/rank_recording.h"
@@ -14,6 +15,7 @@ struct CaptureChoice {
     int32_t rank = 0;
     int32_t device =
         -1;  ///< of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process
+    std::optional<TimeSpan> part;  ///< as of RankRecording
 };
 
 /// Reads one rank's capture. Throws capture::CaptureError when the file can no longer be read.

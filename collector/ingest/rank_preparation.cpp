@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "collector/ingest/communication_kernels.h"
+#include "collector/ingest/recent_part.h"
 #include "collector/ingest/row_order.h"
 
 namespace rankscope::collector {
@@ -121,6 +122,7 @@ void prepare(RankRecording& recording) {
     sortHostEvents(recording);
     markNcclKernels(recording);
     numberCalls(recording);
+    if (recording.part) keepRecent(recording, recording.part->sinceNs);
 }
 
 }  // namespace rankscope::collector

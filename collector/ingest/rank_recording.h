@@ -15,6 +15,12 @@
 
 namespace rankscope::collector {
 
+/// On a host's clock.
+struct TimeSpan {
+    int64_t sinceNs = 0;
+    int64_t untilNs = 0;
+};
+
 /// Texts of one recording: ids 0, 1… in order of first use.
 class LocalStrings {
   public:
@@ -90,6 +96,7 @@ struct RankRecording {
     store::RankState state = store::RankState::complete;
     int64_t startUnixNs = 0;  ///< wall-clock time at `startUnixAtNs` of the host's clock; 0 unknown
     int64_t startUnixAtNs = 0;
+    std::optional<TimeSpan> part;             ///< what was over before it is not wanted
     std::map<std::string, std::string> meta;  ///< copied into the trace from the lowest rank that has the key
 
     LocalStrings strings;

@@ -86,12 +86,45 @@ bool timesPlausible(const RecordView& view) {
     }
 }
 
+/// What is most of a recording and tells nothing of which call is which.
+bool isBulk(RecordType type) {
+    return type == RecordType::cuptiApi || type == RecordType::apiCall || type == RecordType::allocation ||
+           type == RecordType::memcpy || type == RecordType::memset || type == RecordType::synchronization ||
+           type == RecordType::cudaEvent;
+}
+
+/// What tells of something that happened at some time.
+bool isEvent(RecordType type) {
+    switch (type) {
+        case RecordType::kernel:
+        case RecordType::ncclCall:
+        case RecordType::ncclGroup:
+        case RecordType::ncclPayload:
+        case RecordType::nvtxPush:
+        case RecordType::nvtxPop:
+        case RecordType::nvtxMark:
+        case RecordType::nvtxStart:
+        case RecordType::nvtxEnd:
+        case RecordType::pluginColl:
+        case RecordType::pluginP2p:
+        case RecordType::pluginKernelChannel:
+        case RecordType::pluginProxyOp:
+            return true;
+        default:
+            return isBulk(type);
+    }
+}
+
 class RawReader {
   public:
-    explicit RawReader(const std::string& path) : m_reader(path) { m_raw.header = m_reader.header(); }
+    RawReader(const std::string& path, const std::optional<TimeSpan>& part) : m_reader(path), m_part(part) {
+        m_raw.header = m_reader.header();
+        if (m_part) m_reader.leaveOutRings();  // its process may live
+    }
     RawCapture read() &&;
 
   private:
+    bool isWanted(const RecordView& view) const;
     void take(const RecordView& view);
     void takeKernel(const KernelRecord& record);
     void takeGraph(const KernelGraphRecord& record);
@@ -101,6 +134,7 @@ class RawReader {
     void resolveNames();
 
     CaptureReader m_reader;
+    std::optional<TimeSpan> m_part;
     RawCapture m_raw;
     std::map<uint16_t, int32_t> m_streams;
     std::unordered_map<uint32_t, int32_t> m_textByLow;  // kernels name their text by the low half of its id
@@ -160,6 +194,13 @@ void RawReader::addLoss(store::Loss loss) {
     m_raw.recording.losses.push_back(std::move(loss));
 }
 
+/// Nobody numbers the bulk. Of the others those before the part are dropped once they are numbered (recent_part.h).
+bool RawReader::isWanted(const RecordView& view) const {
+    if (!isEvent(view.type())) return true;
+    const int64_t timeNs = recordTimeNs(view.data);
+    return timeNs <= m_part->untilNs && (timeNs >= m_part->sinceNs || !isBulk(view.type()));
+}
+
 void RawReader::take(const RecordView& view) {
     if (!timesPlausible(view)) {
         ++m_impossible;
@@ -168,6 +209,7 @@ void RawReader::take(const RecordView& view) {
     RankRecording& recording = m_raw.recording;
     if (view.type() != RecordType::loss && view.type() != RecordType::status)
         m_raw.lastNs = std::max(m_raw.lastNs, recordTimeNs(view.data));
+    if (m_part && !isWanted(view)) return;
     const auto onThread = [&view](auto& list, auto record) { list.push_back({view.threadIndex, record}); };
     switch (view.type()) {
         case RecordType::kernel:
@@ -346,8 +388,8 @@ int32_t RawCapture::text(capture::StringId id) const {
     return place == textIds.end() ? 0 : place->second;
 }
 
-RawCapture readRawCapture(const std::string& path) {
-    return RawReader(path).read();
+RawCapture readRawCapture(const std::string& path, const std::optional<TimeSpan>& part) {
+    return RawReader(path, part).read();
 }
 
 }  // namespace rankscope::collector

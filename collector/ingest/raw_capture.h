@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,8 +51,9 @@ struct RawCapture {
     std::unordered_map<capture::StringId, int32_t> textIds;
 };
 
-/// Reads the file, and the .ring beside it when the process died. Throws capture::CaptureError when it is no capture
-/// file.
-RawCapture readRawCapture(const std::string& path);
+/// Reads the file, and the .ring beside it when the process died. Of a part of a process that may live the rings are
+/// left out, what came behind it, and of what was over before it the bulk: what no call of NCCL, which are numbered, is
+/// told by. Throws capture::CaptureError when it is no capture file.
+RawCapture readRawCapture(const std::string& path, const std::optional<TimeSpan>& part = {});
 
 }  // namespace rankscope::collector

@@ -53,6 +53,7 @@ struct TraceBuilder::State {
     std::vector<RankSummary> summaries;
     std::vector<store::Loss> losses;
     std::vector<ToldStack> stacks;
+    std::vector<capture::HealthFile> health;
     std::vector<int32_t> missingRanks;
     std::atomic<uint64_t> keptBytes{0};
 };
@@ -218,6 +219,10 @@ void TraceBuilder::addStacks(std::vector<ToldStack> stacks) {
     m_state->stacks = std::move(stacks);
 }
 
+void TraceBuilder::addHealth(std::vector<capture::HealthFile> files) {
+    m_state->health = std::move(files);
+}
+
 void TraceBuilder::finish() {
     State& state = *m_state;
     store::TraceWriter writer(state.target);  // first, so that a folder that cannot be written is known before the work
@@ -236,6 +241,7 @@ void TraceBuilder::finish() {
     const TraceTables tables(ranks);
     tables.writeIdentities(writer, state.missingRanks);
     tables.writeStacks(writer, state.stacks, state.facts.virtualGpu);
+    tables.writeHealth(writer, state.health, state.facts.virtualGpu);
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);

@@ -10,6 +10,7 @@
 
 #include "collector/ingest/rank_recording.h"
 #include "collector/ingest/stack_files.h"
+#include "injector/capture_format/health_file.h"
 
 namespace rankscope::collector {
 
@@ -51,6 +52,10 @@ class TraceBuilder {
 
     /// What the threads of a rank stood in; those of processes that are not among the ranks are left out.
     void addStacks(std::vector<ToldStack> stacks);
+
+    /// How the ranks' devices and the ports of their hosts did; those of processes that are not among the ranks are
+    /// left out.
+    void addHealth(std::vector<capture::HealthFile> files);
 
     /// Writes the file; throws store::Error (the target is then as it was before).
     void finish();

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "collector/ingest/health_files.h"
 #include "collector/ingest/machine_links.h"
 
 namespace rankscope::collector {
@@ -154,9 +155,7 @@ int64_t TraceTables::startUnixNs() const {
 
 void TraceTables::writeStacks(store::TraceWriter& writer, const std::vector<ToldStack>& stacks, bool isVirtual) const {
     std::map<std::string, size_t> summaryOf;  // by file name of the capture
-    for (size_t s = 0; s < m_ranks.summaries.size(); ++s)
-        if (const auto& file = m_ranks.summaries[s].process.captureFile)
-            summaryOf[std::filesystem::path(*file).filename().string()] = s;
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) summaryOf[captureNameOf(s)] = s;
     std::vector<store::ThreadStack> rows;
     std::map<std::pair<int32_t, int64_t>, int32_t> readings;  // by rank and time; stacks come in the order of time
     std::map<int32_t, int32_t> counts;
@@ -169,12 +168,69 @@ void TraceTables::writeStacks(store::TraceWriter& writer, const std::vector<Told
         int32_t& reading = readings[{row.rank, told.readUnixNs}];
         if (reading == 0) reading = ++counts[row.rank];
         row.reading = reading;
-        std::optional<int64_t> hostNs = told.recordedNs;  // hosts' wall clocks may differ: each goes by its own
-        if (!isVirtual && summary.startUnixNs != 0)
-            hostNs = summary.startUnixAtNs + (told.readUnixNs - summary.startUnixNs);
-        if (hostNs) row.readNs = m_ranks.clocks.jobNs(known->second, *hostNs);
+        row.readNs = jobNsOfUnix(known->second, told.readUnixNs, isVirtual);
+        if (!row.readNs && told.recordedNs) row.readNs = m_ranks.clocks.jobNs(known->second, *told.recordedNs);
     }
     std::ranges::stable_sort(rows, {}, [](const store::ThreadStack& row) { return std::pair(row.rank, row.reading); });
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;
+    writeRows(writer, rows);
+}
+
+/// File name of the rank's capture; empty where it has none.
+std::string TraceTables::captureNameOf(size_t summary) const {
+    const auto& file = m_ranks.summaries[summary].process.captureFile;
+    return file ? std::filesystem::path(*file).filename().string() : std::string();
+}
+
+/// Wall-clock time of a rank's host on the job clock; hosts' wall clocks may differ: each goes by its own.
+std::optional<int64_t> TraceTables::jobNsOfUnix(size_t summary, int64_t unixNs, bool isVirtual) const {
+    const RankSummary& rank = m_ranks.summaries[summary];
+    if (isVirtual || rank.startUnixNs == 0) return std::nullopt;
+    return m_ranks.clocks.jobNs(summary, rank.startUnixAtNs + (unixNs - rank.startUnixNs));
+}
+
+void TraceTables::writeHealth(store::TraceWriter& writer, const std::vector<capture::HealthFile>& files,
+                              bool isVirtual) const {
+    std::vector<size_t> byRank(m_ranks.summaries.size());
+    for (size_t s = 0; s < byRank.size(); ++s) byRank[s] = s;
+    std::ranges::stable_sort(byRank, {}, [this](size_t s) { return m_ranks.summaries[s].rank; });
+    std::vector<store::DeviceHealth> rows;
+    for (const size_t s : byRank) {
+        std::vector<capture::DeviceReading> readings = readingsOf(files, captureNameOf(s), m_ranks.summaries[s].device);
+        if (isVirtual) readings = withoutTimes(readings);
+        for (const capture::DeviceReading& reading : readings) {
+            store::DeviceHealth& row = rows.emplace_back(rowOf(reading));
+            row.id = static_cast<int64_t>(rows.size());
+            row.rank = m_ranks.summaries[s].rank;
+            row.timeNs = jobNsOfUnix(s, reading.unixNs, isVirtual);
+        }
+    }
+    writeRows(writer, rows);
+    writePorts(writer, files, isVirtual);
+}
+
+/// Each wrapper of a host tells of its ports: the file counts that tells most of them.
+void TraceTables::writePorts(store::TraceWriter& writer, const std::vector<capture::HealthFile>& files,
+                             bool isVirtual) const {
+    std::map<std::string, size_t> summaryOf;
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) summaryOf[captureNameOf(s)] = s;
+    std::map<int32_t, std::pair<const capture::HealthFile*, size_t>> ofHost;
+    for (const capture::HealthFile& file : files)
+        for (const capture::UsedDevice& used : file.used) {
+            const auto known = summaryOf.find(used.capture);
+            if (known == summaryOf.end()) continue;
+            auto& [best, summary] = ofHost[hostOf(known->second)];
+            if (best == nullptr || best->ports.size() < file.ports.size()) best = &file;
+            summary = known->second;
+        }
+    std::vector<store::PortCounter> rows;
+    for (const auto& [host, told] : ofHost) {
+        if (isVirtual) break;  // this machine's ports are none of a virtual host's
+        for (const capture::PortReading& port : told.first->ports)
+            rows.push_back({0, host, port.port, jobNsOfUnix(told.second, port.unixNs, isVirtual), port.sentBytes,
+                            port.receivedBytes, port.errors, port.discards, port.linkDowns});
+    }
+    std::ranges::stable_sort(rows, {}, [](const store::PortCounter& row) { return std::pair(row.hostId, row.name); });
     for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<int64_t>(i) + 1;
     writeRows(writer, rows);
 }

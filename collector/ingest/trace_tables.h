@@ -21,6 +21,8 @@ class TraceTables {
     void writeIdentities(store::TraceWriter& writer, const std::vector<int32_t>& missingRanks) const;
     /// Of processes that are ranks. Wall-clock times become those of the job, but for virtual ones, which have none.
     void writeStacks(store::TraceWriter& writer, const std::vector<ToldStack>& stacks, bool isVirtual) const;
+    /// Of the devices of ranks, and of the ports of their hosts; of virtual runs without times.
+    void writeHealth(store::TraceWriter& writer, const std::vector<capture::HealthFile>& files, bool isVirtual) const;
     /// Times to the job clock, local indices to trace ids; texts stay local until writeRecording().
     void translate(size_t summary, RankRecording& recording) const;
     void writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
@@ -35,6 +37,9 @@ class TraceTables {
     void writeFailedAllocations(store::TraceWriter& writer) const;
     void writeRecorderRows(store::TraceWriter& writer) const;
     int64_t startUnixNs() const;
+    std::optional<int64_t> jobNsOfUnix(size_t summary, int64_t unixNs, bool isVirtual) const;
+    std::string captureNameOf(size_t summary) const;
+    void writePorts(store::TraceWriter& writer, const std::vector<capture::HealthFile>& files, bool isVirtual) const;
     int32_t hostOf(size_t summary) const { return m_ranks.clocks.hostOfSummary[summary]; }
 
     const JoinedRanks& m_ranks;

@@ -208,6 +208,29 @@ struct ThreadStack {
     std::string frames;
 };
 
+struct DeviceHealth {
+    int64_t id = 0;
+    int32_t rank = 0;
+    Maybe<int64_t> timeNs;
+    int64_t readings = 1;
+    Maybe<int64_t> smMhz, smMaxMhz, memoryMhz, memoryMaxMhz;
+    Maybe<int64_t> clocksEvents;  ///< bits of nvmlClocksEventReasons
+    Maybe<int64_t> powerMw, powerLimitMw;
+    Maybe<int64_t> temperatureC;
+    Maybe<int64_t> eccCorrected, eccUncorrected, nvlinkErrors;  ///< counted until then
+    Maybe<int64_t> memoryUsedBytes, memoryTotalBytes;
+    Maybe<int64_t> utilizationPercent;
+    Maybe<int64_t> xid;
+};
+
+struct PortCounter {
+    int64_t id = 0;
+    int64_t hostId = 0;
+    std::string name;
+    Maybe<int64_t> timeNs;
+    Maybe<int64_t> sentBytes, receivedBytes, errors, discards, linkDowns;
+};
+
 struct FailedAllocation {
     int64_t id = 0;
     int32_t rank = 0;

@@ -235,6 +235,40 @@ CREATE TABLE thread_stack (        -- what the threads of a rank that stood stil
   frames TEXT NOT NULL             -- a line each, innermost first: "function+0xoffset (library)" or "function (file:line)"; empty: not read
 );
 
+CREATE TABLE device_health (       -- how ranks' devices did, by NVML, about once a second (NAME/health of `rankscope run`); missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (rank, time)
+  rank INTEGER NOT NULL,           -- whose device it is; ranks that share one have the same rows each
+  time_ns INTEGER,                 -- of the reading, of several in one row the first; NULL where the recorded time is virtual, which readings have no place in
+  readings INTEGER NOT NULL,       -- in the row: 1 in the first hour, then 2, 4…; clocks, power and utilisation are their means, temperature and memory their highest
+  sm_mhz INTEGER,                  -- clock of the multiprocessors; here and below NULL: NVML does not tell, or was not asked this time (counters are read every tenth)
+  sm_max_mhz INTEGER,              -- the highest that the device can have
+  memory_mhz INTEGER,
+  memory_max_mhz INTEGER,
+  clocks_events INTEGER,           -- nvmlClocksEventReasons, bits: 1 idle, 2 application clocks, 4 power cap, 8 hardware slowdown, 16 sync boost, 32 thermal (driver), 64 thermal (hardware), 128 power brake
+  power_mw INTEGER,
+  power_limit_mw INTEGER,          -- enforced
+  temperature_c INTEGER,
+  ecc_corrected INTEGER,           -- errors that NVML had counted until then, since the driver was loaded
+  ecc_uncorrected INTEGER,
+  nvlink_errors INTEGER,           -- replays, recoveries and CRC errors of all its NVLinks, likewise
+  memory_used_bytes INTEGER,       -- by all processes
+  memory_total_bytes INTEGER,
+  utilization_percent INTEGER,     -- of the time in which a kernel ran
+  xid INTEGER                      -- a critical error (Xid) that the driver told of in that time; NULL: none
+);
+
+CREATE TABLE port_counter (        -- what the network ports of hosts had counted, every ten seconds, by sysfs; missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (host, name, time)
+  host_id INTEGER NOT NULL REFERENCES host(id),
+  name TEXT NOT NULL,              -- as machine_link.name
+  time_ns INTEGER,                 -- as device_health.time_ns
+  sent_bytes INTEGER,              -- since the port came up; NULL: its driver does not count it
+  received_bytes INTEGER,
+  errors INTEGER,                  -- damaged symbols and packets, both ways
+  discards INTEGER,                -- packets that were dropped or could not be sent
+  link_downs INTEGER               -- times that the link went down or had to recover
+);
+
 CREATE TABLE nvtx (
   id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
   rank INTEGER NOT NULL,
@@ -374,7 +408,7 @@ CREATE TABLE step (
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, step_marks, stacks, light, …
+  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
   source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | nccl_tuner | collector | importer

@@ -268,6 +268,46 @@ struct Table<ThreadStack> {
 };
 
 template <>
+struct Table<DeviceHealth> {
+    static constexpr const char* kName = "device_health";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &DeviceHealth::id},
+        Column{"rank", &DeviceHealth::rank},
+        Column{"time_ns", &DeviceHealth::timeNs},
+        Column{"readings", &DeviceHealth::readings},
+        Column{"sm_mhz", &DeviceHealth::smMhz},
+        Column{"sm_max_mhz", &DeviceHealth::smMaxMhz},
+        Column{"memory_mhz", &DeviceHealth::memoryMhz},
+        Column{"memory_max_mhz", &DeviceHealth::memoryMaxMhz},
+        Column{"clocks_events", &DeviceHealth::clocksEvents},
+        Column{"power_mw", &DeviceHealth::powerMw},
+        Column{"power_limit_mw", &DeviceHealth::powerLimitMw},
+        Column{"temperature_c", &DeviceHealth::temperatureC},
+        Column{"ecc_corrected", &DeviceHealth::eccCorrected},
+        Column{"ecc_uncorrected", &DeviceHealth::eccUncorrected},
+        Column{"nvlink_errors", &DeviceHealth::nvlinkErrors},
+        Column{"memory_used_bytes", &DeviceHealth::memoryUsedBytes},
+        Column{"memory_total_bytes", &DeviceHealth::memoryTotalBytes},
+        Column{"utilization_percent", &DeviceHealth::utilizationPercent},
+        Column{"xid", &DeviceHealth::xid});
+};
+
+template <>
+struct Table<PortCounter> {
+    static constexpr const char* kName = "port_counter";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &PortCounter::id},
+        Column{"host_id", &PortCounter::hostId},
+        Column{"name", &PortCounter::name},
+        Column{"time_ns", &PortCounter::timeNs},
+        Column{"sent_bytes", &PortCounter::sentBytes},
+        Column{"received_bytes", &PortCounter::receivedBytes},
+        Column{"errors", &PortCounter::errors},
+        Column{"discards", &PortCounter::discards},
+        Column{"link_downs", &PortCounter::linkDowns});
+};
+
+template <>
 struct Table<FailedAllocation> {
     static constexpr const char* kName = "failed_allocation";
     static constexpr auto kColumns = std::make_tuple(

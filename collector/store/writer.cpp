@@ -273,6 +273,8 @@ template void TraceWriter::write(std::span<const Synchronization>);
 template void TraceWriter::write(std::span<const CudaEvent>);
 template void TraceWriter::write(std::span<const Allocation>);
 template void TraceWriter::write(std::span<const ThreadStack>);
+template void TraceWriter::write(std::span<const DeviceHealth>);
+template void TraceWriter::write(std::span<const PortCounter>);
 template void TraceWriter::write(std::span<const FailedAllocation>);
 template void TraceWriter::write(std::span<const NvtxRange>);
 template void TraceWriter::write(std::span<const NcclCall>);

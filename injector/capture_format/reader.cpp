@@ -86,6 +86,7 @@ bool CaptureReader::nextRun() {
                 m_highWaterNs[source] = std::max(m_highWaterNs[source], block.highWaterNs);
             return true;
         }
+        if (!m_hasRings) return false;
         m_rings = std::make_unique<RingReader>(ringPathOf(m_path), m_header.processStartNs, m_blocks->sequenceEnd(),
                                                m_losses);
     }

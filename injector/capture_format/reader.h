@@ -36,6 +36,10 @@ class CaptureReader {
     /// Throws CaptureError.
     explicit CaptureReader(std::string path);
 
+    /// Before the first next(): reads what the process has written and not its rings. Of one that lives these go on
+    /// while the file is read, so that what lies between would be missing in the middle.
+    void leaveOutRings() { m_hasRings = false; }
+
     const FileHeader& header() const { return m_header; }
     const std::string& path() const { return m_path; }
 
@@ -64,6 +68,7 @@ class CaptureReader {
     RecordView m_view;
     uint64_t m_runOffset = 0;
     const uint8_t* m_runData = nullptr;
+    bool m_hasRings = true;
     bool m_finished = false;
     uint64_t m_recordCount = 0;
     uint64_t m_unknownRecords = 0;

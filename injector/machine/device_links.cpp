@@ -85,8 +85,13 @@ void addLinksOfAllDevices(const Nvml& nvml, LinkList& links) noexcept {
     if (nvml.deviceCount != nullptr && nvml.deviceByIndex != nullptr && nvml.deviceCount(&count) == kNvmlSuccess) {
         for (uint32_t i = 0; i < count && i < kMostDevices; ++i) {
             NvmlDevice device = nullptr;
-            if (nvml.deviceByIndex(i, &device) == kNvmlSuccess)
-                addDeviceLinks(nvml, device, static_cast<int32_t>(i), links);
+            if (nvml.deviceByIndex(i, &device) != kNvmlSuccess) continue;
+            addDeviceLinks(nvml, device, static_cast<int32_t>(i), links);
+            NvmlPciInfo pci{};
+            if (nvml.pciInfo == nullptr || nvml.pciInfo(device, &pci) != kNvmlSuccess) continue;
+            DevicePlace place{static_cast<int32_t>(i), {}};
+            injector::copyText(place.busId, pci.busId);
+            links.addPlace(place);
         }
     }
     nvml.shutdown();

@@ -10,7 +10,7 @@ namespace rankscope::machine {
 /// What it does not tell is left out.
 void addDeviceLinks(const Nvml& nvml, NvmlDevice device, int32_t number, LinkList& links) noexcept;
 
-/// The same of all devices, in NVML's order, which is that of the bus. Begins and ends NVML.
+/// The same of all devices, in NVML's order, which is that of the bus, and their places on it. Begins and ends NVML.
 void addLinksOfAllDevices(const Nvml& nvml, LinkList& links) noexcept;
 
 }  // namespace rankscope::machine

@@ -16,6 +16,7 @@ bool loadNvml(Nvml& nvml) noexcept {
     find(nvml.deviceCount, "nvmlDeviceGetCount_v2");
     find(nvml.deviceByIndex, "nvmlDeviceGetHandleByIndex_v2");
     find(nvml.deviceByBusId, "nvmlDeviceGetHandleByPciBusId_v2");
+    find(nvml.pciInfo, "nvmlDeviceGetPciInfo_v3");
     find(nvml.linkState, "nvmlDeviceGetNvLinkState");
     find(nvml.linkVersion, "nvmlDeviceGetNvLinkVersion");
     find(nvml.fieldValues, "nvmlDeviceGetFieldValues");

@@ -35,12 +35,21 @@ inline constexpr uint32_t kNvmlFieldCommonSpeed =
 inline constexpr uint32_t kNvmlFieldLinkSpeed = 164;  // NVML_FI_DEV_NVLINK_GET_SPEED: of the one in scopeId
 inline constexpr uint32_t kNvmlMostLinks = 36;        // more than NVML_NVLINK_MAX_LINKS of any release so far
 
+/// nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3.
+struct NvmlPciInfo {
+    char busIdLegacy[16];
+    uint32_t domain, bus, device, pciDeviceId, pciSubSystemId;
+    char busId[32];  ///< "00000000:3b:00.0"
+};
+static_assert(sizeof(NvmlPciInfo) == 68);
+
 struct Nvml {
     int (*init)() = nullptr;  // nvmlInit_v2
     int (*shutdown)() = nullptr;
     int (*deviceCount)(uint32_t*) = nullptr;                        // nvmlDeviceGetCount_v2
     int (*deviceByIndex)(uint32_t, NvmlDevice*) = nullptr;          // nvmlDeviceGetHandleByIndex_v2
     int (*deviceByBusId)(const char*, NvmlDevice*) = nullptr;       // nvmlDeviceGetHandleByPciBusId_v2
+    int (*pciInfo)(NvmlDevice, NvmlPciInfo*) = nullptr;             // nvmlDeviceGetPciInfo_v3
     int (*linkState)(NvmlDevice, uint32_t, uint32_t*) = nullptr;    // nvmlDeviceGetNvLinkState: 1 active
     int (*linkVersion)(NvmlDevice, uint32_t, uint32_t*) = nullptr;  // nvmlDeviceGetNvLinkVersion: nvmlNvlinkVersion_t
     int (*fieldValues)(NvmlDevice, int, NvmlFieldValue*) = nullptr;

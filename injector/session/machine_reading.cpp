@@ -55,11 +55,13 @@ void addDevices(uint64_t devices, const Driver& driver, machine::LinkList& links
     if (!machine::loadNvml(nvml) || nvml.deviceByBusId == nullptr || nvml.init() != machine::kNvmlSuccess) return;
     for (int device = 0; device < kMostDevices; ++device) {
         if ((devices >> device & 1) == 0) continue;
-        char busId[32] = {};
+        machine::DevicePlace place{device, {}};
         machine::NvmlDevice handle = nullptr;
-        if (driver.busId(busId, sizeof busId - 1, device) == 0 &&
-            nvml.deviceByBusId(busId, &handle) == machine::kNvmlSuccess)
-            machine::addDeviceLinks(nvml, handle, device, links);
+        if (driver.busId(place.busId, sizeof place.busId - 1, device) != 0 ||
+            nvml.deviceByBusId(place.busId, &handle) != machine::kNvmlSuccess)
+            continue;
+        machine::addDeviceLinks(nvml, handle, device, links);
+        links.addPlace(place);
     }
     nvml.shutdown();
 }
@@ -138,7 +140,7 @@ void MachineReading::read() noexcept {
         m_isHostRead = true;
         if (const char* sysfs = machine::sysfsRoot(m_isVirtual); sysfs != nullptr) machine::addHostPorts(sysfs, links);
     }
-    if (links.size() > 0 && !m_isClosed.load(std::memory_order_acquire)) m_tell(links);
+    if ((links.size() > 0 || links.placeCount() > 0) && !m_isClosed.load(std::memory_order_acquire)) m_tell(links);
 }
 
 void MachineReading::wait(int64_t ns) noexcept {

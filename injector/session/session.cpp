@@ -213,6 +213,12 @@ void Session::tellLinks(const machine::LinkList& links) noexcept {
         record.source = link.source;
         block.add(record);
     }
+    for (size_t i = 0; i < links.placeCount(); ++i) {
+        const machine::DevicePlace& place = links.places()[i];
+        FixedText<48> key;
+        key.append("device.").append(int64_t{place.device}).append(".bus_id");
+        block.addMetadata(key.c_str(), key.size(), place.busId, std::strlen(place.busId));
+    }
 }
 
 void Session::writeEnvironment() noexcept {

@@ -68,12 +68,22 @@ void readLinkStrength(ObjectReader& reader) {
     reader.positive("factor", 0.25);
 }
 
+/// The reason by which NVML tells that a slow device is throttled; left out, NVML tells of none.
+void readThrottle(ObjectReader& reader) {
+    if (!reader.has("throttle")) return;
+    const std::string reason = reader.text("throttle", "");
+    if (reason != "power" && reason != "thermal" && reason != "power_brake")
+        reader.fail("throttle", "is '" + reason + "': use power, thermal or power_brake");
+}
+
 /// Faults of devices and links, which only virtual GPUs can plant: checked here, applied there. False: not one of them.
 bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scenario& scenario) {
     if (kind == "slow_node") {
         readNode(reader, scenario, "node", 0);
         reader.positive("factor", 1.5);
+        readThrottle(reader);
     } else if (kind == "slow_link") {
+        reader.notNegative("errors_per_s", 0);
         if (const json* pair = reader.find("pair")) {
             const bool valid = pair->is_array() && pair->size() == 2 && (*pair)[0].is_number_unsigned() &&
                                (*pair)[1].is_number_unsigned() &&
@@ -338,6 +348,7 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         Straggler straggler;
         straggler.rank = readRank(reader, scenario, 0);
         straggler.factor = reader.positive("factor", straggler.factor);
+        readThrottle(reader);
         faults.stragglers.push_back(straggler);
     } else if (kind == "small_buckets") {
         needBuckets(reader, scenario, kind);

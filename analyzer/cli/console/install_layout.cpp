@@ -16,6 +16,7 @@ InstallLayout findInstallLayout() {
     layout.tuner = layout.prefix / "lib/rankscope/librankscope_tuner.so";
     layout.vgpu = layout.prefix / "lib/rankscope/vgpu";
     layout.workload = layout.prefix / "libexec/rankscope/rankscope-workload";
+    layout.health = layout.prefix / "libexec/rankscope/rankscope-health";
     layout.view = layout.prefix / "libexec/rankscope/rankscope-view";
     layout.scenarios = layout.prefix / "share/rankscope/scenarios";
     layout.mappings = layout.prefix / "share/rankscope/mappings";

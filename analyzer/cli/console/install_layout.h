@@ -13,6 +13,7 @@ struct InstallLayout {
     std::filesystem::path tuner;      // lib/rankscope/librankscope_tuner.so; the injector looks for it beside itself
     std::filesystem::path vgpu;       // lib/rankscope/vgpu, a folder to put in front of LD_LIBRARY_PATH
     std::filesystem::path workload;   // libexec/rankscope/rankscope-workload
+    std::filesystem::path health;     // libexec/rankscope/rankscope-health
     std::filesystem::path view;       // libexec/rankscope/rankscope-view; missing in builds without Qt 6
     std::filesystem::path scenarios;  // share/rankscope/scenarios
     std::filesystem::path mappings;   // share/rankscope/mappings

@@ -12,7 +12,9 @@
 #include <fstream>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/shared_library.h"
+#include "analyzer/cli/job/helper_program.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/text/plain_text.h"
 
@@ -89,17 +91,34 @@ void collectAndReport(const Recording& recording, const Console& console) {
     console.next(fmt::format("rankscope analyze {}", text::shellWord(recording.shownName)));
 }
 
+// Reads the devices' health until the job ends; where that cannot be, the job goes on without.
+void startHealth(const Recording& recording, HelperProgram& helper) {
+    Environment environment = recording.processes.front().environment;
+    unsetVariable(environment, "LD_PRELOAD");  // it is no process of the job
+    helper.start({{findInstallLayout().health.string(), recording.run.path().string(), std::to_string(getpid()),
+                   recording.run.isAlone() ? "alone" : "beside"},
+                  environment},
+                 false);
+}
+
 }  // namespace
 
 ProcessEnd record(const Recording& recording, const Console& console) {
     JobEnd job;
     HeldSignals signals;  // until this process has ended, or has told why the job could not be started
+    HelperProgram health, metrics;
     try {
+        if (recording.health) startHealth(recording, health);
+        if (!recording.metrics.empty()) metrics.start({recording.metrics, currentEnvironment()}, true);
         job = runJob(recording.processes, signals, recording.gracePeriodMs, recording.endWithUs, recording.watch);
     } catch (...) {
+        metrics.end();
+        health.end();
         recording.run.abandon();
         throw;
     }
+    metrics.end();
+    health.end();
     const ProcessEnd end = job.firstFailed >= 0 ? job.processes[static_cast<size_t>(job.firstFailed)] : ProcessEnd{};
     try {
         if (recording.run.leave(end, job.stopSignal)) collectAndReport(recording, console);

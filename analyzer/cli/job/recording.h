@@ -17,9 +17,11 @@ struct Recording {
     std::vector<ProcessToStart> processes;
     std::string shownName;  // the run as the user would type it in the next command
     bool collect = true;
-    int gracePeriodMs = 0;   // for the survivors of a failed process
-    bool endWithUs = false;  // the processes do not outlive this one
-    JobWatch watch;          // of the job while it runs
+    int gracePeriodMs = 0;               // for the survivors of a failed process
+    bool endWithUs = false;              // the processes do not outlive this one
+    JobWatch watch;                      // of the job while it runs
+    bool health = true;                  // how its devices do is read meanwhile (NAME/health)
+    std::vector<std::string> metrics{};  // the command that serves metrics meanwhile; empty: none does
 };
 
 // Runs the job, collects if this wrapper is the last one of its host, and says on stderr what was recorded and what to

@@ -118,6 +118,7 @@ json describe(const fs::path& path, const RunDescription& d) {
 void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
     fs::remove_all(path / "stacks");
+    fs::remove_all(path / "health");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("trace.db") || name == "scenario.json" || name.starts_with(kDescription))
@@ -200,6 +201,8 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
             fs::create_directory(captureFolder());
             writeDescription(m_path, describe(m_path, description));
         }
+        m_isFirstOfHost = std::ranges::none_of(
+            members, [](const Member& member) { return member.host == hostName() && !gone(member); });
         members.push_back({membership.slot, hostName(), getpid(), processStart(getpid()), false});
         file.write(formatMembers(members));
     } catch (const std::system_error& error) {

@@ -64,6 +64,10 @@ class RunDirectory {
                  bool force);
 
     const std::filesystem::path& path() const { return m_path; }
+    // When it came no other wrapper of this host was there: what is done once for a host is done by this one.
+    bool isFirstOfHost() const { return m_isFirstOfHost; }
+    // No other wrapper of this host records into the run.
+    bool isAlone() const { return m_membership.localSize == 1; }
     std::filesystem::path captureFolder() const { return m_path / "capture"; }
 
     // Tells how this wrapper's process ended, and by what signal somebody had it end (0: nobody). True when it was the
@@ -76,6 +80,7 @@ class RunDirectory {
   private:
     std::filesystem::path m_path;
     Membership m_membership;
+    bool m_isFirstOfHost = false;
 };
 
 // Writes peaks of the links into the run's description, so that it is collected with them from now on. Does nothing

@@ -2,6 +2,7 @@
 #include "analyzer/cli/stacks/hang_watch.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -94,7 +95,7 @@ void HangWatch::look() {
     }
     std::vector<StalledProcess> stalled;
     try {
-        stalled = m_stalls.look(watchedProcesses(m_run / "capture"), nowNs);
+        stalled = m_stalls.look(watchedProcesses(m_run / "capture", getpid()), nowNs);
     } catch (const std::exception& error) {  // of a file system that fails; the job goes on
         note(fmt::format("ranks that stand still are not noticed: {}", error.what()));
     }

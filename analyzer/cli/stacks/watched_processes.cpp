@@ -55,14 +55,14 @@ bool readHeader(const fs::path& file, Header& header) {
 
 }  // namespace
 
-std::vector<WatchedProcess> watchedProcesses(const fs::path& captureFolder) {
+std::vector<WatchedProcess> watchedProcesses(const fs::path& captureFolder, pid_t ancestor) {
     std::map<pid_t, std::pair<int, WatchedProcess>> newest;  // with its image
-    const pid_t us = getpid();
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(captureFolder, ignored)) {
         RecordingName name;
         if (entry.path().extension() != ".ring" || !parseName(entry.path().stem().string(), name)) continue;
-        if (name.pid <= 0 || processStart(name.pid) != name.startTicks || !descendsFrom(name.pid, {&us, 1})) continue;
+        if (name.pid <= 0 || processStart(name.pid) != name.startTicks || !descendsFrom(name.pid, {&ancestor, 1}))
+            continue;
         capture::RingFileHeader ring{};
         if (!readHeader(entry.path(), ring) || std::memcmp(ring.magic, capture::kRingMagic, sizeof ring.magic) != 0)
             continue;

@@ -8,8 +8,8 @@
 
 namespace rankscope::cli {
 
-// The living processes below this one that record into the folder, by pid. Others, as the ranks of other wrappers
-// beside this one, are theirs to watch. Of a process that executed another program the newest recording counts.
-std::vector<WatchedProcess> watchedProcesses(const std::filesystem::path& captureFolder);
+// The living processes below `ancestor` that record into the folder, by pid. Others, as the ranks of other wrappers
+// beside it, are theirs to watch. Of a process that executed another program the newest recording counts.
+std::vector<WatchedProcess> watchedProcesses(const std::filesystem::path& captureFolder, pid_t ancestor);
 
 }  // namespace rankscope::cli

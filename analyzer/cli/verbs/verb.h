@@ -44,6 +44,7 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);
 void addViewVerb(CLI::App& app, Invocation& invocation);
 void addTuneVerb(CLI::App& app, Invocation& invocation);
+void addTopVerb(CLI::App& app, Invocation& invocation);
 void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation);  // in builds that have the reference room
 
 }  // namespace rankscope::cli

@@ -19,6 +19,7 @@
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/cli/stacks/hang_watch.h"
 #include "analyzer/cli/tune/tuner_file.h"
+#include "analyzer/cli/verbs/metrics_options.h"
 #include "analyzer/cli/verbs/verb.h"
 
 namespace rankscope::cli {
@@ -32,9 +33,11 @@ struct RunOptions {
     std::string links;
     std::string tuner;
     std::vector<std::string> environment;
+    std::string metrics, metricsFile;
     bool hangTimeoutGiven = false;
     bool force = false;
     bool noCollect = false;
+    bool noHealth = false;
     bool virtualGpus = false;
 };
 
@@ -169,6 +172,19 @@ std::filesystem::path placeOf(const RunOptions& options, const LaunchedRank* out
     return free;
 }
 
+// Looks at the run beside the job, one on each host; empty: nobody asked for metrics, or another wrapper of this host
+// does it.
+std::vector<std::string> metricsProgram(const RunOptions& options, const RunDirectory& run, const Console& console) {
+    if ((options.metrics.empty() && options.metricsFile.empty()) || !run.isFirstOfHost()) return {};
+    std::vector<std::string> command = {ownProgram().string(), "top", run.path().string(), "--format", "none",
+                                        "--while-input"};
+    if (!options.metrics.empty()) command.insert(command.end(), {"--metrics", options.metrics});
+    if (!options.metricsFile.empty())
+        command.insert(command.end(), {"--metrics-file", std::filesystem::absolute(options.metricsFile).string()});
+    if (console.isQuiet()) command.push_back("-q");
+    return command;
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& command, const Console& console) {
     if (command.empty())
         throw VerbError(kExitUsage, "no command to run", "write it behind `--`: rankscope run -o NAME -- torchrun …");
@@ -235,7 +251,16 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
                      hangs->jobHasEnded();
                      tellNotes();
                  }};
-    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0, false, watch}, console);
+    const ProcessEnd end = record({directory,
+                                   {job},
+                                   path.string(),
+                                   !options.noCollect,
+                                   0,
+                                   false,
+                                   watch,
+                                   !options.noHealth,
+                                   metricsProgram(options, directory, console)},
+                                  console);
     if (outside) forgetRunName(options.name, *outside);
     endLike(end);
 }
@@ -289,6 +314,9 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--tuner", options->tuner,
                      "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")
         ->type_name("FILE");
+    addMetricsOptions(*verb, options->metrics, options->metricsFile);
+    verb->add_flag("--no-health", options->noHealth,
+                   "Do not read how devices and ports do (clocks, throttling, errors; NVML and sysfs) meanwhile");
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");

@@ -161,6 +161,7 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int de
     properties->streamPrioritiesSupported = properties->cooperativeLaunch = 1;
     properties->asyncEngineCount = 3;
     properties->pciBusID = device + 1;
+    properties->pciDomainID = call.process().node();
     properties->memoryBusWidth = kMemoryBusBits;
     properties->l2CacheSize = model.l2Bytes;
     const int identity[4] = {0x75706776, call.process().rank(), device, 0};  // "vgpu"
@@ -178,7 +179,8 @@ cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, i
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* text, int length, int device) {
     RANKSCOPE_RUNTIME_QUESTION("cudaDeviceGetPCIBusId", cudaDeviceGetPCIBusId_v4010, kQuickNs);
     if (!known(call, device)) return call.end(cudaErrorInvalidDevice);
-    std::snprintf(text, static_cast<size_t>(length), "0000:%02x:00.0", device + 1);
+    std::snprintf(text, static_cast<size_t>(length), "%04x:%02x:00.0", static_cast<unsigned>(call.process().node()),
+                  device + 1);
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

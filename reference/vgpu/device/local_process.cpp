@@ -119,9 +119,13 @@ LocalProcess::LocalProcess() : m_pid(getpid()) {
     placeOnNode();
 }
 
+int nodeByEnvironment(const Cluster& cluster) {
+    return cluster.placement(rankFromEnvironment(), std::getenv("RANKSCOPE_HOST"), nodeFromEnvironment());
+}
+
 void LocalProcess::placeOnNode() {
     const char* host = std::getenv("RANKSCOPE_HOST");
-    m_node = m_cluster.placement(m_rank, host, nodeFromEnvironment());
+    m_node = nodeByEnvironment(m_cluster);
     m_hostKey = host && *host ? textKey(host) : static_cast<uint64_t>(m_node);
 }
 

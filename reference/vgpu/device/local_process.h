@@ -121,6 +121,9 @@ class BorrowedClock {
     void set(int64_t ns);
 };
 
+/// The virtual node of this process by what launchers and RANKSCOPE_HOST say; it joins no job by asking.
+int nodeByEnvironment(const Cluster& cluster);
+
 class LocalProcess {
   public:
     static LocalProcess& instance();
@@ -142,6 +145,7 @@ class LocalProcess {
     static ThreadClock* clockInBounds();
 
     const Cluster& cluster() const { return m_cluster; }
+    int node() const { return m_node; }
     /// Empty unless the scenario or RANKSCOPE_VGPU_PRICES names a table.
     const PriceTable& prices() const { return m_prices; }
     Arena& arena() { return *m_arena; }

@@ -48,15 +48,24 @@ bool usesFastWay(bool overNodes) {
     return value != nullptr && strcasecmp(value, overNodes ? "Socket" : "1") != 0;
 }
 
+/// nvmlClocksEventReasons of a planted reason.
+uint64_t clocksEventsOf(const std::string& throttle) {
+    if (throttle == "power") return 0x4;         // SwPowerCap
+    if (throttle == "thermal") return 0x48;      // HwSlowdown, HwThermalSlowdown
+    if (throttle == "power_brake") return 0x88;  // HwSlowdown, HwPowerBrakeSlowdown
+    return 0;
+}
+
 void readFault(Cluster& cluster, const Json& fault) {
     std::string kind = fault.value("kind", "");
+    const uint64_t clocksEvents = clocksEventsOf(fault.value("throttle", ""));
     if (kind == "straggler") {
-        cluster.slowCompute.push_back({integer(fault, "rank", 0), -1, number(fault, "factor", 1.5)});
+        cluster.slowCompute.push_back({integer(fault, "rank", 0), -1, number(fault, "factor", 1.5), clocksEvents});
     } else if (kind == "slow_node") {
-        cluster.slowCompute.push_back({-1, integer(fault, "node", 0), number(fault, "factor", 1.5)});
+        cluster.slowCompute.push_back({-1, integer(fault, "node", 0), number(fault, "factor", 1.5), clocksEvents});
     } else if (kind == "slow_link") {
-        PlantedRate link{integer(fault, "rank", -1), integer(fault, "peer", -1), -1, number(fault, "gbps", 0),
-                         number(fault, "factor", 0.25)};
+        PlantedRate link{integer(fault, "rank", -1), integer(fault, "peer", -1),    -1,
+                         number(fault, "gbps", 0),   number(fault, "factor", 0.25), number(fault, "errors_per_s", 0)};
         for (const char* key : {"pair", "ranks"}) {
             auto pair = fault.find(key);
             if (pair == fault.end() || !pair->is_array() || pair->size() != 2) continue;
@@ -156,6 +165,24 @@ double Cluster::computeFactor(int rank, int node) const {
         if (slow.node >= 0 && slow.node == node) factor *= slow.factor;
     }
     return factor;
+}
+
+PlantedFactor Cluster::throttle(int rank, int node) const {
+    PlantedFactor throttled{rank, node, 1};
+    for (const PlantedFactor& slow : slowCompute) {
+        const bool isHit = slow.rank >= 0 ? slow.rank == rank : slow.node == node;
+        if (!isHit || slow.clocksEvents == 0) continue;
+        throttled.factor *= slow.factor;
+        throttled.clocksEvents |= slow.clocksEvents;
+    }
+    return throttled;
+}
+
+double Cluster::linkErrorsPerS(int rank) const {
+    double errorsPerS = 0;
+    for (const PlantedRate& slow : slowLinks)
+        if (slow.rank == rank || slow.peer == rank) errorsPerS += slow.errorsPerS;
+    return errorsPerS;
 }
 
 double Cluster::portGbps(int rank) const {

@@ -31,12 +31,14 @@ struct LinkClass {
 struct PlantedFactor {
     int rank, node;
     double factor;
+    uint64_t clocksEvents = 0;  ///< bits by which NVML tells that the device is throttled; 0: it tells of nothing
 };
 
 struct PlantedRate {
     int rank, peer, node;
-    double gbps;    ///< absolute rate, or 0
-    double factor;  ///< else: share of the healthy rate
+    double gbps;            ///< absolute rate, or 0
+    double factor;          ///< else: share of the healthy rate
+    double errorsPerS = 0;  ///< of NVLink, as NVML counts them on both ends
 };
 
 struct ClockOffset {
@@ -72,6 +74,9 @@ struct Cluster {
     double rateBesideTransfers() const;
     int64_t launchNs() const { return static_cast<int64_t>(launchUs * 1000); }
     double computeFactor(int rank, int node) const;
+    /// How many times slower the device's clocks are by what NVML tells of it, and the bits of the reasons.
+    PlantedFactor throttle(int rank, int node) const;
+    double linkErrorsPerS(int rank) const;
     double portGbps(int rank) const;
     double nicGbps(int rank, int node) const;
     /// The node a rank runs on: the number its virtual host's name ends with ("node1"), else what the launcher says

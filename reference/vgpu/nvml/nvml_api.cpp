@@ -45,12 +45,13 @@ int nvmlDeviceGetHandleByIndex_v2(uint32_t index, void** device) {
     if (g_begun == 0) return kUninitialized;
     return device && index < deviceCount() ? (*device = handleOf(index), kSuccess) : kInvalidArgument;
 }
-/// As cudaDeviceGetPCIBusId tells it: device n is on bus n + 1.
+/// As cudaDeviceGetPCIBusId tells it: device n is on bus n + 1, in the domain of its node.
 int nvmlDeviceGetHandleByPciBusId_v2(const char* busId, void** device) {
     unsigned domain = 0, bus = 0;
     if (g_begun == 0) return kUninitialized;
     if (!busId || !device || std::sscanf(busId, "%x:%x:", &domain, &bus) != 2) return kInvalidArgument;
-    return domain == 0 && bus >= 1 && bus <= deviceCount() ? (*device = handleOf(bus - 1), kSuccess) : kNotFound;
+    const bool isThere = bus >= 1 && bus <= deviceCount() && check(handleOf(bus - 1, domain)) == kSuccess;
+    return isThere ? (*device = handleOf(bus - 1, domain), kSuccess) : kNotFound;
 }
 
 int nvmlDeviceGetNvLinkState(void* device, uint32_t link, uint32_t* isActive) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "reference/vgpu/device/local_process.h"
 #include "reference/vgpu/device/memory.h"
 #include "reference/vgpu/nvml/nvml_handle.h"
 
@@ -20,6 +21,13 @@ struct ProcessInfo {
     uint64_t usedBytes;
 };
 
+/// nvmlPciInfo_t
+struct PciInfo {
+    char busIdLegacy[16];
+    unsigned domain, bus, device, pciDeviceId, pciSubSystemId;
+    char busId[32];
+};
+
 constexpr uint32_t kUuidLength = 41;  // GPU-, 32 hexadecimal digits, 4 dashes, the end
 
 void writeUuid(char* text, uint32_t length, uint32_t index) {
@@ -27,6 +35,15 @@ void writeUuid(char* text, uint32_t length, uint32_t index) {
 }
 
 }  // namespace
+
+namespace rankscope::vgpu::nvml {
+
+uint32_t ownNode() {
+    static const auto node = static_cast<uint32_t>(std::max(0, nodeByEnvironment(describedCluster())));
+    return node;
+}
+
+}  // namespace rankscope::vgpu::nvml
 
 extern "C" {
 
@@ -54,6 +71,18 @@ const char* nvmlErrorString(int result) {
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
     if (!version) return kInvalidArgument;
     *version = CUDART_VERSION;
+    return kSuccess;
+}
+
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
+    if (const int result = check(device); result != kSuccess) return result;
+    if (!info) return kInvalidArgument;
+    *info = {};
+    info->domain = nodeOf(device);
+    info->bus = indexOf(device) + 1;
+    std::snprintf(info->busIdLegacy, sizeof info->busIdLegacy, "%04x:%02x:00.0", info->domain & 0xffff,
+                  info->bus & 0xff);
+    std::snprintf(info->busId, sizeof info->busId, "%08x:%02x:00.0", info->domain, info->bus & 0xff);
     return kSuccess;
 }
 

@@ -131,6 +131,57 @@ TEST(Collect, WhenStacksWereReadIsToldByTheClockOfTheirHost) {
     EXPECT_EQ(*rows[0].readNs - *rows[1].readNs, job.hostOffsetNs);
 }
 
+TEST(Collect, OfAPartOfTheTimeCallsStillMeetTheirPeers) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.write(run.path());
+    collector::CollectOptions options;
+    // Ranks may have begun at different calls: the second step's are the first that all still have.
+    options.part = {job.originNs + job.stepNs() + job.gapNs / 2, job.originNs + 4 * job.stepNs()};
+    collector::collect(run.path(), options);
+    TraceReader trace(run.path());
+    const auto collectives = trace.all<store::Collective>();
+    ASSERT_FALSE(collectives.empty());
+    for (const store::Collective& collective : collectives) {
+        EXPECT_TRUE(collective.complete) << collective.seq;
+        EXPECT_GE(collective.seq, 1);
+        EXPECT_LE(collective.seq, 3);
+        EXPECT_EQ(collective.lastRank, job.slowRank);
+    }
+    for (const store::Loss& loss : trace.all<store::Loss>()) EXPECT_NE(loss.kind, "unmatched_collective");
+}
+
+TEST(Collect, HowDevicesDidIsToldByTheClockOfTheirHost) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.write(run.path());
+    std::filesystem::create_directory(run.path() / "health");
+    const auto write = [&](const std::string& name, int rank, const std::string& rest) {
+        std::ofstream(run.path() / "health" / name)
+            << "rankscope health 1\nhost node0\nprocess " << job.fileOf(run.path(), rank).filename().string()
+            << " 0 0000:3b:00.0\n"
+            << rest;
+    };
+    write("a.txt", 1,
+          "device 0000:3b:00.0 1700000002000000000 1 sm_mhz=1200 clocks_events=4\n"
+          "device 0000:3b:00.0 1700000001000000000 2 sm_mhz=1980\ndevice 0000:5e:00.0 1 1 sm_mhz=7\n"
+          "port mlx5_0/1 1700000001000000000 errors=3\n");
+    write("b.txt", 2,
+          "port mlx5_0/1 1700000001000000000 errors=3\nport mlx5_0/1 1700000002000000000 errors=4\nnote no\n");
+    TraceReader trace = collected(run.path());
+    const auto rows = trace.all<store::DeviceHealth>();
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].rank, 1);
+    EXPECT_EQ(rows[0].smMhz, 1980);
+    EXPECT_EQ(rows[0].readings, 2);
+    EXPECT_FALSE(rows[0].clocksEvents);
+    EXPECT_EQ(rows[1].clocksEvents, 4);
+    EXPECT_EQ(*rows[1].timeNs - *rows[0].timeNs, 1'000'000'000);
+    const auto ports = trace.all<store::PortCounter>();
+    ASSERT_EQ(ports.size(), 2u) << "each wrapper of a host tells of its ports: those of one count";
+    EXPECT_EQ(ports[1].errors, 4);
+}
+
 TEST(Collect, TiesEveryCallToItsKernelAndMarksIt) {
     const TemporaryFolder run;
     const TrainingJob job;

@@ -432,6 +432,8 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<CudaEvent>(database);
     expectColumns<Allocation>(database);
     expectColumns<ThreadStack>(database);
+    expectColumns<DeviceHealth>(database);
+    expectColumns<PortCounter>(database);
     expectColumns<FailedAllocation>(database);
     expectColumns<RecorderCall>(database);
     expectColumns<RecorderGroup>(database);
