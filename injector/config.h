@@ -25,6 +25,7 @@ struct Config {
     /// RANKSCOPE_NCCL_CHANNELS: 1 each kernel channel, spans the time from the first to the last of an operation.
     enum class Channels : uint8_t { none, each, spans } ncclChannels = Channels::none;
     bool ncclProxy = true;  ///< network transfers of NCCL's proxy thread
+    int64_t ringNs = 0;     ///< RANKSCOPE_RING_S: how long calls are kept at full detail; 0: as long as the file
     bool verbose = false;
     char problem[128] = {};  ///< a value that was not understood and therefore ignored
 

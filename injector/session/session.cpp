@@ -13,6 +13,7 @@
 #include "injector/session/capture_file_header.h"
 #include "injector/session/cupti_session.h"
 #include "injector/session/diagnostics.h"
+#include "injector/session/light_session.h"
 #include "injector/text.h"
 
 extern "C" char** environ;
@@ -55,19 +56,9 @@ void onQuickExit() {
     g_session.finish(EndCause::quickExit, g_session.exitStatus());
 }
 
-bool contains(const char* text, size_t bytes, const char* word) noexcept {
-    const size_t length = std::strlen(word);
-    for (size_t i = 0; i + length <= bytes; ++i) {
-        size_t same = 0;
-        while (same < length && (text[i + same] | 0x20) == word[same]) ++same;
-        if (same == length) return true;
-    }
-    return false;
-}
-
 /// What training loops call a step in their NVTX ranges.
 bool isStepName(const char* name, size_t bytes) noexcept {
-    return contains(name, bytes, "step") || contains(name, bytes, "iteration");
+    return containsWord(name, bytes, "step") || containsWord(name, bytes, "iteration");
 }
 
 }  // namespace
@@ -156,6 +147,7 @@ bool Session::openFiles() noexcept {
             .append(".")
             .append(processStartTicks());
         if (attempt > 0) path.append("-").append(int64_t{attempt});
+        const FixedText<4096> base = path;
         FixedText<4096> ringPath = path;
         path.append(".cap");
         ringPath.append(".ring");
@@ -171,6 +163,7 @@ bool Session::openFiles() noexcept {
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
         }
         m_sink.countProgressIn(m_rings.progressCounter());
+        if (m_config.ringNs > 0) light::begin(m_sink, m_config.ringNs, base.c_str(), header);
         return true;
     }
     return false;
@@ -469,6 +462,7 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     m_machine.close(kLastMachineWaitNs);
     m_writer.stop();
     m_writer.drainNow();
+    m_sink.finishTaker();
     writeOverhead();
     writeEnd(cause, cause == EndCause::exit ? m_exitStatus : code);
     m_sink.close();
@@ -496,6 +490,7 @@ void Session::afterForkInChild() noexcept {
     // process id.
     if (m_pid == 0) return;
     m_sink.abandon();
+    light::afterForkInChild();
     m_rings.abandon();
     m_writer.abandon();
     m_strings.clear();

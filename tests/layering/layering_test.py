@@ -35,7 +35,8 @@ ALLOWED = {
     "injector": [RECORD],
     "injector/machine": ["injector/capture_format/records.h", "injector/text.h"],  # doctor reads the machine, too
     "injector/cupti": [RECORD, *INJECTOR],
-    "injector/session": [CAPTURE, RECORD, "injector/machine", "injector/cupti", *INJECTOR],
+    "injector/light": [CAPTURE, "injector/text.h"],
+    "injector/session": [CAPTURE, RECORD, "injector/machine", "injector/cupti", "injector/light", *INJECTOR],
     "injector/hooks": [CAPTURE, RECORD, SESSION, *INJECTOR],
     "injector/nvtx": [RECORD, SESSION, *INJECTOR],
     "injector/nccl_plugin": [CAPTURE, SESSION, *INJECTOR],

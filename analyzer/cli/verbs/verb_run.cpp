@@ -91,22 +91,6 @@ std::string checkSize(const std::string& text) {
     return parseBytes(text) ? "" : fmt::format("'{}' is not a size: write for example 500M or 2GiB", text);
 }
 
-// "5m", "90s", "300", "1h", in seconds; 0 for "off"; nothing for what is no time.
-std::optional<double> parseHangTimeout(const std::string& text) {
-    if (text == "off") return 0;
-    static const std::regex kForm("([0-9]+(?:\\.[0-9]+)?)(s|m|h)?");
-    std::smatch parts;
-    if (!std::regex_match(text, parts, kForm)) return std::nullopt;
-    const std::optional<double> value = finiteNumber(parts[1]);
-    const double seconds = value.value_or(0) * (parts[2] == "h" ? 3600 : parts[2] == "m" ? 60 : 1);
-    constexpr double kMost = 1e8;  // three years
-    return seconds > 0 && seconds <= kMost ? std::optional(seconds) : std::nullopt;
-}
-
-std::string checkHangTimeout(const std::string& text) {
-    return parseHangTimeout(text) ? "" : fmt::format("'{}' is no time: write for example 90s, 5m or off", text);
-}
-
 bool hasSource(const RecordingOptions& recording, std::string_view source) {
     return ("," + recording.trace + ",").find(fmt::format(",{},", source)) != std::string::npos;
 }
@@ -121,7 +105,7 @@ std::string hidesProgress(const RecordingOptions& recording) {
 // Nothing: hangs are not watched for.
 std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const RecordingOptions& recording,
                                     const std::filesystem::path& run) {
-    const double seconds = *parseHangTimeout(options.hangTimeout);
+    const double seconds = *secondsOf(options.hangTimeout);
     if (seconds == 0 || !hidesProgress(recording).empty()) return nullptr;
     constexpr double kNsPerSecond = 1e9;
     return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerSecond),
@@ -190,7 +174,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
                         options.recording.trace));
 
     if (const std::string by = hidesProgress(settings.recording);
-        options.hangTimeoutGiven && *parseHangTimeout(options.hangTimeout) > 0 && !by.empty() && !console.isQuiet() &&
+        options.hangTimeoutGiven && *secondsOf(options.hangTimeout) > 0 && !by.empty() && !console.isQuiet() &&
         (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--hang-timeout has no effect with {}: progress is known only of what is recorded", by));
@@ -261,6 +245,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
             "--light", options->recording.light,
             "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long jobs")
         ->excludes("--trace");
+    addRingOption(*verb, options->recording.ring);
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")
@@ -282,7 +267,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
                 "Read the stacks of ranks that record no progress for so long (90s, 5m, 1h, off) into NAME/stacks")
             ->type_name("TIME")
             ->capture_default_str()
-            ->check(checkHangTimeout);
+            ->check(checkTime);
     addRepeatedOption(*verb, "--env", options->environment, "NAME=VALUE",
                       "Set a variable for the job; may be repeated");
     addLinksOption(*verb, options->links);
