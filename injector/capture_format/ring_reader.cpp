@@ -77,7 +77,7 @@ bool RingReader::next() {
         const bool written = ring.pendingTail > ring.tail && ring.pendingSequence < m_sequenceEnd;
         uint64_t tail = written ? ring.pendingTail : ring.tail;
         const auto end = m_ringEnds.find(ring.threadIndex);
-        if (end != m_ringEnds.end() && end->second <= ring.head) tail = std::max(tail, end->second);
+        if (end != m_ringEnds.end()) tail = std::max(tail, std::min(end->second, ring.head));
         if (ring.head == tail && ring.lostRecords == 0) continue;
         if (ring.head < tail || ring.head - tail > m_cellsPerRing) {
             m_losses.add(ReaderLossKind::ring, m_ringOffset, 1,

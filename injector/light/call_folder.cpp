@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/light/call_folder.h"
 
+#include <atomic>
 #include <cstring>
 
 namespace rankscope::injector {
@@ -27,7 +28,8 @@ uint64_t placeOf(uint64_t commHash, uint32_t seq) noexcept {
 
 }  // namespace
 
-void CallFolder::begin(Write write, void* to) noexcept {
+void CallFolder::begin(Write write, void* to, const SlowSteps& slowSteps) noexcept {
+    m_slowSteps = slowSteps;
     m_write = write;
     m_to = to;
 }
@@ -152,7 +154,6 @@ CallFolder::Waiting* CallFolder::find(uint64_t commHash, uint32_t seq) noexcept 
 }
 
 void CallFolder::takeChannel(const capture::PluginChannelRecord& record) noexcept {
-    m_hasSpans = true;
     Waiting* call = find(record.commHash, record.seq);
     if (call == nullptr) return;
     FoldItem& item = call->item;
@@ -185,6 +186,7 @@ void CallFolder::takeMark(uint32_t thread, const capture::NvtxRecord& record) no
     if (record.timeNs > m_newestNs) m_newestNs = record.timeNs;
     switch (record.head.type) {
         case RecordType::nvtxPush:
+            if (record.domain == 0 && m_marks.isStep(record.name)) noteStep(thread, record.timeNs);
             if (m_marks.push(thread, record.name, record.domain == 0)) kind = FoldKind::push;
             break;
         case RecordType::nvtxPop:
@@ -208,9 +210,20 @@ void CallFolder::takeMark(uint32_t thread, const capture::NvtxRecord& record) no
     mark.item.rangeId = record.rangeId;
 }
 
+void CallFolder::noteStep(uint32_t thread, int64_t ns) noexcept {
+    const int64_t tookNs = m_pace.begin(thread, m_marks.depth(thread), ns);
+    const int64_t medianNs = m_pace.medianNs();
+    if (m_slowSteps.counter == nullptr || m_slowSteps.factorE9 == 0 || medianNs == 0) return;
+    if (static_cast<double>(tookNs) * 1e9 <= static_cast<double>(medianNs) * static_cast<double>(m_slowSteps.factorE9))
+        return;
+    std::atomic_ref(*m_slowSteps.counter).fetch_add(1, std::memory_order_relaxed);
+}
+
 bool CallFolder::isWhole(const Waiting& waiting) const noexcept {
     const FoldKey& key = waiting.item.key;
-    return key.kind != FoldKind::call || !m_hasSpans || (key.flags & capture::foldHasSpan) != 0;
+    // The plugin told of it, and tells of its time on the device when that is over, with NCCL 2.27 and newer.
+    const uint8_t told = key.flags & (capture::foldHasPlugin | capture::foldHasSpan);
+    return key.kind != FoldKind::call || told != capture::foldHasPlugin;
 }
 
 bool CallFolder::isSettled(const Waiting& waiting) const noexcept {
@@ -258,12 +271,12 @@ void CallFolder::flush() noexcept {
 void CallFolder::clear() noexcept {
     m_first = m_end = m_bare = 0;
     m_newestNs = 0;
-    m_hasSpans = false;
     std::memset(m_lastGroup, 0, sizeof m_lastGroup);
     std::memset(m_hashes, 0, sizeof m_hashes);
     std::memset(m_places, 0, sizeof m_places);
     for (Early& early : m_early) early.used = false;
     m_marks.clear();
+    m_pace = {};
     m_encoder.clear();
 }
 

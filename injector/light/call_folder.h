@@ -4,6 +4,7 @@
 #include "injector/capture_format/fold_encoder.h"
 #include "injector/capture_format/records.h"
 #include "injector/light/step_marks.h"
+#include "injector/light/step_pace.h"
 
 namespace rankscope::injector {
 
@@ -12,6 +13,11 @@ namespace rankscope::injector {
 /// memory, consumer only.
 class CallFolder {
   public:
+    /// `factorE9`: what a step may take of the median, times 1e9.
+    struct SlowSteps {
+        uint64_t* counter = nullptr;  ///< read by other processes; null: nobody wants to know
+        int64_t factorE9 = 0;
+    };
     using Write = void (*)(void* to, const void* record, size_t bytes, int64_t lastNs) noexcept;
 
     constexpr CallFolder() = default;
@@ -19,7 +25,7 @@ class CallFolder {
     CallFolder& operator=(const CallFolder&) = delete;
 
     /// `write` takes each FoldRecord when it is full, and at flush().
-    void begin(Write write, void* to) noexcept;
+    void begin(Write write, void* to, const SlowSteps& slowSteps) noexcept;
 
     /// A record of a ring. What is no call, mark, communicator or text is passed over.
     void take(uint32_t thread, const uint8_t* record) noexcept;
@@ -61,6 +67,7 @@ class CallFolder {
     void takeChannel(const capture::PluginChannelRecord& record) noexcept;
     void takeProxyOp(const capture::PluginProxyOpRecord& record) noexcept;
     void takeMark(uint32_t thread, const capture::NvtxRecord& record) noexcept;
+    void noteStep(uint32_t thread, int64_t ns) noexcept;
     void attach(uint64_t position, const capture::PluginCollRecord& record) noexcept;
     Waiting* find(uint64_t commHash, uint32_t seq) noexcept;
     bool isWhole(const Waiting& waiting) const noexcept;
@@ -74,7 +81,6 @@ class CallFolder {
     uint64_t m_end = 0;
     uint64_t m_bare = 0;  // no call before it may still get the plugin's word
     int64_t m_newestNs = 0;
-    bool m_hasSpans = false;         // the plugin tells times of the device
     uint32_t m_lastGroup[512] = {};  // by thread
     uint64_t m_hashes[kCommunicators] = {};
     uint64_t m_places[kPlaces] = {};  // position + 1 by the plugin's name of the call
@@ -82,6 +88,8 @@ class CallFolder {
     Early m_early[kEarly] = {};
     Waiting m_waiting[kCalls] = {};
     StepMarks m_marks;
+    StepPace m_pace;
+    SlowSteps m_slowSteps;
     capture::FoldEncoder m_encoder;
 };
 

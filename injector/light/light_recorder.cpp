@@ -54,7 +54,7 @@ void LightRecorder::begin(LightTables& tables, const Target& target, int64_t rin
     m_target = target;
     m_ringNs = ringNs;
     m_newestNs = INT64_MIN;
-    m_tables->folder.begin(&LightRecorder::writeFold, this);
+    m_tables->folder.begin(&LightRecorder::writeFold, this, target.slowSteps);
     m_files.begin(base, header);
     rotate();
 }

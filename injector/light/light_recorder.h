@@ -37,6 +37,7 @@ class LightRecorder {
                       int64_t lastNs) noexcept;
         void (*countLoss)(void* to, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
         void* to;
+        CallFolder::SlowSteps slowSteps;
     };
 
     constexpr LightRecorder() = default;

@@ -22,6 +22,7 @@ class StepMarks {
     /// Ranges of a thread are pushed and popped like a stack: whether this one is kept. Where a thread has no step
     /// open, its outermost ranges are: a loop may name its steps differently.
     bool push(uint32_t thread, uint64_t name, bool isOwnDomain) noexcept;
+    uint32_t depth(uint32_t thread) const noexcept { return m_stacks[thread % kThreads].depth; }
     bool pop(uint32_t thread) noexcept;
 
     /// Ranges that one thread starts and another may end: those that mark steps are kept.

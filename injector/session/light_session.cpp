@@ -11,8 +11,11 @@ constinit LightRecorder g_recorder;
 
 }  // namespace
 
-void begin(CaptureSink& sink, int64_t ringNs, const char* base, const capture::FileHeader& header) noexcept {
-    g_recorder.begin(g_tables, {&CaptureSink::writeTaken, &CaptureSink::countTakersLoss, &sink}, ringNs, base, header);
+void begin(CaptureSink& sink, const Config& config, uint64_t* slowSteps, const char* base,
+           const capture::FileHeader& header) noexcept {
+    g_recorder.begin(g_tables,
+                     {&CaptureSink::writeTaken, &CaptureSink::countTakersLoss, &sink, {slowSteps, config.slowStepE9}},
+                     config.ringNs, base, header);
     sink.handTo({[](void* self, uint32_t thread, const uint8_t* record, uint64_t ringEnd) noexcept {
                      static_cast<LightRecorder*>(self)->take(thread, record, ringEnd);
                  },

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 
+#include "injector/config.h"
 #include "injector/record/capture_sink.h"
 
 namespace rankscope::injector::light {
 
 /// Before the first record. `base`: path of the capture file without its ending; `header`: as it has.
-void begin(CaptureSink& sink, int64_t ringNs, const char* base, const capture::FileHeader& header) noexcept;
+/// `slowSteps`: where steps are counted that take more than `config` allows.
+void begin(CaptureSink& sink, const Config& config, uint64_t* slowSteps, const char* base,
+           const capture::FileHeader& header) noexcept;
 
 void afterForkInChild() noexcept;
 

@@ -163,7 +163,7 @@ bool Session::openFiles() noexcept {
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
         }
         m_sink.countProgressIn(m_rings.progressCounter());
-        if (m_config.ringNs > 0) light::begin(m_sink, m_config.ringNs, base.c_str(), header);
+        if (m_config.ringNs > 0) light::begin(m_sink, m_config, m_rings.slowStepCounter(), base.c_str(), header);
         return true;
     }
     return false;

@@ -60,7 +60,7 @@ ALLOWED = {
     "analyzer/export": [STORE, *analyzer("text", "facts")],
     "analyzer/stats": [STORE, *analyzer("text")],
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
-    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h"],
+    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/ring_layout.h"],
     "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("records", "ring_layout", "stack_file"))],  # reads what ranks stand in beside their captures
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
     "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", "injector/recordable_names.h"],

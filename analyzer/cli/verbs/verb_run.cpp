@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "analyzer/cli/job/job_environment.h"
 #include "analyzer/cli/job/launcher.h"
 #include "analyzer/cli/job/recording.h"
+#include "analyzer/cli/job/ring_watch.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/cli/stacks/hang_watch.h"
@@ -113,6 +116,47 @@ std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const RecordingOp
                                        !hasSource(recording, "cuda"));
 }
 
+// Nothing: the job has no ring.
+std::unique_ptr<RingWatch> ringOf(const RecordingOptions& recording, const std::filesystem::path& run) {
+    const double ringS = recording.light ? *secondsOf(recording.ring) : 0;
+    return ringS == 0 ? nullptr : std::make_unique<RingWatch>(run, ringS);
+}
+
+// Either may be null.
+JobWatch watchOf(HangWatch* hangs, RingWatch* ring, const Console& console) {
+    if (hangs == nullptr && ring == nullptr) return {};
+    const auto tell = [hangs, ring, &console] {
+        std::vector<std::string> notes;
+        if (hangs != nullptr) notes = hangs->takeNotes();
+        if (ring != nullptr) std::ranges::move(ring->takeNotes(), std::back_inserter(notes));
+        for (const std::string& note : notes)
+            if (!console.isQuiet()) console.note(note);
+    };
+    constexpr int kRingPeriodMs = 1000;
+    JobWatch watch;
+    watch.periodMs = ring == nullptr    ? hangs->periodMs()
+                     : hangs == nullptr ? kRingPeriodMs
+                                        : std::min(kRingPeriodMs, hangs->periodMs());
+    watch.look = [=] {
+        const int told = hangs == nullptr ? 0 : hangs->timesTold();
+        if (hangs != nullptr) hangs->look();
+        if (ring != nullptr) ring->look();
+        if (ring != nullptr && hangs != nullptr && hangs->timesTold() > told) ring->ranksStandStill();
+        tell();
+    };
+    watch.jobHasEnded = [=] {
+        if (hangs != nullptr) hangs->jobHasEnded();
+        tell();
+    };
+    if (ring == nullptr) return watch;
+    watch.ownSignal = RingWatch::triggerSignal();
+    watch.onOwnSignal = [=] {
+        ring->trigger();
+        tell();
+    };
+    return watch;
+}
+
 JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::TunerRow>& tunerRows) {
     JobSettings settings{.recording = options.recording,
                          .virtualGpus = options.virtualGpus,
@@ -204,21 +248,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
 
     const ProcessToStart job{command, prepareEnvironment(layout, settings)};
     const auto hangs = watchFor(options, settings.recording, directory.path());
-    const auto tellNotes = [&] {
-        if (!console.isQuiet())
-            for (const std::string& note : hangs->takeNotes()) console.note(note);
-    };
-    JobWatch watch;
-    if (hangs)
-        watch = {hangs->periodMs(),
-                 [&] {
-                     hangs->look();
-                     tellNotes();
-                 },
-                 [&] {
-                     hangs->jobHasEnded();
-                     tellNotes();
-                 }};
+    const auto ring = ringOf(settings.recording, directory.path());
+    const JobWatch watch = watchOf(hangs.get(), ring.get(), console);
     const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0, false, watch}, console);
     if (outside) forgetRunName(options.name, *outside);
     endLike(end);
@@ -246,6 +277,12 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
             "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long jobs")
         ->excludes("--trace");
     addRingOption(*verb, options->recording.ring);
+    verb->add_option("--slow-step", options->recording.slowStep,
+                     "With --light: dump the ring into NAME/dumps when a step takes so many times the median of the "
+                     "last 32, at most 8 times")
+        ->type_name("K")
+        ->needs("--light")
+        ->check(CLI::Range(1.1, 1e6));
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")

@@ -34,7 +34,8 @@ class LightRecording : public testing::Test {
         FileHeader header{};
         header.processStartNs = kBegin;
         ASSERT_TRUE(m_cap.open((m_base + ".cap").c_str(), header, 0));
-        m_recorder.begin(*m_tables, {&write, &countLoss, this}, 100 * kMs, m_base.c_str(), header);
+        m_recorder.begin(*m_tables, {&write, &countLoss, this, {&m_slowSteps, 1'500'000'000}}, 100 * kMs,
+                         m_base.c_str(), header);
         CommunicatorRecord communicator{};
         communicator.head = {RecordType::communicator, 2, 1};
         communicator.index = 1;
@@ -176,6 +177,7 @@ class LightRecording : public testing::Test {
     BlockWriter m_cap;
     uint64_t m_position = 0;
     uint64_t m_lost = 0;
+    uint64_t m_slowSteps = 0;
     uint32_t m_seq = 0;
 };
 
@@ -281,4 +283,24 @@ TEST_F(LightRecording, ARangeThatTheRingHoldsOnlyTheEndOfIsWholeWhetherTheProces
         for (int step = 0; step < 20; ++step)
             EXPECT_EQ(pops.count((kBegin + (step * 45 + 44) * kMs) / kUnit), 1u) << step << " " << ended;
     }
+}
+
+TEST_F(LightRecording, AStepThatTakesMoreThanItsShareOfTheMedianIsCounted) {
+    int64_t ns = kBegin;
+    const auto step = [&](int64_t tookNs) {
+        mark(RecordType::nvtxPush, ns, kStepName);
+        mark(RecordType::nvtxPush, ns + kMs, kStepName);  // a step inside a step
+        mark(RecordType::nvtxPop, ns + 2 * kMs, 0);
+        ns += tookNs;
+        mark(RecordType::nvtxPop, ns, 0);
+    };
+    step(100 * kMs);  // the first ones of a job take long
+    step(50 * kMs);
+    for (int i = 0; i < 20; ++i) step((10 + i % 3) * kMs);
+    EXPECT_EQ(m_slowSteps, 0u);
+    step(16 * kMs);  // under 1.5 times 11 ms
+    step(17 * kMs);
+    EXPECT_EQ(m_slowSteps, 0u);  // not before the next one begins
+    step(10 * kMs);
+    EXPECT_EQ(m_slowSteps, 1u);
 }
