@@ -104,7 +104,9 @@ bool Session::start() noexcept {
     }
     m_beginNs = now();
     if (!openFiles()) return false;
-    if (!m_writer.start(m_rings, m_sink, &Session::periodic)) {
+    // Light mode records little, so that the rings are emptied seldom.
+    const int64_t roundNs = m_config.ringNs > 0 ? WriterThread::kPeriodNs : WriterThread::kRoundNs;
+    if (!m_writer.start(m_rings, m_sink, &Session::periodic, roundNs)) {
         say("the writer thread cannot be started: not recording");
         m_sink.close();
         m_rings.closeAndUnlink();
@@ -310,7 +312,7 @@ bool Session::waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept 
         const timespec pause{0, 200'000};
         for (int64_t waited = 0; waited < kRingWaitNs; waited += pause.tv_nsec) {
             if (ring.hasRoom(cells)) return true;
-            nanosleep(&pause, nullptr);
+            syscall(SYS_nanosleep, &pause, nullptr);  // the virtual GPUs make virtual time of nanosleep()
             m_writer.wake();
         }
     }
