@@ -56,9 +56,11 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     const fs::path output = options.output.empty() ? runDirectory / "trace.db" : options.output;
     CollectResult result{output, {}};
     const bool isLight = facts.meta.contains("light");
+    const bool isDump = facts.meta.contains("dump");
     TraceBuilder builder(output, std::move(facts));
-    for (CaptureChoice choice : captures.ranks) {
+    for (CaptureChoice& choice : captures.ranks) {
         if (options.part) choice.part = TimeSpan{options.part->first, options.part->second};
+        choice.wentOn = isDump;
         result.ranks.push_back(choice.rank);
         builder.add(choice.rank, [choice] { return decodeCapture(choice); });
     }
@@ -75,6 +77,18 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
                          {},
                          "light mode: no kernels were recorded but NCCL's, as its profiler plugin told them; the "
                          "program's own work is shown as idle time, and communication that it hides as if it did not"});
+    if (isDump)
+        builder.addLoss({0,
+                         "dump",
+                         store::Severity::info,
+                         {},
+                         "collector",
+                         0,
+                         {},
+                         {},
+                         "a dump of a job that went on: of what came after nothing is known, and calls that had not "
+                         "ended are shown "
+                         "without their end"});
     for (store::Loss& loss : captures.losses) builder.addLoss(std::move(loss));
     builder.finish();
     return result;

@@ -86,6 +86,10 @@ Config readConfig(const char* (*get)(const char* name)) noexcept {
         complain(config, "RANKSCOPE_DELAY_S");
     if (const char* text = get("RANKSCOPE_DURATION_S"); text != nullptr && !parseSeconds(text, config.durationNs))
         complain(config, "RANKSCOPE_DURATION_S");
+    if (const char* text = get("RANKSCOPE_RING_S"); text != nullptr && !parseSeconds(text, config.ringNs))
+        complain(config, "RANKSCOPE_RING_S");
+    if (const char* text = get("RANKSCOPE_SLOW_STEP"); text != nullptr && !parseSeconds(text, config.slowStepE9))
+        complain(config, "RANKSCOPE_SLOW_STEP");
     if (const char* text = get("RANKSCOPE_CAPTURE_RANGE")) readRange(config, text);
     if (const char* text = get("RANKSCOPE_CLOCK")) config.cuptiClock = std::strcmp(text, "cupti") == 0;
     if (const char* text = get("RANKSCOPE_NCCL_CHANNELS"))

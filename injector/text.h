@@ -51,6 +51,17 @@ class FixedText {
     char m_text[N] = {};
 };
 
+/// Whether `word`, in small letters, is somewhere in a text, in whatever letters.
+inline bool containsWord(const char* text, size_t bytes, const char* word) noexcept {
+    const size_t length = std::strlen(word);
+    for (size_t i = 0; i + length <= bytes; ++i) {
+        size_t same = 0;
+        while (same < length && (text[i + same] | 0x20) == word[same]) ++same;
+        if (same == length) return true;
+    }
+    return false;
+}
+
 /// Reads a whole decimal number; false and unchanged when `text` is anything else.
 inline bool parseNumber(const char* text, int64_t& value) noexcept {
     if (text == nullptr) return false;

@@ -170,9 +170,10 @@ int main(int argc, char** argv) {
     app.add_flag("-q,--quiet", quiet, "Errors and warnings only");
     app.add_flag("-v,--verbose", verbose, "What was read, what is missing, how long it took; on stderr");
 
-    for (const auto addVerb : {addRunVerb, addCollectVerb, addImportVerb, addAnalyzeVerb, addRecommendVerb,
-                               addExplainVerb, addStatsVerb, addExportVerb, addWhatIfVerb, addCompareVerb,
-                               addBaselineVerb, addViewVerb, addTopVerb, addDoctorVerb, addTuneVerb, addReferenceVerb})
+    for (const auto addVerb :
+         {addRunVerb, addTriggerVerb, addCollectVerb, addImportVerb, addAnalyzeVerb, addRecommendVerb, addExplainVerb,
+          addStatsVerb, addExportVerb, addWhatIfVerb, addCompareVerb, addBaselineVerb, addViewVerb, addTopVerb,
+          addDoctorVerb, addTuneVerb, addReferenceVerb})
         addVerb(app, invocation);
 
     try {

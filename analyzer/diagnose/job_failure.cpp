@@ -243,10 +243,12 @@ std::vector<JobFailure> failuresInDumps(const JobEnd& end) {
 JobFailure failureOfCaptures(const job::Analysis& analysis) {
     JobFailure failure;
     const JobEnd& end = *analysis.facts.end;
-    if (std::ranges::none_of(end.ranks, [](const RankEnd& rank) { return rank.failed() || !rank.recorded; }))
+    // Who watched the job saw it stand still, and dumped what its ranks held; they have no end yet.
+    if (!end.seenToStand &&
+        std::ranges::none_of(end.ranks, [](const RankEnd& rank) { return rank.failed() || !rank.recorded; }))
         return failure;
     failure.stalledNs = static_cast<double>(end.endNs - end.lastProgressNs);
-    const bool stalled = stoodStill(end, failure.stalledNs);
+    const bool stalled = end.seenToStand || stoodStill(end, failure.stalledNs);
     if (endedFromOutside(end) && !stalled) return failure;
     const int64_t boundNs = 2 * analysis.facts.clock.boundNs;
     const WaitingRanks waits(end);

@@ -345,7 +345,8 @@ std::optional<JobEnd> Reader::read() {
     const bool contradicting = std::ranges::any_of(m_facts.losses, [](const store::Loss& loss) {
         return loss.kind == "unmatched_collective" && loss.severity == store::Severity::error;
     });
-    if (!readProcesses() && !contradicting) return std::nullopt;
+    m_end.seenToStand = m_facts.text("dump") == "hang";
+    if (!readProcesses() && !contradicting && !m_end.seenToStand) return std::nullopt;
     readMembers();
     for (const store::Collective& row : m_facts.collectives)
         if (!row.complete && m_open.size() < kMostCompared) m_open.insert({row.communicatorId, row.seq});

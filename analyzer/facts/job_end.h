@@ -102,6 +102,8 @@ struct JobEnd {
     /// Told by dumps of PyTorch's flight recorder: what ended is told, so that a call without an end did not; how
     /// processes ended, when, and what else they did is not.
     bool isRecorder = false;
+    /// A dump of a job that stood still: its ranks have not ended.
+    bool seenToStand = false;
     std::vector<RankEnd> ranks;  // by rank
     std::map<int64_t, MemberCounts> communicators;
     std::vector<Contradiction> contradictions;  // the first of each communicator

@@ -97,8 +97,9 @@ const char* silentEndKind(SilentEnd end) {
     return "unknown";
 }
 
-const char* endKindOf(const RawCapture& raw, const std::string& path) {
-    if (!raw.processEnd) return silentEndKind(silentEndOf(path, raw.header));
+const char* endKindOf(const RawCapture& raw, const CaptureChoice& choice) {
+    if (!raw.processEnd && choice.wentOn) return silentEndKind(SilentEnd::running);
+    if (!raw.processEnd) return silentEndKind(silentEndOf(choice.path, raw.header));
     switch (raw.processEnd->head.aux) {
         case 1:
             return "exit";
@@ -148,7 +149,7 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     process.executable = header.executable;
     process.startNs = header.processStartNs;
     process.endNs = raw.processEnd ? raw.processEnd->timeNs : std::max(raw.lastNs, header.processStartNs);
-    process.endKind = endKindOf(raw, choice.path);
+    process.endKind = endKindOf(raw, choice);
     if (raw.processEnd && raw.processEnd->code >= 0) process.endCode = raw.processEnd->code;
     process.identitySource = header.identitySource;
     process.captureFile = choice.name;
@@ -178,7 +179,7 @@ void addUndelivered(const RawCapture& raw, RankRecording& recording) {
 }
 
 /// A process that left without a farewell or by a signal, or has not left: what it did last may be missing.
-void addEnd(const RawCapture& raw, RankRecording& recording) {
+void addEnd(const RawCapture& raw, bool wentOn, RankRecording& recording) {
     const std::string& how = recording.process.endKind;
     const auto tell = [&recording](const char* kind, store::Severity severity, const std::string& what) {
         recording.losses.push_back({0,
@@ -194,8 +195,9 @@ void addEnd(const RawCapture& raw, RankRecording& recording) {
     };
     if (how == "running") {
         recording.state = store::RankState::running;
-        tell("running", store::Severity::warning,
-             "was still running when this was collected: collect again when the job has ended");
+        tell("running", wentOn ? store::Severity::info : store::Severity::warning,
+             wentOn ? "went on when this was copied: of what came after nothing is known"
+                    : "was still running when this was collected: collect again when the job has ended");
     } else if (how == "unknown") {
         recording.state = store::RankState::unknown;
         tell("unknown_end", store::Severity::warning,
@@ -237,7 +239,7 @@ RankRecording decodeCapture(const CaptureChoice& choice) {
                                     "NVTX ranges ended whose start was not recorded"});
     }
     joinNcclCalls(raw, threads, recording);
-    addEnd(raw, recording);
+    addEnd(raw, choice.wentOn, recording);
     if (choice.device >= 0) keepDevice(raw, choice.device, recording);
     for (store::Loss& loss : recording.losses) {
         if (!loss.file) loss.file = choice.name;

@@ -36,6 +36,8 @@ std::vector<fs::path> captureFiles(const fs::path& directory) {
     fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
         std::error_code ignored;
+        // Runs of their own, which hold the same ranks.
+        if (entry->path().filename() == "dumps" && entry.depth() == 0) entry.disable_recursion_pending();
         if (entry->path().extension() == ".cap" && !entry->is_directory(ignored)) files.push_back(entry->path());
     }
     std::sort(files.begin(), files.end());

@@ -58,6 +58,9 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     if (const auto options = run.find("options");
         options != run.end() && options->is_object() && options->value("light", nlohmann::json()) == true)
         facts.meta["light"] = "1";
+    if (const auto dump = run.find("dump");
+        dump != run.end() && dump->is_object() && dump->value("reason", nlohmann::json()).is_string())
+        facts.meta["dump"] = (*dump)["reason"].get<std::string>();
     if (const auto options = run.find("options");
         options != run.end() && options->is_object() && options->contains("env") && (*options)["env"].is_object())
         addVariables((*options)["env"], "run_env.", facts);

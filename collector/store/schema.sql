@@ -17,6 +17,7 @@ CREATE TABLE meta (
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id; "all": each is a row),
                                    -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin),
                                    -- told_pipelines (imports by a mapping without messages: "1f1b 16;0 1 2 3": schedule, micro-batches, and the ranks of each pipeline by stage),
+                                   -- dump (reason of a dump of light mode's ring: trigger, signal, hang, slow_step),
                                    -- torch_dump_version (of imported flight-recorder dumps),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
   value TEXT NOT NULL
@@ -408,7 +409,7 @@ CREATE TABLE step (
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, …
+  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, dump, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
   source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | nccl_tuner | collector | importer

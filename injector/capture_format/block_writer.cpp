@@ -111,6 +111,7 @@ AppendResult BlockWriter::append(const BlockInfo& info, const void* first, size_
     header.source = info.source;
     header.lostRecords = info.lostRecords;
     header.highWaterNs = info.highWaterNs;
+    header.ringEnd = info.ringEnd;
     header.payloadCrc = crc32c(second, secondBytes, crc32c(first, firstBytes));
     header.headerCrc = crc32c(&header, offsetof(BlockHeader, headerCrc));
 
@@ -133,6 +134,10 @@ void BlockWriter::close() noexcept {
     if (fd >= 0) [[maybe_unused]]
         const int ignored = ::ftruncate(fd, static_cast<off_t>(m_offset));
     m_file.close();
+}
+
+void BlockWriter::remove() noexcept {
+    m_file.closeAndUnlink();
 }
 
 void BlockWriter::abandon() noexcept {

@@ -13,7 +13,8 @@ struct BlockInfo {
     uint32_t recordCount = 0;
     uint64_t lostRecords = 0;
     int64_t highWaterNs = 0;
-    bool urgent = false;  ///< about the capture itself (losses, the end): may use the reserve kept for it
+    uint64_t ringEnd = 0;  ///< BlockHeader::ringEnd
+    bool urgent = false;   ///< about the capture itself (losses, the end): may use the reserve kept for it
 };
 
 enum class AppendResult : uint8_t { ok, sizeCap, ioError };
@@ -37,6 +38,9 @@ class BlockWriter {
 
     /// Gives reserved space back and closes.
     void close() noexcept;
+
+    /// Closes and deletes the file, if there is one.
+    void remove() noexcept;
 
     /// Forgets the file without touching it: in a forked child it belongs to the parent.
     void abandon() noexcept;

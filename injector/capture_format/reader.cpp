@@ -16,11 +16,12 @@ namespace {
 
 constexpr size_t kMaxThreads = 65536;
 
-std::string ringPathOf(const std::string& path) {
+/// The path without its ending.
+std::string baseOf(const std::string& path) {
     const std::string suffix = ".cap";
     if (path.size() <= suffix.size() || path.compare(path.size() - suffix.size(), suffix.size(), suffix) != 0)
-        return path + ".ring";
-    return path.substr(0, path.size() - suffix.size()) + ".ring";
+        return path;
+    return path.substr(0, path.size() - suffix.size());
 }
 
 template <size_t N>
@@ -57,6 +58,13 @@ CaptureReader::CaptureReader(std::string path) : m_path(std::move(path)) {
     terminate(m_header.jobId);
     terminate(m_header.executable);
     terminate(m_header.injectorVersion);
+    m_details = std::make_unique<DetailReader>(baseOf(m_path), m_header.processStartNs, m_losses);
+    m_filter = std::make_unique<SinceFilter>(m_details->sinceNs());
+}
+
+void CaptureReader::leaveOutRings() {
+    m_hasRings = false;
+    m_filter = std::make_unique<SinceFilter>(INT64_MAX);  // nothing is told in another place
 }
 
 int64_t CaptureReader::highWaterNs(Source source) const {
@@ -70,27 +78,40 @@ void CaptureReader::noteLost(uint32_t threadIndex, uint64_t lostRecords) {
     most = std::max(most, lostRecords);
 }
 
-bool CaptureReader::nextRun() {
-    if (!m_rings) {
-        if (m_blocks->next()) {
-            const BlockHeader& block = m_blocks->header();
-            m_runData = m_blocks->payload().data();
-            m_cursor = RecordCursor(m_runData, m_blocks->payload().size());
-            m_runOffset = m_blocks->blockOffset() + sizeof(BlockHeader);
-            m_view.threadIndex = block.threadIndex;
-            m_view.source = block.source;
-            m_view.blockSequence = block.sequence;
-            noteLost(block.threadIndex, block.lostRecords);
-            const auto source = static_cast<size_t>(block.source);
-            if (source < std::size(m_highWaterNs))
-                m_highWaterNs[source] = std::max(m_highWaterNs[source], block.highWaterNs);
-            return true;
-        }
-        if (!m_hasRings) return false;
-        m_rings = std::make_unique<RingReader>(ringPathOf(m_path), m_header.processStartNs, m_blocks->sequenceEnd(),
-                                               m_losses);
-    }
+bool CaptureReader::nextBlock() {
+    if (m_rings || !m_blocks->next()) return false;
+    const BlockHeader& block = m_blocks->header();
+    m_runData = m_blocks->payload().data();
+    m_cursor = RecordCursor(m_runData, m_blocks->payload().size());
+    m_runOffset = m_blocks->blockOffset() + sizeof(BlockHeader);
+    m_view.threadIndex = block.threadIndex;
+    m_view.source = block.source;
+    m_view.blockSequence = block.sequence;
+    noteLost(block.threadIndex, block.lostRecords);
+    const auto source = static_cast<size_t>(block.source);
+    if (source < std::size(m_highWaterNs)) m_highWaterNs[source] = std::max(m_highWaterNs[source], block.highWaterNs);
+    return true;
+}
+
+bool CaptureReader::nextDetail() {
+    if (m_rings || !m_details->next()) return false;
+    const BlockScanner& block = m_details->block();
+    m_isDetail = true;
+    m_runData = block.payload().data();
+    m_cursor = RecordCursor(m_runData, block.payload().size());
+    m_runOffset = block.blockOffset() + sizeof(BlockHeader);
+    m_view.threadIndex = block.header().threadIndex;
+    m_view.source = block.header().source;
+    m_view.blockSequence = static_cast<uint32_t>(m_blocks->sequenceEnd());
+    return true;
+}
+
+bool CaptureReader::nextRing() {
+    if (!m_rings)
+        m_rings = std::make_unique<RingReader>(baseOf(m_path) + ".ring", m_header.processStartNs,
+                                               m_blocks->sequenceEnd(), m_details->ringEnds(), m_losses);
     if (!m_rings->next()) return false;
+    m_isDetail = m_details->sinceNs() != INT64_MAX;
     m_runData = m_rings->cells().data();
     m_cursor = RecordCursor(m_runData, m_rings->cells().size());
     m_runOffset = m_rings->ringOffset();
@@ -101,13 +122,57 @@ bool CaptureReader::nextRun() {
     return true;
 }
 
+void CaptureReader::beginFold() {
+    if (!m_folds.begin(m_view.as<FoldRecord>(), m_view.data + sizeof(FoldRecord)))
+        m_losses.add(ReaderLossKind::malformedRecord, m_view.fileOffset, m_view.as<FoldRecord>().items,
+                     m_path + ": byte " + std::to_string(m_view.fileOffset) +
+                         ": folded calls build on a record that is missing");
+    m_block = m_cursor;
+    m_cursor = {};
+    m_folding = true;
+}
+
+/// The records of the next item of the FoldRecord at hand; behind the last one, on with the block it is of.
+bool CaptureReader::nextFolded() {
+    while (const std::optional<FoldItem> item = m_folds.next()) {
+        if (!m_filter->keeps(*item)) continue;
+        const std::vector<uint8_t>& cells = m_foldRecords.of(*item);
+        m_runData = cells.data();
+        m_cursor = RecordCursor(m_runData, cells.size());
+        m_view.threadIndex = item->key.thread;
+        return true;
+    }
+    if (m_folds.isDamaged())
+        m_losses.add(ReaderLossKind::malformedRecord, m_runOffset, 1,
+                     m_path + ": byte " + std::to_string(m_runOffset) + ": folded calls contradict themselves");
+    m_folding = false;
+    m_cursor = m_block;
+    m_runData = m_blocks->payload().data();
+    m_view.threadIndex = m_blocks->header().threadIndex;
+    return true;
+}
+
+bool CaptureReader::nextRun() {
+    if (m_folding) return nextFolded();
+    return nextBlock() || (m_hasRings && (nextDetail() || nextRing()));
+}
+
 const RecordView* CaptureReader::next() {
     while (!m_finished) {
         switch (m_cursor.next()) {
             case RecordCursor::Step::record:
                 m_view.data = m_cursor.record();
                 m_view.bytes = m_cursor.recordBytes();
-                m_view.fileOffset = m_runOffset + static_cast<uint64_t>(m_view.data - m_runData);
+                if (!m_folding) m_view.fileOffset = m_runOffset + static_cast<uint64_t>(m_view.data - m_runData);
+                if (m_view.type() == RecordType::detailSince) break;
+                // What was open when the oldest file began matters; of the others it is known by then.
+                if (m_view.type() == RecordType::openRanges && m_hasDetail) break;
+                m_hasDetail = m_hasDetail || (m_isDetail && m_view.type() != RecordType::openRanges);
+                if (m_view.type() == RecordType::fold) {
+                    if (!m_folding && !m_isDetail) beginFold();
+                    break;
+                }
+                if ((m_isDetail || m_view.type() == RecordType::openRanges) && !m_filter->keeps(m_view)) break;
                 ++m_recordCount;
                 if (m_view.type() == RecordType::loss && m_view.head().aux == static_cast<uint16_t>(LossKind::ringFull))
                     m_toldLost += m_view.as<LossRecord>().count;

@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "injector/capture_format/block_scanner.h"
+#include "injector/capture_format/detail_reader.h"
+#include "injector/capture_format/fold_decoder.h"
+#include "injector/capture_format/fold_records.h"
 #include "injector/capture_format/reader_loss.h"
 #include "injector/capture_format/record_cursor.h"
 #include "injector/capture_format/record_view.h"
 #include "injector/capture_format/ring_reader.h"
+#include "injector/capture_format/since_filter.h"
 
 namespace rankscope::capture {
 
@@ -21,7 +25,8 @@ class CaptureError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Reads a capture file from front to back, and then what the .ring file of the same name holds when the process died.
+/// Reads a capture file from front to back, then the .detail files of light mode, then what the .ring file of the same
+/// name holds when the process died. Of FoldRecords it delivers the records that they stand for.
 ///
 ///     CaptureReader reader("capture/node1.4711.99.cap");
 ///     while (const RecordView* record = reader.next()) {
@@ -36,9 +41,9 @@ class CaptureReader {
     /// Throws CaptureError.
     explicit CaptureReader(std::string path);
 
-    /// Before the first next(): reads what the process has written and not its rings. Of one that lives these go on
-    /// while the file is read, so that what lies between would be missing in the middle.
-    void leaveOutRings() { m_hasRings = false; }
+    /// Before the first next(): reads what the process has written and neither its rings nor its .detail files. Of one
+    /// that lives these go on while the file is read, so that what lies between would be missing in the middle.
+    void leaveOutRings();
 
     const FileHeader& header() const { return m_header; }
     const std::string& path() const { return m_path; }
@@ -56,6 +61,11 @@ class CaptureReader {
 
   private:
     bool nextRun();
+    bool nextBlock();
+    bool nextDetail();
+    bool nextRing();
+    bool nextFolded();
+    void beginFold();
     void noteLost(uint32_t threadIndex, uint64_t lostRecords);
     void finish();
 
@@ -63,7 +73,15 @@ class CaptureReader {
     FileHeader m_header{};
     LossList m_losses;
     std::unique_ptr<BlockScanner> m_blocks;
+    std::unique_ptr<DetailReader> m_details;
     std::unique_ptr<RingReader> m_rings;
+    std::unique_ptr<SinceFilter> m_filter;
+    FoldDecoder m_folds;
+    FoldRecords m_foldRecords;
+    RecordCursor m_block;  ///< of the capture file, where a FoldRecord of it is being told
+    bool m_folding = false;
+    bool m_hasDetail = false;  ///< a record of a .detail file came, beside those in front
+    bool m_isDetail = false;   ///< the run is of a .detail file or a ring beside one
     RecordCursor m_cursor;
     RecordView m_view;
     uint64_t m_runOffset = 0;

@@ -88,6 +88,12 @@ size_t recordStructBytes(RecordType type) noexcept {
             return sizeof(NcclGroupRecord);
         case RecordType::rankIdentity:
             return sizeof(RankIdentityRecord);
+        case RecordType::fold:
+            return sizeof(FoldRecord);
+        case RecordType::detailSince:
+            return sizeof(DetailSinceRecord);
+        case RecordType::openRanges:
+            return sizeof(OpenRangesRecord);
     }
     return 0;
 }
@@ -145,6 +151,8 @@ int64_t recordTimeNs(const void* record) noexcept {
             return load<NcclGroupRecord>(record).endNs;
         case RecordType::rankIdentity:
             return load<RankIdentityRecord>(record).timeNs;
+        case RecordType::fold:
+            return load<FoldRecord>(record).lastNs;
         default:
             return 0;
     }
@@ -175,6 +183,7 @@ size_t recordTextBytes(const void* record) noexcept {
     const auto head = load<RecordHead>(record);
     if (head.type == RecordType::string) return head.aux;
     if (head.type == RecordType::metadata) return size_t{head.aux} + load<MetadataRecord>(record).valueBytes;
+    if (head.type == RecordType::fold) return load<FoldRecord>(record).bytes;
     return 0;
 }
 

@@ -79,6 +79,9 @@ enum class RecordType : uint8_t {
     rankIdentity = 34,         ///< RankIdentityRecord: identity corrected after the file was opened
     pluginProxyOp = 35,        ///< PluginProxyOpRecord
     machineLink = 36,          ///< MachineLinkRecord
+    fold = 37,                 ///< FoldRecord
+    detailSince = 38,          ///< DetailSinceRecord
+    openRanges = 39,           ///< OpenRangesRecord
 };
 
 enum class LossKind : uint8_t {
@@ -145,7 +148,9 @@ struct BlockHeader {
     uint64_t lostRecords;  ///< records this thread could not store since the file was opened (cumulative)
     int64_t highWaterNs;   ///< newest timestamp in the block
     uint32_t payloadCrc;   ///< crc32c of the payload
-    uint32_t reserved1[4];
+    uint32_t reserved1;
+    uint64_t ringEnd;  ///< of a .detail file: position in the thread's ring behind the block's records; else 0
+    uint32_t reserved2;
     uint32_t headerCrc;  ///< crc32c of the bytes before this field
 };
 static_assert(sizeof(BlockHeader) == kBlockHeaderBytes);
@@ -528,6 +533,9 @@ struct PluginChannelRecord {
 };
 static_assert(sizeof(PluginChannelRecord) == 32);
 
+/// In place of a channel: all of them, their bytes and steps summed, of each time the longest. Of FoldRecords only.
+inline constexpr uint8_t kEveryChannel = 255;
+
 /// What NCCL's proxy thread did for one channel of a collective or message with one peer on another node (ProxyOp and
 /// its ProxySteps). Written at its stop. aux: NcclOp of what it belongs to, 0 unknown. The three times are each the
 /// time in which at least one step was in that state; steps overlap, so they may add up to more than the duration. They
@@ -608,5 +616,39 @@ struct RankIdentityRecord {
     uint32_t reserved;
 };
 static_assert(sizeof(RankIdentityRecord) == 32);
+
+/// Of FoldRecord::head.aux: it builds on no record before it.
+inline constexpr uint16_t kFoldStartsAnew = 1;
+
+/// Calls and step marks of light mode (fold.h), `bytes` bytes behind the struct, padded with zeros to a whole cell.
+struct FoldRecord {
+    RecordHead head;  ///< aux: kFoldStartsAnew or 0
+    uint32_t bytes;
+    uint32_t sequence;  ///< 0, 1, 2… of those of the file
+    uint32_t items;
+    int64_t firstNs;  ///< earliest and latest start of an item
+    int64_t lastNs;
+};
+static_assert(sizeof(FoldRecord) == 32);
+
+/// First record of a .detail file: what began at sinceNs or later is in it and those behind it, what began before is in
+/// FoldRecords.
+struct DetailSinceRecord {
+    RecordHead head;
+    uint32_t index;  ///< of the file among those of the process: 0, 1, 2…
+    int64_t sinceNs;
+    uint64_t reserved[2];
+};
+static_assert(sizeof(DetailSinceRecord) == 32);
+
+/// Ranges of a thread that were open when a .detail file began: behind its DetailSinceRecord, one for each such thread.
+struct OpenRangesRecord {
+    RecordHead head;
+    uint32_t threadIndex;
+    uint64_t kept;   ///< of the innermost 64, the innermost in bit 0: whether FoldRecords tell of it
+    uint32_t depth;  ///< how many
+    uint32_t reserved[3];
+};
+static_assert(sizeof(OpenRangesRecord) == 32);
 
 }  // namespace rankscope::capture

@@ -28,8 +28,10 @@ struct RingFileHeader {
     /// Records that the writer has taken up which show that the process gets on (isProgress of record_traits.h). Who
     /// watches a job reads it here; it means nothing to a reader of records, and is 0 in files from before it was told.
     uint64_t progress;
+    /// Steps so far that took longer than the job's owner allows (RANKSCOPE_SLOW_STEP), for who watches it.
+    uint64_t slowSteps;
 };
-static_assert(sizeof(RingFileHeader) == 48 && offsetof(RingFileHeader, progress) == 40);
+static_assert(sizeof(RingFileHeader) == 56 && offsetof(RingFileHeader, progress) == 40);
 
 /// First 4096 bytes of a ring; the cells follow. Positions count cells since the ring was made and never wrap; a cell's
 /// place is position % cellsPerRing, and a record of several cells may wrap around the end.

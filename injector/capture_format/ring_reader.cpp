@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -35,8 +36,9 @@ bool isPlausible(const RingFileHeader& header) {
 
 }  // namespace
 
-RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequenceEnd, LossList& losses)
-    : m_path(std::move(path)), m_losses(losses), m_sequenceEnd(sequenceEnd) {
+RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequenceEnd,
+                       const std::map<uint32_t, uint64_t>& ringEnds, LossList& losses)
+    : m_path(std::move(path)), m_losses(losses), m_sequenceEnd(sequenceEnd), m_ringEnds(ringEnds) {
     m_fd = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (m_fd < 0) {
         if (errno != ENOENT)
@@ -73,7 +75,9 @@ bool RingReader::next() {
         }
         // The process may have died between writing a block and moving the tail: then the block tells.
         const bool written = ring.pendingTail > ring.tail && ring.pendingSequence < m_sequenceEnd;
-        const uint64_t tail = written ? ring.pendingTail : ring.tail;
+        uint64_t tail = written ? ring.pendingTail : ring.tail;
+        const auto end = m_ringEnds.find(ring.threadIndex);
+        if (end != m_ringEnds.end()) tail = std::max(tail, std::min(end->second, ring.head));
         if (ring.head == tail && ring.lostRecords == 0) continue;
         if (ring.head < tail || ring.head - tail > m_cellsPerRing) {
             m_losses.add(ReaderLossKind::ring, m_ringOffset, 1,

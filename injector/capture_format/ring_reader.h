@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace rankscope::capture {
 class RingReader {
   public:
     /// `sequenceEnd`: blocks of the capture file with a lower sequence number exist, so what they hold is not read
-    /// again. `processStartNs` of the capture file's header: a ring of another process is refused.
-    RingReader(std::string path, int64_t processStartNs, uint64_t sequenceEnd, LossList& losses);
+    /// again. `ringEnds`: how far .detail files hold the ring of a thread. `processStartNs` of the capture file's
+    /// header: a ring of another process is refused.
+    RingReader(std::string path, int64_t processStartNs, uint64_t sequenceEnd,
+               const std::map<uint32_t, uint64_t>& ringEnds, LossList& losses);
     ~RingReader();
     RingReader(const RingReader&) = delete;
     RingReader& operator=(const RingReader&) = delete;
@@ -35,6 +38,7 @@ class RingReader {
     LossList& m_losses;
     int m_fd = -1;
     uint64_t m_sequenceEnd;
+    std::map<uint32_t, uint64_t> m_ringEnds;
     uint32_t m_cellsPerRing = 0;
     uint32_t m_ringCount = 0;
     uint32_t m_index = 0;

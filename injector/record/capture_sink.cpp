@@ -33,6 +33,45 @@ bool CaptureSink::open(const char* path, capture::FileHeader& header, uint64_t m
     return opened;
 }
 
+void CaptureSink::handTo(const Taker& taker) noexcept {
+    Lock lock(m_mutex);
+    m_taker = taker;
+}
+
+void CaptureSink::finishTaker() noexcept {
+    Lock lock(m_mutex);
+    if (m_taker.self != nullptr) m_taker.finish(m_taker.self);
+}
+
+void CaptureSink::handOver(Ring& ring, uint64_t tail, uint64_t head) noexcept {
+    alignas(8) uint8_t record[capture::kMaxRecordCells * kCellBytes];
+    const uint32_t thread = ring.header()->threadIndex;
+    for (uint64_t position = tail; position < head;) {
+        std::memcpy(record, ring.cellAt(position), kCellBytes);
+        if (record[1] == 0) record[1] = 1;
+        for (size_t i = 1; i < record[1]; ++i)
+            std::memcpy(record + i * kCellBytes, ring.cellAt(position + i), kCellBytes);
+        position += record[1];
+        m_taker.take(m_taker.self, thread, record, position);
+    }
+    m_taker.endOfRing(m_taker.self);
+}
+
+void CaptureSink::writeTaken(void* sink, uint32_t thread, const void* records, size_t bytes, uint32_t recordCount,
+                             int64_t lastNs) noexcept {
+    auto& self = *static_cast<CaptureSink*>(sink);
+    capture::BlockInfo info;
+    info.threadIndex = thread;
+    info.recordCount = recordCount;
+    info.highWaterNs = lastNs;
+    self.noteResult(self.m_writer.append(info, records, bytes), Source::hooks, recordCount, lastNs);
+}
+
+void CaptureSink::countTakersLoss(void* sink, LossKind kind, uint64_t count, int64_t timeNs) noexcept {
+    discardFileSizeSignal();
+    static_cast<CaptureSink*>(sink)->countLossLocked(Source::hooks, kind, count, timeNs);
+}
+
 void CaptureSink::countProgressIn(uint64_t* counter) noexcept {
     Lock lock(m_mutex);
     m_progress = counter;
@@ -96,6 +135,10 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
     addProgress(progress);
     m_ringRecords += info.recordCount;
     if (info.highWaterNs > m_highWaterNs) m_highWaterNs = info.highWaterNs;
+    if (m_taker.self != nullptr) {
+        handOver(ring, tail, head);
+        return ring.release(head);
+    }
     const uint64_t cells = head - tail;
     const uint64_t first = cells < ring.untilWrap(tail) ? cells : ring.untilWrap(tail);
     ring.announce(head, m_writer.nextSequence());
@@ -160,6 +203,7 @@ void CaptureSink::abandon() noexcept {
     m_mutex.renew();
     m_writer.abandon();
     m_progress = nullptr;
+    m_taker = {};
     m_ringRecords = 0;
     m_highWaterNs = 0;
     for (auto& row : m_losses)

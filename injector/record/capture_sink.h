@@ -17,6 +17,25 @@ class CaptureSink {
 
     bool open(const char* path, capture::FileHeader& header, uint64_t maxBytes) noexcept;
 
+    /// Gets the records of rings in place of the file: light mode. Called under our lock.
+    struct Taker {
+        /// `ringEnd`: position in the ring behind the record.
+        void (*take)(void* self, uint32_t thread, const uint8_t* record, uint64_t ringEnd) noexcept;
+        /// The ring was read as far as it goes: nothing of it may be left behind.
+        void (*endOfRing)(void* self) noexcept;
+        /// What was held back goes into the file.
+        void (*finish)(void* self) noexcept;
+        void* self;
+    };
+    /// Before the first drain. `taker.self` lives as long as the process does.
+    void handTo(const Taker& taker) noexcept;
+    /// Behind the last drain.
+    void finishTaker() noexcept;
+    /// For the taker, when it is called: records of a thread, or of none, into the file; `sink` is a CaptureSink.
+    static void writeTaken(void* sink, uint32_t thread, const void* records, size_t bytes, uint32_t recordCount,
+                           int64_t lastNs) noexcept;
+    static void countTakersLoss(void* sink, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
+
     /// Where records that show progress are counted from now on (RingFileHeader::progress); null: nowhere.
     void countProgressIn(uint64_t* counter) noexcept;
 
@@ -54,6 +73,7 @@ class CaptureSink {
     void countLossLocked(capture::Source source, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
     void tellLossesLocked() noexcept;
     void addProgress(uint64_t records) noexcept;
+    void handOver(Ring& ring, uint64_t tail, uint64_t head) noexcept;
     void noteResult(capture::AppendResult result, capture::Source source, uint32_t records, int64_t timeNs) noexcept;
 
     Mutex m_mutex;
@@ -61,6 +81,7 @@ class CaptureSink {
     int64_t m_highWaterNs = 0;
     uint64_t m_ringRecords = 0;
     uint64_t* m_progress = nullptr;
+    Taker m_taker{};
     Loss m_losses[kSources][kKinds] = {};
 };
 

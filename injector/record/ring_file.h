@@ -44,6 +44,8 @@ class RingFile {
     /// In the mapping, which stays until the process ends; null without one.
     uint64_t* progressCounter() noexcept { return m_header == nullptr ? nullptr : &m_header->progress; }
 
+    uint64_t* slowStepCounter() noexcept { return m_header == nullptr ? nullptr : &m_header->slowSteps; }
+
   private:
     bool addRing() noexcept;
 

@@ -14,8 +14,6 @@
 namespace rankscope::injector {
 namespace {
 
-constexpr int64_t kRoundNs = 50'000'000;
-constexpr int kRoundsPerPeriod = 4;
 constexpr int64_t kStopWaitNs = 2'000'000'000;
 constexpr size_t kStackBytes = 1u << 20;  // CUPTI's buffer callbacks run on it too
 
@@ -44,10 +42,11 @@ bool isLastThread() noexcept {
 
 }  // namespace
 
-bool WriterThread::start(RingFile& rings, CaptureSink& sink, Periodic periodic) noexcept {
+bool WriterThread::start(RingFile& rings, CaptureSink& sink, Periodic periodic, int64_t roundNs) noexcept {
     m_rings = &rings;
     m_sink = &sink;
     m_periodic = periodic;
+    m_roundNs = roundNs;
     m_stop.store(false, std::memory_order_relaxed);
     m_alive.store(1, std::memory_order_relaxed);
     // The job's signals must reach the job's threads.
@@ -75,15 +74,16 @@ void* WriterThread::entry(void* self) noexcept {
 }
 
 void WriterThread::run() noexcept {
-    int round = 0;
+    int64_t sinceNs = 0;  // the last period, in rounds that passed or were cut short
     while (!m_stop.load(std::memory_order_acquire)) {
         const uint32_t seen = m_signal.load(std::memory_order_acquire);
         m_asleep.store(true, std::memory_order_seq_cst);
-        futexWait(m_signal, seen, kRoundNs);
+        futexWait(m_signal, seen, m_roundNs);
         m_asleep.store(false, std::memory_order_relaxed);
         if (m_stop.load(std::memory_order_acquire)) break;
         drainNow();
-        if (++round % kRoundsPerPeriod != 0) continue;
+        if ((sinceNs += m_roundNs) < kPeriodNs) continue;
+        sinceNs = 0;
         m_sink->tellLosses();
         if (m_periodic != nullptr) m_periodic();
         // When the job's last thread leaves by pthread_exit, the process ends with that thread. It must not wait for

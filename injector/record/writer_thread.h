@@ -18,7 +18,11 @@ class WriterThread {
 
     constexpr WriterThread() = default;
 
-    bool start(RingFile& rings, CaptureSink& sink, Periodic periodic) noexcept;
+    static constexpr int64_t kRoundNs = 50'000'000;
+    static constexpr int64_t kPeriodNs = 200'000'000;
+
+    /// `roundNs`: how often the rings are emptied, a part of the period or all of it.
+    bool start(RingFile& rings, CaptureSink& sink, Periodic periodic, int64_t roundNs = kRoundNs) noexcept;
 
     /// Any thread, at any time; cheap when the writer is awake already.
     void wake() noexcept;
@@ -45,6 +49,7 @@ class WriterThread {
     RingFile* m_rings = nullptr;
     CaptureSink* m_sink = nullptr;
     Periodic m_periodic = nullptr;
+    int64_t m_roundNs = 0;
     Mutex m_consumer;
     uint64_t m_toldLost[RingFile::kMaxRings] = {};
     std::atomic<uint32_t> m_signal{0};

@@ -14,6 +14,7 @@
 #include "injector/session/capture_file_header.h"
 #include "injector/session/cupti_session.h"
 #include "injector/session/diagnostics.h"
+#include "injector/session/light_session.h"
 #include "injector/text.h"
 
 extern "C" char** environ;
@@ -56,19 +57,9 @@ void onQuickExit() {
     g_session.finish(EndCause::quickExit, g_session.exitStatus());
 }
 
-bool contains(const char* text, size_t bytes, const char* word) noexcept {
-    const size_t length = std::strlen(word);
-    for (size_t i = 0; i + length <= bytes; ++i) {
-        size_t same = 0;
-        while (same < length && (text[i + same] | 0x20) == word[same]) ++same;
-        if (same == length) return true;
-    }
-    return false;
-}
-
 /// What training loops call a step in their NVTX ranges.
 bool isStepName(const char* name, size_t bytes) noexcept {
-    return contains(name, bytes, "step") || contains(name, bytes, "iteration");
+    return containsWord(name, bytes, "step") || containsWord(name, bytes, "iteration");
 }
 
 }  // namespace
@@ -114,7 +105,9 @@ bool Session::start() noexcept {
     }
     m_beginNs = now();
     if (!openFiles()) return false;
-    if (!m_writer.start(m_rings, m_sink, &Session::periodic)) {
+    // Light mode records little, so that the rings are emptied seldom.
+    const int64_t roundNs = m_config.ringNs > 0 ? WriterThread::kPeriodNs : WriterThread::kRoundNs;
+    if (!m_writer.start(m_rings, m_sink, &Session::periodic, roundNs)) {
         say("the writer thread cannot be started: not recording");
         m_sink.close();
         m_rings.closeAndUnlink();
@@ -157,6 +150,7 @@ bool Session::openFiles() noexcept {
             .append(".")
             .append(processStartTicks());
         if (attempt > 0) path.append("-").append(int64_t{attempt});
+        const FixedText<4096> base = path;
         FixedText<4096> ringPath = path;
         path.append(".cap");
         ringPath.append(".ring");
@@ -172,6 +166,7 @@ bool Session::openFiles() noexcept {
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
         }
         m_sink.countProgressIn(m_rings.progressCounter());
+        if (m_config.ringNs > 0) light::begin(m_sink, m_config, m_rings.slowStepCounter(), base.c_str(), header);
         return true;
     }
     return false;
@@ -324,7 +319,7 @@ bool Session::waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept 
         const timespec pause{0, 200'000};
         for (int64_t waited = 0; waited < kRingWaitNs; waited += pause.tv_nsec) {
             if (ring.hasRoom(cells)) return true;
-            nanosleep(&pause, nullptr);
+            syscall(SYS_nanosleep, &pause, nullptr);  // the virtual GPUs make virtual time of nanosleep()
             m_writer.wake();
         }
     }
@@ -484,6 +479,7 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     m_machine.close(kLastMachineWaitNs);
     m_writer.stop();
     m_writer.drainNow();
+    m_sink.finishTaker();
     writeOverhead();
     if (cause == EndCause::exit) tellVirtualTimes();  // in a handler of a signal it could wait for ever
     writeEnd(cause, cause == EndCause::exit ? m_exitStatus : code);
@@ -512,6 +508,7 @@ void Session::afterForkInChild() noexcept {
     // process id.
     if (m_pid == 0) return;
     m_sink.abandon();
+    light::afterForkInChild();
     m_rings.abandon();
     m_writer.abandon();
     m_strings.clear();

@@ -18,6 +18,7 @@ struct RunSettings {
     bool keep = false;           ///< leave the runs and reports in `folder`
     bool again = false;          ///< a run that lies in `folder` from before is analyzed, not run again
     bool light = false;          ///< as `rankscope reference run --light`
+    std::string ring = "60s";    ///< for `rankscope reference run --ring`, with `light`
     std::string links = "told";  ///< for `rankscope reference run --links`
     bool followAdvice = false;   ///< ask `rankscope recommend`, and run the scenario once more as it says
 };

@@ -82,7 +82,7 @@ Scoreboard runScore(const ScoreOptions& options,
     board.scenarios.resize(scenarios.size());
     runAll(scenarios,
            {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.again,
-            options.light, options.links, options.followAdvice},
+            options.light, options.ring, options.links, options.followAdvice},
            jobs, board.scenarios, done);
     if (stopRequested) throw ScoreError("interrupted");
     board.tally = addUp(board.scenarios);

@@ -20,6 +20,10 @@ class Light(VirtualRunTest):
         self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "--light", "-o", name)
         return self.report(name)
 
+    def rows(self, name, query):
+        with sqlite3.connect(self.folder / name / "trace.db") as database:
+            return database.execute(query).fetchall()
+
     def found(self, report):
         return [(finding["id"], finding["ranks"]) for finding in report["findings"]]
 
@@ -42,6 +46,37 @@ class Light(VirtualRunTest):
         size = {name: sum(file.stat().st_size for file in (self.folder / name / "capture").glob("*.cap")) for name in ("whole", "light")}
         self.assertLess(size["light"], size["whole"])
 
+    def test_calls_that_are_older_than_the_ring_are_judged_alike_and_cost_little(self):
+        scenario = self.write_scenario(dict(JOB, name="long", steps=40, faults=[{"kind": "straggler", "rank": 5, "factor": 1.5}]))
+        for name, ring in (("whole", "off"), ("folded", "0.1s")):
+            self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "--light", "--ring", ring, "-o", name)
+        whole, folded = (self.report(name) for name in ("whole", "folded"))
+        self.assertEqual(self.found(folded), [("RS301", [5])])
+        self.assertEqual([loss for loss in folded["loss"] if loss["severity"] != "info"], [])
+        self.assertEqual(len(whole["steps"]), len(folded["steps"]))
+        for one, other in zip(whole["steps"], folded["steps"]):
+            self.assertAlmostEqual(one["dur_ns"], other["dur_ns"], delta=2 * 1024)
+        for one, other in zip(whole["collectives"], folded["collectives"]):
+            self.assertEqual((one["op"], one["bytes"], one["count"]), (other["op"], other["bytes"], other["count"]))
+            for key in ("wait_ns", "transfer_ns"):
+                self.assertAlmostEqual(one[key], other[key], delta=1e3 * one["count"] + 0.01 * one[key])
+        calls, = self.rows("folded", "SELECT count(*) FROM nccl_call WHERE kernel_id IS NOT NULL")[0]
+        self.assertEqual(calls, self.rows("whole", "SELECT count(*) FROM nccl_call WHERE kernel_id IS NOT NULL")[0][0])
+        for file in (self.folder / "folded" / "capture").glob("*.cap"):
+            self.assertLess(file.stat().st_size, 40 * 1000 + 16384, file)  # a kilobyte a step, and the file's head
+            self.assertEqual(len(list(file.parent.glob(file.stem + ".*.detail"))), 2)
+
+    def test_a_killed_job_leaves_what_was_folded_and_what_the_ring_holds(self):
+        faults = [{"kind": "kill", "rank": 2, "step": 30}]
+        scenario = self.write_scenario(dict(JOB, name="killed", steps=40, faults=faults))
+        found = {}
+        for ring in ("off", "0.1s"):
+            self.run_any(RANKSCOPE, "-q", "reference", "run", scenario, "--light", "--ring", ring, "-o", ring)
+            done = self.run_any(RANKSCOPE, "-q", "analyze", ring, "--format", "json")
+            self.assertEqual(done.returncode, 5)
+            found[ring] = (self.found(json.loads(done.stdout)), self.rows(ring, "SELECT rank, count(*) FROM nccl_call GROUP BY rank"))
+        self.assertEqual(found["off"], found["0.1s"])
+
     def test_the_report_says_what_is_not_judged(self):
         report = self.light("said", {"kind": "straggler", "rank": 5, "factor": 1.5})
         silent = {row["id"]: row["needs"] for row in report["not_judged"]}
@@ -61,6 +96,9 @@ class Light(VirtualRunTest):
             self.assertEqual(database.execute("SELECT value FROM meta WHERE key = 'light'").fetchall(), [("1",)])
             self.assertEqual(database.execute("SELECT count(*) FROM memcpy").fetchall(), [(0,)])
         self.assertTrue(json.loads((self.folder / "one" / "run.json").read_text())["options"]["light"])
+        self.assertEqual(json.loads((self.folder / "one" / "run.json").read_text())["options"]["ring_s"], 60)
+        for words in (("--ring", "60s"), ("--light", "--ring", "60 s"), ("--light", "--ring", "0")):
+            self.assertEqual(self.run_any(RANKSCOPE, "run", *words, "-o", "no", "--", "true").returncode, 2, words)
         self.assertEqual(self.run_any(RANKSCOPE, "run", "--light", "--trace", "cuda", "-o", "no", "--", "true").returncode, 2)
         self.assertFalse(os.path.exists(self.folder / "no"))
 

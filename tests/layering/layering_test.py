@@ -35,7 +35,8 @@ ALLOWED = {
     "injector": [RECORD],
     "injector/machine": ["injector/capture_format/records.h", "injector/text.h"],  # doctor reads the machine, too
     "injector/cupti": [RECORD, *INJECTOR],
-    "injector/session": [CAPTURE, RECORD, "injector/machine", "injector/cupti", *INJECTOR],
+    "injector/light": [CAPTURE, "injector/text.h"],
+    "injector/session": [CAPTURE, RECORD, "injector/machine", "injector/cupti", "injector/light", *INJECTOR],
     "injector/hooks": [CAPTURE, RECORD, SESSION, *INJECTOR],
     "injector/nvtx": [RECORD, SESSION, *INJECTOR],
     "injector/nccl_plugin": [CAPTURE, SESSION, *INJECTOR],
@@ -59,7 +60,7 @@ ALLOWED = {
     "analyzer/export": [STORE, *analyzer("text", "facts")],
     "analyzer/stats": [STORE, *analyzer("text")],
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
-    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h"],
+    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/ring_layout.h"],
     "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("records", "ring_layout", "stack_file"))],  # reads what ranks stand in beside their captures
     "analyzer/cli/health": [*analyzer("cli/job", "cli/stacks"), CAPTURE, "injector/machine"],  # a program of its own, beside the job
     "analyzer/cli/live": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "costs", "job", "report"), "collector/collect.h", "injector/capture_format/capture_tail.h"],

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <regex>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/costs/nccl_tests_table.h"
@@ -94,6 +95,31 @@ std::optional<double> finiteNumber(const std::string& text) {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     return !text.empty() && *end == '\0' && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> secondsOf(const std::string& text) {
+    if (text == "off") return 0;
+    static const std::regex kForm("([0-9]+(?:\\.[0-9]+)?)(s|m|h)?");
+    std::smatch parts;
+    if (!std::regex_match(text, parts, kForm)) return std::nullopt;
+    const std::optional<double> value = finiteNumber(parts[1]);
+    const double seconds = value.value_or(0) * (parts[2] == "h" ? 3600 : parts[2] == "m" ? 60 : 1);
+    constexpr double kMost = 1e8;  // three years
+    return seconds > 0 && seconds <= kMost ? std::optional(seconds) : std::nullopt;
+}
+
+std::string checkTime(const std::string& text) {
+    return secondsOf(text) ? "" : fmt::format("'{}' is no time: write for example 90s, 5m or off", text);
+}
+
+void addRingOption(CLI::App& verb, std::string& ring) {
+    verb.add_option("--ring", ring,
+                    "With --light: keep full detail of so long (60s, 5m), and of what is older some bytes a call; off: "
+                    "full detail of all")
+        ->type_name("TIME")
+        ->needs("--light")
+        ->capture_default_str()
+        ->check(checkTime);
 }
 
 void addWorkersOption(CLI::App& verb, unsigned& workers) {

@@ -50,6 +50,15 @@ void addOutputOption(CLI::App& verb, std::string& file, const std::string& help)
 // Reads a number that is finite and has nothing behind it; nothing for any other text.
 std::optional<double> finiteNumber(const std::string& text);
 
+// "5m", "90s", "300", "1h", in seconds; 0 for "off"; nothing for what is no time.
+std::optional<double> secondsOf(const std::string& text);
+
+// --ring TIME; behind --light.
+void addRingOption(CLI::App& verb, std::string& ring);
+
+// What speaks against such a text, as an option's check; empty: nothing.
+std::string checkTime(const std::string& text);
+
 void addWorkersOption(CLI::App& verb, unsigned& workers);
 
 }  // namespace rankscope::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/options.h"
 
 namespace rankscope::cli {
 namespace {
@@ -37,6 +38,10 @@ std::vector<std::pair<std::string, std::string>> injectorVariables(const JobSett
         {"RANKSCOPE_CAPTURE_RANGE", options.captureRange}};
     // When a collective was on the device, from the plugin's kernel channels.
     if (options.light) variables.emplace_back("RANKSCOPE_NCCL_CHANNELS", "spans");
+    if (const double ringS = options.light ? *secondsOf(options.ring) : 0; ringS > 0)
+        variables.emplace_back("RANKSCOPE_RING_S", fmt::format("{:.9f}", ringS));
+    if (options.light && options.slowStep > 0)
+        variables.emplace_back("RANKSCOPE_SLOW_STEP", fmt::format("{:.3f}", options.slowStep));
     if (options.delayS > 0) variables.emplace_back("RANKSCOPE_DELAY_S", fmt::format("{}", options.delayS));
     if (options.durationS > 0) variables.emplace_back("RANKSCOPE_DURATION_S", fmt::format("{}", options.durationS));
     if (!settings.links.empty()) variables.emplace_back("RANKSCOPE_LINKS", settings.links);

@@ -202,6 +202,10 @@ JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals
             looked = Clock::now();
         }
         if (signal == 0 || signal == SIGCHLD) continue;
+        if (signal == watch.ownSignal) {
+            callWatch(watch.onOwnSignal);
+            continue;
+        }
         children.pass(info);
         if (isStopSignal(signal)) stopBy(signal);
     }

@@ -40,6 +40,8 @@ struct JobWatch {
     int periodMs = 0;
     std::function<void()> look;
     std::function<void()> jobHasEnded;  // once all processes are gone
+    int ownSignal = 0;                  // that the processes are not to get; 0: none
+    std::function<void()> onOwnSignal;
 };
 
 struct JobEnd {

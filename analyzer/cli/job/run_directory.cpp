@@ -12,6 +12,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_lock.h"
+#include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/text/masked_command.h"
@@ -93,7 +94,10 @@ json describe(const fs::path& path, const RunDescription& d) {
         options = {{"trace", d.recording->trace},
                    {"capture_range", d.recording->captureRange},
                    {"max_bytes", d.recording->maxBytes}};
-        if (d.recording->light) options["light"] = true;
+        if (d.recording->light) {
+            options["light"] = true;
+            options["ring_s"] = *secondsOf(d.recording->ring);
+        }
         if (d.recording->delayS > 0) options["delay_s"] = d.recording->delayS;
         if (d.recording->durationS > 0) options["duration_s"] = d.recording->durationS;
     }

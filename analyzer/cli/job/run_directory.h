@@ -12,10 +12,15 @@
 
 namespace rankscope::cli {
 
+/// What happened before a trigger, and a collective that takes long: a minute is enough to tell.
+inline constexpr const char* kDefaultRing = "60s";
+
 // Says what a job's processes are to record, and when.
 struct RecordingOptions {
     std::string trace = "cuda,nccl,nvtx,api";
-    bool light = false;  // without device activity: when collectives ran is told by NCCL's profiler plugin
+    bool light = false;               // without device activity: when collectives ran is told by NCCL's profiler plugin
+    std::string ring = kDefaultRing;  // of light mode: how long full detail is kept, as secondsOf() reads it
+    double slowStep = 0;              // of light mode: so many times the median is a slow step; 0: none is
     std::string captureRange = "none";
     int64_t maxBytes = int64_t{2} << 30;  // per rank
     double delayS = 0;

@@ -100,6 +100,7 @@ void HangWatch::look() {
         note(fmt::format("ranks that stand still are not noticed: {}", error.what()));
     }
     if (stalled.empty()) return;
+    ++m_timesTold;
     if (m_reader.joinable()) m_reader.join();
     m_reading = true;
     const auto tryTo = [this](const auto& act) {

@@ -25,6 +25,9 @@ class HangWatch {
     HangWatch(const HangWatch&) = delete;
     HangWatch& operator=(const HangWatch&) = delete;
 
+    // How often ranks were told to stand still so far.
+    int timesTold() const { return m_timesTold; }
+
     // How often look() should be called.
     int periodMs() const { return m_periodMs; }
     void look();
@@ -48,6 +51,7 @@ class HangWatch {
     std::filesystem::path m_run;
     int64_t m_timeoutNs;
     int m_periodMs;
+    int m_timesTold = 0;
     int64_t m_beginNs;  // of looking
     StallWatch m_stalls;
     std::thread m_reader;

@@ -38,6 +38,7 @@ struct ReferenceRunOptions {
     std::string links = "machine";
     bool fixed = false;
     bool light = false;
+    std::string ring = kDefaultRing;
     bool force = false;
     bool noCollect = false;
 };
@@ -110,8 +111,8 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
                                .scenario = scenario.name,
                                .tunerRows = tunerRows,
                                .startVariables = forcingVariables(startEnvironment(text))};
-    const RecordingOptions recording{.trace = options.light ? kLightTrace : RecordingOptions().trace,
-                                     .light = options.light};
+    const RecordingOptions recording{
+        .trace = options.light ? kLightTrace : RecordingOptions().trace, .light = options.light, .ring = options.ring};
     if (options.light) description.recording = recording;
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
@@ -179,6 +180,7 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
         ->check(CLI::IsMember({"told", "machine", "unknown"}))
         ->capture_default_str();
     run->add_flag("--light", options->light, "As rankscope run --light records");
+    addRingOption(*run, options->ring);
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     setAction(*run, invocation, [options, &invocation] { return runScenario(*options, invocation.console); });

@@ -208,6 +208,7 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
         ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
         ->capture_default_str();
     verb->add_flag("--light", options->score.light, "Record as rankscope run --light does");
+    addRingOption(*verb, options->score.ring);
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--follow-advice", options->score.followAdvice,
                    "Ask `rankscope recommend` about each run, run it once more as advised where the scenario says how, "

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "analyzer/cli/job/job_environment.h"
 #include "analyzer/cli/job/launcher.h"
 #include "analyzer/cli/job/recording.h"
+#include "analyzer/cli/job/ring_watch.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/cli/stacks/hang_watch.h"
@@ -94,22 +97,6 @@ std::string checkSize(const std::string& text) {
     return parseBytes(text) ? "" : fmt::format("'{}' is not a size: write for example 500M or 2GiB", text);
 }
 
-// "5m", "90s", "300", "1h", in seconds; 0 for "off"; nothing for what is no time.
-std::optional<double> parseHangTimeout(const std::string& text) {
-    if (text == "off") return 0;
-    static const std::regex kForm("([0-9]+(?:\\.[0-9]+)?)(s|m|h)?");
-    std::smatch parts;
-    if (!std::regex_match(text, parts, kForm)) return std::nullopt;
-    const std::optional<double> value = finiteNumber(parts[1]);
-    const double seconds = value.value_or(0) * (parts[2] == "h" ? 3600 : parts[2] == "m" ? 60 : 1);
-    constexpr double kMost = 1e8;  // three years
-    return seconds > 0 && seconds <= kMost ? std::optional(seconds) : std::nullopt;
-}
-
-std::string checkHangTimeout(const std::string& text) {
-    return parseHangTimeout(text) ? "" : fmt::format("'{}' is no time: write for example 90s, 5m or off", text);
-}
-
 bool hasSource(const RecordingOptions& recording, std::string_view source) {
     return ("," + recording.trace + ",").find(fmt::format(",{},", source)) != std::string::npos;
 }
@@ -124,12 +111,53 @@ std::string hidesProgress(const RecordingOptions& recording) {
 // Nothing: hangs are not watched for.
 std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const RecordingOptions& recording,
                                     const std::filesystem::path& run) {
-    const double seconds = *parseHangTimeout(options.hangTimeout);
+    const double seconds = *secondsOf(options.hangTimeout);
     if (seconds == 0 || !hidesProgress(recording).empty()) return nullptr;
     constexpr double kNsPerSecond = 1e9;
     return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerSecond),
                                        static_cast<int64_t>(recording.delayS * kNsPerSecond),
                                        !hasSource(recording, "cuda"));
+}
+
+// Nothing: the job has no ring.
+std::unique_ptr<RingWatch> ringOf(const RecordingOptions& recording, const std::filesystem::path& run) {
+    const double ringS = recording.light ? *secondsOf(recording.ring) : 0;
+    return ringS == 0 ? nullptr : std::make_unique<RingWatch>(run, ringS);
+}
+
+// Either may be null.
+JobWatch watchOf(HangWatch* hangs, RingWatch* ring, const Console& console) {
+    if (hangs == nullptr && ring == nullptr) return {};
+    const auto tell = [hangs, ring, &console] {
+        std::vector<std::string> notes;
+        if (hangs != nullptr) notes = hangs->takeNotes();
+        if (ring != nullptr) std::ranges::move(ring->takeNotes(), std::back_inserter(notes));
+        for (const std::string& note : notes)
+            if (!console.isQuiet()) console.note(note);
+    };
+    constexpr int kRingPeriodMs = 1000;
+    JobWatch watch;
+    watch.periodMs = ring == nullptr    ? hangs->periodMs()
+                     : hangs == nullptr ? kRingPeriodMs
+                                        : std::min(kRingPeriodMs, hangs->periodMs());
+    watch.look = [=] {
+        const int told = hangs == nullptr ? 0 : hangs->timesTold();
+        if (hangs != nullptr) hangs->look();
+        if (ring != nullptr) ring->look();
+        if (ring != nullptr && hangs != nullptr && hangs->timesTold() > told) ring->ranksStandStill();
+        tell();
+    };
+    watch.jobHasEnded = [=] {
+        if (hangs != nullptr) hangs->jobHasEnded();
+        tell();
+    };
+    if (ring == nullptr) return watch;
+    watch.ownSignal = RingWatch::triggerSignal();
+    watch.onOwnSignal = [=] {
+        ring->trigger();
+        tell();
+    };
+    return watch;
 }
 
 JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::TunerRow>& tunerRows) {
@@ -206,7 +234,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
                         options.recording.trace));
 
     if (const std::string by = hidesProgress(settings.recording);
-        options.hangTimeoutGiven && *parseHangTimeout(options.hangTimeout) > 0 && !by.empty() && !console.isQuiet() &&
+        options.hangTimeoutGiven && *secondsOf(options.hangTimeout) > 0 && !by.empty() && !console.isQuiet() &&
         (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--hang-timeout has no effect with {}: progress is known only of what is recorded", by));
@@ -236,21 +264,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
 
     const ProcessToStart job{command, prepareEnvironment(layout, settings)};
     const auto hangs = watchFor(options, settings.recording, directory.path());
-    const auto tellNotes = [&] {
-        if (!console.isQuiet())
-            for (const std::string& note : hangs->takeNotes()) console.note(note);
-    };
-    JobWatch watch;
-    if (hangs)
-        watch = {hangs->periodMs(),
-                 [&] {
-                     hangs->look();
-                     tellNotes();
-                 },
-                 [&] {
-                     hangs->jobHasEnded();
-                     tellNotes();
-                 }};
+    const auto ring = ringOf(settings.recording, directory.path());
+    const JobWatch watch = watchOf(hangs.get(), ring.get(), console);
     const ProcessEnd end = record({directory,
                                    {job},
                                    path.string(),
@@ -286,6 +301,13 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
             "--light", options->recording.light,
             "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long jobs")
         ->excludes("--trace");
+    addRingOption(*verb, options->recording.ring);
+    verb->add_option("--slow-step", options->recording.slowStep,
+                     "With --light: dump the ring into NAME/dumps when a step takes so many times the median of the "
+                     "last 32, at most 8 times")
+        ->type_name("K")
+        ->needs("--light")
+        ->check(CLI::Range(1.1, 1e6));
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")
@@ -307,7 +329,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
                 "Read the stacks of ranks that record no progress for so long (90s, 5m, 1h, off) into NAME/stacks")
             ->type_name("TIME")
             ->capture_default_str()
-            ->check(checkHangTimeout);
+            ->check(checkTime);
     addRepeatedOption(*verb, "--env", options->environment, "NAME=VALUE",
                       "Set a variable for the job; may be repeated");
     addLinksOption(*verb, options->links);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "injector/capture_format/fold_encoder.h"
+#include "injector/capture_format/records.h"
+#include "injector/light/step_marks.h"
+#include "injector/light/step_pace.h"
+
+namespace rankscope::injector {
+
+/// Joins what the hooks, NCCL's profiler plugin and its proxy say of one call, and turns calls and step marks into
+/// FoldRecords, in the order in which they came. A call waits for its time on the device; at most kCalls wait. Static
+/// memory, consumer only.
+class CallFolder {
+  public:
+    /// `factorE9`: what a step may take of the median, times 1e9.
+    struct SlowSteps {
+        uint64_t* counter = nullptr;  ///< read by other processes; null: nobody wants to know
+        int64_t factorE9 = 0;
+    };
+    using Write = void (*)(void* to, const void* record, size_t bytes, int64_t lastNs) noexcept;
+
+    constexpr CallFolder() = default;
+    CallFolder(const CallFolder&) = delete;
+    CallFolder& operator=(const CallFolder&) = delete;
+
+    /// `write` takes each FoldRecord when it is full, and at flush().
+    void begin(Write write, void* to, const SlowSteps& slowSteps) noexcept;
+
+    /// A record of a ring. What is no call, mark, communicator or text is passed over.
+    void take(uint32_t thread, const uint8_t* record) noexcept;
+    /// What began before `ns` waits for nothing more but for its time on the device, and before `inAnyCaseNs` for
+    /// nothing.
+    void settleUntil(int64_t ns, int64_t inAnyCaseNs) noexcept;
+    /// Writes what was folded so far.
+    void flush() noexcept;
+
+    const StepMarks& marks() const noexcept { return m_marks; }
+
+    void clear() noexcept;
+
+  private:
+    static constexpr uint32_t kCalls = 8192;
+    static constexpr uint32_t kPlaces = 16384;
+    static constexpr uint32_t kEarly = 64;  // one for each thread that is inside a call, as a rule
+    static constexpr uint32_t kCommunicators = 1024;
+    /// The network may tell of a call after the device has: so long it is waited for.
+    static constexpr int64_t kSettleNs = 500'000'000;
+
+    struct Waiting {
+        capture::FoldItem item;
+        int64_t endNs = 0;          // of the call on the host
+        int64_t pluginStartNs = 0;  // what the proxy names it by
+        uint32_t pluginSeq = 0;
+        uint32_t groupId = 0;
+    };
+    /// What the plugin told before the hook: it is called inside.
+    struct Early {
+        capture::PluginCollRecord record{};
+        bool used = false;
+    };
+
+    Waiting& at(uint64_t position) noexcept { return m_waiting[position % kCalls]; }
+    Waiting& append() noexcept;
+    void takeCall(uint32_t thread, const capture::NcclCallRecord& record) noexcept;
+    void takePlugin(const capture::PluginCollRecord& record) noexcept;
+    void takeChannel(const capture::PluginChannelRecord& record) noexcept;
+    void takeProxyOp(const capture::PluginProxyOpRecord& record) noexcept;
+    void takeMark(uint32_t thread, const capture::NvtxRecord& record) noexcept;
+    void noteStep(uint32_t thread, int64_t ns) noexcept;
+    void attach(uint64_t position, const capture::PluginCollRecord& record) noexcept;
+    Waiting* find(uint64_t commHash, uint32_t seq) noexcept;
+    bool isWhole(const Waiting& waiting) const noexcept;
+    bool isSettled(const Waiting& waiting) const noexcept;
+    void settle() noexcept;
+    void emitFirst() noexcept;
+
+    Write m_write = nullptr;
+    void* m_to = nullptr;
+    uint64_t m_first = 0;  // positions of waiting calls and marks: [m_first, m_end)
+    uint64_t m_end = 0;
+    uint64_t m_bare = 0;  // no call before it may still get the plugin's word
+    int64_t m_newestNs = 0;
+    uint32_t m_lastGroup[512] = {};  // by thread
+    uint64_t m_hashes[kCommunicators] = {};
+    uint64_t m_places[kPlaces] = {};  // position + 1 by the plugin's name of the call
+    uint32_t m_nextEarly = 0;
+    Early m_early[kEarly] = {};
+    Waiting m_waiting[kCalls] = {};
+    StepMarks m_marks;
+    StepPace m_pace;
+    SlowSteps m_slowSteps;
+    capture::FoldEncoder m_encoder;
+};
+
+}  // namespace rankscope::injector

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injector/light/light_recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "injector/capture_format/block_writer.h"
+#include "injector/capture_format/reader.h"
+#include "tests/unit/injector/temporary_folder.h"
+
+using namespace rankscope::capture;
+using namespace rankscope::injector;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kBegin = 1000 * kMs;
+constexpr int64_t kUnit = 1 << kFoldUnitBits;
+constexpr uint64_t kHash = 0xabcdef;
+constexpr uint64_t kStepName = 77;
+
+/// One process of a job in light mode, whose records the test makes.
+class LightRecording : public testing::Test {
+  protected:
+    void SetUp() override {
+        FileHeader header{};
+        header.processStartNs = kBegin;
+        ASSERT_TRUE(m_cap.open((m_base + ".cap").c_str(), header, 0));
+        m_recorder.begin(*m_tables, {&write, &countLoss, this, {&m_slowSteps, 1'500'000'000}}, 100 * kMs,
+                         m_base.c_str(), header);
+        CommunicatorRecord communicator{};
+        communicator.head = {RecordType::communicator, 2, 1};
+        communicator.index = 1;
+        communicator.hash = kHash;
+        take(communicator);
+        struct {
+            StringRecord record;
+            char text[16];
+        } name{{{RecordType::string, 1, 10}, 10, kStepName}, "train_step"};
+        take(name);
+    }
+
+    template <typename Record>
+    void take(const Record& record) {
+        m_recorder.take(5, reinterpret_cast<const uint8_t*>(&record), ++m_position);
+    }
+
+    void mark(RecordType type, int64_t ns, uint64_t name) {
+        NvtxRecord record{};
+        record.head = {type, 2, 0};
+        record.timeNs = ns;
+        record.name = name;
+        take(record);
+    }
+
+    /// As the hooks, the plugin and its proxy tell it; the device begins `queued` later and is busy for a millisecond.
+    void call(int64_t startNs, uint64_t count, int64_t queuedNs, bool hasSpan = true) {
+        PluginCollRecord plugin{};
+        plugin.head = {RecordType::pluginColl, 2, static_cast<uint16_t>(NcclOp::allReduce)};
+        plugin.seq = m_seq++;
+        plugin.startNs = plugin.endNs = startNs + 10;
+        plugin.commHash = kHash;
+        plugin.algorithm = static_cast<uint8_t>(Algorithm::ring);
+        plugin.nChannels = 4;
+        take(plugin);
+        NcclCallRecord call{};
+        call.head = {RecordType::ncclCall, 2, static_cast<uint16_t>(NcclOp::allReduce)};
+        call.seq = m_seq++;
+        call.startNs = startNs;
+        call.endNs = startNs + 20;
+        call.count = count;
+        call.communicator = 1;
+        call.peerOrRoot = -1;
+        take(call);
+        for (int channel = 0; channel < 2; ++channel) {
+            PluginProxyOpRecord send{};
+            send.head = {RecordType::pluginProxyOp, 3, static_cast<uint16_t>(NcclOp::allReduce)};
+            send.parentSeq = plugin.seq;
+            send.parentStartNs = plugin.startNs;
+            send.startNs = send.endNs = startNs + queuedNs;
+            send.commHash = kHash;
+            send.peer = 3;
+            send.isSend = 1;
+            send.bytes = 1000;
+            send.networkWaitNs = (channel + 1) * 100 * kUnit;
+            take(send);
+        }
+        if (!hasSpan) return;
+        PluginChannelRecord span{};
+        span.head = {RecordType::pluginKernelChannel, 1, kAllChannels};
+        span.seq = plugin.seq;
+        span.startNs = startNs + queuedNs;
+        span.endNs = span.startNs + kMs;
+        span.commHash = kHash;
+        take(span);
+    }
+
+    void end() {
+        m_recorder.endOfRing();
+        m_recorder.finish();
+        m_cap.close();
+    }
+
+    struct Told {
+        std::vector<int64_t> calls, pushes, pops;
+        std::vector<PluginProxyOpRecord> sends;
+        std::map<std::pair<uint64_t, uint32_t>, int> plugins;  // by communicator and seq
+        int spans = 0;
+        std::vector<ReaderLoss> losses;
+    };
+    Told read() {
+        Told told;
+        CaptureReader reader(m_base + ".cap");
+        while (const RecordView* view = reader.next()) {
+            if (view->type() != RecordType::communicator && view->type() != RecordType::string) {
+                EXPECT_EQ(view->type() == RecordType::fold, false);
+            }
+            switch (view->type()) {
+                case RecordType::ncclCall:
+                    told.calls.push_back(view->as<NcclCallRecord>().startNs);
+                    break;
+                case RecordType::pluginColl:
+                    ++told.plugins[{view->as<PluginCollRecord>().commHash, view->as<PluginCollRecord>().seq}];
+                    break;
+                case RecordType::pluginKernelChannel:
+                    told.spans += told.plugins.count({kHash, view->as<PluginChannelRecord>().seq}) > 0;
+                    break;
+                case RecordType::pluginProxyOp:
+                    told.sends.push_back(view->as<PluginProxyOpRecord>());
+                    break;
+                case RecordType::nvtxPush:
+                    told.pushes.push_back(view->as<NvtxRecord>().timeNs);
+                    break;
+                case RecordType::nvtxPop:
+                    told.pops.push_back(view->as<NvtxRecord>().timeNs);
+                    break;
+                default:
+                    break;
+            }
+        }
+        told.losses = reader.losses();
+        return told;
+    }
+
+    std::vector<std::string> detailFiles() {
+        std::vector<std::string> names;
+        for (const auto& entry : fs::directory_iterator(m_folder.path()))
+            if (entry.path().extension() == ".detail") names.push_back(entry.path().filename());
+        std::sort(names.begin(), names.end());
+        return names;
+    }
+
+    static void write(void* to, uint32_t thread, const void* records, size_t bytes, uint32_t count,
+                      int64_t lastNs) noexcept {
+        BlockInfo info;
+        info.threadIndex = thread;
+        info.recordCount = count;
+        info.highWaterNs = lastNs;
+        EXPECT_EQ(static_cast<LightRecording*>(to)->m_cap.append(info, records, bytes), AppendResult::ok);
+    }
+    static void countLoss(void* to, LossKind, uint64_t count, int64_t) noexcept {
+        static_cast<LightRecording*>(to)->m_lost += count;
+    }
+
+    TemporaryFolder m_folder;
+    std::string m_base = m_folder.path() + "/host.1.2";
+    std::unique_ptr<LightTables> m_tables = std::make_unique<LightTables>();
+    LightRecorder m_recorder;
+    BlockWriter m_cap;
+    uint64_t m_position = 0;
+    uint64_t m_lost = 0;
+    uint64_t m_slowSteps = 0;
+    uint32_t m_seq = 0;
+};
+
+std::vector<int64_t> inUnits(std::vector<int64_t> times) {
+    for (int64_t& ns : times) ns /= kUnit;
+    return times;
+}
+
+}  // namespace
+
+TEST_F(LightRecording, EachCallIsToldOnceWhateverPartOfItTheRingHolds) {
+    std::vector<int64_t> calls, pushes, pops;
+    for (int step = 0; step < 40; ++step) {
+        const int64_t ns = kBegin + step * 20 * kMs;
+        mark(RecordType::nvtxPush, ns, kStepName);
+        mark(RecordType::nvtxPush, ns + 1, 5);  // a part of the step
+        mark(RecordType::nvtxPop, ns + 2, 0);
+        for (int i = 0; i < 3; ++i) call(calls.emplace_back(ns + (i + 1) * kMs), 100, 15 * kMs);
+        mark(RecordType::nvtxPop, pops.emplace_back(ns + 19 * kMs), 0);
+        pushes.push_back(ns);
+        if (step % 7 == 0) m_recorder.endOfRing();
+    }
+    end();
+    EXPECT_EQ(m_lost, 0u);
+    EXPECT_EQ(detailFiles().size(), 2u);
+    const Told told = read();
+    EXPECT_TRUE(told.losses.empty()) << told.losses.front().message;
+    EXPECT_EQ(inUnits(told.calls), inUnits(calls));
+    EXPECT_EQ(told.plugins.size(), calls.size());
+    EXPECT_EQ(told.spans, static_cast<int>(calls.size()));
+    for (const auto& [name, count] : told.plugins) EXPECT_EQ(count, 1);
+    // Parts of steps are told by the ring alone.
+    EXPECT_EQ(told.pushes.size(), told.pops.size());
+    EXPECT_GT(told.pushes.size(), pushes.size());
+    EXPECT_LT(told.pushes.size(), 2 * pushes.size());
+    std::set<int64_t> marks;
+    for (const int64_t ns : told.pushes) marks.insert(ns / kUnit);
+    for (const int64_t ns : pushes) EXPECT_EQ(marks.count(ns / kUnit), 1u) << ns;
+
+    // Of the network, what a call's channels carried together, and the longest time of one.
+    ASSERT_GT(told.sends.size(), calls.size());
+    EXPECT_EQ(told.sends[0].bytes, 2000u);
+    EXPECT_EQ(told.sends[0].channel, kEveryChannel);
+    EXPECT_EQ(told.sends[0].networkWaitNs, 200 * kUnit);
+    EXPECT_EQ(told.sends.back().bytes, 1000u);
+}
+
+TEST_F(LightRecording, WithoutTheFilesOfTheRingTheCaptureFileTellsAllCalls) {
+    std::vector<int64_t> calls;
+    for (int i = 0; i < 50; ++i) call(calls.emplace_back(kBegin + i * 10 * kMs), 100, kMs);
+    end();
+    for (const std::string& name : detailFiles()) fs::remove(m_folder.path() + "/" + name);
+    EXPECT_EQ(inUnits(read().calls), inUnits(calls));
+}
+
+TEST_F(LightRecording, OfAKilledProcessFilesAndRingTellEachCallOnce) {
+    std::vector<int64_t> calls;
+    for (int i = 0; i < 50; ++i) {
+        call(calls.emplace_back(kBegin + i * 10 * kMs), 100, 2 * kMs);
+        m_recorder.endOfRing();
+    }
+    EXPECT_EQ(inUnits(read().calls), inUnits(calls));  // nothing was finished
+}
+
+TEST_F(LightRecording, ACallWithoutItsTimeOnTheDeviceWaitsForItAndIsToldWithoutItInTheEnd) {
+    call(kBegin, 100, kMs);
+    call(kBegin + kMs, 100, kMs, false);
+    for (int i = 2; i < 9; ++i) call(kBegin + i * kMs, 100, kMs);
+    end();
+    for (const std::string& name : detailFiles()) fs::remove(m_folder.path() + "/" + name);
+    const Told told = read();
+    EXPECT_EQ(told.calls.size(), 9u);
+    EXPECT_EQ(told.spans, 8);
+}
+
+TEST_F(LightRecording, ARingThatCannotBeWrittenIsALossAndTheCallsAreToldStill) {
+    call(kBegin, 100, kMs);
+    m_recorder.endOfRing();
+    // Where the next file belongs, something else is.
+    fs::create_directory(m_base + ".1.detail");
+    for (int i = 1; i < 15; ++i) call(kBegin + i * 10 * kMs, 100, kMs);
+    end();
+    EXPECT_GT(m_lost, 0u);
+    EXPECT_EQ(read().calls.size(), 15u);
+}
+
+TEST_F(LightRecording, ARangeThatTheRingHoldsOnlyTheEndOfIsWholeWhetherTheProcessEndedOrWasKilled) {
+    for (int step = 0; step < 20; ++step) {
+        const int64_t ns = kBegin + step * 45 * kMs;
+        mark(RecordType::nvtxPush, ns, kStepName);
+        mark(RecordType::nvtxPush, ns + kMs, 5);
+        call(ns + 20 * kMs, 100, kMs);
+        mark(RecordType::nvtxPop, ns + 40 * kMs, 0);
+        mark(RecordType::nvtxPop, ns + 44 * kMs, 0);
+    }
+    m_recorder.endOfRing();
+    for (const bool ended : {false, true}) {
+        if (ended) end();
+        const Told told = read();
+        EXPECT_EQ(told.pushes.size(), told.pops.size()) << ended;
+        std::set<int64_t> pops;
+        for (const int64_t ns : told.pops) pops.insert(ns / kUnit);
+        for (int step = 0; step < 20; ++step)
+            EXPECT_EQ(pops.count((kBegin + (step * 45 + 44) * kMs) / kUnit), 1u) << step << " " << ended;
+    }
+}
+
+TEST_F(LightRecording, AStepThatTakesMoreThanItsShareOfTheMedianIsCounted) {
+    int64_t ns = kBegin;
+    const auto step = [&](int64_t tookNs) {
+        mark(RecordType::nvtxPush, ns, kStepName);
+        mark(RecordType::nvtxPush, ns + kMs, kStepName);  // a step inside a step
+        mark(RecordType::nvtxPop, ns + 2 * kMs, 0);
+        ns += tookNs;
+        mark(RecordType::nvtxPop, ns, 0);
+    };
+    step(100 * kMs);  // the first ones of a job take long
+    step(50 * kMs);
+    for (int i = 0; i < 20; ++i) step((10 + i % 3) * kMs);
+    EXPECT_EQ(m_slowSteps, 0u);
+    step(16 * kMs);  // under 1.5 times 11 ms
+    step(17 * kMs);
+    EXPECT_EQ(m_slowSteps, 0u);  // not before the next one begins
+    step(10 * kMs);
+    EXPECT_EQ(m_slowSteps, 1u);
+}
