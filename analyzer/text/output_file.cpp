@@ -102,4 +102,10 @@ void writeOutputFile(const std::string& text, const fs::path& name) {
     file.commit();
 }
 
+void removeOutputFile(const fs::path& name) {
+    std::error_code ignored;
+    const fs::path file = meant(name);
+    if (name != "-" && file != "/dev/stdout" && fs::is_regular_file(file, ignored)) fs::remove(file, ignored);
+}
+
 }  // namespace rankscope::text

@@ -49,4 +49,7 @@ class OutputFile {
 /// Writes all of a file at once.
 void writeOutputFile(const std::string& text, const std::filesystem::path& name);
 
+/// Removes a file that was written so. What was written in place (a device, a pipe, stdout) and links to a file stay.
+void removeOutputFile(const std::filesystem::path& name);
+
 }  // namespace rankscope::text

@@ -99,8 +99,7 @@ class MetricsOutlet {
     }
     // What nobody renews any more is no state of a job.
     ~MetricsOutlet() {
-        std::error_code ignored;
-        if (m_isWritten) std::filesystem::remove(m_file, ignored);
+        if (m_isWritten) text::removeOutputFile(m_file);
     }
 
     void give(const LiveState& state) {

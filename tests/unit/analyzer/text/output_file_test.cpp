@@ -92,6 +92,21 @@ TEST_F(OutputFiles, ALinkKeepsPointingToWhatItPointsTo) {
     EXPECT_EQ(read(m_folder / "target"), "again");
 }
 
+TEST_F(OutputFiles, WhatIsRemovedIsAFileAndNeverALinkOrAPipe) {
+    writeOutputFile("text", m_folder / "target");
+    fs::create_symlink("target", m_folder / "link");
+    removeOutputFile(m_folder / "link");
+    EXPECT_TRUE(fs::is_symlink(m_folder / "link"));
+    EXPECT_FALSE(fs::exists(m_folder / "target"));
+    ASSERT_EQ(mkfifo((m_folder / "pipe").c_str(), 0600), 0);
+    fs::create_symlink("pipe", m_folder / "to-pipe");
+    for (const char* name : {"pipe", "to-pipe", "missing"}) removeOutputFile(m_folder / name);
+    EXPECT_TRUE(fs::is_fifo(m_folder / "pipe"));
+    EXPECT_TRUE(fs::is_symlink(m_folder / "to-pipe"));
+    removeOutputFile(m_folder);
+    EXPECT_EQ(files(), 3u);
+}
+
 TEST_F(OutputFiles, WhatCannotBeWrittenIsNamedWithTheReason) {
     for (const fs::path& name : {m_folder / "missing" / "report", m_folder}) {
         try {
