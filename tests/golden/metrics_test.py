@@ -109,6 +109,25 @@ class Metrics(VirtualRunTest):
         self.assertFalse((self.folder / "quick.prom").exists())
         self.assertTrue((self.folder / "quick" / "trace.db").exists())
 
+    def test_however_a_job_ends_nothing_of_its_metrics_is_left(self):
+        scratch = self.folder / "tmp"
+        scratch.mkdir()
+        os.mkfifo(self.folder / "pipe")
+        pipe = os.open(self.folder / "pipe", os.O_RDWR)
+        self.addCleanup(os.close, pipe)
+        environment = dict(self.environment, TMPDIR=str(scratch))
+        for _ in range(5):  # it has ended before its endpoint has begun to listen
+            done = self.run_any(RANKSCOPE, "run", "--metrics", "0", "--metrics-file", "pipe", "--no-collect", "--force", "-o", "short", "--", "true", environment=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(list(scratch.iterdir()), [])
+        self.assertTrue((self.folder / "pipe").is_fifo())
+        killed = subprocess.Popen([RANKSCOPE, "-q", "run", "--metrics", "0", "--metrics-file", "killed.prom", "--no-collect", "-o", "killed", "--", "sleep", "3"], cwd=self.folder, env=environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.until((self.folder / "killed.prom").exists)
+        killed.kill()
+        killed.wait()
+        self.until(lambda: not (self.folder / "killed.prom").exists() and not list(scratch.iterdir()), 20)
+
     def alone(self):
         return self.write_scenario(dict(SMALL, name="alone", cluster={"nodes": 1, "ranks_per_node": 1}, parallel={"dp": 1}, faults=[]))
 

@@ -20,7 +20,7 @@ namespace {
 [[noreturn]] void becomeHelper(char* const* arguments, char* const* environment, int input, bool speaks,
                                pid_t parent) noexcept {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // it removes what it made
     if (getppid() != parent) _exit(1);
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(input, STDIN_FILENO);

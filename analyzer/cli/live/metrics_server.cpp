@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <charconv>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -40,6 +42,7 @@ struct MetricsServer::State {
     std::mutex lock;
     std::string text;
     std::thread thread;
+    std::atomic<bool> hasEnded = false;  // the thread's listening
 };
 
 bool canServeMetrics() {
@@ -82,10 +85,16 @@ MetricsServer::MetricsServer(const MetricsAddress& address) : m_state(std::make_
                         fmt::format("--metrics: {} port {} cannot be had: {}", address.host, address.port,
                                     errno != 0 ? std::strerror(errno) : "no such address"),
                         "another job or program may have it: choose another port, or 0 for a free one");
-    m_state->thread = std::thread([state = m_state.get()] { state->server.listen_after_bind(); });
+    m_state->thread = std::thread([state = m_state.get()] {
+        state->server.listen_after_bind();
+        state->hasEnded = true;
+    });
 }
 
 MetricsServer::~MetricsServer() {
+    // To a server that does not listen yet stop() means nothing: it would begin to, and never end.
+    while (!m_state->server.is_running() && !m_state->hasEnded)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     m_state->server.stop();
     if (m_state->thread.joinable()) m_state->thread.join();
 }
