@@ -40,6 +40,17 @@ class Top(VirtualRunTest):
             time.sleep(0.1)
         self.fail(f"never came: {state}")
 
+    def test_what_records_no_job_is_refused_and_not_waited_for(self):
+        (self.folder / "events.json").write_text("[]")
+        self.run_scenario(self.write_scenario(dict(SMALL, name="whole")), "whole")
+        (self.folder / "whole" / "trace.db").rename(self.folder / "alone.db")
+        (self.folder / "imported").mkdir()
+        (self.folder / "imported" / "trace.db").write_bytes((self.folder / "alone.db").read_bytes())
+        for name in ("events.json", "alone.db", "imported", "missing"):
+            done = self.run_any(RANKSCOPE, "top", name)
+            self.assertEqual((done.returncode, done.stdout), (3, b""), name)
+            self.assertIn(b"rankscope: hint: ", done.stderr)
+
     def test_a_running_job_tells_its_step_its_late_rank_its_devices_and_its_finding(self):
         job = self.start(dict(SMALL, name="slow", steps=300000, faults=SLOW), "slow", "--light")
         state = self.until("slow", lambda state: state["findings"] and state["devices"])

@@ -13,11 +13,13 @@
 #include <set>
 #include <system_error>
 
+#include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/report/analyze.h"
+#include "analyzer/text/plain_text.h"
 #include "collector/collect.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -33,6 +35,15 @@ constexpr int64_t kHandedOverNs = 1'000'000'000;
 int64_t lookedAtNs() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
         .count();
+}
+
+fs::path recordingOf(const fs::path& name) {
+    const RunInput input = findRun(name.string());
+    if (input.captures.empty())
+        throw VerbError(kExitInput, fmt::format("{} has no capture folder: no job is recorded there", name.string()),
+                        fmt::format("of what is imported or stands in a .db file: rankscope analyze {}",
+                                    text::shellWord(name.string())));
+    return input.directory;
 }
 
 fs::path makeScratch() {
@@ -153,7 +164,7 @@ void addRanks(store::TraceReader& trace, const report::Report& report, const std
 }  // namespace
 
 LiveRun::LiveRun(const fs::path& run, double windowS, unsigned threads)
-    : m_run(findRun(run.string()).directory), m_windowS(windowS), m_threads(threads) {
+    : m_run(recordingOf(run)), m_windowS(windowS), m_threads(threads) {
     m_links = linkSources({});
     m_scratch = makeScratch();
 }
