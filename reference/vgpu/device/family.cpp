@@ -166,6 +166,15 @@ int64_t LocalProcess::whenWritten(uint64_t key, uint64_t bytes) {
     return ns;
 }
 
+int64_t LocalProcess::whenReadable(uint64_t key) {
+    SharedLock lock(m_arena->lock);
+    Channel& channel = channelOf(*m_arena, key);
+    for (uint32_t i = 0; i < channel.messageCount; i++)
+        if (const Channel::Message& message = messageAt(channel, i); message.endByte > channel.readBytes)
+            return message.sentNs;
+    return kNoClock;
+}
+
 void LocalProcess::tellSocket(uint64_t socket, SocketChannels channels) {
     SharedLock lock(m_arena->lock);
     SocketEnd* place = findSocket(*m_arena, socket);

@@ -228,6 +228,8 @@ class LocalProcess {
     void tellWritten(uint64_t key, uint64_t bytes, int64_t ns);
     /// The thread has read so many, or kAllBytes: when the newest of it was written, or kNoClock.
     int64_t whenWritten(uint64_t key, uint64_t bytes);
+    /// When the first byte was written that is not read yet; kNoClock: nobody told.
+    int64_t whenReadable(uint64_t key);
     /// A socket reads one channel and writes another. Both 0 for a socket that nobody has told of.
     struct SocketChannels {
         uint64_t reads = 0, writes = 0;

@@ -93,12 +93,25 @@ ssize_t writeTo(int descriptor, size_t bytes, const char* call, Write realCall) 
     return realCall();
 }
 
+/// Who is told that something was written counts as running. Another thread may read it before this one looks: it then
+/// waits for the next.
+template <typename Look>
+int waitForEver(const char* call, std::span<const uint64_t> keys, Look look) {
+    for (;;) {
+        const BlockedOutside blocked(call, keys);
+        do {
+            if (const int ready = look(BlockedOutside::stretchMs(-1))) return ready;
+        } while (!blocked.wasToldInVain(keys));
+    }
+}
+
 /// One that waits for any of several. `look(ms)` is the call itself, for so long; a wait that has an end is made of
 /// stretches.
 template <typename Look, typename Wait>
 int waitForAny(const char* call, std::span<const uint64_t> keys, int64_t timeoutNs, Look look, Wait whole) {
     if (timeoutNs == 0 || !anyClock()) return whole();
     if (const int ready = look(0)) return ready;
+    if (timeoutNs < 0 && !keys.empty()) return waitForEver(call, keys, look);
     BlockedOutside blocked(call, keys, timeoutNs);
     if (timeoutNs < 0) return whole();
     for (const Deadline end = deadlineIn(timeoutNs);;) {
@@ -125,8 +138,14 @@ int pollFor(pollfd* descriptors, nfds_t count, int64_t timeoutNs, Poll realCall)
         for (nfds_t i = 0; i < count && keyCount < kMaxWaitKeys; i++)
             if (const uint64_t key = descriptors[i].events & POLLIN ? readKey(descriptors[i].fd) : 0)
                 keys[keyCount++] = key;
-    return waitForAny(
+    const int ready = waitForAny(
         "poll", {keys, keyCount}, timeoutNs, [&](int ms) { return realPoll(descriptors, count, ms); }, realCall);
+    if (ready <= 0 || !anyClock()) return ready;
+    std::vector<int> readable;
+    for (nfds_t i = 0; i < count; i++)
+        if (descriptors[i].revents & POLLIN) readable.push_back(descriptors[i].fd);
+    sawReady(readable);
+    return ready;
 }
 
 /// select() overwrites what it is asked for, so each look has its own copy.
@@ -147,11 +166,16 @@ int selectFor(int count, fd_set* in, fd_set* out, fd_set* except, int64_t timeou
         timeval stretch{0, ms * 1000};
         return realSelect(count, in, out, except, &stretch);
     };
-    return waitForAny("select", keys, timeoutNs, look, [&] {
+    const int ready = waitForAny("select", keys, timeoutNs, look, [&] {
         for (int i = 0; i < 3; i++)
             if (given[i]) *given[i] = before[i];
         return realCall();
     });
+    std::vector<int> readable;
+    for (int descriptor = 0; ready > 0 && in && descriptor < count; descriptor++)
+        if (FD_ISSET(descriptor, in)) readable.push_back(descriptor);
+    sawReady(readable);
+    return ready;
 }
 
 int64_t inNs(const timespec* time) {

@@ -53,6 +53,12 @@ int BlockedOutside::stretchMs(int64_t wantedMs) {
     return static_cast<int>(wantedMs < 0 ? kStretchMs : std::min<int64_t>(wantedMs, kStretchMs));
 }
 
+bool BlockedOutside::wasToldInVain(std::span<const uint64_t> keys) const {
+    if (!m_clock || m_clock->shared->state.load(std::memory_order_acquire) == ThreadState::parked) return false;
+    return std::all_of(keys.begin(), keys.end(),
+                       [](uint64_t key) { return LocalProcess::instance().whenReadable(key) == kNoClock; });
+}
+
 bool BlockedOutside::isOver(bool isRealTimeUp) {
     if (m_deadlineNs == kForever) return false;
     HostThread& shared = *m_clock->shared;
@@ -120,6 +126,23 @@ void hasRead(int descriptor, int64_t result) {
     LocalProcess& process = LocalProcess::instance();
     clock->ns =
         std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
+    process.publish(*clock);
+}
+
+void sawReady(std::span<const int> descriptors) {
+    ThreadClock* clock = activeClock();
+    if (!clock || descriptors.empty()) return;
+    LocalProcess& process = LocalProcess::instance();
+    int64_t readyNs = kForever;  // of the first one
+    for (const int descriptor : descriptors) {
+        const uint64_t key = readKey(descriptor);
+        readyNs = std::min(readyNs, key ? process.whenReadable(key) : kNoClock);
+    }
+    // One that looks again and again until another thread has read must not stand still for that one.
+    constexpr int64_t kLookNs = 100;
+    thread_local int64_t lastLookNs = kNoClock;
+    if (clock->ns == lastLookNs) clock->ns += kLookNs;
+    clock->ns = lastLookNs = std::max(clock->ns, readyNs);
     process.publish(*clock);
 }
 

@@ -26,6 +26,8 @@ class BlockedOutside {
     static int stretchMs(int64_t wantedMs);
     /// Sleeps here instead, for `ms` at most: true if somebody with a clock has told of what it waits for.
     bool isTold(int64_t ms);
+    /// Somebody with a clock has told of something that it waits for, and another thread has read all of it.
+    bool wasToldInVain(std::span<const uint64_t> keys) const;
     /// Nothing came in a stretch: true if the wait is over, on the virtual clock or, with `isRealTimeUp`, because that
     /// stands still.
     bool isOver(bool isRealTimeUp);
@@ -47,5 +49,7 @@ uint64_t keyOfBytes(std::span<const char> bytes);
 void adoptConnection(int descriptor);
 void wrote(int descriptor, uint64_t bytes);
 void hasRead(int descriptor, int64_t result);
+/// A wait has found these to be read: what is there was not there before it was written.
+void sawReady(std::span<const int> descriptors);
 
 }  // namespace rankscope::vgpu::threads

@@ -15,6 +15,7 @@
 //   to
 //               who loaded it, while the main thread works with the same pool
 //   eventfd     a thread that is told by an eventfd, through poll()
+//   looking     a thread that polls what another one reads in two parts, again and again until it has
 //   timeout     waits that end by themselves after a millisecond, and sleeps
 //   deadlock    rank 1 waits for a signal that nobody gives, the others for their sum with it
 //   answer      rank 1 waits a second for what a program writes that has no clock, the others for their sum with it
@@ -485,6 +486,44 @@ void connections(Gpu& gpu) {
     for (const pid_t child : children) waitpid(child, nullptr, 0);
 }
 
+/// As the threads of a multiprocessing.Pool: all of them under one lock, as under the interpreter's.
+void looking(Gpu& gpu) {
+    int requests[2], batches[2], over[2];
+    CHECK(pipe(requests));
+    CHECK(pipe(batches));
+    CHECK(pipe(over));
+    const pid_t loader = fork();
+    if (loader == 0) load(requests[0], batches[1], 0);
+    std::mutex interpreter;
+    std::thread looker([&] {
+        pollfd either[2] = {{batches[0], POLLIN, 0}, {over[0], POLLIN, 0}};
+        while (!(either[1].revents & POLLIN)) {
+            CHECK(poll(either, 2, -1) < 1);
+            const std::lock_guard lock(interpreter);
+        }
+    });
+    for (int step = 0; step < kSteps; step++) {
+        askFor(requests[1], step);
+        Batch batch{};
+        char* bytes = reinterpret_cast<char*>(&batch);
+        constexpr size_t kHead = sizeof(int);
+        CHECK(read(batches[0], bytes, kHead) != kHead);
+        {
+            const std::lock_guard lock(interpreter);
+            disturb();
+        }
+        CHECK(read(batches[0], bytes + kHead, sizeof batch - kHead) != sizeof batch - kHead || batch.number != step);
+        gpu.work(1000);
+        gpu.sum(512);
+        if (step % 2) gpu.wait();
+    }
+    askFor(requests[1], -1);
+    askFor(over[1], 0);
+    looker.join();
+    waitpid(loader, nullptr, 0);
+    gpu.wait();
+}
+
 void eventfds(Gpu& gpu) {
     const int told = eventfd(0, 0), answered = eventfd(0, 0);
     std::thread other([&] {
@@ -578,9 +617,9 @@ const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
     {"join", join},           {"comms", comms},
     {"semaphore", semaphore}, {"process", process},
     {"loaders", loaders},     {"connections", connections},
-    {"eventfd", eventfds},    {"timeout", timeout},
-    {"polling", polling},     {"deadlock", deadlock},
-    {"answer", answer}};
+    {"eventfd", eventfds},    {"looking", looking},
+    {"timeout", timeout},     {"polling", polling},
+    {"deadlock", deadlock},   {"answer", answer}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);

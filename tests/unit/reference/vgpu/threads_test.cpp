@@ -104,7 +104,8 @@ TEST_P(VgpuThreads, timesAreTheSameHoweverTheSystemRunsTheThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, VgpuThreads,
                          testing::Values("autograd", "watchdog", "pool", "mutex", "join", "comms", "semaphore",
-                                         "process", "loaders", "connections", "eventfd", "timeout", "polling"),
+                                         "process", "loaders", "connections", "eventfd", "looking", "timeout",
+                                         "polling"),
                          [](const auto& mode) { return std::string(mode.param); });
 
 /// Of a rank's memsets, in the order in which they began: start and duration, in ns.
