@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::string_view kFirstLine = "rankscope health 1";
 
+constexpr int64_t kMostDoublings = 20;  // a row for twelve days
+constexpr int64_t kMostReadingsOfRow = int64_t{1} << kMostDoublings;
+
 enum class Sum : uint8_t { mean, highest, last, bits };
 
 template <typename Reading>
@@ -59,9 +62,12 @@ std::string fieldsText(const Reading& reading, const Field<Reading> (&fields)[N]
     return text + '\n';
 }
 
+/// No time, count or rate of a job is negative, or near what 64 bits hold: sums and differences of two of them fit.
+constexpr int64_t kMostValue = int64_t{1} << 62;
+
 bool readNumber(std::string_view text, int64_t& value) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
+    return error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= kMostValue;
 }
 
 std::string_view nextWord(std::string_view& rest) {
@@ -71,14 +77,14 @@ std::string_view nextWord(std::string_view& rest) {
     return word;
 }
 
-/// "NAME=NUMBER ..." into the fields; names that it does not know are skipped. No count or rate is negative.
+/// "NAME=NUMBER ..." into the fields; names that it does not know are skipped.
 template <typename Reading, size_t N>
 bool readFields(std::string_view rest, Reading& reading, const Field<Reading> (&fields)[N]) {
     while (!rest.empty()) {
         const std::string_view word = nextWord(rest);
         const size_t equals = word.find('=');
         int64_t value = 0;
-        if (equals == std::string_view::npos || !readNumber(word.substr(equals + 1), value) || value < 0) return false;
+        if (equals == std::string_view::npos || !readNumber(word.substr(equals + 1), value)) return false;
         for (const Field<Reading>& field : fields)
             if (field.name == word.substr(0, equals)) reading.*field.value = value;
     }
@@ -89,7 +95,8 @@ bool readDevice(std::string_view rest, HealthFile& file) {
     DeviceReading reading;
     reading.busId = nextWord(rest);
     if (!readNumber(nextWord(rest), reading.unixNs) || !readNumber(nextWord(rest), reading.readings)) return false;
-    if (reading.readings < 1 || !readFields(rest, reading, kDeviceFields)) return false;
+    if (reading.readings < 1 || reading.readings > kMostReadingsOfRow || !readFields(rest, reading, kDeviceFields))
+        return false;
     file.devices.push_back(std::move(reading));
     return true;
 }
@@ -106,12 +113,26 @@ bool readProcess(std::string_view rest, HealthFile& file) {
     UsedDevice used;
     used.capture = nextWord(rest);
     int64_t ordinal = 0;
-    if (!readNumber(nextWord(rest), ordinal) || ordinal < 0 || ordinal > std::numeric_limits<int32_t>::max())
-        return false;
+    if (!readNumber(nextWord(rest), ordinal) || ordinal > std::numeric_limits<int32_t>::max()) return false;
     used.ordinal = static_cast<int32_t>(ordinal);
     used.busId = nextWord(rest);
     if (used.busId.empty()) return false;
     file.used.push_back(std::move(used));
+    return true;
+}
+
+/// The helper says of each device once what it does not tell.
+bool readNote(std::string_view note, HealthFile& file) {
+    constexpr size_t kMostNotes = 256, kLongestNote = 1024;
+    if (note.size() > kLongestNote || file.notes.size() >= kMostNotes) return false;
+    file.notes.emplace_back(note);
+    return true;
+}
+
+bool readHost(std::string_view host, HealthFile& file) {
+    constexpr size_t kLongestHost = 255;  // HOST_NAME_MAX of any system
+    if (host.size() > kLongestHost) return false;
+    file.host = host;
     return true;
 }
 
@@ -120,8 +141,8 @@ bool readLine(std::string_view line, HealthFile& file) {
     if (kind == "device") return readDevice(line, file);
     if (kind == "port") return readPort(line, file);
     if (kind == "process") return readProcess(line, file);
-    if (kind == "host") file.host = line;
-    if (kind == "note") file.notes.emplace_back(line);
+    if (kind == "host") return readHost(line, file);
+    if (kind == "note") return readNote(line, file);
     return true;
 }
 
@@ -166,7 +187,6 @@ std::optional<HealthFile> parseHealthFile(std::string_view text) {
 
 int64_t healthRowReadings(int64_t rowsWritten) {
     constexpr int64_t kRowsOfOneSize = 3600;
-    constexpr int64_t kMostDoublings = 20;  // a row for twelve days
     return int64_t{1} << std::min(rowsWritten / kRowsOfOneSize, kMostDoublings);
 }
 

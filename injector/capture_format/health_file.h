@@ -58,7 +58,8 @@ std::string healthLine(const PortReading& reading);
 std::string healthNote(std::string_view note);
 
 /// Nothing for what does not begin as such a file. Lines that it does not know are skipped, a cut last line is dropped,
-/// damaged ones are counted. What is beyond kMostReadings is left out.
+/// damaged ones are counted, and so are numbers and notes that no helper writes. What is beyond kMostReadings is left
+/// out.
 std::optional<HealthFile> parseHealthFile(std::string_view text);
 
 /// Of one file, a month of eight devices: rows become coarser with time (healthRowReadings).

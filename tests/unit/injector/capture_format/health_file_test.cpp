@@ -53,6 +53,30 @@ TEST(HealthFile, DamagedLinesAreCountedCutOnesDroppedUnknownOnesSkipped) {
     EXPECT_EQ(file->devices[0].smMhz, 7);
 }
 
+TEST(HealthFile, NumbersThatNoJobHasAreDamage) {
+    for (const char* line : {"device b 5 1 sm_mhz=9223372036854775807", "device b 5 9223372036854775807 sm_mhz=1",
+                             "device b 5 1048577 sm_mhz=1", "device b -1 1 sm_mhz=1",
+                             "port p 9223372036854775807 errors=1", "port p 5 errors=1e308"}) {
+        const auto file = parseHealthFile(healthHead("h") + line + "\n");
+        ASSERT_TRUE(file);
+        EXPECT_EQ(file->badLines, 1) << line;
+    }
+    const int64_t most = int64_t{1} << 62;
+    const auto file = parseHealthFile(healthHead("h") + "device b 5 2 power_mw=" + std::to_string(most) + "\n");
+    ASSERT_EQ(file->devices.size(), 1u);
+    EXPECT_EQ(summed({file->devices[0], file->devices[0]}).powerMw, most);
+}
+
+TEST(HealthFile, NotesAreFewAndShort) {
+    std::string text = healthHead(std::string(10'000, 'h'));
+    for (int i = 0; i < 1000; ++i) text += healthNote("no");
+    const auto file = parseHealthFile(text + healthNote(std::string(1 << 20, 'n')));
+    ASSERT_TRUE(file);
+    EXPECT_EQ(file->host, "");
+    EXPECT_EQ(file->notes.size(), 256u);
+    EXPECT_EQ(file->badLines, 1000 - 256 + 2);
+}
+
 TEST(HealthFile, RowsOfLongJobsSumUpMoreReadings) {
     EXPECT_EQ(healthRowReadings(0), 1);
     EXPECT_EQ(healthRowReadings(3599), 1);
