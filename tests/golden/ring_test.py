@@ -84,7 +84,9 @@ class Ring(VirtualRunTest):
         self.assertEqual(done.returncode, 3)
         self.assertIn(b"without a ring", done.stderr)
         self.assertFalse((self.folder / "whole" / "dumps").exists())
-        self.assertEqual(self.run_any(RANKSCOPE, "run", "--slow-step", "2", "-o", "no", "--", "true").returncode, 2)
+        for options in (["--slow-step", "2"], ["--light", "--ring", "off", "--slow-step", "2"], *(["--light", "--slow-step", bad] for bad in ("nan", "inf", "1", "2x", ""))):
+            self.assertEqual(self.run_any(RANKSCOPE, "run", *options, "-o", "no", "--", "true").returncode, 2, options)
+        self.assertFalse((self.folder / "no").exists())
 
 
 if __name__ == "__main__":

@@ -50,6 +50,10 @@ class Top(VirtualRunTest):
             done = self.run_any(RANKSCOPE, "top", name)
             self.assertEqual((done.returncode, done.stdout), (3, b""), name)
             self.assertIn(b"rankscope: hint: ", done.stderr)
+        full = self.run_any("bash", "-c", f'"{RANKSCOPE}" top whole --once --format json >/dev/full')
+        self.assertEqual((full.returncode, b"No space left" in full.stderr), (3, True))
+        gone = self.run_any("bash", "-c", f'"{RANKSCOPE}" top whole --once --format json | true; exit ${{PIPESTATUS[0]}}')
+        self.assertEqual((gone.returncode, gone.stderr), (0, b""))
 
     def test_a_running_job_tells_its_step_its_late_rank_its_devices_and_its_finding(self):
         job = self.start(dict(SMALL, name="slow", steps=300000, faults=SLOW), "slow", "--light")

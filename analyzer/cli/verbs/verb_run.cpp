@@ -74,6 +74,13 @@ std::string checkSeconds(const std::string& text, bool mayBeZero) {
 
 // "500M", "2GiB", "1.5g", "4096": binary multiples for K, M, G and T with or without "iB"/"B"; nothing for what is no
 // size.
+std::string checkSlowStep(const std::string& text) {
+    constexpr double kLeast = 1.1, kMost = 1e6;
+    const auto value = finiteNumber(text);
+    if (value && *value >= kLeast && *value <= kMost) return "";
+    return fmt::format("'{}' is no factor: write {} to {:.0f}", text, kLeast, kMost);
+}
+
 std::optional<int64_t> parseBytes(const std::string& text) {
     char* end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
@@ -216,6 +223,9 @@ std::vector<std::string> metricsProgram(const RunOptions& options, const RunDire
 int run(const RunOptions& options, const std::vector<std::string>& command, const Console& console) {
     if (command.empty())
         throw VerbError(kExitUsage, "no command to run", "write it behind `--`: rankscope run -o NAME -- torchrun …");
+    if (options.recording.slowStep > 0 && *secondsOf(options.recording.ring) == 0)
+        throw VerbError(kExitUsage, "--slow-step dumps the ring, and --ring off leaves none",
+                        "leave one of them out: without a ring the run itself holds all of it");
     const InstallLayout layout = findInstallLayout();
     const auto launched = launchedRankFromEnvironment();
     const LaunchedRank* outside = launched ? &*launched : nullptr;
@@ -307,7 +317,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
                      "last 32, at most 8 times")
         ->type_name("K")
         ->needs("--light")
-        ->check(CLI::Range(1.1, 1e6));
+        ->check(checkSlowStep);
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
         ->type_name("RANGE")

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -57,7 +59,10 @@ bool show(const LiveState& state, const TopOptions& options, const Console& cons
     const bool isTerminal = isatty(STDOUT_FILENO) == 1;
     if (options.format == "text" && !options.once) text = isTerminal ? "\x1b[H\x1b[2J" + text : text + '\n';
     // Not by the console, for which a reader that has gone is an error.
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    errno = 0;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return true;
+    if (errno == EPIPE) return false;
+    throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));
 }
 
 // A look costs processor time beside the job: the next one comes when four times as long has passed.
