@@ -16,7 +16,7 @@ struct CaptureChoice {
     int32_t device =
         -1;  ///< of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process
     std::optional<TimeSpan> part;  ///< as of RankRecording
-    bool wentOn = false;  ///< the file is a copy that was made while its process lived
+    bool wentOn = false;           ///< the file is a copy that was made while its process lived
 };
 
 /// Reads one rank's capture. Throws capture::CaptureError when the file can no longer be read.
