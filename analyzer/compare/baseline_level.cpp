@@ -15,6 +15,8 @@ namespace {
 // Of the difference of two values of one normal distribution, half of the amounts are below so many of its standard
 // deviations: sqrt(2) times the normal distribution's quartile.
 constexpr double kMiddleDifference = 1.4142135623730951 * 0.6744897501960817;
+// The variance of a median of many normal values is pi/2 times that of their mean; of three values it is 1.35 times.
+constexpr double kMedianVariance = 1.5707963267948966;
 // So many pairs have a middle that one of them does not make.
 constexpr size_t kFewestPairs = 3;
 
@@ -26,6 +28,11 @@ struct Entry {
     size_t firstRun = 0;
 
     double value() const { return facts::median(logs); }
+    /// As many runs as have a mean as sure as this median.
+    double weight() const {
+        const auto runs = static_cast<double>(logs.size());
+        return runs < 3 ? runs : runs / kMedianVariance;
+    }
 };
 
 std::vector<Entry> entriesOf(const std::vector<RunSummary>& runs) {
@@ -178,7 +185,7 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     std::vector<bool> accepted;
     for (const Entry& entry : entries) {
         values.push_back(entry.value());
-        weights.push_back(static_cast<double>(entry.logs.size()));
+        weights.push_back(entry.weight());
         accepted.push_back(entry.isAccepted);
     }
     const double noise = noiseOfRuns(entries);

@@ -4,7 +4,7 @@
 //
 // Levels are told by change points of the logarithm of the step, between entries (the runs saved together under one
 // label, else each run by itself), each entry with the median of its runs, so that one bad run of three moves nothing.
-// The cost of a level is the sum over its entries of runs x (entry - level)^2 / noise^2, and each change point costs
+// The cost of a level is the sum over its entries of weight x (entry - level)^2 / noise^2, and each change point costs
 // 3 ln(entries), the penalty of Zhang and Siegmund (A modified Bayes information criterion, Biometrics 63, 2007) for a
 // mean that moves. The best set of change points is found exactly, by optimal partitioning with the pruning of PELT
 // (Killick, Fearnhead and Eckley, JASA 107, 2012). The noise is what runs of one entry differ by, in the middle of all
