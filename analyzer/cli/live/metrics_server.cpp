@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "analyzer/cli/console/errors.h"
 
