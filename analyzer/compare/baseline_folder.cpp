@@ -61,6 +61,30 @@ fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     return file;
 }
 
+std::vector<fs::path> acceptInBaseline(const fs::path& folder, const std::string& label) {
+    std::vector<RunSummary> runs = readBaseline(folder);
+    const std::string wanted = label.empty() && !runs.empty() ? runs.back().label : label;
+    std::vector<fs::path> accepted;
+    for (RunSummary& run : runs) {
+        // Without any label an entry is one run.
+        if (run.label != wanted || (wanted.empty() && &run != &runs.back())) continue;
+        run.beginsLevel = true;
+        text::writeOutputFile(renderSummary(run), run.file);
+        accepted.push_back(run.file);
+    }
+    return accepted;
+}
+
+std::vector<fs::path> removeFromBaseline(const fs::path& folder, const std::string& label) {
+    std::vector<fs::path> removed;
+    for (const RunSummary& run : readBaseline(folder)) {
+        if (run.label != label) continue;
+        fs::remove(run.file);
+        removed.push_back(run.file);
+    }
+    return removed;
+}
+
 std::vector<fs::path> pruneBaseline(const fs::path& folder, size_t keep) {
     const std::vector<RunSummary> runs = readBaseline(folder);
     std::vector<fs::path> removed;

@@ -141,6 +141,19 @@ std::vector<std::string> acrossNames() {
     return names;
 }
 
+std::vector<std::string> differencesOfKind(const RunSummary& base, const RunSummary& now,
+                                           const std::set<std::string>& across) {
+    std::vector<std::string> differences;
+    for (const Rule& rule : kRules) {
+        if (rule.consequence != Consequence::refuse || across.count(rule.across)) continue;
+        const std::string before = text::valueAt(base.environment, rule.key),
+                          after = text::valueAt(now.environment, rule.key);
+        if (before != after && !before.empty() && !after.empty())
+            differences.push_back(fmt::format("{} is {} and {}", rule.what, before, after));
+    }
+    return differences;
+}
+
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                  const std::set<std::string>& across) {
     requireOneKind(base, "base", across);

@@ -31,6 +31,11 @@ struct Comparability {
 /// Lists the names that `--across` takes: differences that are the question, not a mistake.
 std::vector<std::string> acrossNames();
 
+/// How two runs differ in what makes them another kind of job, one sentence each: "world size is 4 and 8". An unknown
+/// value differs from nothing.
+std::vector<std::string> differencesOfKind(const RunSummary& base, const RunSummary& now,
+                                           const std::set<std::string>& across);
+
 /// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one
 /// kind. Neither side is empty.
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,

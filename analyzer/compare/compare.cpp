@@ -142,6 +142,7 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     for (std::string& note : result.notes)
         if (!text::contains(once, note)) once.push_back(std::move(note));
     result.notes = std::move(once);
+    result.history = options.history;
     result.base = comparedSide(base);
     result.now = comparedSide(now);
     addLosses(base, "base", result);
@@ -175,6 +176,9 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     setOverview(base, result.base);
     setOverview(now, result.now);
     judge(base, now, options.gate, result);
+    if (result.history)
+        for (std::string& sentence : historySentences(*result.history, result.step))
+            result.notes.push_back(std::move(sentence));
     return result;
 }
 

@@ -31,7 +31,8 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options);
 struct CompareOptions {
     StepTimeOptions step;
     GateOptions gate;
-    std::set<std::string> across;  // acrossNames(): differences that do not forbid to compare
+    std::set<std::string> across;            // acrossNames(): differences that do not forbid to compare
+    std::optional<BaselineHistory> history;  // of a base side that was chosen from a baseline (baseline_level.h)
 };
 
 /// Compares all of it, however much there is: each format says what it leaves out. A run that was given twice on a side

@@ -60,6 +60,29 @@ constexpr std::string_view toText(StepVerdict verdict) {
     return kNames[static_cast<size_t>(verdict)];
 }
 
+/// Runs of a baseline between two changes of the step, which was the same for all of them.
+struct BaselineLevel {
+    double stepNs = 0;          // geometric mean over its runs
+    int runs = 0, entries = 0;  // runs saved together under one label are an entry
+    std::string first, last;    // labels of its first and last entry; empty: none
+};
+
+/// What else the baseline holds than the base side.
+struct BaselineHistory {
+    int runs = 0;
+    int otherKinds = 0;       // runs of another kind of job, left out
+    std::string otherKindIs;  // how they differ: "world size is 4 in them and 8 in the new runs"; empty: none
+    bool hasKind = true;      // false: none of its runs is of the new runs' kind, and the base side is not either
+    std::vector<BaselineLevel> levels;  // of the base side's kind, oldest first; the last one is the base side
+};
+
+/// What runs of earlier levels tell of the noise between runs: squares of the logarithm of their typical step around
+/// their own level, summed, and the degrees of freedom of that sum.
+struct EarlierNoise {
+    double squares = 0;
+    double degrees = 0;
+};
+
 /// The number the gate decides on.
 struct StepTimeChange {
     StepVerdict verdict = StepVerdict::incomparable;
@@ -255,6 +278,7 @@ struct ComparedLoss {
 
 struct Comparison {
     ComparedSide base, now;
+    std::optional<BaselineHistory> history;  // empty: the base side was named run by run
     StepTimeChange step;
     std::vector<ChangeCause> causes;          // largest first; empty: nothing changed, or nothing is known
     std::vector<AttributionRow> attribution;  // largest first; empty when the step times are not compared

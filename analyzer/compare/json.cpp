@@ -151,6 +151,19 @@ Json incomparableJson(const Incomparable& row) {
             {"consequence", row.consequence}};
 }
 
+Json historyJson(const BaselineHistory& history) {
+    return {{"runs", history.runs},
+            {"of_other_kinds", history.otherKinds},
+            {"has_kind", history.hasKind},
+            {"levels", arrayOf(history.levels, [](const BaselineLevel& level) {
+                 return Json{{"step_ns", level.stepNs},
+                             {"runs", level.runs},
+                             {"entries", level.entries},
+                             {"first", orNull(level.first)},
+                             {"last", orNull(level.last)}};
+             })}};
+}
+
 Json entry(const std::string& family, const std::string& name, const char* kind, size_t repetitions, double ns) {
     // Ranks run on devices: there is no processor time to tell, and compare.py wants one.
     return {{"name", name},    {"run_name", family}, {"run_type", kind}, {"repetitions", repetitions}, {"threads", 1},
@@ -190,6 +203,7 @@ std::string renderComparisonJson(const Comparison& c) {
     json["schema"] = "rankscope.compare/1";
     json["base"] = sideJson(c.base);
     json["new"] = sideJson(c.now);
+    json["baseline"] = c.history ? historyJson(*c.history) : Json(nullptr);
     json["step_time"] = stepJson(c.step);
     json["causes"] = arrayOf(c.causes, causeJson);
     json["attribution"] = arrayOf(c.attribution, attributionJson);

@@ -155,6 +155,14 @@ TwoSides sidesOf(const std::vector<ComparedRun>& base, const std::vector<Compare
     return {sideOfRuns(base, estimator, ofAStep), sideOfRuns(now, estimator, ofAStep)};
 }
 
+Side withEarlierNoise(Side side, const EarlierNoise& earlier) {
+    const double own = side.degrees(), all = own + earlier.degrees;
+    if (earlier.degrees <= 0 || all <= 0) return side;
+    side.variance = (own * side.variance + earlier.squares) / all;
+    side.otherDegrees += earlier.degrees;
+    return side;
+}
+
 DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
     DifferenceNoise noise;
     noise.degrees = base.degrees() + now.degrees();
@@ -162,7 +170,7 @@ DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
     const double pooled = floored(pooledVariance(base, now), std::max(base.error2, now.error2), floor);
     noise.betweenRuns = std::sqrt(pooled);
     double error2 = pooled * (1 / base.runs + 1 / now.runs);
-    if (std::min(base.runs, now.runs) >= 2) {
+    if (std::min(base.degrees(), now.degrees()) >= 1) {
         const double baseVariance = floored(base.variance, base.error2, floor),
                      newVariance = floored(now.variance, now.error2, floor);
         const double first = baseVariance / base.runs, second = newVariance / now.runs;

@@ -56,11 +56,12 @@ struct Side {
     std::vector<double> logs;
     double runs = 0;  // as many as `logs` has
     double mean = 0;
-    double variance = 0;  // between runs; 0 for one run
-    double error2 = 0;    // of a run's typical step, from the steps: mean over runs
-    size_t steps = 0;     // of all runs
+    double variance = 0;      // between runs; 0 for one run
+    double error2 = 0;        // of a run's typical step, from the steps: mean over runs
+    size_t steps = 0;         // of all runs
+    double otherDegrees = 0;  // of `variance` that other runs than these tell
 
-    double degrees() const { return runs - 1; }
+    double degrees() const { return runs - 1 + otherDegrees; }
 };
 
 /// A side of these numbers: their mean and variance, and as many runs.
@@ -73,6 +74,9 @@ struct TwoSides {
 /// Every run has one step at least. Runs too short to tell what their steps differ by (one step tells nothing) have the
 /// error that the steps of all runs give them.
 TwoSides sidesOf(const std::vector<ComparedRun>& base, const std::vector<ComparedRun>& now, StepEstimator estimator);
+
+/// The side as if its noise were known from these runs as well, which are not of it.
+Side withEarlierNoise(Side side, const EarlierNoise& earlier);
 
 /// In the unit of the sides' means: shares of the step for sidesOf().
 struct DifferenceNoise {

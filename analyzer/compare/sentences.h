@@ -11,6 +11,10 @@
 
 namespace rankscope::compare {
 
+/// What a reader should know of the baseline: which of its runs are the base side, what it held before, and how far the
+/// step has come since. None for sides that were named run by run.
+std::vector<std::string> historySentences(const BaselineHistory& history, const StepTimeChange& step);
+
 /// "3.2 % slower (2.8 % to 3.6 %)".
 std::string changeText(const StepTimeChange& step);
 

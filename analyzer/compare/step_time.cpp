@@ -117,7 +117,8 @@ StepTimeChange compareBy(const char* estimator, const std::vector<ComparedRun>& 
     StepTimeChange change;
     change.threshold = options.threshold;
     change.estimator = estimator;
-    const TwoSides sides = sidesOf(base, now, estimatorOf(estimator));
+    TwoSides sides = sidesOf(base, now, estimatorOf(estimator));
+    sides.base = withEarlierNoise(std::move(sides.base), options.earlier);
     change.baseNs = std::exp(sides.base.mean);
     change.newNs = std::exp(sides.now.mean);
     change.ratio = std::exp(sides.now.mean - sides.base.mean);

@@ -31,6 +31,7 @@ struct StepTimeOptions {
     double threshold = 0.01;   // share: a smaller change is none. Below, builds of the same source differ
     double resolution = 0.05;  // share: 'no change' is said when a change of that size would have been seen; at least
                                // twice the threshold
+    EarlierNoise earlier;      // beside what the runs of both sides tell
 };
 
 // Of the step: runs of one job on one cluster differ by one to two percent (clocks, placement, neighbours).

@@ -44,6 +44,9 @@ class SummaryWriter {
     void operator()(const char* key, const T& value, double = 0) {
         m_json[key] = jsonOf(value);
     }
+    void ifSet(const char* key, bool value) {
+        if (value) m_json[key] = true;
+    }
     void ifKnown(const char* key, const std::optional<double>& value) {
         if (value) m_json[key] = jsonOf(*value);
     }
@@ -175,6 +178,7 @@ void head(auto& io, RunSummary& summary) {
     io("label", summary.label);
     io("tool_version", summary.toolVersion);
     io("start_unix_ns", summary.startUnixNs);
+    io.ifSet("begins_level", summary.beginsLevel);
 }
 
 void checkSchema(const Parsed& json, const std::string& origin) {

@@ -55,6 +55,13 @@ std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& 
 /// without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
 std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
 
+/// Marks the runs with that label, or those of the newest entry, as the beginning of a level, and says which files.
+/// Throws like readBaseline().
+std::vector<std::filesystem::path> acceptInBaseline(const std::filesystem::path& folder, const std::string& label);
+
+/// Removes the runs with that label, and says which files. Throws like readBaseline().
+std::vector<std::filesystem::path> removeFromBaseline(const std::filesystem::path& folder, const std::string& label);
+
 /// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().
 std::vector<std::filesystem::path> pruneBaseline(const std::filesystem::path& folder, size_t keep);
 

@@ -31,6 +31,11 @@ class SummaryReader {
         take(at(key), key, to, least);
     }
     bool has(const char* key) const { return m_json.contains(key); }
+    /// Missing: false.
+    void ifSet(const char* key, bool& to) const {
+        to = false;
+        if (has(key)) (*this)(key, to);
+    }
     /// Missing or null: empty.
     void ifKnown(const char* key, std::optional<double>& to, double least = 0) const;
     void orNull(const char* key, std::optional<double>& to) const { ifKnown(key, to, -kLargestNumber); }

@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/units.h"
@@ -139,11 +143,11 @@ void addClocks(const std::map<int, DeviceSummary>& devices, job::Finding& findin
         const DeviceSummary& device = known->second;
         if (device.smMhz >= kLowerClock * peersMhz || device.events == 0x1) continue;  // an idle one has low clocks
         const std::string reason = reasonText(device);
-        throttled[fmt::format("{}{} GHz{}, by NVML{}; the other ranks' ran at {}", gigahertzText(device.smMhz),
+        throttled[fmt::format("{}{} GHz, by NVML{}; the other ranks' ran at {}", gigahertzText(device.smMhz),
                               device.smMaxMhz > 0
                                   ? fmt::format(" of {}", gigahertzText(static_cast<double>(device.smMaxMhz)))
                                   : "",
-                              "", reason.empty() ? " without a reason" : ": " + reason, gigahertzText(peersMhz))]
+                              reason.empty() ? " without a reason" : ": " + reason, gigahertzText(peersMhz))]
             .push_back(rank);
         if (throttled.size() != 1 || throttled.begin()->second.size() != 1) continue;
         finding.evidence.numbers.emplace_back("sm_clock_mhz", device.smMhz);

@@ -3,8 +3,6 @@
 // evidence has made. A device that did as its peers did is none.
 #pragma once
 
-#include <vector>
-
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/finding.h"
 

@@ -18,8 +18,8 @@ struct ClockOffset {
     size_t samples = 0;   ///< collectives; 0: nothing tells
     size_t against = 0;   ///< position of that lowest rank
     size_t machine = 0;   ///< of those that have the host's name: clocks of one that differ are of two machines
-    bool doubted =
-        false;  ///< its ends drift as those of two clocks do, and nothing tells that it is so: not to be moved
+    /// Its ends drift as those of two clocks do, and nothing tells that it is so: not to be moved.
+    bool doubted = false;
 };
 
 /// One for each of `ranks`, whose hosts are told in `hosts`, empty where nothing does. Clocks of one host are one,

@@ -28,7 +28,7 @@ struct TorchCollective {
     store::DataType dataType = store::DataType::unknown;
     std::optional<int64_t> inElements, outElements, groupSize, sequence;
     std::optional<int64_t> peerGlobalRank;
-    int32_t group = -1;  ///< index into KinetoRank's groups
+    int32_t group = -1;  ///< index into KinetoCollectives' groups
 
     /// Takes over what is not known yet.
     void completeWith(const TorchCollective& other);

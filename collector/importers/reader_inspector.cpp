@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "collector/importers/collective_vocabulary.h"
 #include "collector/importers/import_error.h"

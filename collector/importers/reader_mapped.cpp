@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/importers/reader_mapped.h"
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "collector/importers/mapped_job.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/importers/text_pattern.h"
 
-#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace rankscope::collector {
 

@@ -13,10 +13,10 @@ struct CaptureChoice {
     std::string path;
     std::string name;  ///< path below the run directory, for tables and messages
     int32_t rank = 0;
-    int32_t device =
-        -1;  ///< of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process
+    /// Of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process.
+    int32_t device = -1;
     std::optional<TimeSpan> part;  ///< as of RankRecording
-    bool wentOn = false;  ///< the file is a copy that was made while its process lived
+    bool wentOn = false;           ///< the file is a copy that was made while its process lived
 };
 
 /// Reads one rank's capture. Throws capture::CaptureError when the file can no longer be read.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/recent_part.h"
 
+#include <utility>
 #include <vector>
 
 namespace rankscope::collector {

@@ -27,8 +27,8 @@ struct FoldSend {
     uint64_t bytes;
 };
 
-/// What repeats from step to step. Two items are of one key if all bytes are equal. Of a mark only kind, thread and
-/// domain say something.
+/// What repeats from step to step. Two items are of one key if all bytes are equal. Of a mark only kind and thread say
+/// something.
 struct FoldKey {
     uint32_t thread;  ///< index of its ring
     FoldKind kind;
@@ -52,7 +52,7 @@ struct FoldKey {
     uint8_t pluginVersion;
     uint8_t reserved[3];
     FoldSend send[kFoldSends];
-    uint64_t domain;  ///< StringId
+    uint64_t domain;  ///< of a mark: 0, since ranges of the default domain alone are folded
 };
 inline constexpr size_t kFoldKeyWords = 14;
 static_assert(sizeof(FoldKey) == kFoldKeyWords * sizeof(uint64_t));

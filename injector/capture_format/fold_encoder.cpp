@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/fold_encoder.h"
 
+#include <cstring>
+
 namespace rankscope::capture {
 namespace {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/fold_records.h"
 
+#include <cstring>
+
 #include "injector/capture_format/record_traits.h"
 
 namespace rankscope::capture {

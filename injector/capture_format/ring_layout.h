@@ -31,7 +31,8 @@ struct RingFileHeader {
     /// Steps so far that took longer than the job's owner allows (RANKSCOPE_SLOW_STEP), for who watches it.
     uint64_t slowSteps;
 };
-static_assert(sizeof(RingFileHeader) == 56 && offsetof(RingFileHeader, progress) == 40);
+static_assert(sizeof(RingFileHeader) == 56 && offsetof(RingFileHeader, progress) == 40 &&
+              offsetof(RingFileHeader, slowSteps) == 48);
 
 /// First 4096 bytes of a ring; the cells follow. Positions count cells since the ring was made and never wrap; a cell's
 /// place is position % cellsPerRing, and a record of several cells may wrap around the end.

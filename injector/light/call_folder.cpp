@@ -84,7 +84,7 @@ void CallFolder::takeCall(uint32_t thread, const capture::NcclCallRecord& record
     FoldKey& key = call.item.key;
     key.thread = thread;
     key.kind = FoldKind::call;
-    uint32_t& lastGroup = m_lastGroup[thread % (sizeof m_lastGroup / sizeof m_lastGroup[0])];
+    uint32_t& lastGroup = m_lastGroup[thread % kThreads];
     key.group = record.groupId == 0           ? FoldGroup::none
                 : record.groupId == lastGroup ? FoldGroup::same
                                               : FoldGroup::first;

@@ -40,9 +40,10 @@ class CallFolder {
     void clear() noexcept;
 
   private:
-    static constexpr uint32_t kCalls = 8192;
-    static constexpr uint32_t kPlaces = 16384;
-    static constexpr uint32_t kEarly = 64;  // one for each thread that is inside a call, as a rule
+    static constexpr uint32_t kCalls = 8192;         // several steps of what the host may run ahead of its device
+    static constexpr uint32_t kPlaces = 2 * kCalls;  // half of them are free, so that few calls share one
+    static constexpr uint32_t kEarly = 64;           // one for each thread that is inside a call, as a rule
+    static constexpr uint32_t kThreads = 512;        // as many as there are rings (RingFile::kMaxRings)
     static constexpr uint32_t kCommunicators = 1024;
     /// The network may tell of a call after the device has: so long it is waited for.
     static constexpr int64_t kSettleNs = 500'000'000;
@@ -52,7 +53,6 @@ class CallFolder {
         int64_t endNs = 0;          // of the call on the host
         int64_t pluginStartNs = 0;  // what the proxy names it by
         uint32_t pluginSeq = 0;
-        uint32_t groupId = 0;
     };
     /// What the plugin told before the hook: it is called inside.
     struct Early {
@@ -81,7 +81,7 @@ class CallFolder {
     uint64_t m_end = 0;
     uint64_t m_bare = 0;  // no call before it may still get the plugin's word
     int64_t m_newestNs = 0;
-    uint32_t m_lastGroup[512] = {};  // by thread
+    uint32_t m_lastGroup[kThreads] = {};  // by thread
     uint64_t m_hashes[kCommunicators] = {};
     uint64_t m_places[kPlaces] = {};  // position + 1 by the plugin's name of the call
     uint32_t m_nextEarly = 0;

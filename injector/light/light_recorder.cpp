@@ -93,7 +93,7 @@ void LightRecorder::rotate() noexcept {
     m_tables->folder.flush();
     const bool isFirst = m_newestNs == INT64_MIN;
     if (!m_files.rotate(isFirst ? INT64_MIN : m_newestNs + 1))
-        m_target.countLoss(m_target.to, capture::LossKind::ioError, 1, m_newestNs);
+        m_target.countLoss(m_target.to, capture::LossKind::ioError, 1, isFirst ? 0 : m_newestNs);
     else if (!isFirst)
         writeOpenRanges();
     m_rotateAtNs = isFirst ? INT64_MAX : m_newestNs + m_ringNs;
@@ -101,7 +101,7 @@ void LightRecorder::rotate() noexcept {
 
 /// For a reader that finds the ends of ranges in the file, and not their begins.
 void LightRecorder::writeOpenRanges() noexcept {
-    capture::OpenRangesRecord records[StepMarks::kThreads];
+    capture::OpenRangesRecord* const records = m_tables->openRanges;
     uint32_t count = 0;
     for (size_t place = 0; place < StepMarks::kThreads; ++place)
         if (m_tables->folder.marks().openRanges(place, records[count])) ++count;

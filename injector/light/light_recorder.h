@@ -25,6 +25,7 @@ struct LightTables {
     CallFolder folder;
     RecordBuffer lasting;
     RecordBuffer detail;
+    capture::OpenRangesRecord openRanges[StepMarks::kThreads] = {};  // of writeOpenRanges()
 };
 
 /// Where light mode puts the records of rings: what lasts (communicators, texts, threads) into the capture file, all
@@ -58,6 +59,8 @@ class LightRecorder {
     void abandon() noexcept;
 
   private:
+    /// So long the time of a call on the device is waited for, however short the ring is: a collective that takes
+    /// longer is one that stands still.
     static constexpr int64_t kLongestCallNs = 10'000'000'000;
     /// A file of the ring ends early before it takes more: a job of thousands of calls a second has a shorter ring.
     static constexpr uint64_t kMostFileBytes = 64u << 20;

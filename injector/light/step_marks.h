@@ -30,7 +30,7 @@ class StepMarks {
     bool end(uint64_t rangeId) noexcept;
 
     /// How many threads to ask openRanges() about, by their places; false: none is open there.
-    static constexpr size_t kThreads = 512;
+    static constexpr size_t kThreads = 512;  // as many as there are rings (RingFile::kMaxRings)
     bool openRanges(size_t place, capture::OpenRangesRecord& record) const noexcept;
 
     void clear() noexcept;

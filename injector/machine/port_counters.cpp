@@ -4,7 +4,9 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
+#include <utility>
 
 #include "injector/machine/host_ports.h"
 

@@ -44,7 +44,7 @@ void CaptureSink::finishTaker() noexcept {
 }
 
 void CaptureSink::handOver(Ring& ring, uint64_t tail, uint64_t head) noexcept {
-    alignas(8) uint8_t record[capture::kMaxRecordCells * kCellBytes];
+    uint8_t* const record = m_taken;
     const uint32_t thread = ring.header()->threadIndex;
     for (uint64_t position = tail; position < head;) {
         std::memcpy(record, ring.cellAt(position), kCellBytes);

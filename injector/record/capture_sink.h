@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "injector/capture_format/block_writer.h"
+#include "injector/capture_format/record_traits.h"
 #include "injector/record/mutex.h"
 #include "injector/record/ring.h"
 
@@ -82,6 +83,8 @@ class CaptureSink {
     uint64_t m_ringRecords = 0;
     uint64_t* m_progress = nullptr;
     Taker m_taker{};
+    /// One record of a ring, whole. Not on the stack: _exit() in a handler of the job's may have a small one.
+    alignas(8) uint8_t m_taken[capture::kMaxRecordCells * capture::kCellBytes] = {};
     Loss m_losses[kSources][kKinds] = {};
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <utility>
 
 #include "analyzer/cli/job/live_processes.h"

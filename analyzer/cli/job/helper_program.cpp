@@ -23,7 +23,10 @@ namespace {
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // it removes what it made
     if (getppid() != parent) _exit(1);
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(input, STDIN_FILENO);
+    if (input == STDIN_FILENO)  // ours was closed
+        fcntl(input, F_SETFD, 0);
+    else
+        dup2(input, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO);
     if (!speaks) dup2(nowhere, STDERR_FILENO);
     const rlimit none{0, 0};

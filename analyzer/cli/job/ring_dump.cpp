@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
+#include <vector>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/text/output_file.h"

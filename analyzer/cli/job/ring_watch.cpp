@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <exception>
 #include <system_error>
 #include <utility>
 

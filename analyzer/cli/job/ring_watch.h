@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankscope::cli {
@@ -15,7 +15,6 @@ class RingWatch {
   public:
     // A signal that the wrapper keeps for itself where there is a ring: no program that is known sends or expects it.
     static int triggerSignal() { return SIGRTMIN + 7; }
-    static constexpr const char* kTriggerSignalName = "RTMIN+7";
 
     // `ringS`: how long the ring is, at least.
     RingWatch(std::filesystem::path run, double ringS) : m_run(std::move(run)), m_ringS(ringS) {}

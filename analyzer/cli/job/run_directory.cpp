@@ -123,6 +123,7 @@ void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
     fs::remove_all(path / "stacks");
     fs::remove_all(path / "health");
+    fs::remove_all(path / "dumps");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("trace.db") || name == "scenario.json" || name.starts_with(kDescription))

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
 
 #include "analyzer/cli/console/errors.h"
@@ -17,6 +18,7 @@
 #include "analyzer/text/lists.h"
 #include "collector/collect.h"
 #include "collector/store/reader.h"
+#include "collector/store/tables.h"
 
 namespace rankscope::cli {
 
@@ -31,6 +33,11 @@ bool hasCaptureFiles(const std::filesystem::path& folder) {
     return false;
 }
 
+/// Rows that are there whether a rank did anything or not.
+bool isReadBesideTheJob(std::string_view table) {
+    return table == store::Table<store::DeviceHealth>::kName || table == store::Table<store::PortCounter>::kName;
+}
+
 struct Contents {
     int64_t events = 0;
     std::string summary;
@@ -39,7 +46,8 @@ struct Contents {
 Contents contentsOf(store::TraceReader& trace) {
     Contents contents;
     int64_t ranks = 0, missing = 0, losses = 0;
-    for (const auto& extent : trace.all<store::Extent>()) contents.events += extent.lastId - extent.firstId + 1;
+    for (const auto& extent : trace.all<store::Extent>())
+        if (!isReadBesideTheJob(extent.tableName)) contents.events += extent.lastId - extent.firstId + 1;
     for (const auto& rank : trace.all<store::Rank>()) ++(rank.processId.has_value() ? ranks : missing);
     for (const auto& loss : trace.all<store::Loss>()) losses += loss.severity != store::Severity::info;
     contents.summary = fmt::format("{}, {} events", text::countedText(ranks, "rank"), contents.events);

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/options.h"

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"

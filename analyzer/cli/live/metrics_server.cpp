@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "analyzer/cli/console/errors.h"
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "analyzer/text/exposition.h"
 #include "analyzer/text/plain_text.h"

@@ -144,6 +144,31 @@ int prune(const BaselineOptions& options, const Console& console) {
     return kExitOk;
 }
 
+VerbError noSuchLabel(const BaselineOptions& options) {
+    return {kExitInput,
+            fmt::format("{} holds no run{}", text::oneLine(options.folder),
+                        options.label.empty() ? "" : " with the label " + text::oneLine(options.label)),
+            fmt::format("rankscope baseline list --dir {}", text::shellWord(options.folder))};
+}
+
+/// A change of the step that is wanted: later runs are compared with what came from there on.
+int accept(const BaselineOptions& options, const Console& console) {
+    requireFolder(options.folder);
+    const std::vector<fs::path> accepted = compare::acceptInBaseline(options.folder, options.label);
+    if (accepted.empty()) throw noSuchLabel(options);
+    for (const fs::path& file : accepted) console.note("a level begins with " + text::oneLine(file.string()));
+    sayNext(options, console);
+    return kExitOk;
+}
+
+int removeLabel(const BaselineOptions& options, const Console& console) {
+    requireFolder(options.folder);
+    const std::vector<fs::path> removed = compare::removeFromBaseline(options.folder, options.label);
+    if (removed.empty()) throw noSuchLabel(options);
+    for (const fs::path& file : removed) console.note("removed " + text::oneLine(file.string()));
+    return kExitOk;
+}
+
 using Act = int (*)(const BaselineOptions&, const Console&);
 
 CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const char* description,
@@ -174,6 +199,13 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
     addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)
         ->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");
+    addAct(*verb, invocation, "accept", "Later runs are compared with these and what came after them", options, accept)
+        ->add_option("--label", options->label, "Label of the runs; the newest when left out")
+        ->type_name("TEXT");
+    addAct(*verb, invocation, "remove", "Remove the runs of a label", options, removeLabel)
+        ->add_option("--label", options->label, "What the runs were saved under")
+        ->type_name("TEXT")
+        ->required();
     addAct(*verb, invocation, "prune", "Remove old runs from a baseline", options, prune)
         ->add_option("--keep", options->keep, "Runs to keep, the youngest")
         ->check(CLI::Range(0, 1'000'000))

@@ -15,6 +15,7 @@
 #include "analyzer/cli/job/summary_input.h"
 #include "analyzer/cli/verbs/compare_config.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/compare/baseline_level.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
@@ -171,6 +172,17 @@ std::vector<std::string> baseOf(const Sides& sides) {
     return isMissing ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
 }
 
+/// Of a baseline that was filled over months, the runs to compare with.
+std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> baseline,
+                                            const std::vector<compare::RunSummary>& now,
+                                            compare::CompareOptions& settings) {
+    if (baseline.empty()) return baseline;
+    compare::BaseChoice choice = compare::chooseBase(std::move(baseline), now, settings.across);
+    settings.history = std::move(choice.history);
+    settings.step.earlier = choice.noise;
+    return std::move(choice.runs);
+}
+
 int exitCode(const compare::Comparison& comparison, const Console& console) {
     for (const compare::Incomparable& row : comparison.incomparable)
         if (row.refused)
@@ -181,7 +193,7 @@ int exitCode(const compare::Comparison& comparison, const Console& console) {
 
 int compare(const CompareVerbOptions& options, const Console& console) {
     const CompareConfig config = configOf(options);
-    const compare::CompareOptions settings = settingsOf(options, config);
+    compare::CompareOptions settings = settingsOf(options, config);
     const Sides sides = sidesOf(options, config);
     std::vector<std::pair<std::string, std::string>> files;
     for (const std::string& text : options.write) files.push_back(splitWrite(text));
@@ -191,8 +203,9 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     if (now.empty())
         throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()),
                         "rankscope compare --baseline DIR --new RUN");
-    const compare::Comparison comparison =
-        compare::compareRuns(readSummaries(baseOf(sides), options.workers, console), now, settings);
+    std::vector<compare::RunSummary> base = readSummaries(baseOf(sides), options.workers, console);
+    if (!sides.baseline.empty()) base = chosenFrom(std::move(base), now, settings);
+    const compare::Comparison comparison = compare::compareRuns(std::move(base), now, settings);
     console.stage(fmt::format("compared {} with {}", text::countedText(comparison.base.runs.size(), "run"),
                               text::countedText(comparison.now.runs.size(), "run")));
     for (const auto& [format, file] : files) text::writeOutputFile(renderComparison(comparison, format, false), file);

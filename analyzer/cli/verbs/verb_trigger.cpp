@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/options.h"

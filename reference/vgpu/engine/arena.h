@@ -226,8 +226,8 @@ struct Process {
     uint32_t threadsMade;
     uint32_t family;    ///< the process it was forked from, or that one's family: they share pipes
     uint32_t isForked;  ///< its place in the arena may be used again
-    int64_t
-        endingSinceMs;  ///< it has called _exit then, and counts until who waits for its end has seen it; 0: it lives
+    /// It has called _exit then (monotonicMs), and counts until who waits for its end has seen it; 0: it lives.
+    int64_t endingSinceMs;
     std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
     std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
     std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process

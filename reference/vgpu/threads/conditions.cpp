@@ -58,6 +58,9 @@ int waitForInterpreter(pthread_cond_t* condition, pthread_mutex_t* mutex, Wait r
     Waiter waiter(condition, clock, ParkKind::lock);
     pthread_mutex_unlock(mutex);
     const bool woken = waiter.blockForReal("the interpreter's lock", deadlineIn(kInterpreterNs));
+    // Who woke it may come back at once, at an earlier clock. A thread whose time is over asks for the lock instead,
+    // which whoever has it gives up for that alone.
+    if (ThreadClock* active = woken ? activeClock() : nullptr) LocalProcess::instance().takeTurn(*active);
     pthread_mutex_lock(mutex);
     return woken ? 0 : ETIMEDOUT;
 }
@@ -84,8 +87,10 @@ extern "C" {
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
     switch (callerAt(__builtin_return_address(0))) {
-        case Caller::interpreter:
-            return waitForInterpreter(condition, mutex, [&] { return realWait(condition, mutex); });
+        case Caller::interpreter: {
+            const int result = waitForInterpreter(condition, mutex, [&] { return realWait(condition, mutex); });
+            return result == ETIMEDOUT ? 0 : result;  // a spurious wakeup: Python ends the process by any other answer
+        }
         case Caller::profiler:
             return realWait(condition, mutex);
         default:

@@ -30,9 +30,9 @@ void leaveJob() {
     if (LocalProcess* process = processThatMayLeave()) process->leave();
 }
 
-/// Workers of a loader end so, and their rank, which waits for the end of a pipe that they hold, goes on when the system
-/// has closed that. Any other process may do it in a handler that came anywhere, inside malloc as well: the others find
-/// out that it is gone.
+/// Workers of a loader end so, and their rank, which waits for the end of a pipe that they hold, goes on when the
+/// system has closed that. Any other process may do it in a handler that came anywhere, inside malloc as well: the
+/// others find out that it is gone.
 void leaveFamily() {
     if (LocalProcess* process = processThatMayLeave(); process && process->isForked()) process->beginEnding();
 }

@@ -23,6 +23,8 @@ RealCall<int (*)(pthread_rwlock_t*)> realReadLock("pthread_rwlock_rdlock"), real
 // elsewhere.
 constexpr int kBetweenProcesses = 128;
 
+thread_local int t_heldByInterpreter = 0;  // how many of its mutexes
+
 void goOnFrom(ThreadClock& clock, int64_t ns) {
     if (ns <= clock.ns) return;
     clock.ns = ns;
@@ -65,7 +67,8 @@ void wakeThoseWaiting(const void* object) {
 
 /// The interpreter locks its mutexes for a moment only, above all to take its global lock or to give it up. A thread
 /// that gave it up and wants it back at once must not be quicker than one that was woken for it and whose clock is
-/// earlier.
+/// earlier. Only with the first of several that a thread locks: who waited for its turn with one of them would be
+/// waited for, by the system alone, by whoever is to come first.
 void waitForInterpretersTurn() {
     if (ThreadClock* clock = activeClock()) LocalProcess::instance().takeTurn(*clock);
 }
@@ -98,11 +101,13 @@ extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     const Caller caller = callerAt(__builtin_return_address(0));
-    if (caller == Caller::interpreter) waitForInterpretersTurn();
+    if (caller == Caller::interpreter && t_heldByInterpreter++ == 0) waitForInterpretersTurn();
     return caller == Caller::program ? lockMutex(mutex) : realLock(mutex);
 }
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-    return RANKSCOPE_NOT_OURS() ? realUnlock(mutex) : unlockMutex(mutex);
+    const Caller caller = callerAt(__builtin_return_address(0));
+    if (caller == Caller::interpreter && t_heldByInterpreter > 0) t_heldByInterpreter--;
+    return caller == Caller::program ? unlockMutex(mutex) : realUnlock(mutex);
 }
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
     ThreadClock* clock = RANKSCOPE_NOT_OURS() ? nullptr : activeClock();

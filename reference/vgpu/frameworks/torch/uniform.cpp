@@ -6,8 +6,11 @@
 #include <ATen/ops/full.h>
 
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "reference/vgpu/frameworks/torch/tensors.h"
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/compare/sentences.h"
+#include "analyzer/text/lists.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::compare {
+namespace {
+
+std::string since(const BaselineLevel& level) {
+    return level.first.empty() ? "" : " since " + level.first;
+}
+
+/// The step now against the oldest level: what many small changes add up to, none of which was a regression.
+std::string driftSentence(const BaselineHistory& history, const StepTimeChange& step) {
+    const BaselineLevel& oldest = history.levels.front();
+    if (!step.newNs || history.levels.size() < 2) return {};
+    const double ratio = *step.newNs / oldest.stepNs;
+    if (ratio < 1 + std::max(step.threshold, 2 * step.betweenRuns.value_or(0))) return {};
+    int entries = 0;
+    for (const BaselineLevel& level : history.levels) entries += level.entries;
+    const auto slower =
+        std::ranges::count_if(history.levels, [&, last = oldest.stepNs](const BaselineLevel& level) mutable {
+            return std::exchange(last, level.stepNs) < level.stepNs;
+        });
+    return fmt::format(
+        "drift: the new runs are {} slower than the oldest level of the baseline ({}{}), {} ago{}",
+        text::percentText(ratio - 1), text::durationText(oldest.stepNs),
+        oldest.last.empty() ? "" : ", up to " + oldest.last,
+        entries == 1 ? "one entry" : fmt::format("{} entries", entries),
+        slower > 0 ? fmt::format(", in {}", text::countedText(static_cast<size_t>(slower) + 1, "step")) : "");
+}
+
+}  // namespace
+
+std::vector<std::string> historySentences(const BaselineHistory& history, const StepTimeChange& step) {
+    std::vector<std::string> sentences;
+    if (history.otherKinds > 0 && history.hasKind)
+        sentences.push_back(fmt::format("{} of another kind in the baseline {} left out: {}",
+                                        text::countedText(static_cast<size_t>(history.otherKinds), "run"),
+                                        history.otherKinds == 1 ? "is" : "are", history.otherKindIs));
+    if (history.levels.size() > 1) {
+        const BaselineLevel& newest = history.levels.back();
+        std::string before;
+        for (auto level = history.levels.rbegin() + 1;
+             level != history.levels.rend() && level < history.levels.rbegin() + 4; ++level)
+            before += fmt::format("{}{} ({})", before.empty() ? "" : ", ", text::durationText(level->stepNs),
+                                  text::countedText(static_cast<size_t>(level->runs), "run"));
+        sentences.push_back(fmt::format(
+            "the step of the baseline has moved: compared with its newest level, {}{}; before that it was {}",
+            text::countedText(static_cast<size_t>(newest.runs), "run"), since(newest), before));
+    }
+    if (const std::string drift = driftSentence(history, step); !history.levels.empty() && !drift.empty())
+        sentences.push_back(drift);
+    return sentences;
+}
+
+}  // namespace rankscope::compare
