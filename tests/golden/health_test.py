@@ -51,7 +51,7 @@ class Health(VirtualRunTest):
     def test_errors_of_a_slow_link_are_evidence_of_it(self):
         # Counted in real time, of which a job on virtual GPUs takes little.
         link = {"kind": "slow_link", "rank": 1, "factor": 0.2, "errors_per_s": 100000}
-        self.run_with("link", [link], cluster={"nodes": 1, "ranks_per_node": 4}, model={"layers": 8, "hidden": 4096, "seq": 1024, "micro_batch": 1}, parallel={"dp": 4}, steps=6)
+        self.run_with("link", [link], cluster={"nodes": 1, "ranks_per_node": 4}, model={"layers": 8, "hidden": 4096, "seq": 1024, "micro_batch": 1}, parallel={"dp": 4}, steps=400)
         counts = self.rows("link", "SELECT nvlink_errors FROM device_health WHERE rank = 1 ORDER BY id")
         self.assertEqual(len(counts), 2)
         self.assertGreater(counts[1], counts[0])
