@@ -66,29 +66,18 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     }
     builder.addStacks(readStackFiles(directories, captures.losses));
     builder.addHealth(readHealthFiles(directories, captures.losses));
+    const auto tellOfRun = [&](const char* kind, const char* meaning) {
+        builder.addLoss({0, kind, store::Severity::info, {}, "collector", 0, {}, {}, meaning});
+    };
     if (isLight)
-        builder.addLoss({0,
-                         "light",
-                         store::Severity::info,
-                         {},
-                         "collector",
-                         0,
-                         {},
-                         {},
-                         "light mode: no kernels were recorded but NCCL's, as its profiler plugin told them; the "
-                         "program's own work is shown as idle time, and communication that it hides as if it did not"});
+        tellOfRun(
+            "light",
+            "light mode: no kernels were recorded but NCCL's, as its profiler plugin told them; the program's own "
+            "work is shown as idle time, and communication that it hides as if it did not");
     if (isDump)
-        builder.addLoss({0,
-                         "dump",
-                         store::Severity::info,
-                         {},
-                         "collector",
-                         0,
-                         {},
-                         {},
-                         "a dump of a job that went on: of what came after nothing is known, and calls that had not "
-                         "ended are shown "
-                         "without their end"});
+        tellOfRun("dump",
+                  "a dump of a job that went on: of what came after nothing is known, and calls that had not ended are "
+                  "shown without their end");
     for (store::Loss& loss : captures.losses) builder.addLoss(std::move(loss));
     builder.finish();
     return result;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+
+#include "collector/ingest/beside_files.h"
 
 namespace rankscope::collector {
 namespace {
@@ -14,21 +14,6 @@ namespace fs = std::filesystem;
 
 /// Of eight devices a month has 280,000 rows of 250 bytes.
 constexpr uint64_t kMostBytes = 256 << 20;
-
-std::vector<fs::path> filesIn(const std::vector<fs::path>& runDirectories) {
-    std::vector<fs::path> files;
-    std::error_code ignored;
-    for (const fs::path& directory : runDirectories)
-        for (const auto& entry : fs::directory_iterator(directory / "health", ignored))
-            if (entry.path().extension() == ".txt" && entry.is_regular_file(ignored)) files.push_back(entry.path());
-    std::ranges::sort(files);
-    return files;
-}
-
-std::string textOf(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 bool hasGrown(const std::optional<int64_t>& first, const std::optional<int64_t>& last) {
     return first && last && *last > *first;
@@ -39,7 +24,7 @@ bool hasGrown(const std::optional<int64_t>& first, const std::optional<int64_t>&
 std::vector<capture::HealthFile> readHealthFiles(const std::vector<fs::path>& runDirectories,
                                                  std::vector<store::Loss>& losses) {
     std::vector<capture::HealthFile> files;
-    for (const fs::path& path : filesIn(runDirectories)) {
+    for (const fs::path& path : textFilesIn(runDirectories, "health")) {
         const std::string name = path.filename().string();
         const auto lose = [&](store::Severity severity, int64_t count, std::string message) {
             losses.push_back({0, "health", severity, {}, "collector", count, "health/" + name, {}, std::move(message)});
@@ -51,7 +36,7 @@ std::vector<capture::HealthFile> readHealthFiles(const std::vector<fs::path>& ru
                              bytes >> 20, kMostBytes >> 20));
             continue;
         }
-        auto file = capture::parseHealthFile(textOf(path));
+        auto file = capture::parseHealthFile(wholeText(path));
         if (!file) {
             lose(store::Severity::warning, 1,
                  fmt::format("health/{} does not tell how devices did: it is left out", name));

@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
+#include "collector/ingest/beside_files.h"
 #include "injector/capture_format/reader.h"
 #include "injector/capture_format/stack_file.h"
 
@@ -18,16 +17,6 @@ namespace fs = std::filesystem;
 
 /// A rank of a thousand threads with a hundred frames each has 8 MiB.
 constexpr uint64_t kMostBytes = 32 << 20;
-
-std::vector<fs::path> filesIn(const std::vector<fs::path>& runDirectories) {
-    std::vector<fs::path> files;
-    std::error_code ignored;
-    for (const fs::path& directory : runDirectories)
-        for (const auto& entry : fs::directory_iterator(directory / "stacks", ignored))
-            if (entry.path().extension() == ".txt" && entry.is_regular_file(ignored)) files.push_back(entry.path());
-    std::ranges::sort(files);
-    return files;
-}
 
 /// The newest time below that offset of a capture file in virtual time; nothing of any other.
 std::optional<int64_t> lastCallBefore(const fs::path& path, int64_t offset) {
@@ -46,11 +35,6 @@ std::optional<int64_t> lastCallBefore(const fs::path& path, int64_t offset) {
     return lastNs;
 }
 
-std::string textOf(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 std::string linesOf(const std::vector<std::string>& frames) {
     std::string lines;
     for (const std::string& frame : frames) lines += (lines.empty() ? "" : "\n") + frame;
@@ -61,7 +45,7 @@ std::string linesOf(const std::vector<std::string>& frames) {
 
 std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectories, std::vector<store::Loss>& losses) {
     std::vector<ToldStack> stacks;
-    for (const fs::path& path : filesIn(runDirectories)) {
+    for (const fs::path& path : textFilesIn(runDirectories, "stacks")) {
         const std::string name = path.filename().string();
         const auto lose = [&](store::Severity severity, std::string message) {
             losses.push_back({0, "stacks", severity, {}, "collector", 1, "stacks/" + name, {}, std::move(message)});
@@ -73,7 +57,7 @@ std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectorie
                              bytes >> 20, kMostBytes >> 20));
             continue;
         }
-        const auto file = capture::parseStackFile(textOf(path));
+        const auto file = capture::parseStackFile(wholeText(path));
         if (!file) {
             lose(store::Severity::warning, fmt::format("stacks/{} is no file of stacks: it is left out", name));
             continue;

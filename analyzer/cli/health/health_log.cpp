@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Counters of errors change seldom, and NVML is asked for each link by itself; those of ports likewise.
+// Counters of errors change seldom, and NVML is asked for each link by itself; those of ports likewise: each tenth
+// reading, ten seconds, takes a tenth of that time.
 constexpr int64_t kCounterReadings = 10;
 // The injector looks for the devices of a process again and again, for the last time after 102 seconds.
 constexpr auto kDevicesAreTold = std::chrono::seconds(150);

@@ -50,7 +50,7 @@ uint64_t processStart(pid_t pid) {
 }
 
 bool descendsFrom(pid_t pid, std::span<const pid_t> ancestors) {
-    constexpr int kParent = 4;
+    constexpr int kParent = 4;            // its place in /proc/PID/stat, proc(5)
     constexpr int kMostGenerations = 64;  // ends the walk should /proc change below it
     for (int generation = 0; pid > 1 && generation < kMostGenerations; ++generation) {
         if (text::contains(ancestors, pid)) return true;

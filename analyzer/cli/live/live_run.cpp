@@ -229,7 +229,7 @@ LiveState LiveRun::look() {
     const auto newest = newestNs();
     if (newest) {
         try {
-            analyse(*newest - (m_isVirtual || ended ? 0 : kHandedOverNs), state);
+            analyse(*newest - (ended ? 0 : kHandedOverNs), state);
             state.phase = LivePhase::running;
         } catch (const store::Error&) {  // no process has used a device yet
         }

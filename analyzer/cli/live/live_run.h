@@ -35,7 +35,6 @@ class LiveRun {
     unsigned m_threads;
     std::map<std::string, capture::CaptureTail> m_tails;  // by path
     std::optional<int64_t> m_newestNs;
-    bool m_isVirtual = false;
     costs::LinkSources m_links;
 };
 

@@ -21,7 +21,7 @@ using text::Shade;
 
 // What a look shows of each list; the rest is counted.
 constexpr size_t kMostLate = 5, kMostCommunicators = 8, kMostDevices = 8, kMostFindings = 6;
-// Of what the others lose, that is worth a line.
+// Of what the others lose, that is worth a line: less is lost to the noise of a step.
 constexpr double kLeastShare = 0.02;
 // A rank that recorded nothing for so long stands out: CUPTI hands its records over within a second.
 constexpr double kSilentS = 5;
