@@ -52,11 +52,13 @@ enum class StepVerdict : uint8_t {
     improvement,       // faster, and surely
     noChange,          // a change of `smallestVisible` would have been seen
     notEnoughSamples,  // noise hides what should be seen, or nothing tells how large noise is
+    undecided,         // one of the new runs is slower than the others of them, which are no regression without it
+    noBaseline,        // there is no run to compare with
     incomparable,      // the two sides must not be compared by their step time
 };
 constexpr std::string_view toText(StepVerdict verdict) {
-    constexpr std::string_view kNames[] = {"regression", "improvement", "no change", "not enough samples",
-                                           "incomparable"};
+    constexpr std::string_view kNames[] = {"regression", "improvement", "no change",   "not enough samples",
+                                           "undecided",  "no baseline", "incomparable"};
     return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -67,9 +69,28 @@ struct BaselineLevel {
     std::string first, last;    // labels of its first and last entry; empty: none
 };
 
+/// A run of the baseline that is not compared with, and why: "12.0 % slower than the other runs of its entry".
+struct LeftOutRun {
+    std::string name, label, why;
+};
+
+/// A run that is not like the others of its side: it is told, and what it would decide alone is not decided.
+struct OddRun {
+    std::string side;  // "base" | "new"
+    std::string run, label;
+    double stepNs = 0;             // typical step
+    std::vector<double> othersNs;  // of the others of its side
+    double ratio = 1;              // to their geometric mean
+    std::vector<int> ranks;        // that are slow in it and not in the others; empty: none stands out
+    std::vector<std::string> hosts;        // of those; of the whole run where no rank stands out
+    std::string diagnosis, title, cause;   // a finding whose cure is another machine, that the others lack; empty: none
+};
+
 /// What else the baseline holds than the base side.
 struct BaselineHistory {
     int runs = 0;
+    std::vector<LeftOutRun> leftOut;  // runs of the new runs' kind that are not like the others of their entry
+    bool movedBefore = false;  // the newest level begins where the new runs tell that the step moved: before them
     int otherKinds = 0;       // runs of another kind of job, left out
     std::string otherKindIs;  // how they differ: "world size is 4 in them and 8 in the new runs"; empty: none
     bool hasKind = true;      // false: none of its runs is of the new runs' kind, and the base side is not either
@@ -113,6 +134,7 @@ struct StepTimeChange {
     };
     std::vector<Modes> modes;
 
+    bool isOpen() const { return verdict == StepVerdict::notEnoughSamples || verdict == StepVerdict::undecided; }
     bool isClaim() const { return verdict == StepVerdict::regression || verdict == StepVerdict::improvement; }
     double changeNs() const { return baseNs && newNs ? *newNs - *baseNs : 0; }
 };
@@ -280,6 +302,8 @@ struct Comparison {
     ComparedSide base, now;
     std::optional<BaselineHistory> history;  // empty: the base side was named run by run
     StepTimeChange step;
+    std::vector<OddRun> oddRuns;
+    std::optional<StepTimeChange> withoutOdd;  // the sides without them; empty: there are none, or too few are left
     std::vector<ChangeCause> causes;          // largest first; empty: nothing changed, or nothing is known
     std::vector<AttributionRow> attribution;  // largest first; empty when the step times are not compared
     std::vector<BreakdownChange> breakdown;   // by rank; empty where times by category are not compared
