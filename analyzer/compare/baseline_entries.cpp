@@ -37,16 +37,6 @@ double noiseOfNeighbours(const std::vector<BaselineEntry>& entries) {
     return differences.empty() ? kNoiseFloor : middleNoise(std::move(differences));
 }
 
-/// What bad runs do not move; kUsualNoise at least where little is known.
-double noiseDespiteOddRuns(const std::vector<BaselineEntry>& entries) {
-    std::vector<double> differences;
-    for (const BaselineEntry& entry : entries)
-        for (size_t a = 0; a < entry.logs.size(); ++a)
-            for (size_t b = a + 1; b < entry.logs.size(); ++b)
-                differences.push_back(std::abs(entry.logs[a] - entry.logs[b]));
-    return differences.size() < kFewestPairs ? kUsualNoise : middleNoise(std::move(differences));
-}
-
 }  // namespace
 
 double BaselineEntry::value() const {
@@ -74,8 +64,7 @@ std::vector<BaselineEntry> entriesOf(const std::vector<RunSummary>& runs) {
         const RunSummary& run = runs[i];
         const bool isNext = i > 0 && runs[i - 1].label == run.label;
         const bool isOfSave = isNext && run.savedOrder > 0 && runs[i - 1].savedOrder == run.savedOrder;
-        if (!isOfSave && (!isNext || run.label.empty()))
-            entries.push_back({run.label, false, i, 0, {}, {}});
+        if (!isOfSave && (!isNext || run.label.empty())) entries.push_back({run.label, false, i, 0, {}, {}});
         BaselineEntry& entry = entries.back();
         ++entry.size;
         entry.counted.push_back(i);
@@ -85,8 +74,24 @@ std::vector<BaselineEntry> entriesOf(const std::vector<RunSummary>& runs) {
     return entries;
 }
 
+std::vector<double> logsOf(const std::vector<RunSummary>& runs) {
+    std::vector<double> logs;
+    for (const RunSummary& run : runs) logs.push_back(std::log(locate(run.stepsNs, StepEstimator::trimmedMean).value));
+    return logs;
+}
+
+double noiseDespiteOddRuns(const std::vector<std::vector<double>>& groups) {
+    std::vector<double> differences;
+    for (const std::vector<double>& logs : groups)
+        for (size_t a = 0; a < logs.size(); ++a)
+            for (size_t b = a + 1; b < logs.size(); ++b) differences.push_back(std::abs(logs[a] - logs[b]));
+    return differences.size() < kFewestPairs ? kUsualNoise : middleNoise(std::move(differences));
+}
+
 std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std::vector<BaselineEntry>& entries) {
-    const double noise = noiseDespiteOddRuns(entries);
+    std::vector<std::vector<double>> groups;
+    for (const BaselineEntry& entry : entries) groups.push_back(entry.logs);
+    const double noise = noiseDespiteOddRuns(groups);
     std::vector<LeftOutRun> leftOut;
     for (BaselineEntry& entry : entries) {
         if (entry.counted.size() < kFewestForOdd) continue;
@@ -97,11 +102,10 @@ std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std
             const RunSummary& run = *group[*at];
             const FindingSummary* finding = findingOfItsMachine(run, group);
             const double ratio = std::exp(entry.logs[*at] - facts::median(entry.logs));
-            leftOut.push_back(
-                {run.name, run.label,
-                 fmt::format("{} {} than the other runs of its entry{}", text::percentText(std::abs(ratio - 1)),
-                             ratio > 1 ? "slower" : "faster",
-                             finding ? fmt::format(", {} {}", finding->id, finding->title) : "")});
+            leftOut.push_back({run.name, run.label,
+                               fmt::format("{} {} than the other runs of its entry{}",
+                                           text::percentText(std::abs(ratio - 1)), ratio > 1 ? "slower" : "faster",
+                                           finding ? fmt::format(", {} {}", finding->id, finding->title) : "")});
         }
         for (auto at = odd.rbegin(); at != odd.rend(); ++at) {
             entry.counted.erase(entry.counted.begin() + static_cast<std::ptrdiff_t>(*at));

@@ -20,7 +20,7 @@ struct BaselineEntry {
     std::vector<size_t> counted;  // places of those that count
     std::vector<double> logs;     // of the typical steps of those
 
-    double value() const;   // mean of `logs`
+    double value() const;  // mean of `logs`
     double weight() const { return static_cast<double>(logs.size()); }
 };
 
@@ -30,6 +30,13 @@ void sortByTime(std::vector<RunSummary>& runs);
 /// Runs next to each other with one label are an entry, and runs without a label that were saved together; else a run
 /// without a label is an entry by itself.
 std::vector<BaselineEntry> entriesOf(const std::vector<RunSummary>& runs);
+
+/// Logarithms of the typical steps of runs.
+std::vector<double> logsOf(const std::vector<RunSummary>& runs);
+
+/// The standard deviation of a run, by the middle of all pairs of a group, which one bad run does not move; kUsualNoise
+/// where there are too few of them. Logarithms of typical steps.
+double noiseDespiteOddRuns(const std::vector<std::vector<double>>& groups);
 
 /// Takes the runs out of `entries` that are not like the others of their entry, and says which.
 std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std::vector<BaselineEntry>& entries);

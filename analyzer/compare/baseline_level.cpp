@@ -194,7 +194,7 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     std::vector<size_t> chosen;
     for (size_t i = starts[starts.size() - 2]; i < entries.size(); ++i)
         chosen.insert(chosen.end(), entries[i].counted.begin(), entries[i].counted.end());
-    const size_t from = chosen.size() - std::min(chosen.size(), kMostBaseRuns);
+    const size_t from = chosen.size() - std::min(chosen.size(), kMostRunsOfLevel);
     for (size_t i = from; i < chosen.size(); ++i) choice.runs.push_back(std::move(baseline[chosen[i]]));
     return choice;
 }

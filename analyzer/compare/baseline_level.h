@@ -24,17 +24,18 @@
 namespace rankscope::compare {
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
-inline constexpr size_t kMostBaseRuns = 100;
+inline constexpr size_t kMostRunsOfLevel = 100;
 
 /// The base side, and what runs of earlier levels tell of the noise between runs.
 struct BaseChoice {
-    std::vector<RunSummary> runs;  // of the newest level, the newest kMostBaseRuns
+    std::vector<RunSummary> runs;  // of the newest level, the newest kMostRunsOfLevel
     BaselineHistory history;
     EarlierNoise noise;
 };
 
-/// `baseline`: as sortByTime() leaves it. `across`: differences that make no other kind. Where the baseline holds no run of the new
-/// runs' kind, those of its newest kind are taken: why they cannot be compared is said of them. O(entries^2) at worst.
+/// `baseline`: as sortByTime() leaves it. `across`: differences that make no other kind. Where the baseline holds no
+/// run of the new runs' kind, those of its newest kind are taken: why they cannot be compared is said of them.
+/// O(entries^2) at worst.
 BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSummary>& now,
                       const std::set<std::string>& across);
 

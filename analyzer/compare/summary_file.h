@@ -44,16 +44,17 @@ constexpr uint64_t contentHash(std::string_view bytes) noexcept {
 /// than *.json are not looked at. Throws std::filesystem::filesystem_error where the folder cannot be read.
 std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& folder);
 
-/// Reads them all, as sortByTime() leaves them (baseline_entries.h). Throws SummaryError at the first that is no summary.
+/// Reads them all, as sortByTime() leaves them (baseline_entries.h). Throws SummaryError at the first that is no
+/// summary.
 std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 
 /// Reads files that were listed before; those that are gone since are left out, as another build may prune what this
 /// one reads.
 std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
 
-/// Writes NAME.json for each with NAME = summaryId(), beside and renamed, and makes the folder where there is none. Runs
-/// that are saved together are one entry, the newest; under the label of the newest entry they belong to that. A run
-/// that is saved again keeps its place, and without a label the one it was saved under. Throws
+/// Writes NAME.json for each with NAME = summaryId(), beside and renamed, and makes the folder where there is none.
+/// Runs that are saved together are one entry, the newest; under the label of the newest entry they belong to that. A
+/// run that is saved again keeps its place, and without a label the one it was saved under. Throws
 /// std::filesystem::filesystem_error.
 std::vector<std::filesystem::path> saveToBaseline(const std::vector<RunSummary>& runs,
                                                   const std::filesystem::path& folder);
