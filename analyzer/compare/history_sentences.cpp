@@ -56,11 +56,16 @@ std::vector<std::string> historySentences(const BaselineHistory& history, const 
                         "entry; {}{}, the newest of them, is {}",
                         text::countedText(history.leftOut.size(), "run"), history.leftOut.back().name,
                         labelText(history.leftOut.back()), history.leftOut.back().why));
-    if (history.movedBefore)
-        sentences.push_back(
-            fmt::format("the step moved before this change, {}: what came before it is not compared with",
-                        history.levels.back().first.empty() ? "in the newest entries of the baseline"
-                                                            : "at " + history.levels.back().first));
+    if (history.movedBefore) {
+        const BaselineLevel& newest = history.levels.back();
+        sentences.push_back(fmt::format(
+            "what came before this change, {}, differs from the rest of its level as the new runs do: they are "
+            "compared with that",
+            newest.entries == 1
+                ? (newest.last.empty() ? "the newest entry of the baseline" : newest.last)
+                : fmt::format("the last {} entries{}", newest.entries,
+                              newest.first.empty() ? "" : fmt::format(" ({} to {})", newest.first, newest.last))));
+    }
     if (history.levels.size() > 1) {
         const BaselineLevel& newest = history.levels.back();
         std::string before;
