@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <optional>
 
+#include "analyzer/compare/baseline_entries.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/output_file.h"
 
@@ -10,14 +13,27 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Empty: it was not saved, or the file is damaged and about to be replaced.
-std::string savedLabel(const fs::path& file) {
+/// A summary as it was saved; empty: it was not, or the file is damaged and about to be replaced.
+std::optional<RunSummary> savedAs(const fs::path& file) {
     std::error_code ignored;
     try {
-        return fs::is_regular_file(file, ignored) ? readSummary(file).label : "";
+        if (fs::is_regular_file(file, ignored)) return readSummary(file);
     } catch (const SummaryError&) {
-        return {};
     }
+    return std::nullopt;
+}
+
+/// The place of the next entry. Runs under the label of the newest one belong to it.
+int64_t nextOrder(const fs::path& folder, const std::string& label) {
+    int64_t newest = 0;
+    bool isOfNewest = false;
+    for (const fs::path& file : baselineFiles(folder)) {
+        const std::optional<RunSummary> saved = savedAs(file);
+        if (!saved || saved->savedOrder < newest) continue;
+        isOfNewest = (saved->savedOrder == newest && isOfNewest) || (!label.empty() && saved->label == label);
+        newest = saved->savedOrder;
+    }
+    return isOfNewest && newest > 0 ? newest : newest + 1;
 }
 
 }  // namespace
@@ -48,17 +64,32 @@ std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
             if (fs::exists(fs::symlink_status(file, ignored))) throw;
         }
     }
-    std::ranges::stable_sort(runs, {}, &RunSummary::startUnixNs);
+    sortByTime(runs);
     return runs;
 }
 
-fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
+std::vector<fs::path> saveToBaseline(const std::vector<RunSummary>& runs, const fs::path& folder) {
     fs::create_directories(folder);
-    const fs::path file = folder / (summaryId(summary) + ".json");
-    RunSummary labelled = summary;
-    if (labelled.label.empty()) labelled.label = savedLabel(file);
-    text::writeOutputFile(renderSummary(labelled), file);
-    return file;
+    std::map<std::string, int64_t> orders;  // by label
+    std::vector<fs::path> files;
+    for (const RunSummary& run : runs) {
+        const fs::path file = folder / (summaryId(run) + ".json");
+        RunSummary saved = run;
+        const std::optional<RunSummary> before = savedAs(file);
+        if (before && saved.label.empty()) saved.label = before->label;
+        if (before && saved.label == before->label) {
+            saved.savedOrder = before->savedOrder;
+            saved.beginsLevel = before->beginsLevel;
+        } else {
+            saved.beginsLevel = false;
+            auto order = orders.find(saved.label);
+            if (order == orders.end()) order = orders.emplace(saved.label, nextOrder(folder, saved.label)).first;
+            saved.savedOrder = order->second;
+        }
+        text::writeOutputFile(renderSummary(saved), file);
+        files.push_back(file);
+    }
+    return files;
 }
 
 std::vector<fs::path> acceptInBaseline(const fs::path& folder, const std::string& label) {
@@ -87,10 +118,15 @@ std::vector<fs::path> removeFromBaseline(const fs::path& folder, const std::stri
 
 std::vector<fs::path> pruneBaseline(const fs::path& folder, size_t keep) {
     const std::vector<RunSummary> runs = readBaseline(folder);
+    std::vector<std::pair<const RunSummary*, size_t>> kinds;  // the youngest run of a kind, and how many are kept
     std::vector<fs::path> removed;
-    for (size_t i = 0; i + keep < runs.size(); ++i) {
-        fs::remove(runs[i].file);
-        removed.push_back(runs[i].file);
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+        const auto isAlike = [&](const auto& kind) { return differencesOfKind(*run, *kind.first, {}).empty(); };
+        auto kind = std::ranges::find_if(kinds, isAlike);
+        if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {&*run, 0});
+        if (kind->second++ < keep) continue;
+        fs::remove(run->file);
+        removed.push_back(run->file);
     }
     return removed;
 }

@@ -5,65 +5,14 @@
 #include <cmath>
 #include <limits>
 
+#include "analyzer/compare/baseline_entries.h"
 #include "analyzer/compare/comparability.h"
+#include "analyzer/compare/odd_runs.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
 namespace {
-
-// Of the difference of two values of one normal distribution, half of the amounts are below so many of its standard
-// deviations: sqrt(2) times the normal distribution's quartile.
-constexpr double kMiddleDifference = 1.4142135623730951 * 0.6744897501960817;
-// The variance of a median of many normal values is pi/2 times that of their mean; of three values it is 1.35 times.
-constexpr double kMedianVariance = 1.5707963267948966;
-// So many pairs have a middle that one of them does not make.
-constexpr size_t kFewestPairs = 3;
-
-/// Runs that were saved together.
-struct Entry {
-    std::vector<double> logs;  // of their typical steps
-    std::string label;
-    bool isAccepted = false;
-    size_t firstRun = 0;
-
-    double value() const { return facts::median(logs); }
-    /// As many runs as have a mean as sure as this median.
-    double weight() const {
-        const auto runs = static_cast<double>(logs.size());
-        return runs < 3 ? runs : runs / kMedianVariance;
-    }
-};
-
-std::vector<Entry> entriesOf(const std::vector<RunSummary>& runs) {
-    std::vector<Entry> entries;
-    for (size_t i = 0; i < runs.size(); ++i) {
-        const RunSummary& run = runs[i];
-        if (run.label.empty() || entries.empty() || entries.back().label != run.label)
-            entries.push_back({{}, run.label, false, i});
-        Entry& entry = entries.back();
-        entry.logs.push_back(std::log(locate(run.stepsNs, StepEstimator::trimmedMean).value));
-        entry.isAccepted |= run.beginsLevel;
-    }
-    return entries;
-}
-
-/// Standard deviation of a run. Pairs of one entry tell it; without them neighbouring entries do, which differ by the
-/// noise alone but for the few between levels.
-double noiseOfRuns(const std::vector<Entry>& entries) {
-    std::vector<double> differences;
-    for (const Entry& entry : entries)
-        for (size_t a = 0; a < entry.logs.size(); ++a)
-            for (size_t b = a + 1; b < entry.logs.size(); ++b)
-                differences.push_back(std::abs(entry.logs[a] - entry.logs[b]));
-    if (differences.size() < kFewestPairs) {
-        differences.clear();
-        for (size_t i = 1; i < entries.size(); ++i)
-            differences.push_back(std::abs(entries[i].value() - entries[i - 1].value()));
-    }
-    if (differences.empty()) return kNoiseFloor;
-    return std::max(kNoiseFloor, facts::median(differences) / kMiddleDifference);
-}
 
 /// Sums over entries, of which the cost of any level follows.
 class Costs {
@@ -93,7 +42,7 @@ class Costs {
     double m_noise;
 };
 
-BaselineLevel levelOf(const std::vector<Entry>& entries, size_t from, size_t until) {
+BaselineLevel levelOf(const std::vector<BaselineEntry>& entries, size_t from, size_t until) {
     BaselineLevel level;
     double sum = 0;
     for (size_t i = from; i < until; ++i) {
@@ -107,38 +56,13 @@ BaselineLevel levelOf(const std::vector<Entry>& entries, size_t from, size_t unt
     return level;
 }
 
-struct Levels {
-    std::vector<Entry> entries;
-    double noise = 0;            // standard deviation of a run
-    std::vector<size_t> starts;  // of each level, its first entry
-    std::vector<BaselineLevel> levels;
-};
-
-Levels findLevels(const std::vector<RunSummary>& runs) {
-    Levels found{entriesOf(runs), 0, {}, {}};
-    std::vector<double> values, weights;
-    std::vector<bool> accepted;
-    for (const Entry& entry : found.entries) {
-        values.push_back(entry.value());
-        weights.push_back(entry.weight());
-        accepted.push_back(entry.isAccepted);
-    }
-    found.noise = noiseOfRuns(found.entries);
-    found.starts = levelStarts(values, weights, found.noise, accepted);
-    for (size_t i = 0; i < found.starts.size(); ++i)
-        found.levels.push_back(levelOf(found.entries, found.starts[i],
-                                       i + 1 < found.starts.size() ? found.starts[i + 1] : found.entries.size()));
-    return found;
-}
-
 /// Squares of runs around the middle of their level. A run far from it (a node that was slow once) tells nothing of the
 /// usual noise, and is left out.
-void addNoise(const std::vector<Entry>& entries, size_t from, size_t until, double noise, EarlierNoise& sum) {
-    constexpr double kFar = 4;  // of normal values one in 16,000 lies so many standard deviations from the middle
+void addNoise(const std::vector<BaselineEntry>& entries, size_t from, size_t until, double noise, EarlierNoise& sum) {
     std::vector<double> logs;
     for (size_t i = from; i < until; ++i) logs.insert(logs.end(), entries[i].logs.begin(), entries[i].logs.end());
     const double middle = facts::median(logs);
-    std::erase_if(logs, [&](double log) { return std::abs(log - middle) > kFar * noise; });
+    std::erase_if(logs, [&](double log) { return std::abs(log - middle) > kFarOff * noise; });
     if (logs.size() < 2) return;
     const Side side = sideOf(logs);
     sum.squares += side.variance * side.degrees();
@@ -165,6 +89,72 @@ void leaveOutOtherKinds(std::vector<RunSummary>& runs, const std::vector<RunSumm
     }
     history.otherKindIs = differencesOfKind(*std::ranges::find_if(runs, isOther), now.front(), across).front();
     std::erase_if(runs, isOther);
+}
+
+/// Values in time, each as sure as the mean of so many runs.
+struct Series {
+    std::vector<double> values, weights;
+    void add(double value, double weight) {
+        values.push_back(value);
+        weights.push_back(weight);
+    }
+};
+
+struct FoundLevels {
+    std::vector<BaselineEntry> entries;
+    std::vector<LeftOutRun> leftOut;
+    Series series;               // of the entries
+    double noise = 0;            // standard deviation of a run
+    std::vector<size_t> starts;  // of each level, its first entry
+};
+
+FoundLevels findLevels(const std::vector<RunSummary>& runs) {
+    FoundLevels found;
+    found.entries = entriesOf(runs);
+    found.leftOut = leaveOutOddRuns(runs, found.entries);
+    std::vector<bool> accepted;
+    for (const BaselineEntry& entry : found.entries) {
+        found.series.add(entry.value(), entry.weight());
+        accepted.push_back(entry.isAccepted);
+    }
+    found.noise = noiseOfRuns(found.entries);
+    found.starts = levelStarts(found.series.values, found.series.weights, found.noise, accepted);
+    return found;
+}
+
+/// The new runs as an entry: without those that are not like the others of them.
+void addNewRuns(const std::vector<RunSummary>& now, double noise, Series& series) {
+    std::vector<const RunSummary*> runs;
+    std::vector<double> logs;
+    for (const RunSummary& run : now) {
+        if (run.stepsNs.empty()) continue;
+        runs.push_back(&run);
+        logs.push_back(std::log(locate(run.stepsNs, StepEstimator::trimmedMean).value));
+    }
+    const std::vector<size_t> odd = oddOnes(runs, logs, noise);
+    for (auto at = odd.rbegin(); at != odd.rend(); ++at) logs.erase(logs.begin() + static_cast<std::ptrdiff_t>(*at));
+    if (!logs.empty()) series.add(facts::mean(logs), static_cast<double>(logs.size()));
+}
+
+/// Where in the level that begins at `start` the step moved to where the new runs are; `start`: nowhere, or with them.
+size_t movedAt(const Series& baseline, size_t start, const std::vector<RunSummary>& now, double noise) {
+    constexpr double kDiffers = 1.959963984540054;  // a normal value is beyond it on either side in 5 %
+    Series level;
+    for (size_t i = start; i < baseline.values.size(); ++i) level.add(baseline.values[i], baseline.weights[i]);
+    const size_t entries = level.values.size();
+    addNewRuns(now, noise, level);
+    if (level.values.size() == entries) return start;
+    const Costs costs(level.values, level.weights, noise);
+    double least = costs.of(0, entries);
+    if (costs.of(0, entries + 1) - least < kDiffers * kDiffers) return start;
+    size_t best = 0;
+    for (size_t at = 1; at < entries; ++at) {
+        const double cost = costs.of(0, at) + costs.of(at, entries + 1);
+        if (cost >= least) continue;
+        least = cost;
+        best = at;
+    }
+    return start + best;
 }
 
 }  // namespace
@@ -204,27 +194,38 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     choice.history.runs = static_cast<int>(baseline.size());
     leaveOutOtherKinds(baseline, now, across, choice.history);
 
-    const Levels found = findLevels(baseline);
-    choice.history.levels = found.levels;
-    for (size_t i = 0; i + 1 < found.levels.size(); ++i)
-        addNoise(found.entries, found.starts[i], found.starts[i + 1], found.noise, choice.noise);
-    const size_t first = found.entries[found.starts.back()].firstRun;
-    choice.runs.assign(std::make_move_iterator(baseline.begin() + static_cast<std::ptrdiff_t>(first)),
-                       std::make_move_iterator(baseline.end()));
+    auto [entries, leftOut, series, noise, starts] = findLevels(baseline);
+    choice.history.leftOut = std::move(leftOut);
+    if (const size_t moved = movedAt(series, starts.back(), now, noise); moved > starts.back()) {
+        starts.push_back(moved);
+        choice.history.movedBefore = true;
+    }
+    starts.push_back(entries.size());
+    for (size_t i = 0; i + 1 < starts.size(); ++i) {
+        choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));
+        if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], noise, choice.noise);
+    }
+    std::vector<size_t> chosen;
+    for (size_t i = starts[starts.size() - 2]; i < entries.size(); ++i)
+        chosen.insert(chosen.end(), entries[i].counted.begin(), entries[i].counted.end());
+    const size_t from = chosen.size() - std::min(chosen.size(), kMostRunsOfLevel);
+    for (size_t i = from; i < chosen.size(); ++i) choice.runs.push_back(std::move(baseline[chosen[i]]));
     return choice;
 }
 
 BaselineTimeline timelineOf(const std::vector<RunSummary>& runs) {
     BaselineTimeline timeline;
     if (runs.empty()) return timeline;
-    Levels found = findLevels(runs);
+    FoundLevels found = findLevels(runs);
     timeline.noise = found.noise;
-    timeline.levels = std::move(found.levels);
-    for (size_t i = 0, level = 0; i < found.entries.size(); ++i) {
-        const Entry& entry = found.entries[i];
-        while (level + 1 < found.starts.size() && found.starts[level + 1] <= i) ++level;
-        timeline.entries.push_back(
-            {entry.firstRun, entry.logs.size(), std::exp(entry.value()), level, entry.isAccepted});
+    timeline.leftOut = std::move(found.leftOut);
+    for (size_t level = 0; level < found.starts.size(); ++level) {
+        const size_t until = level + 1 < found.starts.size() ? found.starts[level + 1] : found.entries.size();
+        timeline.levels.push_back(levelOf(found.entries, found.starts[level], until));
+        for (size_t i = found.starts[level]; i < until; ++i) {
+            const BaselineEntry& entry = found.entries[i];
+            timeline.entries.push_back({entry.first, entry.size, std::exp(entry.value()), level, entry.isAccepted});
+        }
     }
     return timeline;
 }

@@ -2,13 +2,16 @@
 // A baseline in time: of the runs that were saved over months, those that new runs are compared with. They are of the
 // new runs' kind of job, and from the step's newest level: all runs since it last moved for good.
 //
-// Levels are told by change points of the logarithm of the step, between entries (the runs saved together under one
-// label, else each run by itself), each entry with the median of its runs, so that one bad run of three moves nothing.
-// The cost of a level is the sum over its entries of weight x (entry - level)^2 / noise^2, and each change point costs
-// 3 ln(entries), the penalty of Zhang and Siegmund (A modified Bayes information criterion, Biometrics 63, 2007) for a
-// mean that moves. The best set of change points is found exactly, by optimal partitioning with the pruning of PELT
-// (Killick, Fearnhead and Eckley, JASA 107, 2012). The noise is what runs of one entry differ by, in the middle of all
-// pairs.
+// Levels are told by change points of the logarithm of the step, between entries (baseline_entries.h), each with the
+// mean of its runs that are like the others. The cost of a level is the sum over its entries of runs x (entry -
+// level)^2 / noise^2, and each change point costs 3 ln(entries), the penalty of Zhang and Siegmund (A modified Bayes
+// information criterion, Biometrics 63, 2007) for a mean that moves. The best set of change points is found exactly, by
+// optimal partitioning with the pruning of PELT (Killick, Fearnhead and Eckley, JASA 107, 2012).
+//
+// New runs that differ from the newest level are not alone to blame when the entries before them differ alike: a change
+// that was merged unnoticed, or for a good reason, is none of theirs. Of the two places where the level may have moved,
+// before the new runs or before an entry of it, the likelier one counts (the least sum of squares, which is the
+// estimate of a single change point with the greatest likelihood).
 #pragma once
 
 #include <set>
@@ -20,15 +23,19 @@
 
 namespace rankscope::compare {
 
-/// What runs of earlier levels tell of the noise between runs.
+// More runs make the comparison no surer: the three new ones are what leaves it open.
+inline constexpr size_t kMostRunsOfLevel = 100;
+
+/// The base side, and what runs of earlier levels tell of the noise between runs.
 struct BaseChoice {
-    std::vector<RunSummary> runs;  // of the newest level
+    std::vector<RunSummary> runs;  // of the newest level, the newest kMostRunsOfLevel
     BaselineHistory history;
     EarlierNoise noise;
 };
 
-/// `baseline`: oldest first. `across`: differences that make no other kind. Where the baseline holds no run of the new
-/// runs' kind, those of its newest kind are taken: why they cannot be compared is said of them. O(entries^2) at worst.
+/// `baseline`: as sortByTime() leaves it. `across`: differences that make no other kind. Where the baseline holds no
+/// run of the new runs' kind, those of its newest kind are taken: why they cannot be compared is said of them.
+/// O(entries^2) at worst.
 BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSummary>& now,
                       const std::set<std::string>& across);
 
@@ -36,16 +43,17 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
 struct BaselineTimeline {
     struct Entry {
         size_t firstRun = 0, runs = 0;
-        double stepNs = 0;  // middle of its runs
+        double stepNs = 0;  // geometric mean of its runs that count
         size_t level = 0;
         bool beginsLevel = false;  // as one of its runs says
     };
     std::vector<Entry> entries;
     std::vector<BaselineLevel> levels;
-    double noise = 0;  // standard deviation of the logarithm of a run's step
+    std::vector<LeftOutRun> leftOut;  // runs that are not like the others of their entry: they do not count
+    double noise = 0;                 // standard deviation of the logarithm of a run's step
 };
 
-/// `runs`: of one kind, oldest first, each with a step.
+/// `runs`: of one kind, as sortByTime() leaves them, each with a step.
 BaselineTimeline timelineOf(const std::vector<RunSummary>& runs);
 
 /// Where levels begin: 0 and the change points of entries with these values and weights (runs), ascending. `noise`: the

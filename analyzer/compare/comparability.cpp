@@ -37,16 +37,23 @@ constexpr Rule kRules[] = {
     {"zero", "", "ZeRO stage", Consequence::note},
 };
 
-void requireOneKind(const std::vector<RunSummary>& runs, const char* side, const std::set<std::string>& across) {
+/// Adds a row for the first difference in kind of the runs of a side.
+void refuseMixedKinds(const std::vector<RunSummary>& runs, const char* side, const std::set<std::string>& across,
+                      Comparability& result) {
     for (const Rule& rule : kRules) {
         if (rule.consequence != Consequence::refuse || across.count(rule.across)) continue;
         for (const RunSummary& run : runs) {
             const std::string first = text::valueAt(runs.front().environment, rule.key),
                               value = text::valueAt(run.environment, rule.key);
             if (first == value || first.empty() || value.empty() || std::string(rule.key) == "layout") continue;
-            throw CompareError(fmt::format("the runs of the {} side are not of one kind: {} is {} in {} and {} in {}",
-                                           side, rule.what, first, runs.front().name, value, run.name),
-                               fmt::format("compare runs of one job with each other, or say --across {}", rule.across));
+            result.stepTimeRefused = true;
+            if (result.mixed.empty())
+                result.mixed = fmt::format("the runs of the {} side are not of one kind: {} is {} in {} and {} in {}",
+                                           side, rule.what, first, runs.front().name, value, run.name);
+            result.rows.push_back(
+                {fmt::format("{} among the runs of the {} side", rule.what, side), first, value, true,
+                 fmt::format("the step time is not compared (--across {} compares it all the same)", rule.across)});
+            return;
         }
     }
 }
@@ -156,9 +163,9 @@ std::vector<std::string> differencesOfKind(const RunSummary& base, const RunSumm
 
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                  const std::set<std::string>& across) {
-    requireOneKind(base, "base", across);
-    requireOneKind(now, "new", across);
     Comparability result;
+    refuseMixedKinds(base, "base", across, result);
+    refuseMixedKinds(now, "new", across, result);
     for (const Rule& rule : kRules) {
         const std::string a = commonValue(base, rule.key), b = commonValue(now, rule.key);
         if (a == b || a.empty() || b.empty()) continue;

@@ -25,6 +25,7 @@ class CompareError : public std::runtime_error {
 struct Comparability {
     std::vector<Incomparable> rows;
     bool stepTimeRefused = false;
+    std::string mixed;              // how runs of one side differ in kind, a sentence; empty: they do not
     std::string categoriesRefused;  // why times by category are not compared; empty: they are
 };
 
@@ -36,8 +37,7 @@ std::vector<std::string> acrossNames();
 std::vector<std::string> differencesOfKind(const RunSummary& base, const RunSummary& now,
                                            const std::set<std::string>& across);
 
-/// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one
-/// kind. Neither side is empty.
+/// `across`: differences that do not forbid to compare. Neither side is empty.
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                  const std::set<std::string>& across);
 

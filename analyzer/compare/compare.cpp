@@ -6,8 +6,11 @@
 #include <cmath>
 #include <map>
 
+#include "analyzer/compare/baseline_entries.h"
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/comparability.h"
+#include "analyzer/compare/odd_runs.h"
+#include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
@@ -89,8 +92,59 @@ bool worthExplaining(const StepTimeChange& step) {
            std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
 }
 
-void compareSteps(const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
-    if (comparability.stepTimeRefused) {
+/// What runs differ by, where something tells it that one odd run of a side does not move.
+double usualNoise(const std::vector<RunSummary>& base, const EarlierNoise& earlier) {
+    constexpr double kFewestToTell = 4;  // with fewer the noise may well be half of what it is
+    std::vector<double> logs = logsOf(base);
+    if (earlier.degrees >= kFewestToTell)
+        return std::max(kNoiseFloor, std::sqrt(earlier.squares / (earlier.degrees - 2)));
+    return noiseDespiteOddRuns({logs});
+}
+
+/// Takes the odd runs out of a side and tells them.
+std::vector<RunSummary> withoutOddRuns(const std::vector<RunSummary>& runs, const char* side, double noise,
+                                       std::vector<OddRun>& odd) {
+    std::vector<const RunSummary*> all;
+    for (const RunSummary& run : runs) all.push_back(&run);
+    const std::vector<size_t> at = oddOnes(all, logsOf(runs), noise);
+    std::vector<RunSummary> kept;
+    std::vector<const RunSummary*> others;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (text::contains(at, i)) continue;
+        kept.push_back(runs[i]);
+        others.push_back(&runs[i]);
+    }
+    for (const size_t i : at) odd.push_back(describeOddRun(runs[i], others, side));
+    return kept;
+}
+
+/// A run that is not like the others of its side may be one of the machines. What only holds with it is not claimed,
+/// and what holds without it is.
+void judgeOddRuns(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                  const StepTimeOptions& options, Comparison& result) {
+    const double noise = usualNoise(base, options.earlier);
+    const auto usualBase = withoutOddRuns(base, "base", noise, result.oddRuns),
+               usualNew = withoutOddRuns(now, "new", noise, result.oddRuns);
+    if (result.oddRuns.empty()) return;
+    result.withoutOdd =
+        compareStepTimes({usualBase.begin(), usualBase.end()}, {usualNew.begin(), usualNew.end()}, options);
+    result.withoutOdd->reason = verdictSentence(*result.withoutOdd);
+    const bool isSlowNew =
+        std::ranges::any_of(result.oddRuns, [](const OddRun& odd) { return odd.side == "new" && odd.ratio > 1; });
+    if (isSlowNew && result.withoutOdd->verdict != StepVerdict::regression) {
+        // What would be seen all the same is.
+        if (result.step.verdict != StepVerdict::noChange && result.step.verdict != StepVerdict::improvement)
+            result.step.verdict = StepVerdict::undecided;
+    } else {
+        result.step = *result.withoutOdd;
+    }
+}
+
+void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                  const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
+    if (!comparability.mixed.empty()) {
+        result.step.reason = "incomparable: " + comparability.mixed;
+    } else if (comparability.stepTimeRefused) {
         std::string why;
         for (const Incomparable& row : result.incomparable)
             if (row.refused)
@@ -98,11 +152,15 @@ void compareSteps(const Comparability& comparability, const StepTimeOptions& opt
         result.step.reason = "incomparable: the two sides differ in " + why;
     } else {
         result.step = compareStepTimes(result.base.runs, result.now.runs, options);
-        result.step.reason = verdictSentence(result.step);
+        judgeOddRuns(base, now, options, result);
+        result.step.reason =
+            result.step.verdict == StepVerdict::undecided ? undecidedSentence(result) : verdictSentence(result.step);
         if (result.step.fewForExceptions && result.step.isClaim())
             result.notes.push_back(
                 "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
                 "three on each side would");
+        if (result.step.verdict != StepVerdict::undecided)
+            for (const OddRun& odd : result.oddRuns) result.notes.push_back(oddRunNote(odd));
     }
     for (ComparedSide* side : {&result.base, &result.now}) setTypicalSteps(result.step.estimator, side->runs);
 }
@@ -115,7 +173,7 @@ void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& n
 }
 
 Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions& options, Comparison result) {
-    result.step.verdict = StepVerdict::notEnoughSamples;
+    result.step.verdict = StepVerdict::noBaseline;
     result.step.reason = "there is no baseline: nothing to compare with";
     result.step.noiseSource = "none";
     setTypicalSteps(result.step.estimator, result.now.runs);
@@ -123,9 +181,7 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     result.findings = compareFindings({}, means);
     result.breakdown = compareBreakdowns({}, means);
     judge({}, now, options.gate, result);
-    std::erase_if(result.gate.notices,
-                  [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
-    result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
+    if (!result.gate.failed) result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
     return result;
 }
 
@@ -159,7 +215,7 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     useNamesThatAllRunsHave(base, now);
     Comparability comparability = checkComparability(base, now, options.across);
     result.incomparable = std::move(comparability.rows);
-    compareSteps(comparability, options.step, result);
+    compareSteps(base, now, comparability, options.step, result);
     const SideMeans before = meansOf(base), after = meansOf(now);
     result.findings = compareFindings(before, after);
     result.metrics = compareMetrics(base, now, comparability.categoriesRefused,

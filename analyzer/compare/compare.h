@@ -15,7 +15,8 @@ namespace rankscope::compare {
 
 struct GateOptions {
     std::vector<std::string> failOn = {
-        "regression"};               // regression | new-finding | never | a diagnosis or a pattern of it: RS203, RS2*
+        "regression"};               // regression | new-finding | undecided | no-baseline | incomparable | never | a
+                                     // diagnosis or a pattern of it: RS203, RS2*, finding:RS203
     std::vector<std::string> allow;  // diagnoses, or patterns, that fail nothing
 };
 
@@ -23,9 +24,10 @@ struct GateOptions {
 std::string checkFailOn(const std::string& word);
 std::string checkAllow(const std::string& word);
 
-/// `regression`: the step time is a regression. `new-finding`: a finding is new. A diagnosis: one new run or more have
-/// it, new or not. A regression that does not fail is a notice. Sides that must not be compared are not judged. Marks
-/// allowed findings in `comparison`.
+/// `regression`, `no-baseline`, `incomparable`: the verdict is that. `undecided`: it is `undecided` or `not enough
+/// samples`. `new-finding`: a finding is new; of sides that must not be compared nothing tells that. A diagnosis: one
+/// new run or more have it, new or not. `never` fails nothing, whatever else is named. A regression that does not fail
+/// is a notice. Marks allowed and failing findings in `comparison`.
 GateResult judgeGate(Comparison& comparison, const GateOptions& options);
 
 struct CompareOptions {
@@ -37,8 +39,8 @@ struct CompareOptions {
 
 /// Compares all of it, however much there is: each format says what it leaves out. A run that was given twice on a side
 /// counts once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of
-/// the gate). Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of
-/// different kinds.
+/// the gate). Runs of different kinds on a side are incomparable. Throws CompareError when the new side is empty, or
+/// when a side has runs but none with a step.
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options);
 
 }  // namespace rankscope::compare

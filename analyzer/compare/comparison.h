@@ -52,11 +52,13 @@ enum class StepVerdict : uint8_t {
     improvement,       // faster, and surely
     noChange,          // a change of `smallestVisible` would have been seen
     notEnoughSamples,  // noise hides what should be seen, or nothing tells how large noise is
+    undecided,         // one of the new runs is slower than the others of them, which are no regression without it
+    noBaseline,        // there is no run to compare with
     incomparable,      // the two sides must not be compared by their step time
 };
 constexpr std::string_view toText(StepVerdict verdict) {
-    constexpr std::string_view kNames[] = {"regression", "improvement", "no change", "not enough samples",
-                                           "incomparable"};
+    constexpr std::string_view kNames[] = {"regression", "improvement", "no change",   "not enough samples",
+                                           "undecided",  "no baseline", "incomparable"};
     return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -67,12 +69,31 @@ struct BaselineLevel {
     std::string first, last;    // labels of its first and last entry; empty: none
 };
 
+/// A run of the baseline that is not compared with, and why: "12.0 % slower than the other runs of its entry".
+struct LeftOutRun {
+    std::string name, label, why;
+};
+
+/// A run that is not like the others of its side: it is told, and what it would decide alone is not decided.
+struct OddRun {
+    std::string side;  // "base" | "new"
+    std::string run, label;
+    double stepNs = 0;                    // typical step
+    std::vector<double> othersNs;         // of the others of its side
+    double ratio = 1;                     // to their geometric mean
+    std::vector<int> ranks;               // that are slow in it and not in the others; empty: none stands out
+    std::vector<std::string> hosts;       // of those; of the whole run where no rank stands out
+    std::string diagnosis, title, cause;  // a finding whose cure is another machine, that the others lack; empty: none
+};
+
 /// What else the baseline holds than the base side.
 struct BaselineHistory {
     int runs = 0;
-    int otherKinds = 0;       // runs of another kind of job, left out
-    std::string otherKindIs;  // how they differ: "world size is 4 in them and 8 in the new runs"; empty: none
-    bool hasKind = true;      // false: none of its runs is of the new runs' kind, and the base side is not either
+    std::vector<LeftOutRun> leftOut;  // runs of the new runs' kind that are not like the others of their entry
+    bool movedBefore = false;  // the newest level begins where the new runs tell that the step moved: before them
+    int otherKinds = 0;        // runs of another kind of job, left out
+    std::string otherKindIs;   // how they differ: "world size is 4 in them and 8 in the new runs"; empty: none
+    bool hasKind = true;       // false: none of its runs is of the new runs' kind, and the base side is not either
     std::vector<BaselineLevel> levels;  // of the base side's kind, oldest first; the last one is the base side
 };
 
@@ -113,6 +134,7 @@ struct StepTimeChange {
     };
     std::vector<Modes> modes;
 
+    bool isOpen() const { return verdict == StepVerdict::notEnoughSamples || verdict == StepVerdict::undecided; }
     bool isClaim() const { return verdict == StepVerdict::regression || verdict == StepVerdict::improvement; }
     double changeNs() const { return baseNs && newNs ? *newNs - *baseNs : 0; }
 };
@@ -259,10 +281,24 @@ struct Incomparable {
     std::string consequence;  // "the step time is not compared", "noted only", ...
 };
 
+/// What a build is told. docs/compare.md has the table of all cases.
+enum class GateConclusion : uint8_t {
+    passed,
+    failed,
+    undecided,  // a regression would fail it, and nothing tells whether there is one
+    notJudged,  // there is no baseline, or the sides must not be compared
+};
+constexpr std::string_view toText(GateConclusion conclusion) {
+    constexpr std::string_view kNames[] = {"passed", "failed", "undecided", "not judged"};
+    return kNames[static_cast<size_t>(conclusion)];
+}
+
 struct GateResult {
+    GateConclusion conclusion = GateConclusion::passed;
     bool failed = false;
-    bool judged = true;               // false: the sides must not be compared, so that nothing is known of a regression
-    std::vector<std::string> failOn;  // regression, new-finding, RS2*, never
+    bool judged = true;                // false: nothing is known of a regression, and nothing else failed it
+    int exitStatus = 0;                // of `rankscope compare`: 1 failed, 3 the sides must not be compared, else 0
+    std::vector<std::string> failOn;   // as asked: regression, finding:RS2*, ...
     std::vector<std::string> reasons;  // why it failed
     std::vector<std::string> allowed;  // findings that would have failed it
     std::vector<std::string> notices;  // what the gate could not judge: no baseline, too few runs
@@ -280,9 +316,11 @@ struct Comparison {
     ComparedSide base, now;
     std::optional<BaselineHistory> history;  // empty: the base side was named run by run
     StepTimeChange step;
-    std::vector<ChangeCause> causes;          // largest first; empty: nothing changed, or nothing is known
-    std::vector<AttributionRow> attribution;  // largest first; empty when the step times are not compared
-    std::vector<BreakdownChange> breakdown;   // by rank; empty where times by category are not compared
+    std::vector<OddRun> oddRuns;
+    std::optional<StepTimeChange> withoutOdd;  // the sides without them; empty: there are none, or too few are left
+    std::vector<ChangeCause> causes;           // largest first; empty: nothing changed, or nothing is known
+    std::vector<AttributionRow> attribution;   // largest first; empty when the step times are not compared
+    std::vector<BreakdownChange> breakdown;    // by rank; empty where times by category are not compared
     std::vector<MetricChange> metrics;
     std::vector<CollectiveChange> collectives;
     std::vector<KernelChange> kernels;    // largest change first

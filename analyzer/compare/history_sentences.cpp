@@ -11,6 +11,10 @@
 namespace rankscope::compare {
 namespace {
 
+std::string labelText(const LeftOutRun& run) {
+    return run.label.empty() ? "" : fmt::format(" ({})", run.label);
+}
+
 std::string since(const BaselineLevel& level) {
     return level.first.empty() ? "" : " since " + level.first;
 }
@@ -43,6 +47,25 @@ std::vector<std::string> historySentences(const BaselineHistory& history, const 
         sentences.push_back(fmt::format("{} of another kind in the baseline {} left out: {}",
                                         text::countedText(static_cast<size_t>(history.otherKinds), "run"),
                                         history.otherKinds == 1 ? "is" : "are", history.otherKindIs));
+    if (history.leftOut.size() == 1)
+        sentences.push_back(fmt::format("{} of the baseline{} does not count: it is {}", history.leftOut.front().name,
+                                        labelText(history.leftOut.front()), history.leftOut.front().why));
+    else if (!history.leftOut.empty())
+        sentences.push_back(
+            fmt::format("{} of the baseline do not count, as they are not like the others of their "
+                        "entry; {}{}, the newest of them, is {}",
+                        text::countedText(history.leftOut.size(), "run"), history.leftOut.back().name,
+                        labelText(history.leftOut.back()), history.leftOut.back().why));
+    if (history.movedBefore) {
+        const BaselineLevel& newest = history.levels.back();
+        sentences.push_back(fmt::format(
+            "what came before this change, {}, differs from the rest of its level as the new runs do: they are "
+            "compared with that",
+            newest.entries == 1
+                ? (newest.last.empty() ? "the newest entry of the baseline" : newest.last)
+                : fmt::format("the last {} entries{}", newest.entries,
+                              newest.first.empty() ? "" : fmt::format(" ({} to {})", newest.first, newest.last))));
+    }
     if (history.levels.size() > 1) {
         const BaselineLevel& newest = history.levels.back();
         std::string before;

@@ -59,6 +59,20 @@ Json stepJson(const StepTimeChange& step) {
     return json;
 }
 
+Json oddRunJson(const OddRun& odd) {
+    return {{"side", odd.side},
+            {"run", odd.run},
+            {"label", orNull(odd.label)},
+            {"step_ns", odd.stepNs},
+            {"others_ns", odd.othersNs},
+            {"ratio", odd.ratio},
+            {"ranks", odd.ranks},
+            {"hosts", odd.hosts},
+            {"diagnosis", orNull(odd.diagnosis)},
+            {"title", orNull(odd.title)},
+            {"cause", orNull(odd.cause)}};
+}
+
 Json metricJson(const MetricChange& metric) {
     return {{"name", metric.name},
             {"unit", metric.unit},
@@ -155,6 +169,11 @@ Json historyJson(const BaselineHistory& history) {
     return {{"runs", history.runs},
             {"of_other_kinds", history.otherKinds},
             {"has_kind", history.hasKind},
+            {"moved_before", history.movedBefore},
+            {"left_out", arrayOf(history.leftOut,
+                                 [](const LeftOutRun& run) {
+                                     return Json{{"name", run.name}, {"label", orNull(run.label)}, {"why", run.why}};
+                                 })},
             {"levels", arrayOf(history.levels, [](const BaselineLevel& level) {
                  return Json{{"step_ns", level.stepNs},
                              {"runs", level.runs},
@@ -205,6 +224,8 @@ std::string renderComparisonJson(const Comparison& c) {
     json["new"] = sideJson(c.now);
     json["baseline"] = c.history ? historyJson(*c.history) : Json(nullptr);
     json["step_time"] = stepJson(c.step);
+    json["odd_runs"] = arrayOf(c.oddRuns, oddRunJson);
+    json["without_odd_runs"] = c.withoutOdd ? stepJson(*c.withoutOdd) : Json(nullptr);
     json["causes"] = arrayOf(c.causes, causeJson);
     json["attribution"] = arrayOf(c.attribution, attributionJson);
     json["breakdown"] = arrayOf(c.breakdown, [](const BreakdownChange& row) {
@@ -223,8 +244,14 @@ std::string renderComparisonJson(const Comparison& c) {
     });
     json["findings"] = arrayOf(c.findings, findingJson);
     json["incomparable"] = arrayOf(c.incomparable, incomparableJson);
-    json["gate"] = {{"failed", c.gate.failed},   {"judged", c.gate.judged},   {"fail_on", c.gate.failOn},
-                    {"reasons", c.gate.reasons}, {"allowed", c.gate.allowed}, {"notices", c.gate.notices}};
+    json["gate"] = {{"conclusion", toText(c.gate.conclusion)},
+                    {"failed", c.gate.failed},
+                    {"judged", c.gate.judged},
+                    {"exit_status", c.gate.exitStatus},
+                    {"fail_on", c.gate.failOn},
+                    {"reasons", c.gate.reasons},
+                    {"allowed", c.gate.allowed},
+                    {"notices", c.gate.notices}};
     json["loss"] = arrayOf(c.losses, [](const ComparedLoss& l) {
         return Json{{"side", l.side},         {"run", l.run},     {"kind", l.kind},
                     {"severity", l.severity}, {"count", l.count}, {"what_it_means", l.meaning}};

@@ -47,8 +47,10 @@ class Suite {
 void addStepTime(const Comparison& c, Suite& suite) {
     const double seconds = c.step.newNs.value_or(0) / 1e9;
     if (stepFailsGate(c))
-        suite.fail("step", "step time", "regression", c.step.reason, c.step.reason + causeLines(c, "  "), seconds);
-    else if (c.step.verdict == StepVerdict::notEnoughSamples || c.step.verdict == StepVerdict::incomparable)
+        suite.fail("step", "step time", std::string(toText(c.step.verdict)), c.step.reason,
+                   c.step.reason + causeLines(c, "  "), seconds);
+    else if (c.step.isOpen() || c.step.verdict == StepVerdict::noBaseline ||
+             c.step.verdict == StepVerdict::incomparable)
         suite.skip("step", "step time", (c.gate.judged ? "" : "gate not judged: ") + c.step.reason);
     else
         suite.pass("step", "step time", seconds);

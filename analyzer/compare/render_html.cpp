@@ -34,13 +34,15 @@ Cell durationCell(const std::optional<Side>& side, double Side::*part) {
 
 Mood moodOf(const Comparison& c) {
     if (c.gate.failed || c.step.verdict == StepVerdict::regression) return Mood::bad;
-    const bool isOpen = c.step.verdict == StepVerdict::notEnoughSamples || c.step.verdict == StepVerdict::incomparable;
+    const bool isOpen =
+        c.step.isOpen() || c.step.verdict == StepVerdict::noBaseline || c.step.verdict == StepVerdict::incomparable;
     return isOpen || std::ranges::any_of(c.findings, isTrouble) ? Mood::warn : Mood::good;
 }
 
 std::string gateLine(const Comparison& c) {
     const std::string on = text::joined(c.gate.failOn);
-    return fmt::format("The gate {}{}{}.", c.gate.judged ? "" : "was ", gateWord(c.gate),
+    const bool acts = c.gate.conclusion == GateConclusion::passed || c.gate.conclusion == GateConclusion::failed;
+    return fmt::format("The gate {}{}{}.", acts ? "" : "is ", gateWord(c.gate),
                        on.empty() ? "" : " (it fails on " + on + ")");
 }
 

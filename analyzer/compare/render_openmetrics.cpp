@@ -69,13 +69,15 @@ void addStep(const Comparison& c, Families& out) {
                "Slow-down that nine of ten such comparisons would find, as a share of the step.");
     if (c.step.smallestVisible) out.sample({}, *c.step.smallestVisible);
     out.family("rankscope_verdict", "", "1 for the verdict on the step time.");
-    for (const StepVerdict verdict : {StepVerdict::regression, StepVerdict::improvement, StepVerdict::noChange,
-                                      StepVerdict::notEnoughSamples, StepVerdict::incomparable})
+    for (const StepVerdict verdict :
+         {StepVerdict::regression, StepVerdict::improvement, StepVerdict::noChange, StepVerdict::notEnoughSamples,
+          StepVerdict::undecided, StepVerdict::noBaseline, StepVerdict::incomparable})
         out.sample({{"verdict", std::string(toText(verdict))}}, verdict == c.step.verdict ? 1 : 0);
     out.family("rankscope_gate_failed", "", "1 when the gate failed.");
     out.sample({}, c.gate.failed ? 1 : 0);
     out.family("rankscope_gate_judged", "",
-               "0 when the sides must not be compared, so that the gate neither passed nor failed.");
+               "0 when there is no baseline or the sides must not be compared, so that the gate neither passed nor "
+               "failed.");
     out.sample({}, c.gate.judged ? 1 : 0);
 }
 

@@ -86,6 +86,7 @@ struct RunSummary : ComparedRun {
     std::optional<report::StepOverview> overview;
     std::string toolVersion;
     int64_t startUnixNs = 0;                         // when the run began; 0 unknown
+    int64_t savedOrder = 0;                          // of a baseline: entries count up as they are saved; 0 unknown
     bool beginsLevel = false;                        // of a baseline: the change of the step up to here was accepted
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source,
                                                      // missing_sources, loss, layout, ranks_per_host

@@ -96,6 +96,8 @@ std::string verdictSentence(const StepTimeChange& step) {
                                    step.moreRuns > 0 ? ": " + runsToAdd(step) : "");
             return fmt::format("not enough samples: {}; only {} would have been seen: {}", times,
                                slowDown(*step.smallestVisible), runsToAdd(step));
+        case StepVerdict::undecided:
+        case StepVerdict::noBaseline:
         case StepVerdict::incomparable:
             break;
     }
@@ -228,6 +230,8 @@ bool showsAttribution(const Comparison& comparison) {
 std::string gateLineText(const Comparison& comparison, const std::string& line) {
     const std::string& verdict = comparison.step.reason;
     if (line == verdict && comparison.step.verdict == StepVerdict::regression) return "the step time is a regression";
+    if (line == verdict && comparison.step.verdict != StepVerdict::noBaseline)
+        return fmt::format("the step time is {}", comparison.step.isOpen() ? "undecided" : "incomparable");
     return !verdict.empty() && line.ends_with(": " + verdict) ? line.substr(0, line.size() - verdict.size() - 2) : line;
 }
 
@@ -239,7 +243,7 @@ std::string causeLines(const Comparison& comparison, std::string_view between) {
 }
 
 std::string_view gateWord(const GateResult& gate) {
-    return gate.failed ? "failed" : gate.judged ? "passed" : "not judged";
+    return toText(gate.conclusion);
 }
 
 bool isTrouble(const FindingChange& finding) {
@@ -251,8 +255,7 @@ bool failsGate(const Comparison& comparison, const FindingChange& finding) {
 }
 
 bool stepFailsGate(const Comparison& comparison) {
-    return comparison.gate.failed && comparison.step.verdict == StepVerdict::regression &&
-           text::contains(comparison.gate.failOn, "regression");
+    return text::contains(comparison.gate.reasons, comparison.step.reason);
 }
 
 std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most) {

@@ -28,6 +28,16 @@ std::string noiseSentence(const StepTimeChange& step);
 /// The verdict with its numbers, in one sentence: StepTimeChange::reason.
 std::string verdictSentence(const StepTimeChange& step);
 
+/// The verdict `undecided` in one sentence: which of the new runs is not like the others, where it is slow, and what
+/// the others say.
+std::string undecidedSentence(const Comparison& comparison);
+
+/// The same on lines of their own, for a reader: the first says the verdict.
+std::vector<std::string> undecidedLines(const Comparison& comparison);
+
+/// Says of an odd run that it does not count: "step-time-2 is 30.0 % slower than the other new runs, ...".
+std::string oddRunNote(const OddRun& odd);
+
 /// The heading over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
 std::string causesHeading(const Comparison& comparison);
 
@@ -87,7 +97,7 @@ std::string gateLineText(const Comparison& comparison, const std::string& line);
 /// Lists the causes, each on a line of its own that begins with a newline: "\n+1.20 ms", `between`, the sentence.
 std::string causeLines(const Comparison& comparison, std::string_view between);
 
-/// "failed", "passed" or "not judged".
+/// "failed", "passed", "undecided" or "not judged".
 std::string_view gateWord(const GateResult& gate);
 
 /// It costs time that it did not cost before.

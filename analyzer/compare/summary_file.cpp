@@ -47,6 +47,9 @@ class SummaryWriter {
     void ifSet(const char* key, bool value) {
         if (value) m_json[key] = true;
     }
+    void ifSet(const char* key, int64_t value) {
+        if (value != 0) m_json[key] = value;
+    }
     void ifKnown(const char* key, const std::optional<double>& value) {
         if (value) m_json[key] = jsonOf(*value);
     }
@@ -178,6 +181,7 @@ void head(auto& io, RunSummary& summary) {
     io("label", summary.label);
     io("tool_version", summary.toolVersion);
     io("start_unix_ns", summary.startUnixNs);
+    io.ifSet("saved_order", summary.savedOrder);
     io.ifSet("begins_level", summary.beginsLevel);
 }
 

@@ -44,16 +44,20 @@ constexpr uint64_t contentHash(std::string_view bytes) noexcept {
 /// than *.json are not looked at. Throws std::filesystem::filesystem_error where the folder cannot be read.
 std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& folder);
 
-/// Reads them all, oldest run first. Throws SummaryError at the first that is no summary.
+/// Reads them all, as sortByTime() leaves them (baseline_entries.h). Throws SummaryError at the first that is no
+/// summary.
 std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 
 /// Reads files that were listed before; those that are gone since are left out, as another build may prune what this
 /// one reads.
 std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
 
-/// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. A run
-/// without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
-std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
+/// Writes NAME.json for each with NAME = summaryId(), beside and renamed, and makes the folder where there is none.
+/// Runs that are saved together are one entry, the newest; under the label of the newest entry they belong to that. A
+/// run that is saved again keeps its place, and without a label the one it was saved under. Throws
+/// std::filesystem::filesystem_error.
+std::vector<std::filesystem::path> saveToBaseline(const std::vector<RunSummary>& runs,
+                                                  const std::filesystem::path& folder);
 
 /// Marks the runs with that label, or those of the newest entry, as the beginning of a level, and says which files.
 /// Throws like readBaseline().
@@ -62,7 +66,7 @@ std::vector<std::filesystem::path> acceptInBaseline(const std::filesystem::path&
 /// Removes the runs with that label, and says which files. Throws like readBaseline().
 std::vector<std::filesystem::path> removeFromBaseline(const std::filesystem::path& folder, const std::string& label);
 
-/// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().
+/// Removes all but the `keep` youngest runs of each kind of job, and says which files. Throws like readBaseline().
 std::vector<std::filesystem::path> pruneBaseline(const std::filesystem::path& folder, size_t keep);
 
 }  // namespace rankscope::compare

@@ -31,9 +31,10 @@ class SummaryReader {
         take(at(key), key, to, least);
     }
     bool has(const char* key) const { return m_json.contains(key); }
-    /// Missing: false.
-    void ifSet(const char* key, bool& to) const {
-        to = false;
+    /// Missing: false, or 0.
+    template <typename T>
+    void ifSet(const char* key, T& to) const {
+        to = {};
         if (has(key)) (*this)(key, to);
     }
     /// Missing or null: empty.

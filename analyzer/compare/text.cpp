@@ -61,7 +61,13 @@ void writeVerdict(const Comparison& c, Text& text) {
     const Shade shade = step.verdict == StepVerdict::regression    ? Shade::boldRed
                         : step.verdict == StepVerdict::improvement ? Shade::boldGreen
                                                                    : Shade::bold;
-    text.line(text.paint(shade, step.reason));
+    if (step.verdict == StepVerdict::undecided) {
+        const std::vector<std::string> lines = undecidedLines(c);
+        for (size_t i = 0; i < lines.size(); ++i)
+            text.line(i == 0 ? text.paint.bold(lines[i]) : (i + 1 == lines.size() ? "  do    " : "  ") + lines[i]);
+    } else {
+        text.line(text.paint(shade, step.reason));
+    }
     text.line("  base  " + sideText(c.base));
     text.line("  new   " + sideText(c.now));
     if (const std::string job = jobText(c); !job.empty()) text.line("  job   " + job);

@@ -72,6 +72,7 @@ TrendOfKind trendOfKind(const std::vector<RunSummary>& runs) {
     BaselineTimeline timeline = timelineOf(runs);
     kind.noise = timeline.noise;
     kind.levels = std::move(timeline.levels);
+    kind.leftOut = std::move(timeline.leftOut);
     Seen before;
     for (const BaselineTimeline::Entry& of : timeline.entries) {
         TrendEntry entry;

@@ -29,7 +29,7 @@ struct TrendRun {
 struct TrendEntry {
     std::string label;  // empty: none
     std::optional<int64_t> startUnixNs;
-    double stepNs = 0;         // middle of its runs
+    double stepNs = 0;         // of its runs that count
     size_t level = 0;          // index into TrendOfKind::levels
     bool beginsLevel = false;  // a change of the step up to here was accepted (`baseline accept`)
     std::vector<TrendRun> runs;
@@ -44,6 +44,7 @@ struct TrendOfKind {
     double noise = 0;                                // standard deviation of a run, share of the step
     std::vector<BaselineLevel> levels;               // oldest first
     std::vector<TrendEntry> entries;                 // oldest first
+    std::vector<LeftOutRun> leftOut;                 // runs that are not like the others of their entry
 
     /// The newest level's step over the one before; empty: there is only one.
     std::optional<double> lastRatio() const;
@@ -60,7 +61,7 @@ struct Trend {
     std::vector<TrendOfKind> kinds;  // that of the newest run first; no kind is empty
 };
 
-/// `runs`: of a baseline, oldest first. O(entries^2) at worst.
+/// `runs`: of a baseline, as readBaseline() gives them. O(entries^2) at worst.
 Trend trendOf(const std::string& baseline, const std::vector<RunSummary>& runs);
 
 /// "the step is 163 ms, for 4 entries now: 10 % slower than the level before, 4.6 % slower than the oldest level": one

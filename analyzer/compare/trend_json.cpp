@@ -49,7 +49,10 @@ Json trendKindJson(const TrendOfKind& kind) {
             {"sentence", trendSentence(kind)},
             {"between_runs", kind.noise},
             {"levels", std::move(levels)},
-            {"entries", arrayOf(kind.entries, trendEntryJson)}};
+            {"entries", arrayOf(kind.entries, trendEntryJson)},
+            {"left_out", arrayOf(kind.leftOut, [](const LeftOutRun& run) {
+                 return Json{{"name", run.name}, {"label", orNull(run.label)}, {"why", run.why}};
+             })}};
 }
 
 }  // namespace

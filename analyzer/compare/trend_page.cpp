@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/trend.h"
@@ -70,9 +71,7 @@ std::string stepsOverTime(const TrendOfKind& kind) {
     if (shown.size() < kind.entries.size())
         hint += fmt::format(" The last {} of {} entries are drawn.", shown.size(), kind.entries.size());
     return "<p class=\"hint\">" + hint + "</p>\n" +
-           legend({{"compute", "middle of an entry's runs"},
-                   {"transfer", "the same, with a finding that came"},
-                   {"warm", "its runs"}}) +
+           legend({{"compute", "an entry"}, {"transfer", "the same, with a finding that came"}, {"warm", "its runs"}}) +
            drawChart(chart);
 }
 
@@ -143,10 +142,18 @@ std::string entryTable(const TrendOfKind& kind, size_t number) {
     return "<h3>Entries</h3>\n" + table.markup();
 }
 
+std::string leftOutList(const TrendOfKind& kind) {
+    if (kind.leftOut.empty()) return {};
+    std::string out = "<h3>Runs that do not count</h3>\n<ul>";
+    for (const LeftOutRun& run : std::span(kind.leftOut).last(std::min(kMostTrendRows, kind.leftOut.size())))
+        out += "<li>" + text::markupText(leftOutRunText(run)) + "</li>";
+    return out + "</ul>\n";
+}
+
 std::string kindSection(const TrendOfKind& kind, size_t number) {
-    return section(
-        fmt::format("kind-{}", number), kind.name, trendSentence(kind) + ".",
-        stepsOverTime(kind) + levelTable(kind, number) + findingsOverTime(kind, number) + entryTable(kind, number));
+    return section(fmt::format("kind-{}", number), kind.name, trendSentence(kind) + ".",
+                   stepsOverTime(kind) + levelTable(kind, number) + findingsOverTime(kind, number) + leftOutList(kind) +
+                       entryTable(kind, number));
 }
 
 std::string trendTiles(const TrendOfKind& kind) {

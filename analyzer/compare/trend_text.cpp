@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
+#include <span>
 
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/trend.h"
@@ -19,6 +21,7 @@ using text::Painter;
 using text::Shade;
 
 constexpr size_t kPlotColumns = 40;
+constexpr size_t kMostLeftOut = 10;
 constexpr size_t kLabelColumns = 16;
 
 std::string shownLabel(const std::string& text) {
@@ -84,7 +87,7 @@ std::string entryRows(const TrendOfKind& kind, size_t last, const Painter& paint
     if (shown.empty()) return {};
     const Plot plot(shown);
     std::string out = paint(Shade::dim, fmt::format("  {:<{}}  {:<10}  runs      step  level  {}\n", "entry",
-                                                    kLabelColumns, "day", "a dot a run, a ring their middle"));
+                                                    kLabelColumns, "day", "a dot a run, a ring the entry"));
     for (const TrendEntry& entry : shown) {
         std::string row =
             fmt::format("  {}  {:<10}  {:>4}  {:>8}  {:>5}  {}", padded(shownLabel(entry.label), kLabelColumns),
@@ -115,6 +118,9 @@ std::string renderTrendText(const Trend& trend, size_t last, bool colour) {
         out += "\n" + text::wrapped(paint.bold(text::oneLine(kind.name)) + ": " + trendSentence(kind));
         out += text::wrapped(fmt::format("runs of an entry differ by {}", text::percentText(kind.noise)), "  ");
         out += levelRows(kind, paint) + entryRows(kind, last, paint);
+        if (!kind.leftOut.empty()) out += "  runs that do not count, the youngest first\n";
+        for (const LeftOutRun& run : kind.leftOut | std::views::reverse | std::views::take(kMostLeftOut))
+            out += "      " + text::oneLine(leftOutRunText(run)) + "\n";
         if (const auto& findings = kind.entries.back().findings; !findings.empty()) {
             out += "  findings of the newest entry\n";
             for (const TrendFinding& finding : findings) out += "      " + text::oneLine(findingText(finding)) + "\n";

@@ -25,6 +25,10 @@ std::string findingText(const TrendFinding& finding) {
         finding.savingNs ? ", its repair saves " + text::durationText(*finding.savingNs) + " a step" : "");
 }
 
+std::string leftOutRunText(const LeftOutRun& run) {
+    return fmt::format("{}{}: {}", run.name, run.label.empty() ? "" : " (" + run.label + ")", run.why);
+}
+
 std::string holdsText(const Trend& trend) {
     if (trend.runs == 0) return "no run yet";
     std::string words = text::countedText(static_cast<size_t>(trend.runs), "run");

@@ -16,6 +16,9 @@ std::string dayText(const std::optional<int64_t>& unixNs);
 /// "RS402 frequent host synchronisation, ranks 0-3, its repair saves 7.30 ms a step".
 std::string findingText(const TrendFinding& finding);
 
+/// "c12-2 (c12): 12.0 % slower than the other runs of its entry".
+std::string leftOutRunText(const LeftOutRun& run);
+
 /// "36 runs of 2 kinds of job"; what was left out is told.
 std::string holdsText(const Trend& trend);
 

@@ -57,18 +57,23 @@ void sayTooFew(const PipelineTimes& times, job::Finding& finding, int enough) {
         "too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} of its own time "
         "idle",
         shape.microBatches, shape.stages.size(), text::percentText(shape.theoreticalBubble()));
-    facts::Pipeline more = shape;
+    facts::Pipeline more = shape, smaller = shape;
+    smaller.microBatches *= 2;
     ++more.virtualStages;
-    finding.fix = {fmt::format("raise the micro-batches per step from {} to {} (bubble {}): a larger global batch, or "
-                               "smaller micro-batches",
-                               shape.microBatches, enough, text::percentText(changed.theoreticalBubble())),
-                   fmt::format("or interleave: with V = {} virtual stages per rank the bubble is {} (Megatron "
-                               "--num-layers-per-virtual-pipeline-stage), for more p2p traffic",
-                               more.virtualStages, text::percentText(more.theoreticalBubble())),
-                   shape.schedule == "gpipe"
-                       ? "memory: GPipe keeps the activations of all micro-batches; 1F1B at most one per stage"
-                       : "memory: 1F1B keeps the activations of at most P micro-batches, whatever their number; "
-                         "interleaving keeps up to (V-1)/V P more"};
+    finding.fix = {
+        fmt::format("keep the batch, in smaller micro-batches: {} of half the size (bubble {}), while their "
+                    "kernels stay efficient",
+                    smaller.microBatches, text::percentText(smaller.theoreticalBubble())),
+        fmt::format("or interleave: with V = {} virtual stages per rank the bubble is {} (Megatron "
+                    "--num-layers-per-virtual-pipeline-stage), for more p2p traffic",
+                    more.virtualStages, text::percentText(more.theoreticalBubble())),
+        fmt::format("or a larger batch: {} micro-batches of today's size (bubble {}), {} times the samples of a "
+                    "step, which takes longer, and each sample less; adjust the learning rate",
+                    enough, text::percentText(changed.theoreticalBubble()), enough / shape.microBatches),
+        shape.schedule == "gpipe"
+            ? "memory: GPipe keeps the activations of all micro-batches; 1F1B at most one per stage"
+            : "memory: 1F1B keeps the activations of at most P micro-batches, whatever their number; "
+              "interleaving keeps up to (V-1)/V P more"};
 }
 
 void addEvidence(const job::Analysis& analysis, const PipelineTimes& times, const Bubble& bubble,

@@ -338,9 +338,26 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                 "byte grows as the degree shrinks",
                 "keep the group on links as fast as NVLink; these messages wait for compute and compute for them"};
         } else if (role != facts::CommRole::shardedParameters) {
-            finding.fix = {"gradient accumulation with no_sync(): reduce every k-th micro-step only",
-                           "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))",
-                           "a larger batch per rank: more compute for the same bytes"};
+            finding.fix.push_back(
+                "gradient accumulation with no_sync(): reduce every k-th micro-step only, of smaller micro-steps or of "
+                "a "
+                "batch k times as large, whose steps are longer: compare the time per sample");
+            if (std::ranges::any_of(steps.front().own, [&](size_t i) {
+                    const store::DataType type = steps.front().tasks[i].dataType;
+                    return type == store::DataType::f32 || type == store::DataType::f64;
+                }))
+                finding.fix.push_back(
+                    "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))");
+            else if (std::ranges::any_of(steps.front().own, [&](size_t i) {
+                         return steps.front().tasks[i].dataType == store::DataType::unknown;
+                     }))
+                finding.fix.push_back(
+                    "bf16 gradients, where they are not yet, which was not recorded (DDP: register_comm_hook(None, "
+                    "bf16_compress_hook))");
+            else
+                finding.evidence.facts.push_back(fmt::format(
+                    "gradients are {} already", toText(steps.front().tasks[steps.front().own.front()].dataType)));
+            finding.fix.push_back("a larger batch per rank: more compute for the same bytes");
         } else {
             // On one node, or with one rank on each, no smaller group of neighbours could shard: HSDP is then what
             // runs, or DDP.

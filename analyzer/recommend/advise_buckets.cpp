@@ -183,10 +183,13 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
         advice.recommendations.push_back(adviceOf(context, tried, best, *step, false));
     else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
         advice.kept.push_back(
-            {"buckets", fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no "
-                                    "more than chance or the "
-                                    "model's error",
-                                    tried.size(), best.mebibytes, text::durationText(std::max(0.0, best.savingNs)))});
+            {"buckets",
+             best.savingNs <= 0
+                 ? fmt::format("keep the present ones: none of {} sizes is better", tried.size())
+                 : fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no "
+                               "more than chance or the "
+                               "model's error",
+                               tried.size(), best.mebibytes, text::durationText(std::max(0.0, best.savingNs)))});
 }
 
 }  // namespace rankscope::recommend

@@ -115,7 +115,8 @@ void microBatches(const AdviceContext& context, const job::Finding& finding, Rec
     const auto now = static_cast<int>(numberOf(finding, "micro_batches").value_or(0));
     const auto then = static_cast<int>(numberOf(finding, "proposed_micro_batches").value_or(0));
     if (then <= now || now <= 0) return;
-    r.title = fmt::format("{} micro-batches a step instead of {}", then, now);
+    r.title = fmt::format("{} micro-batches a step instead of {}: smaller ones, or {} times the batch", then, now,
+                          then / now);
     r.settings.launcher = {{"micro_batches", std::to_string(then)}};
     r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(then)}};
     r.settings.accelerate = {{"gradient_accumulation_steps", std::to_string(then)}};

@@ -9,6 +9,7 @@
 
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/recommend/advice_context.h"
+#include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::recommend {
@@ -47,6 +48,58 @@ bool worthIt(const AdviceContext& context, const edits::SideGain& step) {
     return step.savingNs.expected > context.noiseNs && step.savingNs.low > 0;
 }
 
+std::string sizeText(int parts) {
+    return parts == 2   ? "half"
+           : parts == 3 ? "a third of"
+           : parts == 4 ? "a quarter of"
+                        : fmt::format("1/{} of", parts);
+}
+
+std::string memoryText(const facts::Pipeline& pipeline) {
+    return pipeline.schedule == "gpipe" ? "Memory: GPipe keeps the activations of all micro-batches"
+                                        : "Memory: 1F1B keeps the activations of no more micro-batches than before";
+}
+
+/// The same batch in smaller micro-batches.
+Recommendation smallerMicroBatches(const AdviceContext& context, const facts::Pipeline& pipeline, const Plan& plan) {
+    const int parts = plan.microBatches / pipeline.microBatches;
+    Recommendation r;
+    r.area = "micro_batches";
+    r.title = fmt::format("keep the batch: {} micro-batches of {} the size instead of {}", plan.microBatches,
+                          sizeText(parts), pipeline.microBatches);
+    r.settings.launcher = {{"micro_batches", std::to_string(plan.microBatches)},
+                           {"micro_batch_size", fmt::format("1/{} of today's", parts)}};
+    r.notes = {fmt::format("DeepSpeed: gradient_accumulation_steps {} and {} train_micro_batch_size_per_gpu",
+                           plan.microBatches, sizeText(parts))};
+    take(r, plan.change, plan.step);
+    r.evidence.push_back("a kernel of a smaller micro-batch is taken to be as much shorter");
+    r.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
+    r.risk = "smaller kernels may use the device less well. " + memoryText(pipeline);
+    r.verify = "run again with it and compare the steps: the batch is the same (rankscope compare)";
+    r.findings = {diagnose::kBubble.id};
+    return r;
+}
+
+/// More micro-batches of the present size.
+Recommendation largerBatch(const AdviceContext& context, const facts::Pipeline& pipeline, const Plan& plan) {
+    Recommendation r;
+    r.area = "global_batch";
+    r.batch = plan.microBatches / pipeline.microBatches;
+    r.title =
+        fmt::format("a larger batch: {} micro-batches of today's size instead of {}, {} times the samples of a step",
+                    plan.microBatches, pipeline.microBatches, r.batch);
+    r.settings.launcher = {{"micro_batches", std::to_string(plan.microBatches)}};
+    r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(plan.microBatches)}};
+    take(r, plan.change, plan.step);
+    r.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
+    r.risk = "a larger global batch: adjust the learning rate. " + memoryText(pipeline);
+    r.verify = fmt::format(
+        "run again with it, as NEW: `rankscope compare {} NEW --per sample={}` compares the time per sample",
+        text::shellWord(context.runName), r.batch);
+    r.findings = {diagnose::kBubble.id};
+    return r;
+}
+
 void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
     // The finding proposes the fewest that bring the bubble under its threshold: they are taken where nothing is much
     // better, and named beside what is.
@@ -81,28 +134,23 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
             ? *isProposed
             : *std::ranges::find_if(plans, [&](const Plan& plan) { return plan.savingNs() >= closeNs; });
     if (!worthIt(context, best.step) || mostNs <= kCloseEnough * context.analysis.stepNs) return keep(mostNs);
-    Recommendation r;
-    r.area = "micro_batches";
-    r.title = fmt::format("{} micro-batches a step instead of {}", best.microBatches, pipeline.microBatches);
-    r.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
-    r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
-    r.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
+    const auto smaller = std::ranges::find_if(plans, [&](const Plan& plan) {
+        return plan.microBatches % pipeline.microBatches == 0 && worthIt(context, plan.step);
+    });
+    const std::string sweep = fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "));
+    if (smaller != plans.end()) {
+        advice.recommendations.push_back(smallerMicroBatches(context, pipeline, *smaller));
+        advice.recommendations.back().evidence.insert(advice.recommendations.back().evidence.begin(), sweep);
+    }
+    Recommendation larger = largerBatch(context, pipeline, best);
+    larger.evidence.insert(larger.evidence.begin(), sweep);
     if (isProposed != plans.end() && best.microBatches != proposed)
-        r.evidence.push_back(
+        larger.evidence.push_back(
             fmt::format("{} names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are "
                         "the fewest within {} of the best",
                         diagnose::kBubble.id, proposed, text::durationText(std::max(0.0, isProposed->savingNs())),
                         best.microBatches, text::percentText(kCloseEnough)));
-    take(r, best.change, best.step);
-    r.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
-    r.risk = pipeline.schedule == "gpipe"
-                 ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations "
-                   "of all micro-batches"
-                 : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations "
-                   "of no more micro-batches than before";
-    r.verify = "run again with them and compare the time per token (rankscope analyze)";
-    r.findings = {diagnose::kBubble.id};
-    advice.recommendations.push_back(std::move(r));
+    advice.recommendations.push_back(std::move(larger));
 }
 
 void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {

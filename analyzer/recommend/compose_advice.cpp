@@ -90,7 +90,7 @@ struct Accepted {
 };
 
 bool playable(const Recommendation& r) {
-    return r.certainty == Certainty::recommended && !r.change.empty();
+    return r.certainty == Certainty::recommended && !r.change.empty() && r.batch == 1;
 }
 
 bool takeBest(const Advice& candidates, Accepted& accepted) {
@@ -271,7 +271,7 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
 
     std::vector<Recommendation> settings, trials, others;
     for (Recommendation& r : now.recommendations) {
-        if (accepted.excludes(r)) continue;
+        if (accepted.excludes(r) || r.batch != 1) continue;
         if (!r.alone) setAlone(recorded, r);
         // Without a replay of what is accepted each stands for itself.
         (r.certainty == Certainty::recommended ? settings : trials).push_back(r);
@@ -282,7 +282,7 @@ void composeAdvice(const AdviceContext& recorded, const Tell& tell, Advice& advi
             holdsArea(settings, r.area) || holdsArea(trials, r.area))
             continue;
         others.push_back(r);
-        if (!accepted.excludes(r) && !holdsArea(now.kept, r.area))
+        if (r.batch == 1 && !accepted.excludes(r) && !holdsArea(now.kept, r.area))
             now.kept.push_back({r.area, fmt::format("{}: no more than chance", r.title)});
     }
     for (Recommendation& r : accepted.settings) {

@@ -89,7 +89,9 @@ struct Recommendation {
     double meanStepNs = 0;     // what the saving is a share of where rare steps alone gain; 0: the typical step
     std::vector<int> onTopOf;  // numbers: with these made before it
     std::optional<facts::Estimate> alone;  // on the job as it was recorded
-    int alternativeTo = 0;                 // number of what sets the same thing otherwise; 0: none
+    int batch = 1;  // so many times the samples of a step, at equal ones of which savingNs is. It trains another way:
+                    // such a setting is only advised instead of another one
+    int alternativeTo = 0;  // number of what sets the same thing otherwise; 0: none
     std::string risk;
     std::string verify;
     JobChange change;  // what the replay makes of it; empty: it cannot be played
@@ -161,6 +163,8 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});
 
 std::string renderAdviceText(const Advice& advice, bool colour);
+/// What of the settings is no variable and no table, a line for each program: "DDP: bucket_cap_mb=25".
+std::vector<std::string> programLines(const Settings& settings);
 /// Writes one line of it, "sweep.txt line 12: not used: …".
 std::string noteText(const costs::TableNote& note);
 /// Schema rankscope.recommend/1.

@@ -11,6 +11,19 @@ using text::Json;
 using text::orNull;
 using text::whole;
 
+/// A value as JSON has it: a number or a truth value is none in quotes.
+Json valueJson(const std::string& value) {
+    if (value == "True" || value == "False") return value == "True";
+    const Json json = Json::parse(value, nullptr, false);
+    return json.is_number() || json.is_boolean() || json.is_string() ? json : Json(value);
+}
+
+Json wordsJson(const Settings::Words& words) {
+    Json json = Json::object();
+    for (const auto& [name, value] : words) json[name] = valueJson(value);
+    return json;
+}
+
 Json settingsJson(const Settings& settings) {
     Json environment = Json::object();
     for (const auto& [name, value] : settings.environment) environment[name] = orNull(value);
@@ -25,11 +38,11 @@ Json settingsJson(const Settings& settings) {
     });
     return {{"env", environment},
             {"tuner_csv", rows},
-            {"ddp", settings.ddp},
-            {"fsdp", settings.fsdp},
-            {"deepspeed", settings.deepspeed},
-            {"accelerate", settings.accelerate},
-            {"job", settings.launcher}};
+            {"ddp", wordsJson(settings.ddp)},
+            {"fsdp", wordsJson(settings.fsdp)},
+            {"deepspeed", wordsJson(settings.deepspeed)},
+            {"accelerate", wordsJson(settings.accelerate)},
+            {"job", wordsJson(settings.launcher)}};
 }
 
 Json gainJson(const facts::Estimate& gain) {
@@ -59,6 +72,7 @@ Json recommendationJson(const Recommendation& r) {
     json.update(settingsJson(r.settings));
     json["predicted_saving_ns"] = r.savingKnown ? Json(whole(r.savingNs.expected)) : Json(nullptr);
     json["interval_ns"] = r.savingKnown ? Json{whole(r.savingNs.low), whole(r.savingNs.high)} : Json(nullptr);
+    json["batch_factor"] = r.batch;
     json["on_top_of"] = r.onTopOf;
     json["alone"] = r.alone ? gainJson(*r.alone) : Json(nullptr);
     if (r.alternativeTo > 0) json["alternative_to"] = r.alternativeTo;

@@ -43,6 +43,31 @@ std::string nothingText(const Advice& advice, const char* keep) {
     return nothing.empty() ? std::string(keep) : oneLine(nothing);
 }
 
+/// What is advised in other places than this file, one line each; `isHere` tells what the file holds.
+std::vector<std::string> elsewhere(const Advice& advice, const auto& isHere) {
+    std::vector<std::string> lines;
+    for (const Recommendation& r : advice.recommendations) {
+        if (isHere(r)) continue;
+        std::vector<std::string> places = programLines(r.settings);
+        if (!r.settings.environment.empty()) places.push_back("environment: --format env");
+        if (!r.settings.tuner.empty()) places.push_back("tuner table: --format tuner-csv");
+        const char* kind = r.kind == AdviceKind::repair    ? "repair: "
+                           : r.kind == AdviceKind::program ? "in the program: "
+                                                           : "";
+        lines.push_back(oneLine(fmt::format("{}. {}{}{}", r.number, kind, r.title,
+                                            places.empty() ? "" : fmt::format(" ({})", fmt::join(places, "; ")))));
+    }
+    return lines;
+}
+
+/// The same as comments.
+std::string elsewhereLines(const Advice& advice, const auto& isHere) {
+    std::string lines;
+    for (const std::string& line : elsewhere(advice, isHere))
+        lines += (lines.empty() ? "# advised elsewhere (rankscope recommend tells more):\n#   " : "#   ") + line + "\n";
+    return lines;
+}
+
 /// Tells whether the files hold it: what is accepted, and can be set.
 bool holds(const Recommendation& r) {
     return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended;
@@ -92,6 +117,7 @@ std::string renderAdviceEnvironment(const Advice& advice) {
         out += shellLines(r.settings.environment, active ? "" : "# ");
     }
     if (!any) out += "# " + nothingText(advice, "nothing to set: keep the environment as it is") + "\n";
+    out += elsewhereLines(advice, [](const Recommendation& r) { return !r.settings.environment.empty(); });
     for (const Recommendation& r : advice.alternatives) {
         if (r.settings.environment.empty() || !r.settings.tuner.empty()) continue;
         out +=
@@ -135,7 +161,12 @@ std::string renderAdviceDeepSpeed(const Advice& advice) {
         if (holds(r))
             for (const auto& [path, value] : r.settings.deepspeed) placeOf(json, path) = text::Json::parse(value);
     // JSON has no comments; DeepSpeed passes over keys that it does not know.
-    if (json.empty()) json["_rankscope"] = nothingText(advice, "nothing to set: keep the configuration as it is");
+    const std::vector<std::string> others =
+        elsewhere(advice, [](const Recommendation& r) { return holds(r) && !r.settings.deepspeed.empty(); });
+    std::string said = json.empty() ? nothingText(advice, "nothing to set: keep the configuration as it is") : "";
+    if (!others.empty())
+        said += fmt::format("{}advised elsewhere: {}", said.empty() ? "" : "; ", fmt::join(others, "; "));
+    if (!said.empty()) json["_rankscope"] = said;
     return text::jsonText(json);
 }
 
@@ -146,7 +177,8 @@ std::string renderAdviceAccelerate(const Advice& advice) {
         if (holds(r)) values.insert(r.settings.accelerate.begin(), r.settings.accelerate.end());
     addYaml(out, values, "");
     if (values.empty()) out += "# " + nothingText(advice, "nothing to set: keep the configuration as it is") + "\n";
-    return out;
+    return out +
+           elsewhereLines(advice, [](const Recommendation& r) { return holds(r) && !r.settings.accelerate.empty(); });
 }
 
 }  // namespace rankscope::recommend

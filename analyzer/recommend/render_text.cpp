@@ -35,11 +35,7 @@ std::vector<std::string> settingLines(const Settings& settings) {
                                     text::bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes,
                                     row.shape.ranks, costs::ncclName(row.choice.algorithm),
                                     costs::ncclName(row.choice.protocol)));
-    for (const auto& [where, values] : settings.programs()) {
-        std::vector<std::string> parts;
-        for (const auto& [name, value] : *values) parts.push_back(name + "=" + value);
-        if (!parts.empty()) lines.push_back(fmt::format("{}: {}", where, text::joined(parts)));
-    }
+    for (std::string& line : programLines(settings)) lines.push_back(std::move(line));
     return lines;
 }
 
@@ -65,6 +61,12 @@ std::vector<int> repairsOf(const Advice& advice) {
 
 std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
     if (r.meanStepNs > 0) stepNs = r.meanStepNs;
+    if (r.batch != 1 && stepNs > 0)
+        return {fmt::format(
+            "{} less time per sample ({} to {}): a step takes {} instead of {}, for {} times the samples",
+            text::percentText(r.savingNs.expected / stepNs), text::percentText(r.savingNs.low / stepNs),
+            text::percentText(r.savingNs.high / stepNs), text::durationText(r.batch * (stepNs - r.savingNs.expected)),
+            text::durationText(stepNs), r.batch)};
     if (!r.savingKnown)
         return {fmt::format("unknown; the cause was seen to take {} ({})", text::durationText(r.savingNs.high),
                             text::percentText(stepNs > 0 ? r.savingNs.high / stepNs : 0))};
@@ -169,6 +171,16 @@ std::string notesText(const Advice& advice, const text::Painter& paint) {
 }
 
 }  // namespace
+
+std::vector<std::string> programLines(const Settings& settings) {
+    std::vector<std::string> lines;
+    for (const auto& [where, values] : settings.programs()) {
+        std::vector<std::string> parts;
+        for (const auto& [name, value] : *values) parts.push_back(name + "=" + value);
+        if (!parts.empty()) lines.push_back(fmt::format("{}: {}", where, text::joined(parts)));
+    }
+    return lines;
+}
 
 std::string noteText(const costs::TableNote& note) {
     using Kind = costs::TableNote::Kind;

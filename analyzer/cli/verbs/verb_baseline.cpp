@@ -88,10 +88,11 @@ int save(const BaselineOptions& options, const Console& console) {
         if (const std::string unfinished = compare::unfinishedText(run); !unfinished.empty())
             console.warning(
                 text::oneLine(fmt::format("{} did not finish, and is a poor baseline: {}", run.name, unfinished)));
-        const fs::path file = compare::saveToBaseline(run, options.folder);
-        console.note(text::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
-                                               text::bytesText(static_cast<double>(fs::file_size(file))))));
     }
+    const std::vector<fs::path> files = compare::saveToBaseline(runs, options.folder);
+    for (size_t i = 0; i < files.size(); ++i)
+        console.note(text::oneLine(fmt::format("{} -> {} ({})", runs[i].name, files[i].string(),
+                                               text::bytesText(static_cast<double>(fs::file_size(files[i]))))));
     sayNext(options, console);
     return kExitOk;
 }

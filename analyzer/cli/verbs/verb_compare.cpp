@@ -66,7 +66,8 @@ struct CompareVerbOptions {
     std::vector<std::string> failOn, allow, across, thresholds, resolutions;
     std::string format = "text";
     std::string output;
-    std::vector<std::string> write;
+    std::vector<std::string> write, drop;
+    std::string label;
     unsigned workers = 0;
 };
 
@@ -170,12 +171,21 @@ std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> bas
     return std::move(choice.runs);
 }
 
+/// Leaves runs out that the user names. Throws VerbError for a name that no run has.
+void dropRuns(const std::vector<std::string>& names, std::vector<compare::RunSummary>& base,
+              std::vector<compare::RunSummary>& now) {
+    for (const std::string& name : names) {
+        const auto isDropped = [&](const compare::RunSummary& run) { return run.name == name; };
+        if (std::erase_if(base, isDropped) + std::erase_if(now, isDropped) == 0)
+            throw VerbError(kExitUsage, fmt::format("--drop {}: no run of either side is called so", name));
+    }
+}
+
 int exitCode(const compare::Comparison& comparison, const Console& console) {
     for (const compare::Incomparable& row : comparison.incomparable)
         if (row.refused)
             console.error(text::oneLine(fmt::format("not comparable: {} is {} and {}", row.what, row.base, row.now)));
-    if (comparison.gate.failed) return kExitGateFailed;
-    return comparison.step.verdict == compare::StepVerdict::incomparable ? kExitInput : kExitOk;
+    return comparison.gate.exitStatus;
 }
 
 int compare(const CompareVerbOptions& options, const Console& console) {
@@ -186,11 +196,14 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     for (const std::string& text : options.write) files.push_back(splitWrite(text));
     requireDifferentFiles(outputsOf(options, files, sides));
 
-    const auto now = readSummaries(sides.now, options.workers, console);
+    auto now = readSummaries(sides.now, options.workers, console);
+    std::vector<compare::RunSummary> base = readSummaries(baseOf(sides), options.workers, console);
+    dropRuns(options.drop, base, now);
+    if (!options.label.empty())
+        for (compare::RunSummary& run : now) run.label = options.label;
     if (now.empty())
         throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()),
                         "rankscope compare --baseline DIR --new RUN");
-    std::vector<compare::RunSummary> base = readSummaries(baseOf(sides), options.workers, console);
     if (!sides.baseline.empty()) base = chosenFrom(std::move(base), now, settings);
     const compare::Comparison comparison = compare::compareRuns(std::move(base), now, settings);
     console.stage(fmt::format("compared {} with {}", text::countedText(comparison.base.runs.size(), "run"),
@@ -230,8 +243,14 @@ void addCompareVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--baseline", options->baseline,
                      "Folder of saved runs as the base side; when there is none yet, that is a notice")
         ->type_name("DIR");
+    verb->add_option("--label", options->label, "What the new runs are of, a commit say; default: their own label")
+        ->type_name("TEXT");
+    verb->add_option("--drop", options->drop, "Leave out the run of that name, a bad one; may be repeated")
+        ->type_name("RUN")
+        ->allow_extra_args(false);
     verb->add_option("--fail-on", options->failOn,
-                     "regression, new-finding, a diagnosis (RS203, RS2*) or never; may be repeated; default regression")
+                     "regression, new-finding, undecided, no-baseline, incomparable, a diagnosis (RS203, RS2*, "
+                     "finding:RS203) or never; may be repeated; default regression")
         ->type_name("WHAT")
         ->delimiter(',')
         ->allow_extra_args(false)

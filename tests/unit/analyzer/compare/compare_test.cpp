@@ -144,7 +144,12 @@ TEST(Compare, LostRecordsForbidCategoriesNotTheStepTime) {
 TEST(Compare, RunsOfOneSideMustBeOfOneKind) {
     auto mixed = makeSide(0);
     mixed[1].environment["world_size"] = "16";
-    EXPECT_THROW(compareRuns(mixed, makeSide(10), {}), CompareError);
+    for (const auto& [base, now] : {std::pair{mixed, makeSide(10)}, {makeSide(10), mixed}}) {
+        const Comparison c = compareRuns(base, now, {});
+        EXPECT_EQ(c.step.verdict, StepVerdict::incomparable);
+        EXPECT_EQ(c.gate.exitStatus, 3);
+        EXPECT_NE(c.step.reason.find("world size is 4 in run0 and 16 in run1"), std::string::npos) << c.step.reason;
+    }
 }
 
 TEST(Compare, ARunGivenTwiceCountsOnce) {
@@ -192,6 +197,7 @@ TEST(Compare, OneStepAndOtherNumbersOfStepsCanBeCompared) {
 TEST(Compare, NoBaselineIsANotice) {
     const Comparison c = compareRuns({}, makeSide(10), {});
     EXPECT_FALSE(c.gate.failed);
+    EXPECT_EQ(c.step.verdict, StepVerdict::noBaseline);
     EXPECT_FALSE(c.gate.notices.empty());
     EXPECT_NE(renderComparisonText(c).find("no baseline"), std::string::npos);
     EXPECT_TRUE(nlohmann::json::parse(renderComparisonJson(c)).at("step_time").at("ratio").is_null());

@@ -185,16 +185,16 @@ TEST(Baseline, KeepsTheLabelOfARunThatIsSavedAgainWithoutOne) {
         std::filesystem::temp_directory_path() / ("rankscope-label-" + std::to_string(getpid()));
     RunSummary run = makeRun(1);
     run.label = "v1.2";
-    const std::filesystem::path file = saveToBaseline(run, folder);
+    const std::filesystem::path file = saveToBaseline({run}, folder).at(0);
     run.label.clear();
-    EXPECT_EQ(saveToBaseline(run, folder), file);
+    EXPECT_EQ(saveToBaseline({run}, folder).at(0), file);
     EXPECT_EQ(readSummary(file).label, "v1.2");
     run.label = "v1.3";
-    saveToBaseline(run, folder);
+    saveToBaseline({run}, folder);
     EXPECT_EQ(readSummary(file).label, "v1.3");
     std::ofstream(file) << "damaged";
     run.label.clear();
-    saveToBaseline(run, folder);
+    saveToBaseline({run}, folder);
     EXPECT_EQ(readSummary(file).label, "");
     std::filesystem::remove_all(folder);
 }
@@ -203,7 +203,7 @@ TEST(Baseline, KeepsTheLabelOfARunThatIsSavedAgainWithoutOne) {
 TEST(Baseline, FilesThatAreGoneSinceTheyWereListedAreLeftOut) {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("rankscope-gone-" + std::to_string(getpid()));
-    for (int i = 0; i < 3; ++i) saveToBaseline(makeRun(i), folder);
+    for (int i = 0; i < 3; ++i) saveToBaseline({makeRun(i)}, folder);
     const std::vector<std::filesystem::path> files = baselineFiles(folder);
     std::filesystem::remove(files[1]);
     EXPECT_EQ(readSavedRuns(files).size(), 2u);
@@ -223,7 +223,7 @@ TEST(Baseline, FilesThatAreGoneSinceTheyWereListedAreLeftOut) {
 TEST(Baseline, LeavesHiddenFilesAlone) {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("rankscope-hidden-" + std::to_string(getpid()));
-    saveToBaseline(makeRun(1), folder);
+    saveToBaseline({makeRun(1)}, folder);
     for (const char* name : {"._copy.json", ".json", "README.md"}) std::ofstream(folder / name) << "no summary";
     EXPECT_EQ(readBaseline(folder).size(), 1u);
     std::filesystem::remove_all(folder);
@@ -236,7 +236,7 @@ TEST(Baseline, KeepsRunsThatRepeatEachOtherButBeganAtOtherTimes) {
     RunSummary run = makeRun(1);
     for (const int64_t start : {100, 200, 300, 200}) {
         run.startUnixNs = start;
-        saveToBaseline(run, folder);
+        saveToBaseline({run}, folder);
     }
     EXPECT_EQ(readBaseline(folder).size(), 3u);
     std::filesystem::remove_all(folder);
@@ -250,12 +250,58 @@ TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
     for (int i = 0; i < 4; ++i) {
         RunSummary run = makeSide(i).front();
         run.startUnixNs = 1000 - i;
-        const std::filesystem::path file = saveToBaseline(run, folder);
-        EXPECT_EQ(saveToBaseline(run, folder), file);
+        const std::filesystem::path file = saveToBaseline({run}, folder).at(0);
+        EXPECT_EQ(saveToBaseline({run}, folder).at(0), file);
     }
     EXPECT_EQ(baselineFiles(folder).size(), 4u);
     EXPECT_EQ(pruneBaseline(folder, 3).size(), 1u);
-    for (const RunSummary& run : readBaseline(folder)) EXPECT_GT(run.startUnixNs, 997);  // the oldest is gone
+    // The one that was saved first is gone, whatever its clock said.
+    for (const RunSummary& run : readBaseline(folder)) EXPECT_LT(run.startUnixNs, 1000);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Baseline, CountsItsEntriesAsTheyAreSaved) {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-order-" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder);
+    const auto save = [&](int first, const std::string& label, int64_t startUnixNs) {
+        std::vector<RunSummary> runs{makeRun(first), makeRun(first + 1)};
+        for (RunSummary& run : runs) {
+            run.stepsNs.front() += first;
+            run.label = label;
+            run.startUnixNs = startUnixNs++;
+        }
+        return saveToBaseline(runs, folder);
+    };
+    const auto a = save(0, "a", 5000), b = save(10, "b", 1000), more = save(20, "b", 1500), c = save(30, "c", 2000);
+    const auto orderOf = [](const std::filesystem::path& file) { return readSummary(file).savedOrder; };
+    EXPECT_EQ(orderOf(a[0]), 1);
+    EXPECT_EQ(orderOf(b[1]), 2);
+    EXPECT_EQ(orderOf(more[0]), 2) << "of the newest entry's label";
+    EXPECT_EQ(orderOf(c[0]), 3);
+    // What is saved again stays where it is, with what was accepted.
+    acceptInBaseline(folder, "a");
+    save(0, "a", 5000);
+    EXPECT_EQ(orderOf(a[0]), 1);
+    EXPECT_TRUE(readSummary(a[0]).beginsLevel);
+    EXPECT_EQ(readBaseline(folder).front().label, "a");
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Baseline, PrunesEachKindOfJobByItself) {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-kinds-" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder);
+    for (int i = 0; i < 4; ++i) {
+        RunSummary run = makeRun(i);
+        run.startUnixNs = i;
+        if (i == 0) run.environment["world_size"] = "8";
+        saveToBaseline({run}, folder);
+    }
+    EXPECT_EQ(pruneBaseline(folder, 2).size(), 1u);
+    const std::vector<RunSummary> left = readBaseline(folder);
+    ASSERT_EQ(left.size(), 3u);
+    EXPECT_EQ(left.front().environment.at("world_size"), "8") << "the oldest, and the only one of its kind";
     std::filesystem::remove_all(folder);
 }
 
