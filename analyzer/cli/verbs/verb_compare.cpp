@@ -4,10 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
@@ -69,7 +72,7 @@ struct CompareVerbOptions {
     std::string format = "text";
     std::string output;
     std::vector<std::string> write, drop;
-    std::string label;
+    std::string label, per;
     unsigned workers = 0;
 };
 
@@ -126,6 +129,28 @@ CompareConfig configOf(const CompareVerbOptions& options) {
     return readCompareConfig(kConfig);
 }
 
+/// "sample=7", "token=512:3584": what a reader calls one, and how many of them a new step has for each of a base step.
+std::pair<std::string, double> samplesOf(const std::string& text) {
+    const size_t equal = text.find('='), colon = text.find(':');
+    const std::string name = text.substr(0, equal);
+    const bool isName = !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+    const auto number = [](const std::string& digits) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return error == std::errc() && end == digits.data() + digits.size() && std::isfinite(value) ? value : 0;
+    };
+    double factor = 0;
+    if (equal != std::string::npos && colon == std::string::npos) factor = number(text.substr(equal + 1));
+    if (equal != std::string::npos && colon != std::string::npos && colon > equal) {
+        const double base = number(text.substr(equal + 1, colon - equal - 1)), now = number(text.substr(colon + 1));
+        factor = base > 0 ? now / base : 0;
+    }
+    if (!isName || !(factor > 0) || !std::isfinite(factor))
+        throw VerbError(kExitUsage, fmt::format("--per {}: no NAME=NUMBER above 0", text),
+                        "--per sample=7: a new step has 7 times the samples; or --per sample=512:3584, of both sides");
+    return {name, factor};
+}
+
 compare::CompareOptions settingsOf(const CompareVerbOptions& options, const CompareConfig& config) {
     compare::CompareOptions settings;
     settings.step.threshold = options.thresholds.empty() ? config.stepThreshold.value_or(settings.step.threshold)
@@ -138,6 +163,7 @@ compare::CompareOptions settingsOf(const CompareVerbOptions& options, const Comp
     const std::vector<std::string> across =
         options.across.empty() ? config.across.value_or(std::vector<std::string>{}) : options.across;
     settings.across = {across.begin(), across.end()};
+    if (!options.per.empty()) std::tie(settings.sample, settings.samples) = samplesOf(options.per);
     return settings;
 }
 
@@ -261,6 +287,10 @@ void addCompareVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--drop", options->drop, "Leave out the run of that name, a bad one; may be repeated")
         ->type_name("RUN")
         ->allow_extra_args(false);
+    verb->add_option("--per", options->per,
+                     "Compare the time per sample, where a new step has N times those of a base step: sample=N, "
+                     "token=BASE:NEW")
+        ->type_name("WHAT=N");
     verb->add_option("--fail-on", options->failOn,
                      "regression, new-finding, undecided, no-baseline, incomparable, a diagnosis (RS203, RS2*, "
                      "finding:RS203) or never; may be repeated; default regression")
