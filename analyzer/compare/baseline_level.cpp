@@ -100,6 +100,28 @@ struct Series {
     }
 };
 
+struct Levels {
+    std::vector<BaselineEntry> entries;
+    std::vector<LeftOutRun> leftOut;
+    Series series;               // of the entries
+    double noise = 0;            // standard deviation of a run
+    std::vector<size_t> starts;  // of each level, its first entry
+};
+
+Levels findLevels(const std::vector<RunSummary>& runs) {
+    Levels found;
+    found.entries = entriesOf(runs);
+    found.leftOut = leaveOutOddRuns(runs, found.entries);
+    std::vector<bool> accepted;
+    for (const BaselineEntry& entry : found.entries) {
+        found.series.add(entry.value(), entry.weight());
+        accepted.push_back(entry.isAccepted);
+    }
+    found.noise = noiseOfRuns(found.entries);
+    found.starts = levelStarts(found.series.values, found.series.weights, found.noise, accepted);
+    return found;
+}
+
 /// The new runs as an entry: without those that are not like the others of them.
 void addNewRuns(const std::vector<RunSummary>& now, double noise, Series& series) {
     std::vector<const RunSummary*> runs;
@@ -172,24 +194,18 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     choice.history.runs = static_cast<int>(baseline.size());
     leaveOutOtherKinds(baseline, now, across, choice.history);
 
-    std::vector<BaselineEntry> entries = entriesOf(baseline);
-    choice.history.leftOut = leaveOutOddRuns(baseline, entries);
-    Series series;
-    std::vector<bool> accepted;
-    for (const BaselineEntry& entry : entries) {
-        series.add(entry.value(), entry.weight());
-        accepted.push_back(entry.isAccepted);
-    }
-    const double noise = noiseOfRuns(entries);
-    std::vector<size_t> starts = levelStarts(series.values, series.weights, noise, accepted);
-    if (const size_t moved = movedAt(series, starts.back(), now, noise); moved > starts.back()) {
+    const Levels found = findLevels(baseline);
+    choice.history.leftOut = found.leftOut;
+    const std::vector<BaselineEntry>& entries = found.entries;
+    std::vector<size_t> starts = found.starts;
+    if (const size_t moved = movedAt(found.series, starts.back(), now, found.noise); moved > starts.back()) {
         starts.push_back(moved);
         choice.history.movedBefore = true;
     }
     starts.push_back(entries.size());
     for (size_t i = 0; i + 1 < starts.size(); ++i) {
         choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));
-        if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], noise, choice.noise);
+        if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], found.noise, choice.noise);
     }
     std::vector<size_t> chosen;
     for (size_t i = starts[starts.size() - 2]; i < entries.size(); ++i)
@@ -197,6 +213,23 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     const size_t from = chosen.size() - std::min(chosen.size(), kMostRunsOfLevel);
     for (size_t i = from; i < chosen.size(); ++i) choice.runs.push_back(std::move(baseline[chosen[i]]));
     return choice;
+}
+
+BaselineTimeline timelineOf(const std::vector<RunSummary>& runs) {
+    BaselineTimeline timeline;
+    if (runs.empty()) return timeline;
+    const Levels found = findLevels(runs);
+    timeline.noise = found.noise;
+    timeline.leftOut = found.leftOut;
+    for (size_t i = 0; i < found.starts.size(); ++i)
+        timeline.levels.push_back(levelOf(found.entries, found.starts[i],
+                                          i + 1 < found.starts.size() ? found.starts[i + 1] : found.entries.size()));
+    for (size_t i = 0, level = 0; i < found.entries.size(); ++i) {
+        const BaselineEntry& entry = found.entries[i];
+        while (level + 1 < found.starts.size() && found.starts[level + 1] <= i) ++level;
+        timeline.entries.push_back({entry.first, entry.size, std::exp(entry.value()), level, entry.isAccepted});
+    }
+    return timeline;
 }
 
 }  // namespace rankscope::compare
