@@ -38,6 +38,8 @@ Json stepJson(const StepTimeChange& step) {
     Json json;
     json["verdict"] = toText(step.verdict);
     json["reason"] = step.reason;
+    const std::string verdict = fmt::format("{}: ", toText(step.verdict));
+    json["text"] = step.reason.substr(step.reason.starts_with(verdict) ? verdict.size() : 0);
     json["base_ns"] = orNull(step.baseNs);
     json["new_ns"] = orNull(step.newNs);
     json["samples_factor"] = step.samples;
