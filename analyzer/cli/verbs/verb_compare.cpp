@@ -22,6 +22,7 @@
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/summary_file.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
@@ -176,25 +177,29 @@ std::vector<std::string> outputsOf(const CompareVerbOptions& options,
     return outputs;
 }
 
-/// Returns the runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no
-/// missing one: the gate would pass for ever.
-std::vector<std::string> baseOf(const Sides& sides) {
-    if (sides.baseline.empty()) return sides.base;
+/// The runs of a baseline, without what chosenFrom() does not need; none where the folder is not there yet. One that
+/// cannot be read is no missing one: the gate would pass for ever.
+std::vector<compare::RunSummary> headsOf(const std::string& baseline, unsigned workers, const Console& console) {
     std::error_code error;
-    const bool isMissing =
-        fs::status(sides.baseline, error).type() == fs::file_type::not_found && error != std::errc::not_a_directory;
-    return isMissing ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
+    if (fs::status(baseline, error).type() == fs::file_type::not_found && error != std::errc::not_a_directory)
+        return {};
+    if (!isBaselineFolder(baseline)) return readSummaries({baseline}, workers, console);
+    try {
+        return compare::readBaselineHeads(baseline);
+    } catch (const compare::SummaryError& damage) {
+        throw VerbError(kExitInput, text::oneLine(damage.what()), damage.hint());
+    }
 }
 
 /// Of a baseline that was filled over months, the runs to compare with.
-std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> baseline,
+std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> baseline, const std::string& folder,
                                             const std::vector<compare::RunSummary>& now,
                                             compare::CompareOptions& settings) {
     if (baseline.empty()) return baseline;
     compare::BaseChoice choice = compare::chooseBase(std::move(baseline), now, settings.across);
     settings.history = std::move(choice.history);
     settings.step.earlier = choice.noise;
-    return std::move(choice.runs);
+    return isBaselineFolder(folder) ? compare::readWhole(choice.runs) : std::move(choice.runs);
 }
 
 /// Leaves runs out that the user names. Throws VerbError for a name that no run has.
@@ -223,14 +228,15 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     requireDifferentFiles(outputsOf(options, files, sides));
 
     auto now = readSummaries(sides.now, options.workers, console);
-    std::vector<compare::RunSummary> base = readSummaries(baseOf(sides), options.workers, console);
+    std::vector<compare::RunSummary> base = sides.baseline.empty() ? readSummaries(sides.base, options.workers, console)
+                                                                   : headsOf(sides.baseline, options.workers, console);
     dropRuns(options.drop, base, now);
     if (!options.label.empty())
         for (compare::RunSummary& run : now) run.label = options.label;
     if (now.empty())
         throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()),
                         "rankscope compare --baseline DIR --new RUN");
-    if (!sides.baseline.empty()) base = chosenFrom(std::move(base), now, settings);
+    if (!sides.baseline.empty()) base = chosenFrom(std::move(base), sides.baseline, now, settings);
     const compare::Comparison comparison = compare::compareRuns(std::move(base), now, settings);
     console.stage(fmt::format("compared {} with {}", text::countedText(comparison.base.runs.size(), "run"),
                               text::countedText(comparison.now.runs.size(), "run")));
