@@ -36,6 +36,23 @@ int64_t nextOrder(const fs::path& folder, const std::string& label) {
     return isOfNewest && newest > 0 ? newest : newest + 1;
 }
 
+/// `reduce` takes out of each what is not wanted.
+std::vector<RunSummary> read(const std::vector<fs::path>& files, auto&& reduce) {
+    std::vector<RunSummary> runs;
+    for (const fs::path& file : files) {
+        try {
+            RunSummary run = readSummary(file);
+            reduce(run);
+            runs.push_back(std::move(run));
+        } catch (const SummaryError&) {
+            std::error_code ignored;
+            if (fs::exists(fs::symlink_status(file, ignored))) throw;
+        }
+    }
+    sortByTime(runs);
+    return runs;
+}
+
 }  // namespace
 
 std::vector<fs::path> baselineFiles(const fs::path& folder) {
@@ -55,17 +72,23 @@ std::vector<RunSummary> readBaseline(const fs::path& folder) {
 }
 
 std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
-    std::vector<RunSummary> runs;
-    for (const fs::path& file : files) {
-        try {
-            runs.push_back(readSummary(file));
-        } catch (const SummaryError&) {
-            std::error_code ignored;
-            if (fs::exists(fs::symlink_status(file, ignored))) throw;
-        }
-    }
-    sortByTime(runs);
-    return runs;
+    return read(files, [](RunSummary&) {});
+}
+
+std::vector<RunSummary> readBaselineHeads(const fs::path& folder) {
+    return read(baselineFiles(folder), [](RunSummary& run) {
+        run.roles = {};
+        run.traffic = {};
+        run.kernels = {};
+        run.losses = {};
+        run.pathTransferNs = {};
+    });
+}
+
+std::vector<RunSummary> readWhole(const std::vector<RunSummary>& heads) {
+    std::vector<fs::path> files;
+    for (const RunSummary& head : heads) files.emplace_back(head.file);
+    return readSavedRuns(files);
 }
 
 std::vector<fs::path> saveToBaseline(const std::vector<RunSummary>& runs, const fs::path& folder) {

@@ -100,7 +100,7 @@ struct Series {
     }
 };
 
-struct FoundLevels {
+struct Levels {
     std::vector<BaselineEntry> entries;
     std::vector<LeftOutRun> leftOut;
     Series series;               // of the entries
@@ -108,8 +108,8 @@ struct FoundLevels {
     std::vector<size_t> starts;  // of each level, its first entry
 };
 
-FoundLevels findLevels(const std::vector<RunSummary>& runs) {
-    FoundLevels found;
+Levels findLevels(const std::vector<RunSummary>& runs) {
+    Levels found;
     found.entries = entriesOf(runs);
     found.leftOut = leaveOutOddRuns(runs, found.entries);
     std::vector<bool> accepted;
@@ -194,16 +194,18 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     choice.history.runs = static_cast<int>(baseline.size());
     leaveOutOtherKinds(baseline, now, across, choice.history);
 
-    auto [entries, leftOut, series, noise, starts] = findLevels(baseline);
-    choice.history.leftOut = std::move(leftOut);
-    if (const size_t moved = movedAt(series, starts.back(), now, noise); moved > starts.back()) {
+    const Levels found = findLevels(baseline);
+    choice.history.leftOut = found.leftOut;
+    const std::vector<BaselineEntry>& entries = found.entries;
+    std::vector<size_t> starts = found.starts;
+    if (const size_t moved = movedAt(found.series, starts.back(), now, found.noise); moved > starts.back()) {
         starts.push_back(moved);
         choice.history.movedBefore = true;
     }
     starts.push_back(entries.size());
     for (size_t i = 0; i + 1 < starts.size(); ++i) {
         choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));
-        if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], noise, choice.noise);
+        if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], found.noise, choice.noise);
     }
     std::vector<size_t> chosen;
     for (size_t i = starts[starts.size() - 2]; i < entries.size(); ++i)
@@ -216,16 +218,16 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
 BaselineTimeline timelineOf(const std::vector<RunSummary>& runs) {
     BaselineTimeline timeline;
     if (runs.empty()) return timeline;
-    FoundLevels found = findLevels(runs);
+    const Levels found = findLevels(runs);
     timeline.noise = found.noise;
-    timeline.leftOut = std::move(found.leftOut);
-    for (size_t level = 0; level < found.starts.size(); ++level) {
-        const size_t until = level + 1 < found.starts.size() ? found.starts[level + 1] : found.entries.size();
-        timeline.levels.push_back(levelOf(found.entries, found.starts[level], until));
-        for (size_t i = found.starts[level]; i < until; ++i) {
-            const BaselineEntry& entry = found.entries[i];
-            timeline.entries.push_back({entry.first, entry.size, std::exp(entry.value()), level, entry.isAccepted});
-        }
+    timeline.leftOut = found.leftOut;
+    for (size_t i = 0; i < found.starts.size(); ++i)
+        timeline.levels.push_back(levelOf(found.entries, found.starts[i],
+                                          i + 1 < found.starts.size() ? found.starts[i + 1] : found.entries.size()));
+    for (size_t i = 0, level = 0; i < found.entries.size(); ++i) {
+        const BaselineEntry& entry = found.entries[i];
+        while (level + 1 < found.starts.size() && found.starts[level + 1] <= i) ++level;
+        timeline.entries.push_back({entry.first, entry.size, std::exp(entry.value()), level, entry.isAccepted});
     }
     return timeline;
 }

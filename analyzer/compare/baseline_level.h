@@ -43,14 +43,14 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
 struct BaselineTimeline {
     struct Entry {
         size_t firstRun = 0, runs = 0;
-        double stepNs = 0;  // geometric mean of its runs that count
+        double stepNs = 0;  // mean of its runs that are like the others
         size_t level = 0;
         bool beginsLevel = false;  // as one of its runs says
     };
     std::vector<Entry> entries;
     std::vector<BaselineLevel> levels;
-    std::vector<LeftOutRun> leftOut;  // runs that are not like the others of their entry: they do not count
     double noise = 0;                 // standard deviation of the logarithm of a run's step
+    std::vector<LeftOutRun> leftOut;  // that do not count
 };
 
 /// `runs`: of one kind, as sortByTime() leaves them, each with a step.

@@ -10,6 +10,7 @@
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/odd_runs.h"
+#include "analyzer/compare/per_sample.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/side_means.h"
@@ -151,8 +152,10 @@ void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSumm
                 why += fmt::format("{}{} ({} and {})", why.empty() ? "" : ", ", row.what, row.base, row.now);
         result.step.reason = "incomparable: the two sides differ in " + why;
     } else {
+        const double samples = result.step.samples;
         result.step = compareStepTimes(result.base.runs, result.now.runs, options);
         judgeOddRuns(base, now, options, result);
+        result.step.samples = samples;
         result.step.reason =
             result.step.verdict == StepVerdict::undecided ? undecidedSentence(result) : verdictSentence(result.step);
         if (result.step.fewForExceptions && result.step.isClaim())
@@ -163,6 +166,30 @@ void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSumm
             for (const OddRun& odd : result.oddRuns) result.notes.push_back(oddRunNote(odd));
     }
     for (ComparedSide* side : {&result.base, &result.now}) setTypicalSteps(result.step.estimator, side->runs);
+}
+
+/// Says what is known of how many samples the steps of both sides work on.
+void addSamples(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const CompareOptions& options,
+                Comparison& result) {
+    constexpr double kOther = 0.02;  // bytes of one batch are the same to the byte but for what is sent once a step
+    if (options.samples != 1) {
+        result.notes.push_back(
+            fmt::format("a new step works on {:.4g} times the {}s of a base step: times of the new side are divided by "
+                        "that, for as "
+                        "many {}s",
+                        options.samples, options.sample, options.sample));
+        return;
+    }
+    const std::optional<double> samples = samplesByPipeline(base, now);
+    if (!samples) return;
+    if (std::abs(*samples - 1) < kOther)
+        result.notes.push_back(
+            "the schedules differ and the stages send each other as much a step: the batch is probably the same");
+    else
+        result.notes.push_back(
+            fmt::format("the stages send each other {:.3g} times as much a step, so the batch is probably that much "
+                        "{}: `--per sample={:.3g}` compares the time per sample",
+                        *samples, *samples > 1 ? "larger" : "smaller", *samples));
 }
 
 void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const GateOptions& options,
@@ -212,7 +239,13 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
         return result;
     }
 
+    addSamples(base, now, options, result);
+    if (options.samples != 1) {
+        for (RunSummary& run : now) run = perSamples(std::move(run), options.samples);
+        result.now = comparedSide(now);
+    }
     useNamesThatAllRunsHave(base, now);
+    result.step.samples = options.samples;
     Comparability comparability = checkComparability(base, now, options.across);
     result.incomparable = std::move(comparability.rows);
     compareSteps(base, now, comparability, options.step, result);

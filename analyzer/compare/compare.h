@@ -33,7 +33,9 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options);
 struct CompareOptions {
     StepTimeOptions step;
     GateOptions gate;
-    std::set<std::string> across;            // acrossNames(): differences that do not forbid to compare
+    std::set<std::string> across;   // acrossNames(): differences that do not forbid to compare
+    double samples = 1;             // of a new step for each of a base step: times are compared for as many samples
+    std::string sample = "sample";  // what a reader calls one
     std::optional<BaselineHistory> history;  // of a base side that was chosen from a baseline (baseline_level.h)
 };
 

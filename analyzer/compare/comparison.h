@@ -110,6 +110,7 @@ struct StepTimeChange {
     std::string reason;                   // one sentence for a reader: the verdict with its numbers
     std::optional<double> baseNs, newNs;  // geometric mean over the runs of their typical step
     std::optional<double> ratio;          // new / base
+    double samples = 1;  // of a new step for each of a base step: newNs and the ratio are of as many as a base step has
     // Of the ratio, of confidence kConfidence; empty: noise between runs is not known.
     std::optional<facts::Estimate> interval;
     std::optional<double> smallestVisible;  // share: a slow-down of this size is found in nine of ten such comparisons
@@ -136,6 +137,7 @@ struct StepTimeChange {
 
     bool isOpen() const { return verdict == StepVerdict::notEnoughSamples || verdict == StepVerdict::undecided; }
     bool isClaim() const { return verdict == StepVerdict::regression || verdict == StepVerdict::improvement; }
+    std::optional<double> newStepNs() const { return newNs ? std::optional(*newNs * samples) : std::nullopt; }
     double changeNs() const { return baseNs && newNs ? *newNs - *baseNs : 0; }
 };
 

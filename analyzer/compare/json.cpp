@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
 #include "analyzer/text/json_text.h"
 #include "analyzer/text/plain_text.h"
 
@@ -26,7 +27,8 @@ Json runJson(const ComparedRun& run) {
 }
 
 Json sideJson(const ComparedSide& side) {
-    return {{"runs", arrayOf(side.runs, runJson)},
+    return {{"name", sideName(side)},
+            {"runs", arrayOf(side.runs, runJson)},
             {"environment", side.environment},
             {"layout", orNull(side.layout)},
             {"hosts", side.hosts}};
@@ -36,8 +38,12 @@ Json stepJson(const StepTimeChange& step) {
     Json json;
     json["verdict"] = toText(step.verdict);
     json["reason"] = step.reason;
+    const std::string verdict = fmt::format("{}: ", toText(step.verdict));
+    json["text"] = step.reason.substr(step.reason.starts_with(verdict) ? verdict.size() : 0);
     json["base_ns"] = orNull(step.baseNs);
     json["new_ns"] = orNull(step.newNs);
+    json["samples_factor"] = step.samples;
+    json["new_step_ns"] = orNull(step.newStepNs());
     json["change_ns"] = step.baseNs && step.newNs ? Json(step.changeNs()) : Json(nullptr);
     json["ratio"] = orNull(step.ratio);
     json["interval"] = intervalJson(step.interval);
@@ -220,6 +226,7 @@ void addSide(const char* side, const ComparedSide& runs, Json& benchmarks) {
 std::string renderComparisonJson(const Comparison& c) {
     Json json;
     json["schema"] = "rankscope.compare/1";
+    json["title"] = titleText(c);
     json["base"] = sideJson(c.base);
     json["new"] = sideJson(c.now);
     json["baseline"] = c.history ? historyJson(*c.history) : Json(nullptr);

@@ -132,7 +132,7 @@ std::string renderComparisonAnnotations(const Comparison& c) {
     annotations.add(stepFailsGate(c)                                          ? "error"
                     : isSlower || c.step.verdict == StepVerdict::incomparable ? "warning"
                                                                               : "notice",
-                    fmt::format("Rankscope: {}", toText(c.step.verdict)), c.step.reason + why);
+                    fmt::format("Rankscope: {}, {}", toText(c.step.verdict), titleText(c)), c.step.reason + why);
     for (const FindingChange* finding : firstFindings(c, c.findings.size())) {
         if (failsGate(c, *finding))
             annotations.add("error", findingName(*finding), findingBody(*finding));

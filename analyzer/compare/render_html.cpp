@@ -286,12 +286,6 @@ std::string runs(const Comparison& c) {
     return section("runs", "Runs", "", table.markup());
 }
 
-std::string sideName(const ComparedSide& side) {
-    if (side.runs.empty()) return "no run";
-    return side.runs.size() == 1 ? side.runs.front().name
-                                 : fmt::format("{} and {} more", side.runs.front().name, side.runs.size() - 1);
-}
-
 /// Leaves out what a page does not show; it stays out of the data inside too: 10,000 findings would make it too large
 /// to open.
 Comparison forThePage(const Comparison& whole) {
@@ -325,7 +319,7 @@ Comparison forThePage(const Comparison& whole) {
 std::string renderComparisonHtml(const Comparison& whole) {
     const Comparison c = forThePage(whole);
     Page page;
-    page.title = fmt::format("{} against {}", sideName(whole.now), sideName(whole.base));
+    page.title = titleText(whole);
     page.about = jobText(c);
     page.mood = moodOf(whole);
     page.verdict = c.step.reason;

@@ -139,8 +139,8 @@ void addGate(const Comparison& c, std::string& out) {
 }  // namespace
 
 std::string renderComparisonMarkdown(const Comparison& c) {
-    std::string out =
-        fmt::format("## {} Rankscope: {}\n\n{}\n", sign(c.step.verdict), toText(c.step.verdict), cell(c.step.reason));
+    std::string out = fmt::format("## {} Rankscope: {}, {}\n\n{}\n", sign(c.step.verdict), toText(c.step.verdict),
+                                  cell(titleText(c)), cell(c.step.reason));
     addStepTime(c, out);
     addWarnings(c, out);
     addGate(c, out);

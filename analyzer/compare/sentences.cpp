@@ -79,8 +79,12 @@ std::string noiseSentence(const StepTimeChange& step) {
 
 std::string verdictSentence(const StepTimeChange& step) {
     if (!step.baseNs || !step.newNs) return step.reason;
-    const std::string times = fmt::format("{} -> {} a step, {}", text::durationText(*step.baseNs),
-                                          text::durationText(*step.newNs), changeText(step));
+    std::string times =
+        fmt::format("{} -> {} {}, {}", text::durationText(*step.baseNs), text::durationText(*step.newNs),
+                    step.samples == 1 ? "a step" : "for as many samples", changeText(step));
+    if (step.samples != 1)
+        times += fmt::format("; a step takes {} for {:.4g} times the samples", text::durationText(*step.newStepNs()),
+                             step.samples);
     switch (step.verdict) {
         case StepVerdict::regression:
         case StepVerdict::improvement:
@@ -199,6 +203,18 @@ std::string worthText(const FindingChange& finding, const FindingSide& side) {
     if (!side.isThere) return "none";
     const auto& ns = finding.worthNs(side);
     return ns ? (finding.bySaving() ? "saves " : "costs ") + text::durationText(*ns) : "unknown";
+}
+
+std::string sideName(const ComparedSide& side) {
+    if (side.runs.empty()) return "no run";
+    const ComparedRun &first = side.runs.front(), &last = side.runs.back();
+    if (std::ranges::none_of(side.runs, [](const ComparedRun& run) { return run.label.empty(); }))
+        return first.label == last.label ? first.label : fmt::format("{} to {}", first.label, last.label);
+    return side.runs.size() == 1 ? first.name : fmt::format("{} and {} more", first.name, side.runs.size() - 1);
+}
+
+std::string titleText(const Comparison& comparison) {
+    return fmt::format("{} against {}", sideName(comparison.now), sideName(comparison.base));
 }
 
 std::string jobText(const Comparison& comparison) {

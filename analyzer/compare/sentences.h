@@ -85,6 +85,12 @@ std::string worthText(const FindingChange& finding);
 /// The same of one side, for a table: "saves 3.20 ms", "costs 4.10 ms", "unknown"; "none" where it is not there.
 std::string worthText(const FindingChange& finding, const FindingSide& side);
 
+/// What the runs of a side are of: their label, "c20 to c33" of several, their names where they have none.
+std::string sideName(const ComparedSide& side);
+
+/// "c34 against c20 to c33".
+std::string titleText(const Comparison& comparison);
+
 /// Says what both sides are runs of: "8 ranks, dp 8, virtual GPUs, NCCL 2.28.9". What differs between them is left out.
 std::string jobText(const Comparison& comparison);
 

@@ -48,6 +48,13 @@ std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& fo
 /// summary.
 std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 
+/// The same without what says why a step is as long as it is (ranks, messages, kernels): enough to choose runs by, in a
+/// tenth of the memory.
+std::vector<RunSummary> readBaselineHeads(const std::filesystem::path& folder);
+
+/// Reads all of runs of which only the head was read. Those that are gone since are left out.
+std::vector<RunSummary> readWhole(const std::vector<RunSummary>& heads);
+
 /// Reads files that were listed before; those that are gone since are left out, as another build may prune what this
 /// one reads.
 std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);

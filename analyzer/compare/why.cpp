@@ -33,33 +33,41 @@ struct KindRow {
     StepPart part;                         // what it makes longer
     const diagnose::Diagnosis* diagnosis;  // its findings are of this kind; null: none are
     const char* text;                      // of {where} and {change}, where no finding tells
+    const char* faster = "";               // the same of a step that got shorter; empty: the text fits both
 };
 
 /// There is one row for each kind, and one more for each other diagnosis whose findings are of that kind.
 constexpr KindRow kKinds[] = {
     {"unknown", StepPart::rest, nullptr, "what changed is not told by the differences"},
     {"pipeline_schedule", StepPart::compute, &diagnose::kBubble,
-     "the pipeline runs {change}, which leaves stages idle for longer"},
+     "the pipeline runs {change}, which leaves stages idle for longer",
+     "the pipeline runs {change}, which leaves stages idle for less long"},
     {"stage_imbalance", StepPart::compute, &diagnose::kStageImbalance, ""},
-    {"uneven_work", StepPart::compute, &diagnose::kUnevenWork, "more work on {where}: {change}"},
-    {"more_work", StepPart::compute, nullptr, "more work on {where}: {change}"},
+    {"uneven_work", StepPart::compute, &diagnose::kUnevenWork, "more work on {where}: {change}",
+     "less work on {where}: {change}"},
+    {"more_work", StepPart::compute, nullptr, "more work on {where}: {change}", "less work on {where}: {change}"},
     {"other_kernels", StepPart::compute, nullptr, "other kernels run on {where}, {change}"},
     {"contention", StepPart::compute, &diagnose::kContention, ""},
-    {"straggler", StepPart::compute, &diagnose::kStraggler, "the same kernels are slower on {where}: {change}"},
+    {"straggler", StepPart::compute, &diagnose::kStraggler, "the same kernels are slower on {where}: {change}",
+     "the same kernels are faster on {where}: {change}"},
     {"slow_node", StepPart::compute, &diagnose::kStragglerNode, ""},
-    {"slower_compute", StepPart::compute, nullptr, "the same kernels are slower on {where}: {change}"},
+    {"slower_compute", StepPart::compute, nullptr, "the same kernels are slower on {where}: {change}",
+     "the same kernels are faster on {where}: {change}"},
     {"full_precision", StepPart::transfer, &diagnose::kFullPrecision, "{where} in {change}"},
     {"redundant_communication", StepPart::transfer, &diagnose::kRedundant, ""},
     {"more_bytes", StepPart::transfer, nullptr, "{where}: {change} a step"},
     {"group_spans_nodes", StepPart::transfer, &diagnose::kTensorParallelSpan, ""},
     {"algorithm", StepPart::transfer, &diagnose::kAlgorithm, ""},
     {"slower_link", StepPart::transfer, &diagnose::kSlowLink,
-     "the link is slower: {where} of the same size takes {change}"},
+     "the link is slower: {where} of the same size takes {change}",
+     "the link is faster: {where} of the same size takes {change}"},
     {"slower_link", StepPart::transfer, &diagnose::kUnderUsedLink, ""},
     {"slower_p2p", StepPart::transfer, &diagnose::kExposedP2p,
-     "the link is slower: {where} of the same size takes {change}"},
+     "the link is slower: {where} of the same size takes {change}",
+     "the link is faster: {where} of the same size takes {change}"},
     {"smaller_buckets", StepPart::transfer, &diagnose::kSmallMessages, ""},
-    {"lost_overlap", StepPart::transfer, &diagnose::kOverlap, "{where} hides less behind compute: {change}"},
+    {"lost_overlap", StepPart::transfer, &diagnose::kOverlap, "{where} hides less behind compute: {change}",
+     "{where} hides more behind compute: {change}"},
     {"slow_input", StepPart::host, &diagnose::kInput, ""},
     {"synchronisation", StepPart::host, &diagnose::kSynchronisation, ""},
     {"allocator", StepPart::host, &diagnose::kAllocator, ""},
@@ -83,6 +91,12 @@ struct Sides {
     std::string fromTo(const std::string& fast, const std::string& slow) const {
         return reversed ? slow + " -> " + fast : fast + " -> " + slow;
     }
+    /// "B instead of A": likewise.
+    std::string instead(const std::string& fast, const std::string& slow, const char* word = "instead of") const {
+        return fmt::format("{} {} {}", reversed ? fast : slow, word, reversed ? slow : fast);
+    }
+    /// A growth from the fast side to the slow one as a change from the base to the new side.
+    double change(double growth) const { return reversed ? 1 / (1 + growth) - 1 : growth; }
 };
 
 /// Holds the ranks that compute longer.
@@ -115,7 +129,8 @@ struct Case {
     ChangeCause is(const KindRow& known, std::string where = {}, const std::string& change = {}) const {
         ChangeCause cause;
         cause.kind = known.name;
-        cause.text = fmt::format(fmt::runtime(known.text), fmt::arg("where", where), fmt::arg("change", change));
+        const char* text = sides.reversed && *known.faster ? known.faster : known.text;
+        cause.text = fmt::format(fmt::runtime(text), fmt::arg("where", where), fmt::arg("change", change));
         cause.diagnosis = known.diagnosis ? known.diagnosis->id : "";
         cause.where = std::move(where);
         cause.ns = row.ns;
@@ -200,8 +215,9 @@ std::string told(const std::string& schedule) {
     return schedule.substr(0, schedule.find(", 1 virtual stages"));
 }
 
-/// "12.0 % longer", "6.5 times as long".
-std::string longerText(double growth) {
+/// "12.0 % longer", "6.5 times as long"; of a faster step "10.7 % less time".
+std::string longerText(const Sides& sides, double growth) {
+    if (sides.reversed) return fmt::format("{:.1f} % less time", -100 * sides.change(growth));
     return growth < 1 ? fmt::format("{:.1f} % longer", 100 * growth) : fmt::format("{:.1f} times as long", 1 + growth);
 }
 
@@ -217,7 +233,7 @@ std::vector<std::string> factsOf(const Case& c) {
         facts.push_back(
             fmt::format("compute of {}: {} a step ({})", placeText(c.sides.now, c.compute->roles, ranks),
                         fromTo(growth.baseNs / growth.members, growth.newNs / growth.members, text::durationText),
-                        signedPercentText(c.sides.reversed ? 1 / (1 + growth.time()) - 1 : growth.time())));
+                        signedPercentText(c.sides.change(growth.time()))));
     }
     if (c.messages) {
         const TrafficSummary &before = c.messages->before, &after = c.messages->after;
@@ -256,7 +272,7 @@ Answer otherSchedule(const Case& c) {
     const bool isOfStages =
         c.messages && c.messages->after.use == "pipeline" && std::abs(c.messages->countGrowth()) >= kOther;
     if (!isOfStages && (c.compute || c.row.part != StepPart::compute)) return {};
-    return c.is(kind("pipeline_schedule"), "", fmt::format("{} instead of {}", told(after), told(before)));
+    return c.is(kind("pipeline_schedule"), "", c.sides.instead(told(before), told(after)));
 }
 
 /// Asks whether kernels gave way to others that take longer.
@@ -264,21 +280,21 @@ Answer otherKernels(const Case& c) {
     if (!c.compute || !c.compute->growth.replaced()) return {};
     const ComputeGrowth& growth = c.compute->growth;
     if (growth.addedNs - growth.goneNs <= kIsWhy * growth.ns()) return {};
-    return ofCompute(c, kind("other_kernels"), fmt::format("{} in place of {}", growth.added, growth.gone));
+    return ofCompute(c, kind("other_kernels"), c.sides.instead(growth.gone, growth.added, "in place of"));
 }
 
 /// Larger grids, or kernels on top of those that were there.
 Answer moreWork(const Case& c) {
     if (!c.compute || c.compute->growth.work() <= kIsWhy * c.compute->growth.time()) return {};
     return ofCompute(c, c.compute->roles.empty() ? kind("more_work") : kind("uneven_work"),
-                     signedPercentText(c.compute->growth.work()));
+                     signedPercentText(c.sides.change(c.compute->growth.work())));
 }
 
 /// Asks whether the same kernels take longer.
 Answer slowerKernels(const Case& c) {
     if (!c.compute) return {};
     return ofCompute(c, c.compute->roles.empty() ? kind("slower_compute") : kind("straggler"),
-                     longerText(c.compute->growth.time()));
+                     longerText(c.sides, c.compute->growth.time()));
 }
 
 /// Another data type, larger messages, or more of them that are as large.
@@ -286,12 +302,13 @@ Answer moreBytes(const Case& c) {
     if (!c.messages) return {};
     if (c.messages->before.count <= 0)
         return c.is(kind("more_bytes"), c.row.traffic,
-                    text::bytesText(c.messages->after.bytes) + " that the other side does not send,");
+                    fmt::format("{} that the {} side does not send,", text::bytesText(c.messages->after.bytes),
+                                c.sides.reversed ? "new" : "base"));
     if (c.messages->bytesGrowth() < kOther || !c.messages->isAmount()) return {};
-    const std::string bytes = signedPercentText(c.messages->bytesGrowth()) + " of bytes";
+    const std::string bytes = signedPercentText(c.sides.change(c.messages->bytesGrowth())) + " of bytes";
     const std::string &before = c.messages->before.dataType, &after = c.messages->after.dataType;
     if (before != after && !before.empty() && !after.empty())
-        return c.is(kind("full_precision"), c.row.traffic, fmt::format("{} instead of {}: {}", after, before, bytes));
+        return c.is(kind("full_precision"), c.row.traffic, c.sides.instead(before, after) + ": " + bytes);
     return c.is(kind("more_bytes"), c.row.traffic, bytes);
 }
 
@@ -304,16 +321,16 @@ Answer slowerLink(const Case& c) {
     const double mostNs = c.messages->slowerNs * (isOfPairs ? static_cast<double>(c.sides.now.roles.size()) : 1);
     if (mostNs < kLinkIsWhy * c.row.ns) return {};
     return c.is(c.messages->after.use == "pipeline" ? kind("slower_p2p") : kind("slower_link"), c.row.traffic,
-                longerText(c.messages->slowerBy()));
+                longerText(c.sides, c.messages->slowerBy()));
 }
 
 /// Neither size nor link: less of it is hidden, as of messages that are larger, or called later.
 Answer lessHidden(const Case& c) {
     if (!c.messages) return {};
-    return c.is(
-        kind("lost_overlap"), c.row.traffic,
-        fmt::format("{} of it exposed instead of {} a step", text::durationText(c.messages->after.exposedTransferNs),
-                    text::durationText(c.messages->before.exposedTransferNs)));
+    return c.is(kind("lost_overlap"), c.row.traffic,
+                c.sides.instead(text::durationText(c.messages->before.exposedTransferNs),
+                                text::durationText(c.messages->after.exposedTransferNs), "of it exposed instead of") +
+                    " a step");
 }
 
 constexpr Answer (*kExplanations[])(const Case&) = {otherSchedule, otherKernels, moreWork,  slowerKernels,
@@ -398,6 +415,10 @@ std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<
         if (finding != sides.grown.end()) {
             cause.where = (*finding)->where;
             cause.text = (*finding)->title + ": " + (*finding)->cause;
+            if (sides.reversed)
+                cause.text =
+                    fmt::format("{}, {}: {}", (*finding)->title,
+                                (*finding)->now.runs > 0 ? "less than before" : "gone; before", (*finding)->cause);
             cause.ranks = (*finding)->ranks;
         }
         cause.evidence = factsOf(one);
@@ -447,11 +468,8 @@ std::vector<ChangeCause> whyChanged(const SideMeans& base, const SideMeans& now,
     std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
     if (causes.empty()) causes.push_back({"unknown", kind("unknown").text, "", "", {}, ns, {}});
     std::ranges::stable_sort(causes, std::greater{}, &ChangeCause::ns);
-    for (ChangeCause& cause : causes) {
-        if (!reversed) continue;
-        cause.ns = -cause.ns;
-        cause.text = "no longer: " + cause.text;
-    }
+    for (ChangeCause& cause : causes)
+        if (reversed) cause.ns = -cause.ns;
     return causes;
 }
 

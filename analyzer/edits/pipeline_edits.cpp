@@ -77,7 +77,7 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     effect.pipeline->microBatches = shape.microBatches;
     effect.pipeline->virtualStages = shape.virtualStages;
     if (shape.microBatches != before.microBatches)
-        effect.assume("micro-batches keep their size: a step works on more or fewer tokens");
+        effect.assume("micro-batches are played at their present size; the step is that of as many tokens as now");
     if (shape.virtualStages > before.virtualStages)
         effect.assume("memory for the activations of interleaved stages is there");
     return rebuilt;

@@ -51,6 +51,7 @@ std::vector<std::string> elsewhere(const Advice& advice, const auto& isHere) {
         std::vector<std::string> places = programLines(r.settings);
         if (!r.settings.environment.empty()) places.push_back("environment: --format env");
         if (!r.settings.tuner.empty()) places.push_back("tuner table: --format tuner-csv");
+        places.insert(places.end(), r.notes.begin(), r.notes.end());
         const char* kind = r.kind == AdviceKind::repair    ? "repair: "
                            : r.kind == AdviceKind::program ? "in the program: "
                                                            : "";
@@ -116,7 +117,7 @@ std::string renderAdviceEnvironment(const Advice& advice) {
         out += (active ? "" : "# try and measure, ") + gain(r).substr(active ? 0 : 2) + noteLines(r);
         out += shellLines(r.settings.environment, active ? "" : "# ");
     }
-    if (!any) out += "# " + nothingText(advice, "nothing to set: keep the environment as it is") + "\n";
+    if (!any) out += "# " + nothingText(advice, "nothing to set here: keep the environment as it is") + "\n";
     out += elsewhereLines(advice, [](const Recommendation& r) { return !r.settings.environment.empty(); });
     for (const Recommendation& r : advice.alternatives) {
         if (r.settings.environment.empty() || !r.settings.tuner.empty()) continue;
@@ -163,7 +164,7 @@ std::string renderAdviceDeepSpeed(const Advice& advice) {
     // JSON has no comments; DeepSpeed passes over keys that it does not know.
     const std::vector<std::string> others =
         elsewhere(advice, [](const Recommendation& r) { return holds(r) && !r.settings.deepspeed.empty(); });
-    std::string said = json.empty() ? nothingText(advice, "nothing to set: keep the configuration as it is") : "";
+    std::string said = json.empty() ? nothingText(advice, "nothing to set here: keep the configuration as it is") : "";
     if (!others.empty())
         said += fmt::format("{}advised elsewhere: {}", said.empty() ? "" : "; ", fmt::join(others, "; "));
     if (!said.empty()) json["_rankscope"] = said;
@@ -176,7 +177,8 @@ std::string renderAdviceAccelerate(const Advice& advice) {
     for (const Recommendation& r : advice.recommendations)
         if (holds(r)) values.insert(r.settings.accelerate.begin(), r.settings.accelerate.end());
     addYaml(out, values, "");
-    if (values.empty()) out += "# " + nothingText(advice, "nothing to set: keep the configuration as it is") + "\n";
+    if (values.empty())
+        out += "# " + nothingText(advice, "nothing to set here: keep the configuration as it is") + "\n";
     return out +
            elsewhereLines(advice, [](const Recommendation& r) { return holds(r) && !r.settings.accelerate.empty(); });
 }

@@ -190,6 +190,9 @@ std::string renderJson(const Report& r) {
                    {"step_source", r.run.stepSource},
                    {"failed", r.failed},
                    {"overhead", orNull(r.run.overheadNs)}};
+    json["step_time"] = {{"ns", r.run.stepNs > 0 ? Json(whole(r.run.stepNs)) : Json(nullptr)},
+                         {"estimator", "median"},
+                         {"steps", r.run.steps}};
     const facts::Pipeline* pipeline = toldPipeline(r.layout);
     json["layout"] = {{"dp", orNull(r.layout.dp)},
                       {"tp", orNull(r.layout.tp)},

@@ -51,13 +51,15 @@ class MicroBatchAdvice(VirtualRunTest):
     def advised(self, run):
         """(micro-batches, virtual stages), None where nothing is to be changed."""
         advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", run, "--format", "json").stdout)
-        # Virtual stages gain less, or nothing, on top of more micro-batches: by themselves they are then an alternative.
+        # More micro-batches of the present size are another batch, so an alternative to smaller ones. Virtual stages gain less, or nothing, on top of more micro-batches: by themselves they are then
+        # an alternative, too.
         told = {one["area"]: one["job"] for one in advice["alternatives"] + advice["recommendations"]
-                if one["certainty"] == "recommended" and one["area"] in ("micro_batches", "virtual_stages")}
+                if one["certainty"] == "recommended" and one["area"] in ("micro_batches", "global_batch", "virtual_stages")}
         kept = [one["area"] for one in advice["kept"]]
         for area in ("micro_batches", "virtual_stages"):
             self.assertTrue(area in told or area in kept, f"{area} were not judged")
-        return int(told.get("micro_batches", {}).get("micro_batches", 0)) or None, int(told.get("virtual_stages", {}).get("virtual_stages", 0)) or None
+        self.assertEqual("micro_batches" in told, "global_batch" in told)
+        return int(told.get("global_batch", {}).get("micro_batches", 0)) or None, int(told.get("virtual_stages", {}).get("virtual_stages", 0)) or None
 
     def compare(self, what, tried, given, present):
         best = min(tried, key=tried.get)

@@ -49,8 +49,7 @@ bool isRunFolder(const std::string& name) {
     return fs::exists(path / "trace.db", ignored) || fs::exists(path / "capture", ignored);
 }
 
-// Tells whether a folder is a baseline: it holds no run but *.json files, or nothing but a README or hidden files.
-static bool isBaselineFolder(const std::string& name) {
+bool isBaselineFolder(const std::string& name) {
     std::error_code ignored;
     if (!fs::is_directory(name, ignored) || isRunFolder(name)) return false;
     return holdsPlaceholdersOnly(name) || !compare::baselineFiles(name).empty();

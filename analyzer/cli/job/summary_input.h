@@ -14,6 +14,9 @@ namespace rankscope::cli {
 std::vector<compare::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers,
                                                const Console& console);
 
+// Tells whether a folder is a baseline: it holds no run but *.json files, or nothing but a README or hidden files.
+bool isBaselineFolder(const std::string& name);
+
 // Is true for a folder with a database or captures: a run.
 bool isRunFolder(const std::string& name);
 

@@ -4,10 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
@@ -19,6 +22,7 @@
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/summary_file.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
@@ -67,7 +71,7 @@ struct CompareVerbOptions {
     std::string format = "text";
     std::string output;
     std::vector<std::string> write, drop;
-    std::string label;
+    std::string label, per;
     unsigned workers = 0;
 };
 
@@ -113,6 +117,28 @@ double stepShare(const std::string& text, const char* option) {
     return *share;
 }
 
+/// "sample=7", "token=512:3584": what a reader calls one, and how many of them a new step has for each of a base step.
+std::pair<std::string, double> samplesOf(const std::string& text) {
+    const size_t equal = text.find('='), colon = text.find(':');
+    const std::string name = text.substr(0, equal);
+    const bool isName = !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+    const auto number = [](const std::string& digits) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return error == std::errc() && end == digits.data() + digits.size() && std::isfinite(value) ? value : 0;
+    };
+    double factor = 0;
+    if (equal != std::string::npos && colon == std::string::npos) factor = number(text.substr(equal + 1));
+    if (equal != std::string::npos && colon != std::string::npos && colon > equal) {
+        const double base = number(text.substr(equal + 1, colon - equal - 1)), now = number(text.substr(colon + 1));
+        factor = base > 0 ? now / base : 0;
+    }
+    if (!isName || !(factor > 0) || !std::isfinite(factor))
+        throw VerbError(kExitUsage, fmt::format("--per {}: no NAME=NUMBER above 0", text),
+                        "--per sample=7: a new step has 7 times the samples; or --per sample=512:3584, of both sides");
+    return {name, factor};
+}
+
 compare::CompareOptions settingsOf(const CompareVerbOptions& options, const CompareConfig& config) {
     compare::CompareOptions settings;
     settings.step.threshold = options.thresholds.empty() ? config.stepThreshold.value_or(settings.step.threshold)
@@ -125,6 +151,7 @@ compare::CompareOptions settingsOf(const CompareVerbOptions& options, const Comp
     const std::vector<std::string> across =
         options.across.empty() ? config.across.value_or(std::vector<std::string>{}) : options.across;
     settings.across = {across.begin(), across.end()};
+    if (!options.per.empty()) std::tie(settings.sample, settings.samples) = samplesOf(options.per);
     return settings;
 }
 
@@ -150,25 +177,29 @@ std::vector<std::string> outputsOf(const CompareVerbOptions& options,
     return outputs;
 }
 
-/// Returns the runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no
-/// missing one: the gate would pass for ever.
-std::vector<std::string> baseOf(const Sides& sides) {
-    if (sides.baseline.empty()) return sides.base;
+/// The runs of a baseline, without what chosenFrom() does not need; none where the folder is not there yet. One that
+/// cannot be read is no missing one: the gate would pass for ever.
+std::vector<compare::RunSummary> headsOf(const std::string& baseline, unsigned workers, const Console& console) {
     std::error_code error;
-    const bool isMissing =
-        fs::status(sides.baseline, error).type() == fs::file_type::not_found && error != std::errc::not_a_directory;
-    return isMissing ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
+    if (fs::status(baseline, error).type() == fs::file_type::not_found && error != std::errc::not_a_directory)
+        return {};
+    if (!isBaselineFolder(baseline)) return readSummaries({baseline}, workers, console);
+    try {
+        return compare::readBaselineHeads(baseline);
+    } catch (const compare::SummaryError& damage) {
+        throw VerbError(kExitInput, text::oneLine(damage.what()), damage.hint());
+    }
 }
 
 /// Of a baseline that was filled over months, the runs to compare with.
-std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> baseline,
+std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> baseline, const std::string& folder,
                                             const std::vector<compare::RunSummary>& now,
                                             compare::CompareOptions& settings) {
     if (baseline.empty()) return baseline;
     compare::BaseChoice choice = compare::chooseBase(std::move(baseline), now, settings.across);
     settings.history = std::move(choice.history);
     settings.step.earlier = choice.noise;
-    return std::move(choice.runs);
+    return isBaselineFolder(folder) ? compare::readWhole(choice.runs) : std::move(choice.runs);
 }
 
 /// Leaves runs out that the user names. Throws VerbError for a name that no run has.
@@ -197,14 +228,15 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     requireDifferentFiles(outputsOf(options, files, sides));
 
     auto now = readSummaries(sides.now, options.workers, console);
-    std::vector<compare::RunSummary> base = readSummaries(baseOf(sides), options.workers, console);
+    std::vector<compare::RunSummary> base = sides.baseline.empty() ? readSummaries(sides.base, options.workers, console)
+                                                                   : headsOf(sides.baseline, options.workers, console);
     dropRuns(options.drop, base, now);
     if (!options.label.empty())
         for (compare::RunSummary& run : now) run.label = options.label;
     if (now.empty())
         throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()),
                         "rankscope compare --baseline DIR --new RUN");
-    if (!sides.baseline.empty()) base = chosenFrom(std::move(base), now, settings);
+    if (!sides.baseline.empty()) base = chosenFrom(std::move(base), sides.baseline, now, settings);
     const compare::Comparison comparison = compare::compareRuns(std::move(base), now, settings);
     console.stage(fmt::format("compared {} with {}", text::countedText(comparison.base.runs.size(), "run"),
                               text::countedText(comparison.now.runs.size(), "run")));
@@ -248,6 +280,10 @@ void addCompareVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--drop", options->drop, "Leave out the run of that name, a bad one; may be repeated")
         ->type_name("RUN")
         ->allow_extra_args(false);
+    verb->add_option("--per", options->per,
+                     "Compare the time per sample, where a new step has N times those of a base step: sample=N, "
+                     "token=BASE:NEW")
+        ->type_name("WHAT=N");
     verb->add_option("--fail-on", options->failOn,
                      "regression, new-finding, undecided, no-baseline, incomparable, a diagnosis (RS203, RS2*, "
                      "finding:RS203) or never; may be repeated; default regression")

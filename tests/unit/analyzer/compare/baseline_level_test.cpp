@@ -42,6 +42,11 @@ class Machine {
     int m_count = 0;
 };
 
+/// New runs in the middle of a level: no chance moves what they are compared with.
+std::vector<RunSummary> quietRuns(double factor, const std::string& world = "4") {
+    return Machine(1, 0).entry(factor, "new", world);
+}
+
 void append(std::vector<RunSummary>& to, std::vector<RunSummary> more) {
     to.insert(to.end(), more.begin(), more.end());
 }
@@ -123,7 +128,7 @@ TEST(BaselineLevel, OneBadRunOfThreeMovesNoLevel) {
     baseline.push_back(machine.run(1, "c8"));
     baseline.push_back(machine.run(1.3, "c8"));
     baseline.push_back(machine.run(1, "c8"));
-    const BaseChoice choice = chooseBase(baseline, machine.entry(1, "new"), {});
+    const BaseChoice choice = chooseBase(baseline, quietRuns(1), {});
     EXPECT_EQ(choice.history.levels.size(), 1u);
     // It is no run to compare with, and the result says so.
     EXPECT_EQ(choice.runs.size(), 26u);
@@ -165,16 +170,16 @@ TEST(BaselineLevel, RunsOfAnotherKindAreLeftOut) {
     std::vector<RunSummary> baseline;
     for (int commit = 0; commit < 9; commit++) append(baseline, machine.entry(1, "c" + std::to_string(commit)));
     append(baseline, machine.entry(1.4, "eight", "8"));
-    const BaseChoice eight = chooseBase(baseline, machine.entry(1.5, "new", "8"), {});
+    const BaseChoice eight = chooseBase(baseline, quietRuns(1.5, "8"), {});
     EXPECT_EQ(eight.runs.size(), 3u);
     EXPECT_EQ(eight.history.otherKinds, 27);
     EXPECT_EQ(eight.history.otherKindIs, "world size is 4 and 8");
     EXPECT_TRUE(eight.history.hasKind);
-    EXPECT_EQ(chooseBase(baseline, machine.entry(1, "new"), {}).runs.size(), 27u);
+    EXPECT_EQ(chooseBase(baseline, quietRuns(1), {}).runs.size(), 27u);
     // What is asked for across is no other kind.
-    EXPECT_EQ(chooseBase(baseline, machine.entry(1, "new"), {"world-size"}).history.otherKinds, 0);
+    EXPECT_EQ(chooseBase(baseline, quietRuns(1), {"world-size"}).history.otherKinds, 0);
     // None of the kind: the newest kind, so that it is said how they differ.
-    const BaseChoice none = chooseBase(baseline, machine.entry(1, "new", "16"), {});
+    const BaseChoice none = chooseBase(baseline, quietRuns(1, "16"), {});
     EXPECT_FALSE(none.history.hasKind);
     EXPECT_EQ(none.runs.size(), 3u);
 }
@@ -184,9 +189,9 @@ TEST(BaselineLevel, AnAcceptedChangeBeginsALevel) {
     std::vector<RunSummary> baseline;
     for (int commit = 0; commit < 6; commit++) append(baseline, machine.entry(1, "c" + std::to_string(commit)));
     append(baseline, machine.entry(1.005, "accepted"));
-    EXPECT_EQ(chooseBase(baseline, machine.entry(1, "new"), {}).history.levels.size(), 1u);
+    EXPECT_EQ(chooseBase(baseline, quietRuns(1), {}).history.levels.size(), 1u);
     for (size_t i = baseline.size() - 3; i < baseline.size(); i++) baseline[i].beginsLevel = true;
-    const BaseChoice choice = chooseBase(baseline, machine.entry(1, "new"), {});
+    const BaseChoice choice = chooseBase(baseline, quietRuns(1), {});
     EXPECT_EQ(choice.history.levels.back().first, "accepted");
     EXPECT_EQ(choice.runs.size(), 3u);
 }
