@@ -14,9 +14,11 @@ namespace rankscope::exports {
 namespace {
 
 // Perfetto's messages as far as they are written, with their fields' numbers (perfetto.dev, protos/perfetto/trace:
-// trace.proto, trace_packet.proto, track_event/*.proto, interned_data/interned_data.proto).
+// trace.proto, trace_packet.proto, track_event/*.proto, interned_data/interned_data.proto,
+// chrome/chrome_trace_event.proto).
 enum class Trace : protozero::pbf_tag_type { packet = 1 };
 enum class Packet : protozero::pbf_tag_type {
+    chromeEvents = 5,
     timestamp = 8,
     sequence = 10,
     trackEvent = 11,
@@ -49,6 +51,9 @@ enum class Annotation : protozero::pbf_tag_type { nameId = 1, integer = 4, strin
 enum class InternedData : protozero::pbf_tag_type { categories = 1, eventNames = 2, annotationNames = 3 };
 enum class Interned : protozero::pbf_tag_type { id = 1, name = 2 };
 
+enum class ChromeEvents : protozero::pbf_tag_type { metadata = 2 };
+enum class ChromeMetadata : protozero::pbf_tag_type { name = 1, string = 2 };
+
 constexpr int kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // TrackEvent.Type
 constexpr uint32_t kStateCleared = 1, kNeedsState = 2;                     // TracePacket.SequenceFlags
 constexpr int kExplicitOrder = 3;                                          // TrackDescriptor.ChildTracksOrdering
@@ -73,7 +78,14 @@ class Dictionary {
 
 class PerfettoTrace : public ExportSink {
   public:
-    explicit PerfettoTrace(std::ostream& out) : m_out(out) {}
+    PerfettoTrace(std::ostream& out, const std::string& about) : m_out(out) {
+        packet([&](Message<Packet>& packet) {
+            Message<ChromeEvents> events(packet, Packet::chromeEvents);
+            Message<ChromeMetadata> metadata(events, ChromeEvents::metadata);
+            metadata.add_string(ChromeMetadata::name, "rankscope_run");
+            metadata.add_string(ChromeMetadata::string, about);
+        });
+    }
 
     void process(const ExportedProcess& process) override {
         const uint64_t uuid = m_processes[process.id] = ++m_uuids;
@@ -193,8 +205,7 @@ class PerfettoTrace : public ExportSink {
                                        std::nullopt, text::plainText(value)});
             }
         };
-        forEachArgument(event, annotate);
-        annotate("finding", event.detail);
+        forEachDetail(event, annotate);
         packet([&](Message<Packet>& packet) {
             packet.add_uint64(Packet::timestamp, timeOf(event.startNs));
             tell(packet, fresh);
@@ -283,8 +294,8 @@ class PerfettoTrace : public ExportSink {
 
 }  // namespace
 
-std::unique_ptr<ExportSink> perfettoTrace(std::ostream& out) {
-    return std::make_unique<PerfettoTrace>(out);
+std::unique_ptr<ExportSink> perfettoTrace(std::ostream& out, const std::string& about) {
+    return std::make_unique<PerfettoTrace>(out, about);
 }
 
 }  // namespace rankscope::exports

@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +27,9 @@ struct RankHeader {
     /// Hash of the communicator that told `rank`, its rank in it; empty where something else did. That is the rank in
     /// the job only if the communicator is of the whole job.
     std::optional<uint64_t> rankCommunicator;
+    /// Meta of the run that the file is a copy of: calls are numbered and communicators known as they were there. Null
+    /// of a recording.
+    std::shared_ptr<const std::map<std::string, std::string>> run;
 };
 
 /// One rank as one file tells it.

@@ -14,7 +14,7 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kInspectorReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kInspectorReader, &kExportReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -47,10 +47,6 @@ bool isPrimusPipeline(std::string_view head) {
     return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
 }
 
-bool isOwnExport(std::string_view head) {
-    return holds(head, "\"otherData\":{\"tool\":\"rankscope\"");
-}
-
 /// rocprofv3 --output-format json; rocprofv3's databases are told apart from Nsight Systems' where they are opened.
 bool isRocprof(std::string_view head) {
     return holds(head, "\"rocprofiler-sdk-tool\"");
@@ -71,8 +67,6 @@ constexpr std::array kNotRead{
                 "--evidence FILE[:OPERATION]`"},
     KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
                 "name how they are read: rankscope import --map primus-pipeline FILES"},
-    KnownFormat{isOwnExport, "this is an export of Rankscope itself, which holds less than the run",
-                "a run is its folder: copy NAME with its trace.db"},
     KnownFormat{isRocprof, "this is a recording of rocprofv3; importing it is not supported yet",
                 "import the run's traces of torch.profiler, or read its Chrome trace with a mapping: rankscope import "
                 "--map MAPPING FILES"},

@@ -13,6 +13,7 @@ extern const Reader kFlightRecorderReader;
 extern const Reader kKinetoReader;
 extern const Reader kNsysReader;
 extern const Reader kInspectorReader;
+extern const Reader kExportReader;
 
 /// The table: all of them, in the order in which they are asked.
 std::span<const Reader* const> readers();

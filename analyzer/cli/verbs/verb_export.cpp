@@ -14,6 +14,7 @@
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/export/about_run.h"
 #include "analyzer/export/csv_folder.h"
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
@@ -117,8 +118,8 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     const auto sink =
         options.format == "csv" ? exports::csvTable(out)
         : options.format == "perfetto" && (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace"))
-            ? exports::perfettoTrace(out)
-            : exports::chromeTrace(out, trace.meta("run_name", options.run));
+            ? exports::perfettoTrace(out, exports::aboutRun(trace))
+            : exports::chromeTrace(out, exports::aboutRun(trace));
     exports::walkTrace(trace, *sink, selection);
     if (gzip) gzip->finish();
     file.commit();
