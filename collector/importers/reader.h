@@ -56,6 +56,9 @@ struct Reader {
 
     /// True for a file of its format; `head` is its first 64 KiB, inflated.
     bool (*recognises)(std::string_view head) = nullptr;
+    /// Where several formats begin alike, as databases do: true for a file that holds what is of this one. Null: the
+    /// first bytes tell.
+    bool (*holds)(const std::filesystem::path& file) = nullptr;
     /// Reads a file and hands over its ranks one by one, each as soon as it is whole; where memory is short, a file is
     /// read again and must give the same ranks in the same order. Throws ImportError when nothing in it can be used.
     std::function<void(const std::filesystem::path& file, const ReadOptions& options,

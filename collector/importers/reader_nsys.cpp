@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "collector/importers/device_rank.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/nsys_database.h"
 #include "collector/importers/nsys_machine.h"
 #include "collector/importers/nsys_nccl.h"
 #include "collector/importers/nsys_processes.h"
-#include "collector/importers/nsys_rank.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
 
@@ -82,8 +82,8 @@ class NsysReport {
                              std::string("rows of ") + table + " with a deviceId that no GPU has are left out");
                 return;
             }
-            const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
-                                       row.integer(4).value_or(0), row.integer(5)};
+            const DeviceRow common{times->first, times->second, row.integer(3).value_or(0), row.integer(4).value_or(0),
+                                   row.integer(5)};
             visit(row, common, m_processes.rankOf(row.integer(6), device));
         });
     }
@@ -92,7 +92,7 @@ class NsysReport {
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_KERNEL",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "demangledName",
                           "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "graphNodeId"},
-                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              store::Kernel kernel;
                              kernel.gridBlocks = product(row, 9);
                              kernel.blockThreads = product(row, 12);
@@ -103,7 +103,7 @@ class NsysReport {
         // With --cuda-graph-trace=graph, the default, what runs is the graph as a whole.
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "graphId"},
-                         [&](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [&](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              rank.addNamedKernel(common, "CUDA graph " + std::to_string(row.integer(7).value_or(0)),
                                                  {});
                              m_losses.add("source_absent", "warning", std::nullopt,
@@ -133,7 +133,7 @@ class NsysReport {
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_MEMCPY",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "bytes", "copyKind",
                           "srcKind", "dstKind"},
-                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              store::Memcpy copy;
                              copy.bytes = std::max<int64_t>(0, row.integer(7).value_or(0));
                              copy.kind = static_cast<int32_t>(std::clamp<int64_t>(row.integer(8).value_or(0), 0, 255));
@@ -143,7 +143,7 @@ class NsysReport {
                          });
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_MEMSET",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "bytes"},
-                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              rank.addSet(common, std::max<int64_t>(0, row.integer(7).value_or(0)));
                          });
     }
@@ -158,7 +158,7 @@ class NsysReport {
                 if (process == nullptr || process->strayContexts.count(row.integer(3).value_or(0)) > 0) return;
                 const std::optional<int64_t> device =
                     process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
-                NsysRank* rank = m_processes.rankAt(row.integer(6), device);
+                DeviceRank* rank = m_processes.rankAt(row.integer(6), device);
                 const auto times = timesOf(row, kTable);
                 if (!times) return;
                 store::Synchronization wait;
@@ -180,7 +180,7 @@ class NsysReport {
                                    process->strayContexts.count(row.integer(2).value_or(0)) > 0)
                                    return;
                                if (!isNsysTime(row.integer(0))) return tellBadTimes(kEventTable);
-                               NsysRank* rank = m_processes.rankAt(row.integer(5), row.integer(1));
+                               DeviceRank* rank = m_processes.rankAt(row.integer(5), row.integer(1));
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
                                               *row.integer(6));
@@ -203,7 +203,7 @@ class NsysReport {
             call.startNs = times->first;
             call.durNs = times->second;
             call.correlationId = correlationOf(row.integer(3));
-            NsysRank* rank = process->ranks.begin()->second.get();
+            DeviceRank* rank = process->ranks.begin()->second.get();
             if (call.correlationId) {
                 const auto own = process->rankOf.find(*call.correlationId);
                 if (own != process->rankOf.end()) rank = own->second;
@@ -333,7 +333,7 @@ class NsysReport {
 
     void handOver(const std::function<void(FileRank)>& take) {
         // By device: so are the ranks of a host numbered where the report does not tell them.
-        std::map<std::pair<int64_t, int64_t>, std::pair<const Process*, NsysRank*>> ranks;
+        std::map<std::pair<int64_t, int64_t>, std::pair<const Process*, DeviceRank*>> ranks;
         for (auto& [globalPid, process] : m_processes.all())
             for (auto& [device, rank] : process.ranks) ranks[{device, globalPid}] = {&process, rank.get()};
         const auto known = nsysDevices(m_database, m_losses);

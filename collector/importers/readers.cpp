@@ -14,7 +14,8 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kInspectorReader, &kExportReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kRocpdReader,   &kNsysReader,   &kInspectorReader,
+                              &kExportReader,         &kRocprofReader, &kXplaneReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -47,17 +48,6 @@ bool isPrimusPipeline(std::string_view head) {
     return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
 }
 
-/// rocprofv3 --output-format json; rocprofv3's databases are told apart from Nsight Systems' where they are opened.
-bool isRocprof(std::string_view head) {
-    return holds(head, "\"rocprofiler-sdk-tool\"");
-}
-
-/// XLA's profiler names its planes so (XSpace), in protobuf and in what it makes of it for Chrome.
-bool isXplane(std::string_view head) {
-    return !withoutLeadingSpace(head).starts_with('{') && holds(head, "/host:CPU") &&
-           (holds(head, "/device:") || holds(head, "Task Environment"));
-}
-
 // Asked before the readers.
 constexpr std::array kNotRead{
     KnownFormat{isNsysReport, "this is a report of Nsight Systems, which only its own tools read",
@@ -67,11 +57,6 @@ constexpr std::array kNotRead{
                 "--evidence FILE[:OPERATION]`"},
     KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
                 "name how they are read: rankscope import --map primus-pipeline FILES"},
-    KnownFormat{isRocprof, "this is a recording of rocprofv3; importing it is not supported yet",
-                "import the run's traces of torch.profiler, or read its Chrome trace with a mapping: rankscope import "
-                "--map MAPPING FILES"},
-    KnownFormat{isXplane, "this is a recording of XLA's profiler (XSpace); importing it is not supported yet",
-                "import the trace.json.gz beside it: rankscope import --map jax-gpu FILES"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };
@@ -102,7 +87,7 @@ const Reader& readerOf(const std::filesystem::path& file, std::span<const Reader
     for (const KnownFormat& format : kNotRead)
         if (format.recognises(head)) throw ImportError(file, 0, format.cause, format.hint);
     for (const Reader* reader : among)
-        if (reader->recognises(head)) return *reader;
+        if (reader->recognises(head) && (reader->holds == nullptr || reader->holds(file))) return *reader;
     throw ImportError(file, 0, "the format is not known", whatIsExpected(among));
 }
 

@@ -14,6 +14,9 @@ extern const Reader kKinetoReader;
 extern const Reader kNsysReader;
 extern const Reader kInspectorReader;
 extern const Reader kExportReader;
+extern const Reader kRocprofReader;
+extern const Reader kRocpdReader;
+extern const Reader kXplaneReader;
 
 /// The table: all of them, in the order in which they are asked.
 std::span<const Reader* const> readers();
