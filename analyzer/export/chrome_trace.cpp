@@ -57,6 +57,14 @@ class ChromeTrace : public ExportSink {
         if (m_buffer.size() > kFlushBytes) flush();
     }
 
+    void counter(int64_t process, std::string_view name, int64_t ns, int64_t value) override {
+        begin(name, "C", process, 0);
+        text(",\"cat\":\"counter\",\"ts\":");
+        appendTime(m_buffer, ns);
+        format(",\"args\":{{\"value\":{}}}}}", value);
+        if (m_buffer.size() > kFlushBytes) flush();
+    }
+
     void finish() override {
         text("\n]}\n");
         flush();

@@ -29,8 +29,9 @@ enum class EventKind : uint8_t {
 };
 /// The table of trace.db that an event is a row of; kernels of NCCL, steps and findings have a word of their own.
 constexpr std::string_view toText(EventKind kind) {
-    constexpr std::string_view kNames[] = {"step",   "nvtx",   "nccl_call", "api_call",        "kernel",     "nccl_kernel",
-                                           "memcpy", "memset", "finding",   "synchronization", "cuda_event", "proxy_op"};
+    constexpr std::string_view kNames[] = {"step",        "nvtx",    "nccl_call", "api_call", "kernel",
+                                           "nccl_kernel", "memcpy",  "memset",    "finding",  "synchronization",
+                                           "cuda_event",  "proxy_op"};
     return kNames[static_cast<size_t>(kind)];
 }
 
@@ -111,6 +112,8 @@ class ExportSink {
     virtual void process(const ExportedProcess& process) = 0;
     virtual void track(const ExportedTrack& track) = 0;
     virtual void event(const ExportedTrack& track, const ExportedEvent& event) = 0;
+    /// A value that holds from this time on; formats without curves leave it out.
+    virtual void counter(int64_t /*process*/, std::string_view /*name*/, int64_t /*ns*/, int64_t /*value*/) {}
     virtual void finish() = 0;
 };
 

@@ -121,7 +121,12 @@ class PerfettoTrace : public ExportSink {
             }
             own.open.push_back(event.startNs + *event.durNs);
         }
-        if (event.kind == EventKind::step && event.durNs) count(track.process, event.startNs, *event.durNs);
+        if (event.kind == EventKind::step && event.durNs) count(track.process, kStepTime, event.startNs, *event.durNs);
+        if (m_buffer.size() > kFlushBytes) flush();
+    }
+
+    void counter(int64_t process, std::string_view name, int64_t ns, int64_t value) override {
+        count(process, name, ns, value);
         if (m_buffer.size() > kFlushBytes) flush();
     }
 
@@ -133,6 +138,7 @@ class PerfettoTrace : public ExportSink {
 
   private:
     static constexpr size_t kFlushBytes = 1 << 20;
+    static constexpr std::string_view kStepTime = "step time";
 
     struct Track {
         uint64_t uuid = 0;
@@ -256,17 +262,17 @@ class PerfettoTrace : public ExportSink {
         }
     }
 
-    /// How long the steps of a rank take, as a curve.
-    void count(int64_t process, int64_t ns, int64_t value) {
-        uint64_t& uuid = m_counters[process];
+    /// A point of a curve of a rank.
+    void count(int64_t process, std::string_view name, int64_t ns, int64_t value) {
+        uint64_t& uuid = m_counters[{process, std::string(name)}];
         if (uuid == 0) {
             uuid = ++m_uuids;
             describe([&](Message<TrackDescriptor>& track) {
                 track.add_uint64(TrackDescriptor::uuid, uuid);
                 track.add_uint64(TrackDescriptor::parent, m_processes[process]);
-                track.add_string(TrackDescriptor::name, "step time");
+                track.add_string(TrackDescriptor::name, text::plainText(name));
                 Message<CounterDescriptor> counter(track, TrackDescriptor::counter);
-                counter.add_string(CounterDescriptor::unitName, "ns");
+                if (name == kStepTime) counter.add_string(CounterDescriptor::unitName, "ns");
             });
         }
         packet([&](Message<Packet>& packet) {
@@ -287,7 +293,8 @@ class PerfettoTrace : public ExportSink {
     std::string m_buffer;
     bool m_isFirst = true;
     uint64_t m_uuids = 0;
-    std::map<int64_t, uint64_t> m_processes, m_counters;  // by process
+    std::map<int64_t, uint64_t> m_processes;                         // by process
+    std::map<std::pair<int64_t, std::string>, uint64_t> m_counters;  // by process and name
     std::map<std::pair<int64_t, int64_t>, Track> m_tracks;
     Dictionary m_names, m_categories, m_annotations;
 };

@@ -148,6 +148,7 @@ class Walk {
         synchronizations();
         deviceEvents();
         if (m_trace.hasTable("proxy_op")) proxyOps();
+        if (m_trace.hasTable("counter")) counters();
     }
 
     void findings() {
@@ -403,6 +404,12 @@ class Walk {
             event.peer = row.peer;
             addColumns(event, row);
             tell(TrackKind::network, row.channel, fmt::format("network, channel {}", row.channel), event);
+        });
+    }
+
+    void counters() {
+        forEach<store::Counter>([&](const store::Counter& row) {
+            m_sink.counter(m_rank, m_trace.string(row.nameId), row.timeNs, row.value);
         });
     }
 

@@ -160,6 +160,15 @@ void DeviceRank::addRange(int64_t tid, std::string_view text, std::string_view d
     m_recording.nvtx.push_back(rest);
 }
 
+void DeviceRank::addCounter(int64_t timeNs, std::string_view name, int64_t value) {
+    ++m_rows;
+    store::Counter counter;
+    counter.timeNs = timeNs;
+    counter.nameId = m_recording.strings.intern(name);
+    counter.value = value;
+    m_recording.counters.push_back(counter);
+}
+
 void DeviceRank::addOperation(int64_t tid, std::string_view name, int64_t startNs, int64_t durNs, bool isPython) {
     ++m_rows;
     m_operations.add(name, tid, startNs, durNs, isPython);

@@ -52,7 +52,11 @@ class DeviceRank {
     void addOperation(int64_t tid, std::string_view name, int64_t startNs, int64_t durNs, bool isPython);
     /// A range of NCCL's; its thread is set here.
     void addNccl(int64_t tid, NcclRange range);
+    /// A sample of a value that the device has.
+    void addCounter(int64_t timeNs, std::string_view name, int64_t value);
     void nameThread(int64_t tid, std::string_view name);
+    /// True of a thread that a call was made on.
+    bool hasThread(int64_t tid) const { return m_threads.contains(tid); }
 
     int64_t device() const { return m_device; }
     RankRecording& recording() { return m_recording; }

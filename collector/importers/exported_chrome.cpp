@@ -15,8 +15,8 @@ namespace {
 
 using simdjson::dom::element;
 
-/// What is told of a run: a million streams, threads and long names of kernels have less.
-constexpr size_t kMostAboutBytes = size_t{1} << 30;
+/// What is told of a run: a million streams, threads and members of communicators have less.
+constexpr size_t kMostAboutBytes = size_t{256} << 20;
 /// A finding's report stands in its event.
 constexpr size_t kMostEventBytes = size_t{16} << 20;
 
@@ -118,6 +118,7 @@ class ExportedChrome {
         ToldEvent told;
         if (event["name"].get(told.name) != simdjson::SUCCESS) return false;
         if (phase == "M" && told.name == "process_name") m_run.addRank(process);
+        if (phase == "C") return addCounter(event, process, told.name);
         if (phase != "X" && phase != "i") return true;  // names of tracks, arrows
         const auto start = nanoseconds(event, "ts"), length = nanoseconds(event, "dur");
         if (!start || (phase == "X" && !length) || event["cat"].get(told.category) != simdjson::SUCCESS) return false;
@@ -135,6 +136,14 @@ class ExportedChrome {
                 told.arguments.emplace_back(key, one);
             }
         m_run.add(told);
+        return true;
+    }
+
+    bool addCounter(element event, int64_t process, std::string_view name) {
+        const auto time = nanoseconds(event, "ts");
+        int64_t value = 0;
+        if (!time || event["args"]["value"].get(value) != simdjson::SUCCESS) return false;
+        m_run.addCounter(process, name, *time, value);
         return true;
     }
 

@@ -20,18 +20,25 @@ enum class Packet : protozero::pbf_tag_type {
     internedData = 12,
     trackDescriptor = 60
 };
-enum class TrackDescriptor : protozero::pbf_tag_type { uuid = 1, process = 3, parent = 5 };
+enum class TrackDescriptor : protozero::pbf_tag_type { uuid = 1, name = 2, process = 3, parent = 5, counter = 8 };
 enum class ProcessDescriptor : protozero::pbf_tag_type { pid = 1 };
-enum class TrackEvent : protozero::pbf_tag_type { categoryIds = 3, annotation = 4, type = 9, nameId = 10, track = 11 };
+enum class TrackEvent : protozero::pbf_tag_type {
+    categoryIds = 3,
+    annotation = 4,
+    type = 9,
+    nameId = 10,
+    track = 11,
+    counterValue = 30
+};
 enum class Annotation : protozero::pbf_tag_type { nameId = 1, integer = 4, string = 6 };
 enum class InternedData : protozero::pbf_tag_type { categories = 1, eventNames = 2, annotationNames = 3 };
 enum class Interned : protozero::pbf_tag_type { id = 1, name = 2 };
 enum class ChromeEvents : protozero::pbf_tag_type { metadata = 2 };
 enum class ChromeMetadata : protozero::pbf_tag_type { name = 1, string = 2 };
 
-constexpr int64_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3;  // TrackEvent.Type
+constexpr int64_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // TrackEvent.Type
 /// What is told of the run is the largest packet.
-constexpr uint64_t kMostPacketBytes = uint64_t{1} << 30;
+constexpr uint64_t kMostPacketBytes = uint64_t{256} << 20;
 /// A tag and a length of up to ten bytes.
 constexpr size_t kMostHeadBytes = 11;
 
@@ -175,7 +182,16 @@ class ExportedPerfetto {
     void readTrack(Message<TrackDescriptor> track) {
         uint64_t uuid = 0, parent = 0;
         std::optional<int64_t> process;
+        std::string name;
+        bool isCounter = false;
         while (track.next()) switch (track.tag()) {
+                case TrackDescriptor::name:
+                    name = track.get_string();
+                    break;
+                case TrackDescriptor::counter:
+                    isCounter = true;
+                    track.skip();
+                    break;
                 case TrackDescriptor::uuid:
                     uuid = track.get_uint64();
                     break;
@@ -191,12 +207,13 @@ class ExportedPerfetto {
                     track.skip();
             }
         if (process && m_run) m_run->addRank(*process);
+        if (isCounter && name != "step time") m_counters[uuid] = std::move(name);  // steps are found anew
         m_processOf[uuid] = process ? *process : m_processOf.contains(parent) ? m_processOf[parent] : -1;
     }
 
     void readEvent(Message<TrackEvent> event, int64_t timeNs) {
         ToldEvent told;
-        int64_t type = 0;
+        int64_t type = 0, value = 0;
         uint64_t track = 0;
         while (event.next()) switch (event.tag()) {
                 case TrackEvent::type:
@@ -204,6 +221,9 @@ class ExportedPerfetto {
                     break;
                 case TrackEvent::track:
                     track = event.get_uint64();
+                    break;
+                case TrackEvent::counterValue:
+                    value = event.get_int64();
                     break;
                 case TrackEvent::nameId:
                     told.name = textOf(m_names, event.get_uint64());
@@ -217,6 +237,11 @@ class ExportedPerfetto {
                 default:
                     event.skip();
             }
+        if (type == kCounter) {
+            const auto counter = m_counters.find(track);
+            if (counter != m_counters.end()) m_run->addCounter(m_processOf[track], counter->second, timeNs, value);
+            return;
+        }
         std::vector<Open>& open = m_open[track];
         if (type == kSliceEnd) {
             if (open.empty()) return;
@@ -224,7 +249,7 @@ class ExportedPerfetto {
             open.pop_back();
             return;
         }
-        if (type != kSliceBegin && type != kInstant) return;  // counters
+        if (type != kSliceBegin && type != kInstant) return;
         told.process = m_processOf.contains(track) ? m_processOf[track] : -1;
         told.startNs = timeNs;
         if (type == kSliceBegin) told.durNs = 0;
@@ -262,6 +287,7 @@ class ExportedPerfetto {
     TextWindow m_window;
     std::optional<ExportedRun> m_run;
     std::unordered_map<uint64_t, std::string> m_categories, m_names, m_arguments;
+    std::unordered_map<uint64_t, std::string> m_counters;    // names, by track
     std::unordered_map<uint64_t, int64_t> m_processOf;       // by track
     std::unordered_map<uint64_t, std::vector<Open>> m_open;  // slices of a track that have not ended
     int64_t m_unended = 0;

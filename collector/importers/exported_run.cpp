@@ -258,6 +258,19 @@ ExportedRun::Place ExportedRun::add(const ToldEvent& event) {
     return leaveOut();
 }
 
+void ExportedRun::addCounter(int64_t process, std::string_view name, int64_t ns, int64_t value) {
+    if (process < 0 || process >= kMostRanks || ns < -kMostExportedNs || ns > kMostExportedNs) {
+        leaveOut();
+        return;
+    }
+    RankRecording& recording = rankOf(process).recording;
+    store::Counter counter;
+    counter.timeNs = ns + m_baseNs;
+    counter.nameId = recording.strings.intern(name);
+    counter.value = value;
+    recording.counters.push_back(counter);
+}
+
 void ExportedRun::setDuration(const Place& place, int64_t durNs) {
     if (place.table == Place::Table::none || durNs < 0 || durNs > kMostExportedNs) return;
     RankRecording& recording = rankOf(place.rank).recording;

@@ -45,6 +45,7 @@ class ExportedRun {
     /// A rank that the file holds, with events or without.
     void addRank(int64_t rank);
     Place add(const ToldEvent& event);
+    void addCounter(int64_t process, std::string_view name, int64_t ns, int64_t value);
     /// Sets how long an event took whose end stands elsewhere.
     void setDuration(const Place& place, int64_t durNs);
     ImportLosses& losses() { return m_losses; }

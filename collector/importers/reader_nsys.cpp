@@ -37,7 +37,9 @@ class NsysReport {
         m_processes.dropStrayDevices();
         readWaits();
         readCalls();
+        if (m_options.allOperations) readSystemCalls();
         readRanges();
+        readMetrics();
         nameThreads();
         tellWhatIsNotRead();
         handOver(take);
@@ -274,6 +276,61 @@ class NsysReport {
             });
     }
 
+    /// Calls of the operating system on the threads that call CUDA; what others wait for tells nothing of the device.
+    void readSystemCalls() {
+        constexpr const char* kTable = "OSRT_API";
+        m_database.forEach(kTable, {kStart, kEnd, "globalTid", "nameId"}, m_losses, [&](const Row& row) {
+            const int64_t globalTid = row.integer(2).value_or(0), tid = threadIn(globalTid);
+            Process* process = m_processes.known(globalTid);
+            if (process == nullptr) return;
+            const auto times = timesOf(row, kTable);
+            if (!times) return;
+            store::NvtxRange range;
+            range.kind = store::NvtxKind::pushPop;
+            range.startNs = times->first;
+            range.durNs = times->second;
+            const std::string name(m_database.string(row.integer(3).value_or(-1)));
+            for (auto& [device, rank] : process->ranks)
+                if (rank->hasThread(tid)) rank->addRange(tid, name, "OS runtime", range);
+        });
+    }
+
+    /// Samples of what devices have. GPUs are told by the number that the report gives them (the low byte of a
+    /// metric's type; nsys export, schema of GPU_METRICS), ranks by the number that CUDA gave their process.
+    void readMetrics() {
+        constexpr const char* kTable = "GPU_METRICS";
+        if (!m_database.has(kTable)) return;
+        std::map<std::pair<int64_t, int64_t>, std::string> names;  // by type and metric
+        m_database.forEach(
+            "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, m_losses, [&](const Row& row) {
+                names.emplace(std::pair(row.integer(0).value_or(0), row.integer(1).value_or(0)), row.text(2));
+            });
+        const auto gpuOf = nsysGpus(m_database, m_losses);
+        std::map<int64_t, DeviceRank*> rankOf;  // by GPU
+        for (auto& [globalPid, process] : m_processes.all())
+            for (auto& [device, rank] : process.ranks) {
+                const auto gpu = gpuOf.find({pidOf(globalPid), device});
+                rankOf.emplace(gpu == gpuOf.end() ? device : gpu->second, rank.get());
+            }
+        int64_t ofNone = 0;
+        m_database.forEach(kTable, {"timestamp", "typeId", "metricId", "value"}, m_losses, [&](const Row& row) {
+            const int64_t type = row.integer(1).value_or(0);
+            const auto name = names.find({type, row.integer(2).value_or(0)});
+            const auto rank = rankOf.find(type & 0xff);
+            if (name == names.end() || rank == rankOf.end() || !row.integer(3)) {
+                ++ofNone;
+                return;
+            }
+            if (!isNsysTime(row.integer(0))) return tellBadTimes(kTable);
+            rank->second->addCounter(*row.integer(0), name->second, *row.integer(3));
+        });
+        if (ofNone > 0)
+            m_losses.add("source_absent", "info", std::nullopt,
+                         "samples of GPU_METRICS are left out: of GPUs that no rank computes on, or of metrics without "
+                         "a name",
+                         ofNone);
+    }
+
     /// The text of a row: as it is, or by its id.
     std::string textOf(const Row& row, int text, int id) {
         const std::string_view plain = row.text(text);
@@ -295,9 +352,7 @@ class NsysReport {
     }
 
     void tellWhatIsNotRead() {
-        static constexpr std::array kNotRead{"OSRT_API",
-                                             "GPU_METRICS",
-                                             "NET_NIC_METRIC",
+        static constexpr std::array kNotRead{"NET_NIC_METRIC",
                                              "NIC_ID_MAP",
                                              "CUDNN_EVENTS",
                                              "CUBLAS_EVENTS",
@@ -309,6 +364,8 @@ class NsysReport {
         std::string tables;
         for (const char* table : kNotRead)
             if (m_database.has(table)) tables += (tables.empty() ? "" : ", ") + std::string(table);
+        if (!m_options.allOperations && m_database.has("OSRT_API"))
+            tables += std::string(tables.empty() ? "" : ", ") + "OSRT_API (kept with --all-operations)";
         const bool unnamed = m_processes.hasUnnamed();
         if (m_ofNoProcess > 0)
             m_losses.add("source_absent", unnamed ? "warning" : "info", std::nullopt,

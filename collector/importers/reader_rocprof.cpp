@@ -20,8 +20,8 @@ namespace {
 
 using simdjson::dom::element;
 
-/// Names of all kernels of a program have less.
-constexpr size_t kMostTableBytes = size_t{1} << 30;
+/// Command line and settings of a process have less.
+constexpr size_t kMostTableBytes = size_t{64} << 20;
 /// A record with all its arguments has less.
 constexpr size_t kMostRocprofRecordBytes = size_t{16} << 20;
 

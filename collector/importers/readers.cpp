@@ -14,8 +14,9 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kRocpdReader,   &kNsysReader,   &kInspectorReader,
-                              &kExportReader,         &kRocprofReader, &kXplaneReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kRocpdReader,        &kNsysReader,
+                              &kInspectorReader,      &kExportReader,       &kRocprofReader,
+                              &kXplaneReader,         &kNcclProfilerReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 

@@ -17,6 +17,7 @@ extern const Reader kExportReader;
 extern const Reader kRocprofReader;
 extern const Reader kRocpdReader;
 extern const Reader kXplaneReader;
+extern const Reader kNcclProfilerReader;
 
 /// The table: all of them, in the order in which they are asked.
 std::span<const Reader* const> readers();

@@ -33,6 +33,7 @@ ROWS = {
                  "LEFT JOIN stream s ON s.id = n.stream_id LEFT JOIN kernel k ON k.id = n.kernel_id",
     "proxy_op": "SELECT p.rank, c.hash, p.start_ns, p.dur_ns, p.channel, p.peer, p.is_send, p.bytes, p.steps, p.gpu_wait_ns, p.peer_wait_ns, p.network_wait_ns, p.on_behalf_of, n.start_ns "
                 "FROM proxy_op p LEFT JOIN communicator c ON c.id = p.communicator_id LEFT JOIN nccl_call n ON n.id = p.call_id",
+    "counter": "SELECT c.rank, c.time_ns, t.text, c.value FROM counter c JOIN string t ON t.id = c.name_id",
     "collective": "SELECT c.hash, i.seq, i.op, i.bytes, i.members, i.last_rank, i.transfer_ns, i.complete, i.step FROM collective i JOIN communicator c ON c.id = i.communicator_id",
     "p2p": "SELECT c.hash, i.src_rank, i.dst_rank, i.seq, i.bytes, i.transfer_ns, i.complete FROM p2p i JOIN communicator c ON c.id = i.communicator_id",
     "step": "SELECT * FROM step",

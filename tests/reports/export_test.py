@@ -259,6 +259,28 @@ class Exports(unittest.TestCase):
         order = {event["pid"]: event["args"]["sort_index"] for event in trace.events if event["name"] == "process_sort_index"}
         self.assertEqual(min(order, key=order.get), names["findings"])
 
+    def test_counters_are_curves_and_come_back(self):
+        run = folder / "counted"
+        if not run.exists():
+            shutil.copytree(recorded_run("tp-healthy"), run)
+        with sqlite3.connect(run / "trace.db") as database:
+            (name,) = database.execute("SELECT max(id) + 1 FROM string").fetchone()
+            database.execute("INSERT INTO string VALUES (?, 'SMs Active [%]')", (name,))
+            database.execute("""CREATE TABLE IF NOT EXISTS counter (id INTEGER PRIMARY KEY, rank INTEGER NOT NULL, time_ns INTEGER NOT NULL,
+                name_id INTEGER NOT NULL REFERENCES string(id), value INTEGER NOT NULL)""")
+            rows = [(rank, 1_000_000 * sample, 10 * rank + sample) for rank in (0, 1) for sample in range(5)]
+            database.executemany(f"INSERT INTO counter (rank, time_ns, name_id, value) VALUES (?, ?, {name}, ?)", rows)
+            database.executemany("INSERT INTO extent VALUES ('counter', ?, ?, ?, 0)", [(0, 1, 5), (1, 6, 10)])
+        database.close()
+        trace = ChromeTrace(run)
+        self.assertEqual([(e["pid"], e["ts"], e["args"]["value"]) for e in trace.events if e["ph"] == "C" and e["name"] == "SMs Active [%]"], rows)
+        curves = PerfettoTrace(run).counters
+        self.assertEqual(sorted(values for (process, track), values in curves.items() if track == "SMs Active [%]"), [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14]])
+        for name in ("counted.chrome.json", "counted.pftrace"):
+            rankscope("import", "--force", name, "-o", "counted-again")
+            with sqlite3.connect(folder / "counted-again/trace.db") as again:
+                self.assertEqual(again.execute("SELECT c.rank, c.time_ns, c.value FROM counter c JOIN string s ON s.id = c.name_id WHERE s.text = 'SMs Active [%]' ORDER BY c.id").fetchall(), rows)
+
     def test_a_part_of_a_run(self):
         run = recorded_run("ddp-slow-rank")
         whole = ChromeTrace(run)

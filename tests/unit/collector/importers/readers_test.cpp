@@ -65,6 +65,7 @@ TEST(Readers, EachFormatGoesToItsReaderOrIsRefusedByName) {
         {R"({"displayTimeUnit":"ns","otherData":{"tool":"rankscope","run":"x"},"traceEvents":[]})", "export", 2},
         {"\x0a\x20*\x1e\x12\x1c\x0a\x0drankscope_run\x12\x01{", "export", 1},
         {R"({"rocprofiler-sdk-tool": [{"metadata": {}}]})", "rocprofv3", 2},
+        {"[\n{\"name\": \"AllReduce\", \"cat\": \"COLL\", \"ph\": \"b\"},", "nccl_profiler", 2},
         {"\x0a\x20/host:CPU\x12/device:GPU:0", "xplane", 1},
         {"# nccl-tests", "the format is not known", 0},
         {"\x80", "the format is not known", 0},
