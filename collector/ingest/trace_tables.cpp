@@ -368,7 +368,6 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
-    each(recording.counters, [](store::Counter&) {});
     each(recording.proxyOps, [&](store::ProxyOp& row) {
         if (row.callId) row.callId = ids.ncclCall(summary, *row.callId);
         if (row.communicatorId) {
@@ -377,6 +376,7 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
+    each(recording.counters, [](store::Counter&) {});
 }
 
 void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,

@@ -213,7 +213,7 @@ TEST_F(NsysReader, GpuMetricsAreCountersOfTheRankOnThatGpu) {
         store::Statement rows(trace,
                               "SELECT c.value FROM counter c JOIN string s ON s.id = c.name_id WHERE s.text = "
                               "'SMs Active [Throughput %]' AND c.rank = ?1 ORDER BY c.id");
-        rows.bind(1, rank);
+        rows.bind(1, int64_t{rank});
         while (rows.step()) text += std::to_string(rows.integer(0)) + " ";
         return text;
     };
