@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "analyzer/export/exported_event.h"
-#include "analyzer/text/plain_text.h"
+#include "analyzer/export/json_string.h"
 
 namespace rankscope::exports {
 namespace {
@@ -16,28 +16,12 @@ void appendTime(fmt::memory_buffer& out, int64_t ns) {
     fmt::format_to(std::back_inserter(out), "{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
-/// Appends a text as a JSON string; bytes that are no text become U+FFFD.
-void appendJsonString(fmt::memory_buffer& out, std::string_view bytes) {
-    const std::string text = text::plainText(bytes);
-    out.push_back('"');
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out.push_back('\\');
-        if (c == '\n' || c == '\t') {
-            out.push_back('\\');
-            out.push_back(c == '\n' ? 'n' : 't');
-        } else {
-            out.push_back(c);
-        }
-    }
-    out.push_back('"');
-}
-
 class ChromeTrace : public ExportSink {
   public:
-    ChromeTrace(std::ostream& out, const std::string& runName) : m_out(out) {
-        text("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"rankscope\",\"run\":");
-        appendJsonString(m_buffer, runName);
-        text("},\n\"traceEvents\":[\n");
+    ChromeTrace(std::ostream& out, const std::string& about) : m_out(out) {
+        text("{\"displayTimeUnit\":\"ns\",\"otherData\":");
+        text(about);
+        text(",\n\"traceEvents\":[\n");
     }
 
     void process(const ExportedProcess& process) override {
@@ -70,6 +54,14 @@ class ChromeTrace : public ExportSink {
         arguments(event);
         text("}");
         for (const ExportedFlow& flow : event.flows) arrow(flow, event, track.process, thread);
+        if (m_buffer.size() > kFlushBytes) flush();
+    }
+
+    void counter(int64_t process, std::string_view name, int64_t ns, int64_t value) override {
+        begin(name, "C", process, 0);
+        text(",\"cat\":\"counter\",\"ts\":");
+        appendTime(m_buffer, ns);
+        format(",\"args\":{{\"value\":{}}}}}", value);
         if (m_buffer.size() > kFlushBytes) flush();
     }
 
@@ -126,8 +118,7 @@ class ChromeTrace : public ExportSink {
     void arguments(const ExportedEvent& event) {
         m_arguments = 0;
         text(",\"args\":{");
-        forEachArgument(event, [this](const char* name, const auto& value) { argument(name, value); });
-        argument("finding", event.detail);
+        forEachDetail(event, [this](const char* name, const auto& value) { argument(name, value); });
         text("}");
     }
 
@@ -145,8 +136,8 @@ class ChromeTrace : public ExportSink {
 
 }  // namespace
 
-std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName) {
-    return std::make_unique<ChromeTrace>(out, runName);
+std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& about) {
+    return std::make_unique<ChromeTrace>(out, about);
 }
 
 }  // namespace rankscope::exports

@@ -8,14 +8,30 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankscope::exports {
 
-enum class EventKind : uint8_t { step, nvtx, ncclCall, apiCall, kernel, ncclKernel, copy, set, finding };
+enum class EventKind : uint8_t {
+    step,
+    nvtx,
+    ncclCall,
+    apiCall,
+    kernel,
+    ncclKernel,
+    copy,
+    set,
+    finding,
+    synchronization,
+    deviceEvent,
+    proxyOp
+};
+/// The table of trace.db that an event is a row of; kernels of NCCL, steps and findings have a word of their own.
 constexpr std::string_view toText(EventKind kind) {
-    constexpr std::string_view kNames[] = {"step",        "nvtx",   "nccl_call", "api_call", "kernel",
-                                           "nccl_kernel", "memcpy", "memset",    "finding"};
+    constexpr std::string_view kNames[] = {"step",        "nvtx",    "nccl_call", "api_call", "kernel",
+                                           "nccl_kernel", "memcpy",  "memset",    "finding",  "synchronization",
+                                           "cuda_event",  "proxy_op"};
     return kNames[static_cast<size_t>(kind)];
 }
 
@@ -52,6 +68,8 @@ struct ExportedEvent {
         transferNs, lastRank;
     std::string_view op, dataType, algorithm, protocol, domain, detail;  // empty: unknown, or does not apply
     std::vector<ExportedFlow> flows;
+    /// What else stands in the columns of its row, by their names.
+    std::vector<std::pair<const char*, int64_t>> columns;
 };
 
 /// Tells what is known of an event beside its name and time: `tell(name, value)`, in the order of the columns of a
@@ -77,6 +95,15 @@ void forEachArgument(const ExportedEvent& event, Tell&& tell) {
     tell("domain", event.domain);
 }
 
+/// Does as forEachArgument(), and tells the other columns and a finding's details behind that: for formats whose events
+/// have arguments of any names.
+template <typename Tell>
+void forEachDetail(const ExportedEvent& event, Tell&& tell) {
+    forEachArgument(event, tell);
+    for (const auto& [name, value] : event.columns) tell(name, std::optional<int64_t>(value));
+    tell("finding", event.detail);
+}
+
 /// Writes one format. Called in this order: processes and tracks before the events on them, all events of a track by
 /// start.
 class ExportSink {
@@ -85,17 +112,20 @@ class ExportSink {
     virtual void process(const ExportedProcess& process) = 0;
     virtual void track(const ExportedTrack& track) = 0;
     virtual void event(const ExportedTrack& track, const ExportedEvent& event) = 0;
+    /// A value that holds from this time on; formats without curves leave it out.
+    virtual void counter(int64_t /*process*/, std::string_view /*name*/, int64_t /*ns*/, int64_t /*value*/) {}
     virtual void finish() = 0;
 };
 
 /// Chrome's trace event format (JSON object with traceEvents), which Perfetto and chrome://tracing open: a process per
 /// rank, a thread per track, X events in microseconds with three decimals (whole nanoseconds), flow events from
-/// launches to kernels and between the members of a collective. `runName` is told in otherData.
-std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName);
+/// launches to kernels and between the members of a collective. `about` (about_run.h) stands in otherData.
+std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& about);
 
 /// Perfetto's own format (protobuf, .pftrace), a third of the size of JSON: a process per rank, a track per track,
 /// slices with their arguments, waiting and transfer inside NCCL's kernels, flows, and the steps' lengths as a counter.
-std::unique_ptr<ExportSink> perfettoTrace(std::ostream& out);
+/// `about` (about_run.h) is metadata of its first packet.
+std::unique_ptr<ExportSink> perfettoTrace(std::ostream& out, const std::string& about);
 
 /// Writes one line per event (RFC 4180), the first one with the names of the columns. Unknown values are empty; times
 /// are nanoseconds on the job clock.

@@ -14,9 +14,11 @@ namespace rankscope::exports {
 namespace {
 
 // Perfetto's messages as far as they are written, with their fields' numbers (perfetto.dev, protos/perfetto/trace:
-// trace.proto, trace_packet.proto, track_event/*.proto, interned_data/interned_data.proto).
+// trace.proto, trace_packet.proto, track_event/*.proto, interned_data/interned_data.proto,
+// chrome/chrome_trace_event.proto).
 enum class Trace : protozero::pbf_tag_type { packet = 1 };
 enum class Packet : protozero::pbf_tag_type {
+    chromeEvents = 5,
     timestamp = 8,
     sequence = 10,
     trackEvent = 11,
@@ -49,6 +51,9 @@ enum class Annotation : protozero::pbf_tag_type { nameId = 1, integer = 4, strin
 enum class InternedData : protozero::pbf_tag_type { categories = 1, eventNames = 2, annotationNames = 3 };
 enum class Interned : protozero::pbf_tag_type { id = 1, name = 2 };
 
+enum class ChromeEvents : protozero::pbf_tag_type { metadata = 2 };
+enum class ChromeMetadata : protozero::pbf_tag_type { name = 1, string = 2 };
+
 constexpr int kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // TrackEvent.Type
 constexpr uint32_t kStateCleared = 1, kNeedsState = 2;                     // TracePacket.SequenceFlags
 constexpr int kExplicitOrder = 3;                                          // TrackDescriptor.ChildTracksOrdering
@@ -73,7 +78,14 @@ class Dictionary {
 
 class PerfettoTrace : public ExportSink {
   public:
-    explicit PerfettoTrace(std::ostream& out) : m_out(out) {}
+    PerfettoTrace(std::ostream& out, const std::string& about) : m_out(out) {
+        packet([&](Message<Packet>& packet) {
+            Message<ChromeEvents> events(packet, Packet::chromeEvents);
+            Message<ChromeMetadata> metadata(events, ChromeEvents::metadata);
+            metadata.add_string(ChromeMetadata::name, "rankscope_run");
+            metadata.add_string(ChromeMetadata::string, about);
+        });
+    }
 
     void process(const ExportedProcess& process) override {
         const uint64_t uuid = m_processes[process.id] = ++m_uuids;
@@ -109,7 +121,12 @@ class PerfettoTrace : public ExportSink {
             }
             own.open.push_back(event.startNs + *event.durNs);
         }
-        if (event.kind == EventKind::step && event.durNs) count(track.process, event.startNs, *event.durNs);
+        if (event.kind == EventKind::step && event.durNs) count(track.process, kStepTime, event.startNs, *event.durNs);
+        if (m_buffer.size() > kFlushBytes) flush();
+    }
+
+    void counter(int64_t process, std::string_view name, int64_t ns, int64_t value) override {
+        count(process, name, ns, value);
         if (m_buffer.size() > kFlushBytes) flush();
     }
 
@@ -121,6 +138,7 @@ class PerfettoTrace : public ExportSink {
 
   private:
     static constexpr size_t kFlushBytes = 1 << 20;
+    static constexpr std::string_view kStepTime = "step time";
 
     struct Track {
         uint64_t uuid = 0;
@@ -193,8 +211,7 @@ class PerfettoTrace : public ExportSink {
                                        std::nullopt, text::plainText(value)});
             }
         };
-        forEachArgument(event, annotate);
-        annotate("finding", event.detail);
+        forEachDetail(event, annotate);
         packet([&](Message<Packet>& packet) {
             packet.add_uint64(Packet::timestamp, timeOf(event.startNs));
             tell(packet, fresh);
@@ -245,17 +262,17 @@ class PerfettoTrace : public ExportSink {
         }
     }
 
-    /// How long the steps of a rank take, as a curve.
-    void count(int64_t process, int64_t ns, int64_t value) {
-        uint64_t& uuid = m_counters[process];
+    /// A point of a curve of a rank.
+    void count(int64_t process, std::string_view name, int64_t ns, int64_t value) {
+        uint64_t& uuid = m_counters[{process, std::string(name)}];
         if (uuid == 0) {
             uuid = ++m_uuids;
             describe([&](Message<TrackDescriptor>& track) {
                 track.add_uint64(TrackDescriptor::uuid, uuid);
                 track.add_uint64(TrackDescriptor::parent, m_processes[process]);
-                track.add_string(TrackDescriptor::name, "step time");
+                track.add_string(TrackDescriptor::name, text::plainText(name));
                 Message<CounterDescriptor> counter(track, TrackDescriptor::counter);
-                counter.add_string(CounterDescriptor::unitName, "ns");
+                if (name == kStepTime) counter.add_string(CounterDescriptor::unitName, "ns");
             });
         }
         packet([&](Message<Packet>& packet) {
@@ -276,15 +293,16 @@ class PerfettoTrace : public ExportSink {
     std::string m_buffer;
     bool m_isFirst = true;
     uint64_t m_uuids = 0;
-    std::map<int64_t, uint64_t> m_processes, m_counters;  // by process
+    std::map<int64_t, uint64_t> m_processes;                         // by process
+    std::map<std::pair<int64_t, std::string>, uint64_t> m_counters;  // by process and name
     std::map<std::pair<int64_t, int64_t>, Track> m_tracks;
     Dictionary m_names, m_categories, m_annotations;
 };
 
 }  // namespace
 
-std::unique_ptr<ExportSink> perfettoTrace(std::ostream& out) {
-    return std::make_unique<PerfettoTrace>(out);
+std::unique_ptr<ExportSink> perfettoTrace(std::ostream& out, const std::string& about) {
+    return std::make_unique<PerfettoTrace>(out, about);
 }
 
 }  // namespace rankscope::exports

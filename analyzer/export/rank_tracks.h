@@ -33,7 +33,7 @@ class TrackLanes {
     std::vector<std::vector<int64_t>> m_open;  // ends of the events that enclose the present time, outermost first
 };
 
-enum class TrackKind : int64_t { steps = 0, nvtx = 1, nccl = 2, api = 3, stream = 4 };
+enum class TrackKind : int64_t { steps = 0, nvtx = 1, nccl = 2, api = 3, stream = 4, waits = 5, network = 6 };
 
 /// Tracks of one rank. A track is announced when its first event comes.
 class RankTracks {

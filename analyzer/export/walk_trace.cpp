@@ -4,15 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <unordered_map>
 
 #include "analyzer/export/collective_members.h"
+#include "analyzer/export/kernel_name.h"
 #include "analyzer/export/rank_tracks.h"
 #include "analyzer/export/selected_times.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
+#include "collector/store/tables.h"
 
 namespace rankscope::exports {
 namespace {
@@ -32,6 +38,44 @@ std::string_view copyName(int32_t kind) {
     }
 }
 
+/// Columns of rows that events tell by other words, or that name rows which are not exported.
+constexpr std::string_view kToldOtherwise[] = {"id",
+                                               "rank",
+                                               "start_ns",
+                                               "time_ns",
+                                               "dur_ns",
+                                               "name_id",
+                                               "domain_id",
+                                               "op",
+                                               "bytes",
+                                               "data_type",
+                                               "seq",
+                                               "algorithm",
+                                               "protocol",
+                                               "channels",
+                                               "peer",
+                                               "grid_blocks",
+                                               "block_threads",
+                                               "communicator_id",
+                                               "correlation_id"};
+
+template <typename Value>
+void addColumn(ExportedEvent& event, const char* name, const Value& value) {
+    if constexpr (requires { value.has_value(); }) {
+        if (value) addColumn(event, name, *value);
+    } else if constexpr (std::is_convertible_v<Value, int64_t> || std::is_enum_v<Value>) {
+        if (std::ranges::find(kToldOtherwise, name) == std::end(kToldOtherwise))
+            event.columns.emplace_back(name, static_cast<int64_t>(value));
+    }
+}
+
+/// Tells all that stands in a row and not yet in its event.
+template <typename Row>
+void addColumns(ExportedEvent& event, const Row& row) {
+    std::apply([&](const auto&... column) { (addColumn(event, column.name, row.*(column.field)), ...); },
+               store::Table<Row>::kColumns);
+}
+
 /// Fills in what calls and collectives both tell.
 template <typename Row>
 void addCommunication(ExportedEvent& event, const Row& row) {
@@ -42,6 +86,29 @@ void addCommunication(ExportedEvent& event, const Row& row) {
     event.communicator = row.communicatorId;
     event.seq = row.seq;
     event.bytes = row.bytes;
+}
+
+std::string_view synchronizationName(int32_t kind) {
+    switch (kind) {  // CUpti_ActivitySynchronizationType
+        case 1:
+            return "event synchronised";
+        case 2:
+            return "stream waits for event";
+        case 3:
+            return "stream synchronised";
+        case 4:
+            return "device synchronised";
+        default:
+            return "synchronised";
+    }
+}
+
+template <typename Row>
+int64_t startOf(const Row& row) {
+    if constexpr (requires { row.startNs; })
+        return row.startNs;
+    else
+        return row.timeNs;
 }
 
 class Walk {
@@ -78,6 +145,10 @@ class Walk {
         kernels();
         copies();
         sets();
+        synchronizations();
+        deviceEvents();
+        if (m_trace.hasTable("proxy_op")) proxyOps();
+        if (m_trace.hasTable("counter")) counters();
     }
 
     void findings() {
@@ -131,9 +202,8 @@ class Walk {
     }
 
     std::string_view kernelName(int64_t nameId) {
-        constexpr size_t kLongest = 200;
         const auto [at, isNew] = m_kernelNames.try_emplace(nameId);
-        if (isNew) at->second = text::readableKernelName(m_trace.string(nameId), kLongest);
+        if (isNew) at->second = exportedKernelName(m_trace.string(nameId));
         return at->second;
     }
 
@@ -144,7 +214,7 @@ class Walk {
                                                : m_trace.cursor<Row>(m_rank, m_time.fromNs, m_time.toNs);
         Row row;
         while (rows.next(row))
-            if (m_time.holds(row.startNs)) function(static_cast<const Row&>(row));
+            if (m_time.holds(startOf(row))) function(static_cast<const Row&>(row));
     }
 
     std::string threadName(const store::Maybe<int32_t>& thread) const {
@@ -202,6 +272,7 @@ class Walk {
             ExportedEvent event = begun(EventKind::nvtx, row.startNs, row.durNs);
             event.name = m_trace.string(row.nameId);
             if (row.domainId) event.domain = m_trace.string(*row.domainId);
+            addColumns(event, row);
             tell(TrackKind::nvtx, row.threadId.value_or(0), threadName(row.threadId) + ": NVTX", event);
         });
     }
@@ -213,6 +284,8 @@ class Walk {
             event.name = event.op;
             if (row.peer) event.peer = *row.peer;
             if (row.channels) event.channels = *row.channels;
+            addColumns(event, row);
+            event.columns.emplace_back("call_id", row.id);
             tell(TrackKind::nccl, row.threadId.value_or(0), threadName(row.threadId) + ": NCCL", event);
         });
     }
@@ -224,6 +297,7 @@ class Walk {
             event.name = m_trace.string(row.nameId);
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::first);
             if (!event.flows.empty()) launches.push_back(*row.correlationId);
+            addColumns(event, row);
             tell(TrackKind::api, row.threadId, threadName(row.threadId) + ": CUDA", event);
         });
         std::ranges::sort(launches);
@@ -270,6 +344,10 @@ class Walk {
             if (row.blockThreads) event.blockThreads = *row.blockThreads;
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
             addMembers(event, m_members.of(m_rank, row.id));
+            addColumns(event, row);
+            // Calls name it by this id; the kernels that no call has need none.
+            if (row.nccl != store::NcclKernel::no) event.columns.emplace_back("kernel_id", row.id);
+            if (event.name != m_trace.string(row.nameId)) event.columns.emplace_back("symbol", row.nameId);
             tell(TrackKind::stream, row.streamId, m_streams[row.streamId], event);
         });
     }
@@ -279,6 +357,7 @@ class Walk {
             ExportedEvent event = begun(EventKind::copy, row.startNs, row.durNs);
             event.name = copyName(row.kind);
             event.bytes = row.bytes;
+            addColumns(event, row);
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
             tell(TrackKind::stream, row.streamId + kCopyTracks, m_streams[row.streamId] + ": copies", event);
         });
@@ -289,8 +368,48 @@ class Walk {
             ExportedEvent event = begun(EventKind::set, row.startNs, row.durNs);
             event.name = "set";
             event.bytes = row.bytes;
+            addColumns(event, row);
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
             tell(TrackKind::stream, row.streamId + 2 * kCopyTracks, m_streams[row.streamId] + ": sets", event);
+        });
+    }
+
+    void synchronizations() {
+        forEach<store::Synchronization>([&](const store::Synchronization& row) {
+            ExportedEvent event = begun(EventKind::synchronization, row.startNs, row.durNs);
+            event.name = synchronizationName(row.kind);
+            if (row.correlationId) event.correlation = *row.correlationId;
+            addColumns(event, row);
+            tell(TrackKind::waits, row.streamId.value_or(0),
+                 (row.streamId ? m_streams[*row.streamId] : "all streams") + ": synchronisation", event);
+        });
+    }
+
+    void deviceEvents() {
+        forEach<store::CudaEvent>([&](const store::CudaEvent& row) {
+            ExportedEvent event = begun(EventKind::deviceEvent, row.timeNs, std::nullopt);
+            event.name = "event";
+            if (row.correlationId) event.correlation = *row.correlationId;
+            addColumns(event, row);
+            tell(TrackKind::stream, row.streamId + 3 * kCopyTracks, m_streams[row.streamId] + ": events", event);
+        });
+    }
+
+    void proxyOps() {
+        forEach<store::ProxyOp>([&](const store::ProxyOp& row) {
+            ExportedEvent event = begun(EventKind::proxyOp, row.startNs, row.durNs);
+            event.name = row.isSend ? "send" : "receive";
+            event.bytes = row.bytes;
+            event.communicator = row.communicatorId;
+            event.peer = row.peer;
+            addColumns(event, row);
+            tell(TrackKind::network, row.channel, fmt::format("network, channel {}", row.channel), event);
+        });
+    }
+
+    void counters() {
+        forEach<store::Counter>([&](const store::Counter& row) {
+            m_sink.counter(m_rank, m_trace.string(row.nameId), row.timeNs, row.value);
         });
     }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -86,7 +88,7 @@ void readParts(const std::filesystem::path& file, const Reader& reader, const Re
         // them later.
         if (reader.isRecorder) {
             part.dumped = collectDumpedCalls(read.recording);
-        } else {
+        } else if (!read.header.run) {
             part.calls = collectCalls(read.recording);
         }
         part.calls.worldSize = worldSizeOf(read.header);
@@ -332,6 +334,31 @@ void planDumps(std::vector<Part>& parts) {
     for (size_t i = 0; i < parts.size(); ++i) parts[i].dumpPlan = std::move(plans[i]);
 }
 
+/// What a copy of a run tells of it: what is found anew, or is of this copy, is left out.
+void tellCopied(const std::map<std::string, std::string>& run, RunFacts& facts) {
+    static constexpr std::array kFoundAnew{"schema_version", "tool_version",     "run_name",           "source",
+                                           "virtual",        "start_unix_ns",    "duration_ns",        "world_size",
+                                           "job_world_size", "step_source",      "exit_status",        "stop_signal",
+                                           "link_peaks",     "analysis.verdict", "analysis.not_judged"};
+    const auto told = [&run](const char* key) {
+        const auto found = run.find(key);
+        return found == run.end() ? std::string() : found->second;
+    };
+    const auto number = [&told](const char* key) {
+        const std::string text = told(key);
+        int value = 0;
+        return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() ? std::optional(value)
+                                                                                                : std::nullopt;
+    };
+    if (!told("source").empty()) facts.source = told("source");
+    facts.virtualGpu = told("virtual") == "1";
+    facts.exitStatus = number("exit_status");
+    facts.stopSignal = number("stop_signal");
+    for (const auto& [key, value] : run)
+        if (std::ranges::find(kFoundAnew, key) == kFoundAnew.end()) facts.meta[key] = value;
+    facts.meta["imported_from"] = "export";
+}
+
 int64_t countWarnings(const ImportLosses& losses) {
     return std::count_if(losses.all().begin(), losses.all().end(),
                          [](const ImportLoss& loss) { return loss.severity != "info"; });
@@ -394,6 +421,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     if (facts.runName.empty()) facts.runName = outRunDir.string();
     facts.keepBytes = options.keepBytes;
     facts.isRecorder = reader.isRecorder;
+    if (parts.front().header.run) tellCopied(*parts.front().header.run, facts);
     if (!options.links.empty()) facts.meta["links"] = options.links;
     // Importing some ranks of a large job is a choice: it is told once, not as one missing rank after the other.
     const int64_t missing = worldSize.value_or(0) - static_cast<int64_t>(parts.size());

@@ -107,6 +107,7 @@ KinetoCategory categoryOf(std::string_view text) {
     if (text == "driver" || text.ends_with("_driver")) return KinetoCategory::driverCall;
     if (text == "python_function") return KinetoCategory::pythonFunction;
     if (text == "cuda_sync" || text == "synchronization") return KinetoCategory::synchronization;
+    if (text == "cpu_instant_event") return KinetoCategory::memory;
     if (text == "user_annotation") return KinetoCategory::annotation;
     if (text == "gpu_user_annotation") return KinetoCategory::gpuAnnotation;
     if (text.starts_with("gpu_") || text.starts_with("mtia_") || text == "hpu_op") return KinetoCategory::unknownGpu;
@@ -168,6 +169,8 @@ bool decodeArgs(object args, KinetoEvent& event) {
                 break;
             case 'D':
                 if (isKey(key, "Dst Rank")) event.destinationRank = integerOf(field);
+                if (isKey(key, "Device Id")) event.device = integerOf(field);
+                if (isKey(key, "Device Type")) event.deviceType = integerOf(field);
                 break;
             case 'E':
                 if (isKey(key, "External id")) event.externalId = integerOf(field);
@@ -194,6 +197,10 @@ bool decodeArgs(object args, KinetoEvent& event) {
             case 'S':
                 if (isKey(key, "Src Rank")) event.sourceRank = integerOf(field);
                 if (isKey(key, "Seq")) event.sequence = integerOf(field);
+                break;
+            case 'T':
+                if (isKey(key, "Total Allocated")) event.totalAllocated = integerOf(field);
+                if (isKey(key, "Total Reserved")) event.totalReserved = integerOf(field);
                 break;
             default:
                 break;
@@ -239,7 +246,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
             if (event.phase == 'M') {
                 event.category = KinetoCategory::metadata;
                 categoryKnown = true;
-            } else if (event.phase != 'X') {
+            } else if (event.phase != 'X' && event.phase != 'i') {
                 return DecodeResult::skipped;
             }
         } else if (isKey(key, "cat")) {
@@ -279,6 +286,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
         }
     }
     if (!categoryKnown || event.phase == 0) return DecodeResult::skipped;
+    if (event.phase == 'i' && event.category != KinetoCategory::memory) return DecodeResult::skipped;
     return DecodeResult::event;
 }
 

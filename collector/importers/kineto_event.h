@@ -21,6 +21,7 @@ enum class KinetoCategory : uint8_t {
     commParameters,   ///< CPU operator record_param_comms: what a collective was called with
     operation,        ///< any other CPU operator
     pythonFunction,
+    memory,      ///< an instant "[memory]": what PyTorch's allocators hold (profile_memory=True)
     metadata,    ///< names of processes and threads
     unknownGpu,  ///< a device event of a category this version does not know
 };
@@ -53,11 +54,14 @@ struct KinetoEvent {
     std::optional<int64_t> blockThreads;
     std::optional<int64_t> graphNode;
     std::optional<int64_t> eventId;
-    std::string_view copyKind;   ///< "HtoD" (ROCm); CUDA tells it in the name
-    std::string_view syncKind;   ///< "Stream Sync"
-    std::string_view argsName;   ///< args.name or args.labels of metadata
-    std::string_view inputDims;  ///< raw JSON of "Input Dims"
-    std::string_view inputType;  ///< raw JSON of "Input type"
+    std::optional<int64_t> deviceType;      ///< of memory: c10::DeviceType, 0 CPU, 1 CUDA
+    std::optional<int64_t> totalAllocated;  ///< bytes that tensors have then
+    std::optional<int64_t> totalReserved;   ///< bytes that the allocator has then
+    std::string_view copyKind;              ///< "HtoD" (ROCm); CUDA tells it in the name
+    std::string_view syncKind;              ///< "Stream Sync"
+    std::string_view argsName;              ///< args.name or args.labels of metadata
+    std::string_view inputDims;             ///< raw JSON of "Input Dims"
+    std::string_view inputType;             ///< raw JSON of "Input type"
 
     // What torch.distributed says about a collective; on the kernel, on record_param_comms, or on both.
     std::string_view collective;  ///< "allreduce"; empty: not told

@@ -48,6 +48,8 @@ void KinetoRank::add(const KinetoEvent& event) {
         case KinetoCategory::operation:
         case KinetoCategory::pythonFunction:
             return addOperation(event);
+        case KinetoCategory::memory:
+            return addMemory(event);
         case KinetoCategory::unknownGpu:
             ++m_unknownGpuEvents;
             return;
@@ -192,6 +194,22 @@ void KinetoRank::addOperation(const KinetoEvent& event) {
     if (!m_pid) m_pid = event.pid;
 }
 
+void KinetoRank::addMemory(const KinetoEvent& event) {
+    if (event.name != "[memory]") return;
+    const int64_t device = event.device.value_or(-1);
+    const std::string where = event.deviceType == 0 ? "the CPU" : "device " + std::to_string(device);
+    for (const auto& [what, bytes] :
+         {std::pair("allocated", event.totalAllocated), std::pair("reserved", event.totalReserved)}) {
+        // The CPU's allocator reserves nothing.
+        if (!bytes || (event.deviceType == 0 && *bytes == 0)) continue;
+        store::Counter counter;
+        counter.timeNs = event.startNs;
+        counter.nameId = m_recording.strings.intern("memory " + std::string(what) + " on " + where + " [bytes]");
+        counter.value = *bytes;
+        m_recording.counters.push_back(counter);
+    }
+}
+
 void KinetoRank::addMetadata(const KinetoEvent& event) {
     if (event.name == "process_name" && event.pid) m_processNames[*event.pid] = std::string(event.argsName);
     if (event.name == "thread_name" && event.tid) {
@@ -260,6 +278,12 @@ RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32
     setDepths(m_recording);
     addKeptOperations(m_operations, options.allOperations, m_recording,
                       [this](int64_t tid) { return threadOf(tid, m_pid); });
+    if (!options.allOperations && !m_recording.counters.empty()) {
+        losses.add("source_absent", "info", std::nullopt,
+                   "events of memory are left out: rankscope import --all-operations keeps them as counters",
+                   static_cast<int64_t>(m_recording.counters.size()));
+        m_recording.counters.clear();
+    }
     std::optional<int64_t> rank = header.rank;
     if (!rank && fallbackRank) rank = *fallbackRank;
     m_collectives.finish(header, rank, m_recording);

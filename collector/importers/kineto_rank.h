@@ -37,6 +37,7 @@ class KinetoRank {
     void addAnnotation(const KinetoEvent& event);
     void addMetadata(const KinetoEvent& event);
     void addOperation(const KinetoEvent& event);
+    void addMemory(const KinetoEvent& event);
 
     int32_t streamOf(const KinetoEvent& event);
     int32_t threadOf(std::optional<int64_t> tid, std::optional<int64_t> pid);

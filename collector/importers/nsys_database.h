@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// An SQLite export of Nsight Systems as a source of rows. Its tables and their columns differ from version to version,
-// and tables without rows are left out ("lazy" export): what is missing reads as NULL.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
-#include "collector/importers/import_loss.h"
-#include "collector/store/error.h"
-#include "collector/store/sqlite.h"
+#include "collector/importers/sqlite_source.h"
 
 namespace rankscope::collector {
 
@@ -26,55 +19,11 @@ inline bool isNsysTime(std::optional<int64_t> timeNs) {
     return timeNs && *timeNs >= -kMostNsysNs && *timeNs <= kMostNsysNs;
 }
 
-class NsysDatabase {
+/// An SQLite export of Nsight Systems ("lazy" ones leave out tables without rows).
+class NsysDatabase : public SqliteSource {
   public:
     /// Throws ImportError for what is no database, or none of Nsight Systems.
     explicit NsysDatabase(const std::filesystem::path& file);
-
-    bool has(const std::string& table) const { return m_columns.count(table) > 0; }
-    std::vector<std::string> tables() const;
-
-    /// One row of a forEach(); columns count from 0 as they were asked for.
-    class Row {
-      public:
-        explicit Row(store::Statement& statement) : m_statement(statement) {}
-        /// NULL for what is no integer.
-        std::optional<int64_t> integer(int column) const {
-            if (!m_statement.isInteger(column)) return std::nullopt;
-            return m_statement.integer(column);
-        }
-        /// Texts and blobs as they are, valid until the next row; empty for NULL.
-        std::string_view text(int column) const { return m_statement.text(column); }
-
-      private:
-        store::Statement& m_statement;
-    };
-
-    /// Calls `visit` with each row of a table, in the order of the file; not at all without the table. Where the table
-    /// is damaged, what stands in front of that is read, and the rest is a loss. Texts and blobs above 16 MiB read as
-    /// NULL, and are counted in a loss. Returns the number of rows.
-    template <typename Visit>
-    uint64_t forEach(const std::string& table, std::initializer_list<const char*> columns, ImportLosses& losses,
-                     Visit visit) {
-        if (!has(table)) return 0;
-        uint64_t rows = 0;
-        int64_t tooLarge = 0;
-        try {
-            store::Statement statement(m_database, select(table, columns));
-            const Row row(statement);
-            for (; statement.step(); ++rows) {
-                visit(row);
-                tooLarge += statement.integer(static_cast<int>(columns.size()));
-            }
-        } catch (const store::Error& error) {
-            losses.add("torn_tail", "error", std::nullopt,
-                       table + " is damaged behind its row " + std::to_string(rows) + ": " + error.cause());
-        }
-        if (tooLarge > 0)
-            losses.add("bad_block", "warning", std::nullopt,
-                       "texts and blobs of " + table + " that are too large are left out; their rows stay", tooLarge);
-        return rows;
-    }
 
     /// The text of an id of StringIds; empty for an unknown one, and above 16 MiB. Valid until the next call.
     std::string_view string(int64_t id);
@@ -85,14 +34,8 @@ class NsysDatabase {
     std::string captured(const std::string& name);
 
   private:
-    /// Of a table: the columns as asked for, and how many values of the row are too large.
-    std::string select(const std::string& table, std::initializer_list<const char*> columns) const;
-
-    std::filesystem::path m_file;
-    store::Database m_database;
-    std::map<std::string, std::map<std::string, bool>> m_columns;  // by table: true for what holds texts or blobs
-    std::optional<store::Statement> m_string;                      // where ids are keys
-    std::unordered_map<int64_t, std::string> m_strings;            // where they are none
+    std::optional<store::Statement> m_string;            // where ids are keys
+    std::unordered_map<int64_t, std::string> m_strings;  // where they are none
     std::set<int64_t> m_largeStrings;
 };
 

@@ -31,6 +31,15 @@ std::map<std::pair<int64_t, int64_t>, LocalDevice> nsysDevices(NsysDatabase& dat
     return result;
 }
 
+std::map<std::pair<int64_t, int64_t>, int64_t> nsysGpus(NsysDatabase& database, ImportLosses& losses) {
+    std::map<std::pair<int64_t, int64_t>, int64_t> result;
+    database.forEach("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"}, losses, [&](const NsysDatabase::Row& row) {
+        if (row.integer(0) && row.integer(1) && row.integer(2))
+            result[{*row.integer(2), *row.integer(1)}] = *row.integer(0);
+    });
+    return result;
+}
+
 std::optional<int64_t> nsysBaseNs(NsysDatabase& database, ImportLosses& losses) {
     std::optional<int64_t> base;
     database.forEach(

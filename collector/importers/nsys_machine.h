@@ -17,6 +17,8 @@ std::map<std::pair<int64_t, int64_t>, LocalDevice> nsysDevices(NsysDatabase& dat
 
 /// Unix time of the report's time 0. Since 2025.2 its times are those of the system's clock, which systemClockNs tells
 /// for the start of the session; before that they count from this start.
+/// Numbers of GPUs in the report (TARGET_INFO_GPU.id) by process and CUDA's device.
+std::map<std::pair<int64_t, int64_t>, int64_t> nsysGpus(NsysDatabase& database, ImportLosses& losses);
 std::optional<int64_t> nsysBaseNs(NsysDatabase& database, ImportLosses& losses);
 
 }  // namespace rankscope::collector

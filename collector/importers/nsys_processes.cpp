@@ -6,9 +6,9 @@
 
 namespace rankscope::collector {
 
-NsysRank& NsysProcesses::rankOf(std::optional<int64_t> globalPid, int64_t device) {
-    std::unique_ptr<NsysRank>& rank = m_processes[processOf(globalPid.value_or(m_unnamed))].ranks[device];
-    if (!rank) rank = std::make_unique<NsysRank>(m_database, device);
+DeviceRank& NsysProcesses::rankOf(std::optional<int64_t> globalPid, int64_t device) {
+    std::unique_ptr<DeviceRank>& rank = m_processes[processOf(globalPid.value_or(m_unnamed))].ranks[device];
+    if (!rank) rank = std::make_unique<DeviceRank>([this](int64_t id) { return m_database.string(id); }, device);
     return *rank;
 }
 
@@ -17,7 +17,7 @@ NsysProcesses::Process* NsysProcesses::known(std::optional<int64_t> globalTid) {
     return process == m_processes.end() ? nullptr : &process->second;
 }
 
-NsysRank* NsysProcesses::rankAt(std::optional<int64_t> globalPid, std::optional<int64_t> device) {
+DeviceRank* NsysProcesses::rankAt(std::optional<int64_t> globalPid, std::optional<int64_t> device) {
     Process* process = known(globalPid);
     if (process == nullptr) return nullptr;
     const auto own = device ? process->ranks.find(*device) : process->ranks.end();
@@ -27,9 +27,9 @@ NsysRank* NsysProcesses::rankAt(std::optional<int64_t> globalPid, std::optional<
 /// The device that a process computes on, where the others hold stray work alone, as of a context that a library
 /// opened on GPU 0: the only one with kernels of NCCL; where none has any, the one with 95 % of the time of all
 /// kernels, since ranks of one process share its work about evenly. None where several devices are ranks.
-NsysRank* NsysProcesses::mainDevice(const Process& process) {
-    std::vector<NsysRank*> communicating;
-    NsysRank* busiest = nullptr;
+DeviceRank* NsysProcesses::mainDevice(const Process& process) {
+    std::vector<DeviceRank*> communicating;
+    DeviceRank* busiest = nullptr;
     double allNs = 0;
     for (const auto& [device, rank] : process.ranks) {
         if (rank->communicates()) communicating.push_back(rank.get());
@@ -58,7 +58,7 @@ void NsysProcesses::findUnnamed() {
 void NsysProcesses::dropStrayDevices() {
     for (auto& [globalPid, process] : m_processes) {
         if (process.ranks.size() < 2) continue;
-        const NsysRank* main = mainDevice(process);
+        const DeviceRank* main = mainDevice(process);
         if (main == nullptr) continue;
         std::string devices;
         int64_t rows = 0;
@@ -86,7 +86,7 @@ void NsysProcesses::dropStrayDevices() {
 void NsysProcesses::correlate() {
     for (auto& [globalPid, process] : m_processes) {
         if (process.ranks.size() < 2) continue;
-        const auto add = [&, own = &process](const auto& rows, NsysRank& rank) {
+        const auto add = [&, own = &process](const auto& rows, DeviceRank& rank) {
             for (const auto& row : rows)
                 if (row.correlationId) own->rankOf.emplace(*row.correlationId, &rank);
         };

@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
+#include "collector/importers/device_rank.h"
 #include "collector/importers/import_loss.h"
 #include "collector/importers/nsys_database.h"
-#include "collector/importers/nsys_rank.h"
 
 namespace rankscope::collector {
 
@@ -30,9 +30,9 @@ inline int64_t pidOf(int64_t globalPid) {
 class NsysProcesses {
   public:
     struct Process {
-        std::map<int64_t, std::unique_ptr<NsysRank>> ranks;  // by device
-        std::map<uint32_t, NsysRank*> rankOf;                // by correlation, where there are several
-        std::set<int64_t> strayContexts;                     // of devices that make no rank
+        std::map<int64_t, std::unique_ptr<DeviceRank>> ranks;  // by device
+        std::map<uint32_t, DeviceRank*> rankOf;                // by correlation, where there are several
+        std::set<int64_t> strayContexts;                       // of devices that make no rank
         std::string name;
     };
     static constexpr int64_t kUnnamed = 0;  ///< no globalPid, which has a host
@@ -40,12 +40,12 @@ class NsysProcesses {
     NsysProcesses(NsysDatabase& database, ImportLosses& losses) : m_database(database), m_losses(losses) {}
 
     /// Makes the rank of a process on a device; without a globalPid that of the unnamed process.
-    NsysRank& rankOf(std::optional<int64_t> globalPid, int64_t device);
+    DeviceRank& rankOf(std::optional<int64_t> globalPid, int64_t device);
     /// Null for a process without device work; without a globalPid the unnamed one.
     Process* known(std::optional<int64_t> globalTid);
     /// The rank that a row of a process is of: the one on its device, else its only or first one; none for a process
     /// without GPU work.
-    NsysRank* rankAt(std::optional<int64_t> globalPid, std::optional<int64_t> device);
+    DeviceRank* rankAt(std::optional<int64_t> globalPid, std::optional<int64_t> device);
 
     /// Device work without a globalPid is of the process that made the CUDA calls, or else the ranges, where it is one.
     void findUnnamed();
@@ -59,7 +59,7 @@ class NsysProcesses {
     std::map<int64_t, Process>& all() { return m_processes; }  ///< by globalPid
 
   private:
-    static NsysRank* mainDevice(const Process& process);
+    static DeviceRank* mainDevice(const Process& process);
 
     NsysDatabase& m_database;
     ImportLosses& m_losses;

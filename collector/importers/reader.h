@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +27,9 @@ struct RankHeader {
     /// Hash of the communicator that told `rank`, its rank in it; empty where something else did. That is the rank in
     /// the job only if the communicator is of the whole job.
     std::optional<uint64_t> rankCommunicator;
+    /// Meta of the run that the file is a copy of: calls are numbered and communicators known as they were there. Null
+    /// of a recording.
+    std::shared_ptr<const std::map<std::string, std::string>> run;
 };
 
 /// One rank as one file tells it.
@@ -50,6 +56,9 @@ struct Reader {
 
     /// True for a file of its format; `head` is its first 64 KiB, inflated.
     bool (*recognises)(std::string_view head) = nullptr;
+    /// Where several formats begin alike, as databases do: true for a file that holds what is of this one. Null: the
+    /// first bytes tell.
+    bool (*holds)(const std::filesystem::path& file) = nullptr;
     /// Reads a file and hands over its ranks one by one, each as soon as it is whole; where memory is short, a file is
     /// read again and must give the same ranks in the same order. Throws ImportError when nothing in it can be used.
     std::function<void(const std::filesystem::path& file, const ReadOptions& options,

@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "collector/importers/device_rank.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/nsys_database.h"
 #include "collector/importers/nsys_machine.h"
 #include "collector/importers/nsys_nccl.h"
 #include "collector/importers/nsys_processes.h"
-#include "collector/importers/nsys_rank.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
 
@@ -37,7 +37,9 @@ class NsysReport {
         m_processes.dropStrayDevices();
         readWaits();
         readCalls();
+        if (m_options.allOperations) readSystemCalls();
         readRanges();
+        readMetrics();
         nameThreads();
         tellWhatIsNotRead();
         handOver(take);
@@ -82,8 +84,8 @@ class NsysReport {
                              std::string("rows of ") + table + " with a deviceId that no GPU has are left out");
                 return;
             }
-            const NsysDeviceRow common{times->first, times->second, row.integer(3).value_or(0),
-                                       row.integer(4).value_or(0), row.integer(5)};
+            const DeviceRow common{times->first, times->second, row.integer(3).value_or(0), row.integer(4).value_or(0),
+                                   row.integer(5)};
             visit(row, common, m_processes.rankOf(row.integer(6), device));
         });
     }
@@ -92,7 +94,7 @@ class NsysReport {
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_KERNEL",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "demangledName",
                           "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "graphNodeId"},
-                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              store::Kernel kernel;
                              kernel.gridBlocks = product(row, 9);
                              kernel.blockThreads = product(row, 12);
@@ -103,7 +105,7 @@ class NsysReport {
         // With --cuda-graph-trace=graph, the default, what runs is the graph as a whole.
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "graphId"},
-                         [&](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [&](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              rank.addNamedKernel(common, "CUDA graph " + std::to_string(row.integer(7).value_or(0)),
                                                  {});
                              m_losses.add("source_absent", "warning", std::nullopt,
@@ -133,7 +135,7 @@ class NsysReport {
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_MEMCPY",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "bytes", "copyKind",
                           "srcKind", "dstKind"},
-                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              store::Memcpy copy;
                              copy.bytes = std::max<int64_t>(0, row.integer(7).value_or(0));
                              copy.kind = static_cast<int32_t>(std::clamp<int64_t>(row.integer(8).value_or(0), 0, 255));
@@ -143,7 +145,7 @@ class NsysReport {
                          });
         forEachDeviceRow("CUPTI_ACTIVITY_KIND_MEMSET",
                          {kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, "bytes"},
-                         [](const Row& row, const NsysDeviceRow& common, NsysRank& rank) {
+                         [](const Row& row, const DeviceRow& common, DeviceRank& rank) {
                              rank.addSet(common, std::max<int64_t>(0, row.integer(7).value_or(0)));
                          });
     }
@@ -158,7 +160,7 @@ class NsysReport {
                 if (process == nullptr || process->strayContexts.count(row.integer(3).value_or(0)) > 0) return;
                 const std::optional<int64_t> device =
                     process->ranks.size() > 1 ? row.integer(2) : std::optional<int64_t>();
-                NsysRank* rank = m_processes.rankAt(row.integer(6), device);
+                DeviceRank* rank = m_processes.rankAt(row.integer(6), device);
                 const auto times = timesOf(row, kTable);
                 if (!times) return;
                 store::Synchronization wait;
@@ -180,7 +182,7 @@ class NsysReport {
                                    process->strayContexts.count(row.integer(2).value_or(0)) > 0)
                                    return;
                                if (!isNsysTime(row.integer(0))) return tellBadTimes(kEventTable);
-                               NsysRank* rank = m_processes.rankAt(row.integer(5), row.integer(1));
+                               DeviceRank* rank = m_processes.rankAt(row.integer(5), row.integer(1));
                                rank->addEvent({*row.integer(0), 0, row.integer(2).value_or(0),
                                                row.integer(3).value_or(0), row.integer(4)},
                                               *row.integer(6));
@@ -203,7 +205,7 @@ class NsysReport {
             call.startNs = times->first;
             call.durNs = times->second;
             call.correlationId = correlationOf(row.integer(3));
-            NsysRank* rank = process->ranks.begin()->second.get();
+            DeviceRank* rank = process->ranks.begin()->second.get();
             if (call.correlationId) {
                 const auto own = process->rankOf.find(*call.correlationId);
                 if (own != process->rankOf.end()) rank = own->second;
@@ -274,6 +276,61 @@ class NsysReport {
             });
     }
 
+    /// Calls of the operating system on the threads that call CUDA; what others wait for tells nothing of the device.
+    void readSystemCalls() {
+        constexpr const char* kTable = "OSRT_API";
+        m_database.forEach(kTable, {kStart, kEnd, "globalTid", "nameId"}, m_losses, [&](const Row& row) {
+            const int64_t globalTid = row.integer(2).value_or(0), tid = threadIn(globalTid);
+            Process* process = m_processes.known(globalTid);
+            if (process == nullptr) return;
+            const auto times = timesOf(row, kTable);
+            if (!times) return;
+            store::NvtxRange range;
+            range.kind = store::NvtxKind::pushPop;
+            range.startNs = times->first;
+            range.durNs = times->second;
+            const std::string name(m_database.string(row.integer(3).value_or(-1)));
+            for (auto& [device, rank] : process->ranks)
+                if (rank->hasThread(tid)) rank->addRange(tid, name, "OS runtime", range);
+        });
+    }
+
+    /// Samples of what devices have. GPUs are told by the number that the report gives them (the low byte of a
+    /// metric's type; nsys export, schema of GPU_METRICS), ranks by the number that CUDA gave their process.
+    void readMetrics() {
+        constexpr const char* kTable = "GPU_METRICS";
+        if (!m_database.has(kTable)) return;
+        std::map<std::pair<int64_t, int64_t>, std::string> names;  // by type and metric
+        m_database.forEach(
+            "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, m_losses, [&](const Row& row) {
+                names.emplace(std::pair(row.integer(0).value_or(0), row.integer(1).value_or(0)), row.text(2));
+            });
+        const auto gpuOf = nsysGpus(m_database, m_losses);
+        std::map<int64_t, DeviceRank*> rankOf;  // by GPU
+        for (auto& [globalPid, process] : m_processes.all())
+            for (auto& [device, rank] : process.ranks) {
+                const auto gpu = gpuOf.find({pidOf(globalPid), device});
+                rankOf.emplace(gpu == gpuOf.end() ? device : gpu->second, rank.get());
+            }
+        int64_t ofNone = 0;
+        m_database.forEach(kTable, {"timestamp", "typeId", "metricId", "value"}, m_losses, [&](const Row& row) {
+            const int64_t type = row.integer(1).value_or(0);
+            const auto name = names.find({type, row.integer(2).value_or(0)});
+            const auto rank = rankOf.find(type & 0xff);
+            if (name == names.end() || rank == rankOf.end() || !row.integer(3)) {
+                ++ofNone;
+                return;
+            }
+            if (!isNsysTime(row.integer(0))) return tellBadTimes(kTable);
+            rank->second->addCounter(*row.integer(0), name->second, *row.integer(3));
+        });
+        if (ofNone > 0)
+            m_losses.add("source_absent", "info", std::nullopt,
+                         "samples of GPU_METRICS are left out: of GPUs that no rank computes on, or of metrics without "
+                         "a name",
+                         ofNone);
+    }
+
     /// The text of a row: as it is, or by its id.
     std::string textOf(const Row& row, int text, int id) {
         const std::string_view plain = row.text(text);
@@ -295,9 +352,7 @@ class NsysReport {
     }
 
     void tellWhatIsNotRead() {
-        static constexpr std::array kNotRead{"OSRT_API",
-                                             "GPU_METRICS",
-                                             "NET_NIC_METRIC",
+        static constexpr std::array kNotRead{"NET_NIC_METRIC",
                                              "NIC_ID_MAP",
                                              "CUDNN_EVENTS",
                                              "CUBLAS_EVENTS",
@@ -309,6 +364,8 @@ class NsysReport {
         std::string tables;
         for (const char* table : kNotRead)
             if (m_database.has(table)) tables += (tables.empty() ? "" : ", ") + std::string(table);
+        if (!m_options.allOperations && m_database.has("OSRT_API"))
+            tables += std::string(tables.empty() ? "" : ", ") + "OSRT_API (kept with --all-operations)";
         const bool unnamed = m_processes.hasUnnamed();
         if (m_ofNoProcess > 0)
             m_losses.add("source_absent", unnamed ? "warning" : "info", std::nullopt,
@@ -333,7 +390,7 @@ class NsysReport {
 
     void handOver(const std::function<void(FileRank)>& take) {
         // By device: so are the ranks of a host numbered where the report does not tell them.
-        std::map<std::pair<int64_t, int64_t>, std::pair<const Process*, NsysRank*>> ranks;
+        std::map<std::pair<int64_t, int64_t>, std::pair<const Process*, DeviceRank*>> ranks;
         for (auto& [globalPid, process] : m_processes.all())
             for (auto& [device, rank] : process.ranks) ranks[{device, globalPid}] = {&process, rank.get()};
         const auto known = nsysDevices(m_database, m_losses);

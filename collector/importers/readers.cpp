@@ -14,7 +14,9 @@ namespace rankscope::collector {
 namespace {
 
 // The first that recognises a file reads it. Kineto's stands last: it takes every JSON document that nobody else knows.
-constexpr std::array kReaders{&kFlightRecorderReader, &kNsysReader, &kInspectorReader, &kKinetoReader};
+constexpr std::array kReaders{&kFlightRecorderReader, &kRocpdReader,        &kNsysReader,
+                              &kInspectorReader,      &kExportReader,       &kRocprofReader,
+                              &kXplaneReader,         &kNcclProfilerReader, &kKinetoReader};
 
 constexpr size_t kProbeBytes = 64 * 1024;
 
@@ -47,21 +49,6 @@ bool isPrimusPipeline(std::string_view head) {
     return holds(head, "\"fwd_start\"") && holds(head, "\"fwd_end\"");
 }
 
-bool isOwnExport(std::string_view head) {
-    return holds(head, "\"otherData\":{\"tool\":\"rankscope\"");
-}
-
-/// rocprofv3 --output-format json; rocprofv3's databases are told apart from Nsight Systems' where they are opened.
-bool isRocprof(std::string_view head) {
-    return holds(head, "\"rocprofiler-sdk-tool\"");
-}
-
-/// XLA's profiler names its planes so (XSpace), in protobuf and in what it makes of it for Chrome.
-bool isXplane(std::string_view head) {
-    return !withoutLeadingSpace(head).starts_with('{') && holds(head, "/host:CPU") &&
-           (holds(head, "/device:") || holds(head, "Task Environment"));
-}
-
 // Asked before the readers.
 constexpr std::array kNotRead{
     KnownFormat{isNsysReport, "this is a report of Nsight Systems, which only its own tools read",
@@ -71,13 +58,6 @@ constexpr std::array kNotRead{
                 "--evidence FILE[:OPERATION]`"},
     KnownFormat{isPrimusPipeline, "these are Primus' times of a pipeline, which tell ranks by the names of their files",
                 "name how they are read: rankscope import --map primus-pipeline FILES"},
-    KnownFormat{isOwnExport, "this is an export of Rankscope itself, which holds less than the run",
-                "a run is its folder: copy NAME with its trace.db"},
-    KnownFormat{isRocprof, "this is a recording of rocprofv3; importing it is not supported yet",
-                "import the run's traces of torch.profiler, or read its Chrome trace with a mapping: rankscope import "
-                "--map MAPPING FILES"},
-    KnownFormat{isXplane, "this is a recording of XLA's profiler (XSpace); importing it is not supported yet",
-                "import the trace.json.gz beside it: rankscope import --map jax-gpu FILES"},
     KnownFormat{isCapture, "this is a capture file of Rankscope itself",
                 "use `rankscope collect` on its run directory"},
 };
@@ -108,7 +88,7 @@ const Reader& readerOf(const std::filesystem::path& file, std::span<const Reader
     for (const KnownFormat& format : kNotRead)
         if (format.recognises(head)) throw ImportError(file, 0, format.cause, format.hint);
     for (const Reader* reader : among)
-        if (reader->recognises(head)) return *reader;
+        if (reader->recognises(head) && (reader->holds == nullptr || reader->holds(file))) return *reader;
     throw ImportError(file, 0, "the format is not known", whatIsExpected(among));
 }
 

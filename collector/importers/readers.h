@@ -13,6 +13,11 @@ extern const Reader kFlightRecorderReader;
 extern const Reader kKinetoReader;
 extern const Reader kNsysReader;
 extern const Reader kInspectorReader;
+extern const Reader kExportReader;
+extern const Reader kRocprofReader;
+extern const Reader kRocpdReader;
+extern const Reader kXplaneReader;
+extern const Reader kNcclProfilerReader;
 
 /// The table: all of them, in the order in which they are asked.
 std::span<const Reader* const> readers();

@@ -58,6 +58,7 @@ void shiftTimes(RankRecording& recording, int64_t byNs) {
         for (auto& row : rows) row.startNs += byNs;
     });
     for (store::CudaEvent& event : recording.cudaEvents) event.timeNs += byNs;
+    for (store::Counter& counter : recording.counters) counter.timeNs += byNs;
 }
 
 void moveTimes(RankRecording& recording, const ClockLine& clock) {
@@ -73,6 +74,7 @@ void moveTimes(RankRecording& recording, const ClockLine& clock) {
         }
     });
     for (store::CudaEvent& event : recording.cudaEvents) event.timeNs = clock.moved(event.timeNs);
+    for (store::Counter& counter : recording.counters) counter.timeNs = clock.moved(counter.timeNs);
 }
 
 std::optional<int64_t> earliestNs(const RankRecording& recording) {
@@ -87,6 +89,7 @@ uint64_t sizeInMemory(const RankRecording& recording) {
     uint64_t bytes = 0;
     forEachTimedList(recording, [&bytes](const auto& rows) { bytes += rows.capacity() * sizeof(rows[0]); });
     bytes += recording.cudaEvents.capacity() * sizeof(store::CudaEvent);
+    bytes += recording.counters.capacity() * sizeof(store::Counter);
     return bytes;
 }
 

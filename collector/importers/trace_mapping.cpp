@@ -29,12 +29,13 @@ class MappingDecoder {
         : m_file(file), m_tree(tree), m_root(root) {}
 
     TraceMapping decode() {
-        if (m_tree.integer(m_tree.at(m_root, "rankscope_mapping")) != kVersion)
+        if (numberOf(m_root, "rankscope_mapping", "") != kVersion)
             fail("\"rankscope_mapping\": 1 does not stand in it");
         refuseUnknown(
             m_root,
             {"rankscope_mapping", "about", "shape", "time_unit", "step_times", "axes", "tells", "events", "pipelines"},
             "");
+        textOf(m_root, "about");
         m_mapping.file = m_file;
         const std::string shape = choice(m_root, "shape", {"chrome", "lists"});
         m_mapping.shape = shape == "lists" ? TraceMapping::Shape::lists : TraceMapping::Shape::chrome;
@@ -54,8 +55,39 @@ class MappingDecoder {
         throw ImportError(m_file, 0, "this is no mapping: " + cause, "docs/mappings.md says what stands in one");
     }
 
-    std::string textOf(DumpNode node, std::string_view member) const {
-        return std::string(m_tree.text(m_tree.at(node, member)));
+    /// A member that is of another type than its value must have.
+    [[noreturn]] void failType(std::string_view member, const char* type, const std::string& where) const {
+        fail("\"" + std::string(member) + "\" is no " + type + where);
+    }
+
+    bool is(DumpNode node, DumpTree::Kind kind) const { return node != DumpTree::kNone && m_tree.kind(node) == kind; }
+
+    /// Empty where the member is missing.
+    std::string textOf(DumpNode node, std::string_view member, const std::string& where = "") const {
+        const DumpNode value = m_tree.at(node, member);
+        if (value == DumpTree::kNone) return {};
+        if (!is(value, DumpTree::Kind::text)) failType(member, "text", where);
+        return std::string(m_tree.text(value));
+    }
+
+    std::optional<int64_t> numberOf(DumpNode node, std::string_view member, const std::string& where) const {
+        const DumpNode value = m_tree.at(node, member);
+        if (value == DumpTree::kNone) return std::nullopt;
+        if (!is(value, DumpTree::Kind::integer)) failType(member, "whole number", where);
+        return m_tree.integer(value);
+    }
+
+    /// The texts of a list; none where the member is missing.
+    std::vector<std::string> textsOf(DumpNode node, std::string_view member, const std::string& where) const {
+        const DumpNode value = m_tree.at(node, member);
+        if (value == DumpTree::kNone) return {};
+        if (!m_tree.isList(value)) failType(member, "list", where);
+        std::vector<std::string> texts;
+        for (const DumpNode text : m_tree.children(value)) {
+            if (!is(text, DumpTree::Kind::text)) failType(member, "list of texts", where);
+            texts.emplace_back(m_tree.text(text));
+        }
+        return texts;
     }
 
     void refuseUnknown(DumpNode node, std::initializer_list<std::string_view> known, const std::string& where) const {
@@ -94,15 +126,13 @@ class MappingDecoder {
     }
 
     void readAxes() {
-        const DumpNode axes = m_tree.at(m_root, "axes");
-        for (const DumpNode axis : m_tree.children(axes)) {
-            const std::string name(m_tree.text(axis));
+        for (const std::string& name : textsOf(m_root, "axes", "")) {
             if (name.empty() || name == "lane" || name == "step" ||
                 std::ranges::find(m_mapping.axes, name) != m_mapping.axes.end())
                 fail("\"axes\" are names of their own, other than lane and step");
             m_mapping.axes.push_back(name);
         }
-        if (!m_tree.isList(axes) || m_mapping.axes.empty() || m_mapping.axes.size() > kMostAxes)
+        if (m_mapping.axes.empty() || m_mapping.axes.size() > kMostAxes)
             fail("\"axes\" is no list of one to " + std::to_string(kMostAxes) + " names");
     }
 
@@ -112,16 +142,19 @@ class MappingDecoder {
         return static_cast<size_t>(axis - m_mapping.axes.begin());
     }
 
-    std::vector<size_t> axesOf(DumpNode node, std::string_view member) const {
+    std::vector<size_t> axesOf(DumpNode node, std::string_view member, const std::string& where) const {
         std::vector<size_t> axes;
-        for (const DumpNode axis : m_tree.children(m_tree.at(node, member))) axes.push_back(axisOf(m_tree.text(axis)));
+        for (const std::string& axis : textsOf(node, member, where)) axes.push_back(axisOf(axis));
         return axes;
     }
 
     void readTells() {
-        const auto tells = m_tree.children(m_tree.at(m_root, "tells"));
+        const DumpNode list = m_tree.at(m_root, "tells");
+        if (!m_tree.isDictionary(list)) failType("tells", "object of fields and patterns", "");
+        const auto tells = m_tree.children(list);
         std::vector<std::string> told;
         for (size_t i = 0; i + 1 < tells.size(); i += 2) {
+            if (!is(tells[i + 1], DumpTree::Kind::text)) failType(m_tree.text(tells[i]), "text", " in \"tells\"");
             MappingPlace place{std::string(m_tree.text(tells[i])), patternOf(std::string(m_tree.text(tells[i + 1])))};
             for (const std::string& gap : place.pattern.gaps()) {
                 if (gap != "lane" && gap != "step") axisOf(gap);
@@ -137,24 +170,26 @@ class MappingDecoder {
 
     void readRules() {
         const DumpNode events = m_tree.at(m_root, "events");
+        if (!m_tree.isList(events)) failType("events", "list of what events of a name are", "");
         for (const DumpNode event : m_tree.children(events)) readRule(event);
         if (m_mapping.rules.empty()) fail("\"events\" is no list of what events of a name are");
     }
 
     void readRule(DumpNode node) {
-        const std::string name = textOf(node, "name");
+        if (!m_tree.isDictionary(node)) fail("one of \"events\" is no object");
+        const std::string name = textOf(node, "name", " of one of \"events\"");
         if (name.empty()) fail("one of \"events\" has no \"name\"");
         const std::string where = " of events \"" + name + "\"";
         refuseUnknown(node, {"name", "lane", "kind", "differs", "along", "group", "peer", "start", "end"}, where);
         MappingRule rule{name, patternOf(name), {}, {}, {}, {}, {}, {}, {}, {}, {}};
-        if (m_tree.at(node, "lane") != DumpTree::kNone) rule.lane = patternOf(textOf(node, "lane"));
-        setKind(textOf(node, "kind"), where, rule);
-        rule.differs = axesOf(node, "differs");
-        rule.along = axesOf(node, "along");
-        rule.group = textOf(node, "group");
-        rule.peer = m_tree.integer(m_tree.at(node, "peer")).value_or(0);
-        rule.start = textOf(node, "start");
-        rule.end = textOf(node, "end");
+        if (m_tree.at(node, "lane") != DumpTree::kNone) rule.lane = patternOf(textOf(node, "lane", where));
+        setKind(textOf(node, "kind", where), where, rule);
+        rule.differs = axesOf(node, "differs", where);
+        rule.along = axesOf(node, "along", where);
+        rule.group = textOf(node, "group", where);
+        rule.peer = numberOf(node, "peer", where).value_or(0);
+        rule.start = textOf(node, "start", where);
+        rule.end = textOf(node, "end", where);
         if (rule.kind == MappingRule::Kind::collective && rule.along.empty())
             fail("\"along\" does not name the axes of the group" + where);
         if (rule.kind == MappingRule::Kind::message && (rule.along.size() != 1 || rule.peer == 0))
@@ -167,8 +202,11 @@ class MappingDecoder {
     void readPipelines() {
         const DumpNode node = m_tree.at(m_root, "pipelines");
         if (node == DumpTree::kNone) return;
-        refuseUnknown(node, {"axis", "forward", "backward"}, " of pipelines");
-        m_mapping.pipelines = {axisOf(textOf(node, "axis")), textOf(node, "forward"), textOf(node, "backward")};
+        if (!m_tree.isDictionary(node)) failType("pipelines", "object", "");
+        const std::string where = " of \"pipelines\"";
+        refuseUnknown(node, {"axis", "forward", "backward"}, where);
+        m_mapping.pipelines = {axisOf(textOf(node, "axis", where)), textOf(node, "forward", where),
+                               textOf(node, "backward", where)};
         for (const std::string& name : {m_mapping.pipelines->forward, m_mapping.pipelines->backward})
             if (std::ranges::find(m_mapping.rules, name, &MappingRule::name) == m_mapping.rules.end())
                 fail("\"forward\" and \"backward\" of pipelines are no names of its events");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/rank_preparation.h"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -79,6 +81,31 @@ void sortHostEvents(RankRecording& recording) {
     });
 }
 
+/// What was sampled while the rank did nothing that is recorded would make the job longer than it was.
+void placeCounters(RankRecording& recording) {
+    if (recording.counters.empty()) return;
+    int64_t firstNs = std::numeric_limits<int64_t>::max(), lastNs = std::numeric_limits<int64_t>::min();
+    const auto widen = [&](const auto& rows) {
+        for (const auto& row : rows) {
+            firstNs = std::min(firstNs, row.startNs);
+            if constexpr (requires { row.durNs.has_value(); })
+                lastNs = std::max(lastNs, row.startNs + row.durNs.value_or(0));
+            else
+                lastNs = std::max(lastNs, row.startNs + row.durNs);
+        }
+    };
+    widen(recording.kernels);
+    widen(recording.memcpys);
+    widen(recording.memsets);
+    widen(recording.apiCalls);
+    widen(recording.nvtx);
+    std::erase_if(recording.counters,
+                  [&](const store::Counter& row) { return row.timeNs < firstNs || row.timeNs > lastNs; });
+    sortRows(recording.counters, [](const store::Counter& a, const store::Counter& b) {
+        return std::tie(a.timeNs, a.nameId) < std::tie(b.timeNs, b.nameId);
+    });
+}
+
 void markNcclKernels(RankRecording& recording) {
     std::vector<signed char> byName(recording.strings.size(), -1);
     for (store::Kernel& kernel : recording.kernels) {
@@ -120,6 +147,7 @@ void prepare(RankRecording& recording) {
     sortRows(recording.cudaEvents,
              [](const store::CudaEvent& a, const store::CudaEvent& b) { return a.timeNs < b.timeNs; });
     sortHostEvents(recording);
+    placeCounters(recording);
     markNcclKernels(recording);
     numberCalls(recording);
     if (recording.part) keepRecent(recording, recording.part->sinceNs);

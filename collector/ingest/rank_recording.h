@@ -125,6 +125,7 @@ struct RankRecording {
     std::vector<int32_t> toldGroupSizes;
     std::vector<store::ProxyOp>
         proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
+    std::vector<store::Counter> counters;  ///< those outside the time of the other events are left out
     /// Of a flight recorder: callId as pushed, one for each of ncclCalls.
     std::vector<store::RecorderCall> recorderCalls;
     std::vector<LocalRecorderGroup> recorderGroups;

@@ -200,7 +200,8 @@ RankSummary summarize(const RankRecording& recording) {
                          rows(recording.memsets),          rows(recording.apiCalls),
                          rows(recording.synchronizations), rows(recording.cudaEvents),
                          rows(recording.allocations),      rows(recording.nvtx),
-                         rows(recording.ncclCalls),        rows(recording.proxyOps)};
+                         rows(recording.ncclCalls),        rows(recording.proxyOps),
+                         rows(recording.counters)};
     widen(recording.kernels, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memcpys, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memsets, summary.deviceFirstNs, summary.deviceLastNs);

@@ -44,8 +44,8 @@ struct StepMark {
 
 /// The small part of a prepared recording that stays in memory for all ranks.
 struct RankSummary {
-    static constexpr size_t kEventTables =
-        10;  ///< kernel, memcpy, memset, api_call, synchronization, cuda_event, allocation, nvtx, nccl_call, proxy_op
+    static constexpr size_t kEventTables = 11;  ///< kernel, memcpy, memset, api_call, synchronization, cuda_event,
+                                                ///< allocation, nvtx, nccl_call, proxy_op, counter
     static constexpr size_t kKernelTable = 0;
     static constexpr size_t kNcclCallTable = 8;
 

@@ -51,6 +51,7 @@ void keepRecent(RankRecording& recording, int64_t sinceNs) {
     keepSince(recording.apiCalls, sinceNs);
     keepSince(recording.synchronizations, sinceNs);
     keepSince(recording.allocations, sinceNs);
+    keepRows(recording.counters, [sinceNs](const store::Counter& counter) { return counter.timeNs >= sinceNs; });
     keepRows(recording.cudaEvents, [sinceNs](const store::CudaEvent& event) { return event.timeNs >= sinceNs; });
     // A range that is open tells what the host is in, however long it has been there.
     keepRows(recording.nvtx,

@@ -26,7 +26,7 @@ uint64_t bytesOf(const RankRecording& recording) {
     const auto bytes = [](const auto& rows) { return rows.capacity() * sizeof(rows[0]); };
     return bytes(recording.kernels) + bytes(recording.memcpys) + bytes(recording.memsets) + bytes(recording.apiCalls) +
            bytes(recording.synchronizations) + bytes(recording.cudaEvents) + bytes(recording.allocations) +
-           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps);
+           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps) + bytes(recording.counters);
 }
 
 }  // namespace

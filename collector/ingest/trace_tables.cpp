@@ -376,6 +376,7 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
+    each(recording.counters, [](store::Counter&) {});
 }
 
 void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
@@ -443,6 +444,7 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
     for (store::Kernel& row : recording.kernels) name(row.nameId);
     for (store::ApiCall& row : recording.apiCalls) name(row.nameId);
     for (store::Allocation& row : recording.allocations) name(row.nameId);
+    for (store::Counter& row : recording.counters) name(row.nameId);
     for (store::NvtxRange& row : recording.nvtx) {
         name(row.nameId);
         if (row.domainId) name(*row.domainId);
@@ -457,6 +459,7 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
     writeRows(writer, recording.nvtx);
     writeRows(writer, recording.ncclCalls);
     writeRows(writer, recording.proxyOps);
+    writeRows(writer, recording.counters);
 }
 
 void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched) {

@@ -313,6 +313,14 @@ struct ProxyOp {
     Maybe<int32_t> onBehalfOf;
 };
 
+struct Counter {
+    int64_t id = 0;
+    int32_t rank = 0;
+    int64_t timeNs = 0;
+    int32_t nameId = 0;
+    int64_t value = 0;
+};
+
 struct Collective {
     int64_t id = 0;
     int64_t communicatorId = 0;

@@ -9,11 +9,12 @@
 PRAGMA user_version = 1;  -- schema version: raised with every incompatible change
 
 CREATE TABLE meta (
-  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder|mapped|nccl_inspector), virtual (0|1), start_unix_ns, duration_ns,
+  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder|mapped|nccl_inspector|nccl_profiler|rocprofv3|rocpd|xplane; of an export that was imported again that of its run), virtual (0|1), start_unix_ns, duration_ns,
                                    -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
                                    -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
+                                   -- imported_from ("export": of a file that `rankscope export` wrote, else absent),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id; "all": each is a row),
                                    -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin),
                                    -- told_pipelines (imports by a mapping without messages: "1f1b 16;0 1 2 3": schedule, micro-batches, and the ranks of each pipeline by stage),
@@ -345,6 +346,14 @@ CREATE TABLE proxy_op (           -- network transfers of NCCL's proxy thread, f
   peer_wait_ns INTEGER NOT NULL,   -- send: until the network takes the buffer (the receiver's credit); receive: flush
   network_wait_ns INTEGER NOT NULL,-- send: on the network until it is done; receive: for data
   on_behalf_of INTEGER             -- PXN: rank in its communicator of another process it works for; NULL its own
+);
+
+CREATE TABLE counter (             -- values that an imported trace samples, of the rank's device: GPU metrics of Nsight Systems, memory of PyTorch's allocator; missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, time_ns)
+  rank INTEGER NOT NULL,           -- whose device it is of; of ranks that share one the first alone has them
+  time_ns INTEGER NOT NULL,        -- the value holds until the next one of that name; within the time of the rank's other events
+  name_id INTEGER NOT NULL REFERENCES string(id),  -- with its unit, as the trace has it: "SMs Active [Throughput %]", "memory allocated on CUDA device 0 [bytes]"
+  value INTEGER NOT NULL
 );
 
 CREATE TABLE collective (

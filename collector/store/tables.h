@@ -408,6 +408,17 @@ struct Table<ProxyOp> {
 };
 
 template <>
+struct Table<Counter> {
+    static constexpr const char* kName = "counter";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Counter::id},
+        Column{"rank", &Counter::rank},
+        Column{"time_ns", &Counter::timeNs},
+        Column{"name_id", &Counter::nameId},
+        Column{"value", &Counter::value});
+};
+
+template <>
 struct Table<Collective> {
     static constexpr const char* kName = "collective";
     static constexpr auto kColumns = std::make_tuple(

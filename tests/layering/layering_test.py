@@ -57,7 +57,7 @@ ALLOWED = {
     "analyzer/report/html": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report")],
     "analyzer/recommend": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
-    "analyzer/export": [STORE, *analyzer("text", "facts")],
+    "analyzer/export": [STORE, *analyzer("text", "facts", "replay")],
     "analyzer/stats": [STORE, *analyzer("text")],
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
     "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/ring_layout.h"],

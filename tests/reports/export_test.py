@@ -99,6 +99,17 @@ def fields(message):
     return found
 
 
+def split_varints(data):
+    """The varints of a packed field, each as its bytes."""
+    parts, start = [], 0
+    for at, byte in enumerate(data):
+        if byte < 0x80:
+            parts.append(data[start:at + 1])
+            start = at + 1
+    assert start == len(data)
+    return parts
+
+
 class PerfettoTrace:
     """A Perfetto trace read back by the numbers of its fields (perfetto.dev: protos/perfetto/trace): slices as (process, track, start, duration, name)."""
 
@@ -248,6 +259,28 @@ class Exports(unittest.TestCase):
         order = {event["pid"]: event["args"]["sort_index"] for event in trace.events if event["name"] == "process_sort_index"}
         self.assertEqual(min(order, key=order.get), names["findings"])
 
+    def test_counters_are_curves_and_come_back(self):
+        run = folder / "counted"
+        if not run.exists():
+            shutil.copytree(recorded_run("tp-healthy"), run)
+        with sqlite3.connect(run / "trace.db") as database:
+            (name,) = database.execute("SELECT max(id) + 1 FROM string").fetchone()
+            database.execute("INSERT INTO string VALUES (?, 'SMs Active [%]')", (name,))
+            database.execute("""CREATE TABLE IF NOT EXISTS counter (id INTEGER PRIMARY KEY, rank INTEGER NOT NULL, time_ns INTEGER NOT NULL,
+                name_id INTEGER NOT NULL REFERENCES string(id), value INTEGER NOT NULL)""")
+            rows = [(rank, 1_000_000 * sample, 10 * rank + sample) for rank in (0, 1) for sample in range(5)]
+            database.executemany(f"INSERT INTO counter (rank, time_ns, name_id, value) VALUES (?, ?, {name}, ?)", rows)
+            database.executemany("INSERT INTO extent VALUES ('counter', ?, ?, ?, 0)", [(0, 1, 5), (1, 6, 10)])
+        database.close()
+        trace = ChromeTrace(run)
+        self.assertEqual([(e["pid"], e["ts"], e["args"]["value"]) for e in trace.events if e["ph"] == "C" and e["name"] == "SMs Active [%]"], rows)
+        curves = PerfettoTrace(run).counters
+        self.assertEqual(sorted(values for (process, track), values in curves.items() if track == "SMs Active [%]"), [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14]])
+        for name in ("counted.chrome.json", "counted.pftrace"):
+            rankscope("import", "--force", name, "-o", "counted-again")
+            with sqlite3.connect(folder / "counted-again/trace.db") as again:
+                self.assertEqual(again.execute("SELECT c.rank, c.time_ns, c.value FROM counter c JOIN string s ON s.id = c.name_id WHERE s.text = 'SMs Active [%]' ORDER BY c.id").fetchall(), rows)
+
     def test_a_part_of_a_run(self):
         run = recorded_run("ddp-slow-rank")
         whole = ChromeTrace(run)
@@ -316,6 +349,122 @@ class Exports(unittest.TestCase):
         for words in (["-o", "tables"], ["-o", "-"], ["-o", "more", "--ranks", "0"]):
             self.assertNotEqual(rankscope("export", run, "--to", "tables", *words, check=False).returncode, 0, words)
         self.assertFalse((folder / "more").exists())
+
+    def chakra(self, run, *options):
+        """Execution traces read back by the numbers of et_def.proto's fields: (rank, nodes) with their attributes as a dictionary."""
+        out = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        rankscope("export", run, "--to", "chakra", "-o", out, *options)
+        found = {}
+        for path in out.iterdir():
+            data, at, messages = path.read_bytes(), 0, []
+            while at < len(data):
+                length = shift = 0
+                while True:
+                    byte = data[at]
+                    at += 1
+                    length |= (byte & 0x7F) << shift
+                    shift += 7
+                    if byte < 0x80:
+                        break
+                messages.append(data[at:at + length])
+                at += length
+            self.assertEqual(at, len(data))
+            metadata = fields(messages[0])
+            self.assertEqual(dict(metadata)[1], b"0.0.4")
+            nodes = []
+            for message in messages[1:]:
+                node = {"attr": {}, 4: [], 5: []}
+                for number, value in fields(message):
+                    if number == 10:
+                        attribute = dict(fields(value))
+                        (kind,) = set(attribute) - {1}
+                        node["attr"][attribute[1].decode()] = (kind, attribute[kind])
+                    elif number in (4, 5):
+                        node[number] += [one for _, one in fields(b"".join(b"\x08" + part for part in split_varints(value)))]
+                    else:
+                        node[number] = value
+                nodes.append(node)
+            found[int(path.name.split(".")[-2])] = nodes
+        return found, out
+
+    def test_chakras_execution_traces(self):
+        run = recorded_run("ddp-slow-rank")
+        traces, _ = self.chakra(run)
+        self.assertEqual(sorted(traces), [0, 1, 2, 3])
+        with sqlite3.connect(run / "trace.db") as database:
+            kernels = dict(database.execute("SELECT rank, count(*) FROM kernel WHERE nccl = 0 GROUP BY rank"))
+            collectives = Counter(database.execute("SELECT m.rank, c.op, c.bytes FROM collective c JOIN collective_member m ON m.collective_id = c.id"))
+            compute_ns = dict(database.execute("SELECT rank, sum(dur_ns) FROM kernel WHERE nccl = 0 GROUP BY rank"))
+        ops = {"all_reduce": 0, "reduce": 1, "all_gather": 2, "broadcast": 5, "all_to_all": 6, "reduce_scatter": 7}
+        for rank, nodes in traces.items():
+            seen = set()
+            for node in nodes:  # what a node waits for stands in front of it, once
+                self.assertLessEqual(set(node[4] + node[5]), seen)
+                self.assertEqual(len(node[4] + node[5]), len(set(node[4] + node[5])))
+                self.assertNotIn(node[1], seen)
+                seen.add(node[1])
+            device = [n for n in nodes if n["attr"]["is_cpu_op"] == (27, 0)]
+            computing = [n for n in device if n[3] == 4 and n[2] not in (b"copy", b"set")]
+            self.assertEqual(len(computing), kernels[rank])
+            self.assertEqual(sum(n["attr"]["duration_ns"][1] for n in computing), compute_ns[rank])
+            self.assertTrue(all(abs(n.get(7, 0) * 1000 - n["attr"]["duration_ns"][1]) <= 500 for n in computing))
+            told = Counter((rank, n["attr"]["comm_type"], n["attr"]["comm_size"]) for n in device if n[3] == 7)
+            self.assertEqual(told, Counter({(rank, (9, ops[op]), (9, size)): count for (r, op, size), count in collectives.items() if r == rank}))
+            self.assertTrue(told and all(n["attr"]["pg_name"][0] == 29 for n in device if n[3] == 7))
+            host = [n for n in nodes if n["attr"]["is_cpu_op"] == (27, 1)]
+            self.assertTrue(host and any(n[5] for n in host), "blocking calls wait for the device")
+            self.assertTrue(any(n[5] for n in device), "streams wait for each other")
+            launched = {n[1] for n in host}
+            self.assertTrue(all(launched & set(n[4]) for n in computing), "every kernel was launched")
+
+    def test_messages_in_execution_traces_name_both_ends(self):
+        traces, _ = self.chakra(recorded_run("pp-few-micro-batches"))
+        ends = {5: Counter(), 6: Counter()}
+        for rank, nodes in traces.items():
+            for node in nodes:
+                if node[3] in ends:
+                    attributes = {name: value for name, (kind, value) in node["attr"].items()}
+                    self.assertEqual(attributes["comm_src" if node[3] == 5 else "comm_dst"], rank)
+                    self.assertEqual(node["attr"]["comm_tag"][0], 7)
+                    ends[node[3]][attributes["comm_src"], attributes["comm_dst"], attributes["comm_tag"], attributes["comm_size"]] += 1
+        self.assertTrue(ends[5])
+        self.assertEqual(ends[5], ends[6])
+        self.assertEqual(set(ends[5].values()), {1}, "a tag is of one message")
+        some, out = self.chakra(recorded_run("pp-few-micro-batches"), "--ranks", "1")
+        self.assertEqual(sorted(some), [1])
+        self.assertEqual(some[1], traces[1])
+        for words in (["-o", out], ["-o", "-"], ["-o", "others", "--steps", "2-3"]):
+            self.assertNotEqual(rankscope("export", recorded_run("pp-few-micro-batches"), "--to", "chakra", *words, check=False).returncode, 0, words)
+
+    @unittest.skipUnless(shutil.which("protoc"), "protoc (protobuf-compiler) is not installed: Chakra's files are checked by the numbers of their fields alone")
+    def test_protoc_reads_execution_traces(self):
+        _, out = self.chakra(recorded_run("tp-healthy"))
+        for path in out.iterdir():
+            data = path.read_bytes()
+            length, at = data[0], 1
+            if length >= 0x80:
+                length, at = length & 0x7F | data[1] << 7, 2
+            text = subprocess.run(["protoc", "--decode=ChakraProtoMsg.GlobalMetadata", "chakra.proto"], input=data[at:at + length], cwd=pathlib.Path(__file__).parent, check=True,
+                                  capture_output=True).stdout.decode()
+            self.assertIn('version: "0.0.4"', text)
+            self.assertIn('string_val: "rankscope"', text)
+            count, at = 0, at + length
+            while at < len(data) and count < 50:
+                length = shift = 0
+                while True:
+                    byte = data[at]
+                    at += 1
+                    length |= (byte & 0x7F) << shift
+                    shift += 7
+                    if byte < 0x80:
+                        break
+                text = subprocess.run(["protoc", "--decode=ChakraProtoMsg.Node", "chakra.proto"], input=data[at:at + length], cwd=pathlib.Path(__file__).parent, check=True,
+                                      capture_output=True).stdout.decode()
+                at += length
+                count += 1
+                self.assertRegex(text, r'name: ".+"\ntype: COM')
+                self.assertNotRegex(text, r"(?m)^\d+:", "every field is known")
+            self.assertGreater(count, 20)
 
     def test_names_may_hold_anything(self):
         run = folder / "hostile"

@@ -14,10 +14,13 @@
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/export/about_run.h"
+#include "analyzer/export/chakra_traces.h"
 #include "analyzer/export/csv_folder.h"
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/text/gzip_output.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
@@ -79,24 +82,51 @@ exports::ExportSelection selectionOf(const ExportVerbOptions& options, store::Tr
     return selection;
 }
 
-/// The tables of a run as they are, in a folder of their own.
-int exportTables(const ExportVerbOptions& options, store::TraceReader& trace, const Console& console) {
-    if (!options.ranks.empty() || !options.steps.empty())
-        throw VerbError(kExitUsage, "--to tables writes the tables whole: --ranks and --steps do not go with it");
+/// Throws VerbError for what is no folder that several files can be written into.
+void checkFolder(const ExportVerbOptions& options, const char* what) {
     std::error_code ignored;
     const bool isThere = std::filesystem::exists(options.output, ignored);
     if (options.output == "-" || (isThere && (!std::filesystem::is_directory(options.output, ignored) ||
                                               !std::filesystem::is_empty(options.output, ignored))))
         throw VerbError(kExitInput,
-                        fmt::format("-o {}: tables are written into a folder that is new or empty", options.output));
+                        fmt::format("-o {}: {} are written into a folder that is new or empty", options.output, what));
+}
+
+/// The tables of a run as they are, in a folder of their own.
+int exportTables(const ExportVerbOptions& options, store::TraceReader& trace, const Console& console) {
+    if (!options.ranks.empty() || !options.steps.empty())
+        throw VerbError(kExitUsage, "--to tables writes the tables whole: --ranks and --steps do not go with it");
+    checkFolder(options, "tables");
     exports::writeCsvFolder(trace.database(), options.output);
     console.note(
         fmt::format("{}: a file for each table; collector/store/schema.sql says what stands in them", options.output));
     return kExitOk;
 }
 
+/// Execution traces for simulators, a file for each rank.
+int exportChakra(const ExportVerbOptions& options, store::TraceReader& trace, const Console& console) {
+    if (!options.steps.empty())
+        throw VerbError(kExitUsage, "--to chakra writes all steps: --steps does not go with it");
+    checkFolder(options, "execution traces");
+    const exports::ExportSelection selection = selectionOf(options, trace);
+    const exports::ChakraResult result = exports::writeChakraTraces(trace, options.output, selection.ranks);
+    console.note(
+        fmt::format("{}: {} with {} nodes, for Chakra's tools and ASTRA-sim; operations and bytes of compute "
+                    "nodes are not known, only how long they took",
+                    options.output, text::countedText(result.files.size(), "execution trace"), result.nodes));
+    if (result.unknownSizes > 0)
+        console.note(fmt::format("{} collectives and messages have no comm_size: the run does not tell it",
+                                 result.unknownSizes));
+    return kExitOk;
+}
+
 int exportRun(const ExportVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
+    if (options.format == "chakra") {
+        collectOnDemand(input, console);
+        store::TraceReader trace(input.database);
+        return exportChakra(options, trace, console);
+    }
     if (options.format == "tables") {
         collectOnDemand(input, console);
         store::TraceReader trace(input.database);
@@ -117,8 +147,8 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     const auto sink =
         options.format == "csv" ? exports::csvTable(out)
         : options.format == "perfetto" && (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace"))
-            ? exports::perfettoTrace(out)
-            : exports::chromeTrace(out, trace.meta("run_name", options.run));
+            ? exports::perfettoTrace(out, exports::aboutRun(trace))
+            : exports::chromeTrace(out, exports::aboutRun(trace));
     exports::walkTrace(trace, *sink, selection);
     if (gzip) gzip->finish();
     file.commit();
@@ -135,11 +165,12 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     auto* verb =
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
     addRunOption(*verb, options->run);
-    verb->add_option(
-            "--to", options->format,
-            "perfetto (its own format where FILE ends with .pftrace or .perfetto-trace, else trace event "
-            "JSON), chrome (JSON), csv (one line per event), or tables (a CSV file for each table, in the folder FILE)")
-        ->check(CLI::IsMember({"perfetto", "chrome", "csv", "tables"}))
+    verb->add_option("--to", options->format,
+                     "perfetto (its own format where FILE ends with .pftrace or .perfetto-trace, else trace event "
+                     "JSON), chrome (JSON), csv (one line per event), tables (a CSV file for each table, in the folder "
+                     "FILE), or chakra "
+                     "(an execution trace for each rank, in the folder FILE)")
+        ->check(CLI::IsMember({"perfetto", "chrome", "csv", "tables", "chakra"}))
         ->required();
     verb->add_option("-o,--output", options->output, "File to write, as gzip where it ends with .gz; - is stdout")
         ->type_name("FILE")

@@ -157,8 +157,8 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("MAPPING");
     verb->add_flag(
         "--all-operations", options->allOperations,
-        "Keep every CPU operator and Python function of a trace; else those that tell what the host did while "
-        "the device stood idle");
+        "Keep every CPU operator and Python function of a trace (else those that tell what the host did while "
+        "the device stood idle), its events of memory as counters, and calls of the operating system");
     addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
     setAction(*verb, invocation, [options, &invocation] { return import(*options, invocation.console); });

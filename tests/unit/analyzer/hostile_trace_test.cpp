@@ -18,6 +18,7 @@
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/what_if.h"
+#include "analyzer/export/about_run.h"
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/recommend/recommend.h"
@@ -93,7 +94,7 @@ void useAll(const fs::path& file) {
     compare::renderSummary(compare::summarizeTrace(file, 1));
     store::TraceReader trace(file);
     std::ostringstream chrome, csv;
-    exports::walkTrace(trace, *exports::chromeTrace(chrome, "job"));
+    exports::walkTrace(trace, *exports::chromeTrace(chrome, exports::aboutRun(trace)));
     exports::walkTrace(trace, *exports::csvTable(csv));
 }
 

@@ -143,6 +143,34 @@ TEST(KinetoRank, EveryOperationIsKeptWhereThatIsAsked) {
     EXPECT_EQ(all.meta.at("host_operations"), "all");
 }
 
+TEST(KinetoRank, MemoryIsACounterWhereThatIsAsked) {
+    const auto memory = [](const char* ts, int type, int device, const char* allocated, const char* reserved) {
+        return R"(,{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 100, "tid": 100, "ts": )" +
+               std::string(ts) + R"(, "args": {"Total Reserved": )" + reserved + R"(, "Total Allocated": )" +
+               allocated + R"(, "Bytes": 512, "Addr": 140000000000000, "Device Id": )" + std::to_string(device) +
+               R"(, "Device Type": )" + std::to_string(type) + "}}";
+    };
+    const std::string events =
+        kernelEvent("k", "0", "1000", 1) + memory("10", 1, 0, "1024", "4096") + memory("20.5", 1, 0, "512", "4096") +
+        memory("30", 0, -1, "64", "0") + memory("40", 1, 0, "\"x\"", "null") +
+        R"(,{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "mark", "ts": 50, "args": {}})" +
+        R"(,{"ph": "i", "cat": "kernel", "s": "t", "name": "k", "ts": 50, "args": {}})";
+    const FileRank some = readEvents(events);
+    EXPECT_TRUE(some.recording.counters.empty());
+    EXPECT_EQ(some.recording.kernels.size(), 1u) << "an instant is no kernel";
+    ASSERT_FALSE(some.losses.all().empty());
+    EXPECT_NE(some.losses.all().back().message.find("--all-operations"), std::string::npos);
+    const RankRecording all = readEvents(events, {.allOperations = true}).recording;
+    std::string told;
+    for (const store::Counter& counter : all.counters)
+        told += all.strings[counter.nameId] + " " + std::to_string(counter.timeNs) + " " +
+                std::to_string(counter.value) + "; ";
+    EXPECT_EQ(told,
+              "memory allocated on device 0 [bytes] 10000 1024; memory reserved on device 0 [bytes] 10000 4096; "
+              "memory allocated on device 0 [bytes] 20500 512; memory reserved on device 0 [bytes] 20500 4096; "
+              "memory allocated on the CPU [bytes] 30000 64; ");
+}
+
 TEST(KinetoRank, DevicesOfOtherVendorsAreToldAsSuch) {
     const auto told = [](const char* category, const char* call) {
         const FileRank file =

@@ -204,6 +204,22 @@ TEST_F(MappedFiles, WhatCannotBeUsedIsRefusedWithItsReason) {
         {", \"along\": [\"dp\"]", "", "\"along\" does not name the axes of the group of events \"grads-*\""},
         {"\"axes\": [\"pp\", \"dp\"]", "\"axes\": [\"step\"]", "other than lane and step"},
         {"\"axes\"", "\"shape\": \"lists\", \"axes\"", "\"start\" and \"end\" do not name"},
+        // Values of another type.
+        {"\"rankscope_mapping\": 1", "\"rankscope_mapping\": \"1\"", "\"rankscope_mapping\" is no whole number"},
+        {"\"us\"", "5", "\"time_unit\" is no text"},
+        {"[\"pp\", \"dp\"]", "\"pp\"", "\"axes\" is no list"},
+        {"[\"pp\", \"dp\"]", "[\"pp\", 7]", "\"axes\" is no list of texts"},
+        {"\"DP {dp}\"", "[\"DP {dp}\"]", "\"process_name\" is no text in \"tells\""},
+        {"\"peer\": 1}", "\"peer\": \"1\"}", "\"peer\" is no whole number of events \"to-next\""},
+        {"\"peer\": 1}", "\"peer\": 1.5}", "\"peer\" is no whole number of events \"to-next\""},
+        {"\"peer\": 1}", "\"peer\": true}", "\"peer\" is no whole number of events \"to-next\""},
+        {"\"differs\": [\"pp\"]", "\"differs\": \"pp\"", "\"differs\" is no list of events \"forward\""},
+        {"\"kind\": \"compute\"", "\"kind\": 3", "\"kind\" is no text of events \"forward\""},
+        {"\"name\": \"note\"", "\"name\": {}", "\"name\" is no text of one of \"events\""},
+        {"{\"name\": \"note\", \"kind\": \"range\"}", "\"note\"", "one of \"events\" is no object"},
+        {"\"axes\"", "\"pipelines\": [], \"axes\"", "\"pipelines\" is no object"},
+        {"\"axes\"", "\"pipelines\": {\"axis\": \"pp\", \"forward\": 1, \"backward\": \"b\"}, \"axes\"",
+         "\"forward\" is no text of \"pipelines\""},
     };
     for (const auto& [from, to, why] : cases) {
         std::string mapping = kTimeline;
@@ -211,6 +227,7 @@ TEST_F(MappedFiles, WhatCannotBeUsedIsRefusedWithItsReason) {
         ASSERT_NE(at, std::string::npos) << from;
         mapping.replace(at, std::string(from).size(), to);
         refused(mapping, timeline(), why);
+        refused(mapping, timeline(), "mapping.json, offset 0: this is no mapping");
     }
     const std::string huge = "[" + named("process_name", 0, 0, "DP 16000000") +
                              named("thread_name", 0, 0, "PP 16000000, x") + event("forward", 0, 0, "0", "5") + "{}]";

@@ -191,6 +191,64 @@ TEST_F(NsysReader, ProcessesAreRanksAndNcclTellsWhichAndWhatTheySent) {
     EXPECT_EQ(trace.integer("SELECT value FROM meta WHERE key = 'start_unix_ns'"), 1779782330000000000 + 10'000 - 5000);
 }
 
+TEST_F(NsysReader, GpuMetricsAreCountersOfTheRankOnThatGpu) {
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        // CUDA numbers the devices of each process anew; the low byte of a type is the report's own number.
+        report.database().execute(
+            "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INT, cudaId INT, pid INT);"
+            "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (7, 0, 500), (8, 1, 600);"
+            "CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INT, sourceId INT, typeName TEXT, metricId INT, metricName "
+            "TEXT);"
+            "INSERT INTO TARGET_INFO_GPU_METRICS VALUES (72057594037927943, 1, 'GPU', 3, 'SMs Active [Throughput %]'),"
+            " (72057594037927944, 1, 'GPU', 3, 'SMs Active [Throughput %]'), (72057594037927945, 1, 'GPU', 3, 'x');"
+            "CREATE TABLE GPU_METRICS (timestamp INT, typeId INT, metricId INT, value INT);"
+            "INSERT INTO GPU_METRICS VALUES (12050, 72057594037927943, 3, 91), (11000, 72057594037927943, 3, 40),"
+            " (12050, 72057594037927944, 3, 17), (5, 72057594037927943, 3, 1), (12050, 72057594037927945, 3, 1),"
+            " (12050, 72057594037927943, 99, 1), (12050, 72057594037927943, 3, NULL),"
+            " (9223372036854775807, 72057594037927943, 3, 1), ('now', 72057594037927943, 3, 1);");
+    })});
+    const auto values = [&](int rank) {
+        std::string text;
+        store::Statement rows(trace,
+                              "SELECT c.value FROM counter c JOIN string s ON s.id = c.name_id WHERE s.text = "
+                              "'SMs Active [Throughput %]' AND c.rank = ?1 ORDER BY c.id");
+        rows.bind(1, int64_t{rank});
+        while (rows.step()) text += std::to_string(rows.integer(0)) + " ";
+        return text;
+    };
+    EXPECT_EQ(values(3), "40 91 ") << "process 500 is rank 3; what lies before its first event is left out";
+    EXPECT_EQ(values(2), "17 ");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM counter"), 3);
+    EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE message LIKE 'samples of GPU_METRICS are left out%'"), 3);
+    EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE message LIKE 'rows of GPU_METRICS%'"), 2);
+}
+
+TEST_F(NsysReader, CallsOfTheOperatingSystemAreKeptWhereAskedAndOnThreadsThatCallCuda) {
+    const auto file = make("job.sqlite", [](Report& report) {
+        fillTwoRanks(report);
+        report.database().execute("CREATE TABLE OSRT_API (start INT, end INT, globalTid INT, nameId INT);");
+        const int64_t read = report.text("read");
+        for (const int64_t tid : {int64_t{500}, int64_t{501}})
+            store::Statement(report.database(), "INSERT INTO OSRT_API VALUES (12000, 12005, ?1, ?2)")
+                .bind(1, globalTid(500, tid))
+                .bind(2, read)
+                .run();
+    });
+    for (const bool all : {false, true}) {
+        ImportOptions options;
+        options.allOperations = all;
+        importRun({file}, m_folder / (all ? "all" : "some"), options);
+        Database trace((m_folder / (all ? "all" : "some") / "trace.db").string(), OpenMode::readOnly);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nvtx n JOIN string s ON s.id = n.domain_id WHERE s.text = 'OS "
+                                "runtime' AND n.dur_ns = 5"),
+                  all ? 1 : 0);
+        EXPECT_EQ(
+            trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE '%OSRT_API (kept with --all-operations)'"),
+            all ? 0 : 1);
+    }
+}
+
 TEST_F(NsysReader, WithoutPayloadsAKernelIsACall) {
     Database trace = import({make("job.sqlite", [](Report& report) {
         fillTwoRanks(report);

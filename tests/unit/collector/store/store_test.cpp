@@ -440,6 +440,7 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<NvtxRange>(database);
     expectColumns<NcclCall>(database);
     expectColumns<ProxyOp>(database);
+    expectColumns<Counter>(database);
     expectColumns<Collective>(database);
     expectColumns<CollectiveMember>(database);
     expectColumns<P2p>(database);

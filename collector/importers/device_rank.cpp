@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/importers/nsys_rank.h"
+#include "collector/importers/device_rank.h"
 
 #include <algorithm>
 #include <utility>
@@ -32,11 +32,17 @@ std::string_view operatorIn(std::string_view text) {
     return {};
 }
 
+/// NCCL tells the part of one rank where nccl-tests count that of all.
+bool countsAllRanks(store::Op op) {
+    return op == store::Op::allGather || op == store::Op::reduceScatter || op == store::Op::allToAll ||
+           op == store::Op::gather || op == store::Op::scatter;
+}
+
 }  // namespace
 
 // ---- one row
 
-int32_t NsysRank::streamOf(int64_t context, int64_t stream) {
+int32_t DeviceRank::streamOf(int64_t context, int64_t stream) {
     const uint64_t key = (static_cast<uint64_t>(context) << 40) ^ static_cast<uint64_t>(stream);
     const auto [known, isNew] = m_streams.try_emplace(key, static_cast<int32_t>(m_recording.streams.size()));
     if (isNew) {
@@ -49,58 +55,59 @@ int32_t NsysRank::streamOf(int64_t context, int64_t stream) {
     return known->second;
 }
 
-int32_t NsysRank::threadOf(int64_t tid) {
+int32_t DeviceRank::threadOf(int64_t tid) {
     const auto [known, isNew] = m_threads.try_emplace(tid, static_cast<int32_t>(m_recording.threads.size()));
     if (isNew) m_recording.threads.push_back({tid, ""});
     return known->second;
 }
 
-void NsysRank::nameThread(int64_t tid, std::string_view name) {
+void DeviceRank::nameThread(int64_t tid, std::string_view name) {
     const auto known = m_threads.find(tid);
     if (known != m_threads.end()) m_recording.threads[static_cast<size_t>(known->second)].name = std::string(name);
 }
 
-void NsysRank::addKernel(const NsysDeviceRow& row, int64_t nameId, store::Kernel rest) {
+void DeviceRank::addKernel(const DeviceRow& row, int64_t nameId, store::Kernel rest, store::Op told) {
     const auto [known, isNew] = m_names.try_emplace(nameId, 0);
-    if (isNew) known->second = m_recording.strings.intern(m_database.string(nameId));
+    if (isNew) known->second = m_recording.strings.intern(m_nameOf(nameId));
     rest.nameId = known->second;
-    addKernelRow(row, rest);
+    addKernelRow(row, rest, told);
 }
 
-void NsysRank::addNamedKernel(const NsysDeviceRow& row, std::string_view name, store::Kernel rest) {
+void DeviceRank::addNamedKernel(const DeviceRow& row, std::string_view name, store::Kernel rest) {
     rest.nameId = m_recording.strings.intern(name);
-    addKernelRow(row, rest);
+    addKernelRow(row, rest, store::Op::unknown);
 }
 
 template <typename Row>
-void NsysRank::place(const NsysDeviceRow& row, Row& placed) {
+void DeviceRank::place(const DeviceRow& row, Row& placed) {
     placed.streamId = streamOf(row.context, row.stream);
     placed.startNs = row.startNs;
     placed.durNs = row.durNs;
     placed.correlationId = correlationOf(row.correlation);
 }
 
-void NsysRank::addKernelRow(const NsysDeviceRow& row, store::Kernel rest) {
+void DeviceRank::addKernelRow(const DeviceRow& row, store::Kernel rest, store::Op told) {
     ++m_rows;
     m_kernelNs += static_cast<double>(row.durNs);
     const auto name = static_cast<size_t>(rest.nameId);
     while (m_isNccl.size() <= name)
         m_isNccl.push_back(isNcclKernelName(m_recording.strings[static_cast<int32_t>(m_isNccl.size())]));
     place(row, rest);
-    if (m_isNccl[name]) {
+    if (told != store::Op::unknown) m_told.emplace(m_recording.kernels.size(), told);
+    if (m_isNccl[name] || told != store::Op::unknown) {
         rest.nccl = store::NcclKernel::byName;
         m_communication.push_back(m_recording.kernels.size());
     }
     m_recording.kernels.push_back(rest);
 }
 
-void NsysRank::addCopy(const NsysDeviceRow& row, store::Memcpy rest) {
+void DeviceRank::addCopy(const DeviceRow& row, store::Memcpy rest) {
     ++m_rows;
     place(row, rest);
     m_recording.memcpys.push_back(rest);
 }
 
-void NsysRank::addSet(const NsysDeviceRow& row, int64_t bytes) {
+void DeviceRank::addSet(const DeviceRow& row, int64_t bytes) {
     ++m_rows;
     store::Memset set;
     place(row, set);
@@ -108,7 +115,7 @@ void NsysRank::addSet(const NsysDeviceRow& row, int64_t bytes) {
     m_recording.memsets.push_back(set);
 }
 
-void NsysRank::addEvent(const NsysDeviceRow& row, int64_t eventId) {
+void DeviceRank::addEvent(const DeviceRow& row, int64_t eventId) {
     ++m_rows;
     store::CudaEvent event;
     event.streamId = streamOf(row.context, row.stream);
@@ -118,7 +125,7 @@ void NsysRank::addEvent(const NsysDeviceRow& row, int64_t eventId) {
     m_recording.cudaEvents.push_back(event);
 }
 
-void NsysRank::addWait(const NsysDeviceRow& row, bool onStream, store::Synchronization rest) {
+void DeviceRank::addWait(const DeviceRow& row, bool onStream, store::Synchronization rest) {
     ++m_rows;
     if (onStream) rest.streamId = streamOf(row.context, row.stream);
     rest.startNs = row.startNs;
@@ -127,10 +134,10 @@ void NsysRank::addWait(const NsysDeviceRow& row, bool onStream, store::Synchroni
     m_recording.synchronizations.push_back(rest);
 }
 
-void NsysRank::addCall(int64_t tid, int64_t nameId, store::ApiCall rest) {
+void DeviceRank::addCall(int64_t tid, int64_t nameId, store::ApiCall rest) {
     ++m_rows;
     const auto [known, isNew] = m_names.try_emplace(nameId, 0);
-    if (isNew) known->second = m_recording.strings.intern(withoutVersion(m_database.string(nameId)));
+    if (isNew) known->second = m_recording.strings.intern(withoutVersion(m_nameOf(nameId)));
     rest.nameId = known->second;
     rest.threadId = threadOf(tid);
     rest.kind = apiKindFromName(m_recording.strings[rest.nameId]);
@@ -138,7 +145,7 @@ void NsysRank::addCall(int64_t tid, int64_t nameId, store::ApiCall rest) {
     m_recording.apiCalls.push_back(rest);
 }
 
-void NsysRank::addRange(int64_t tid, std::string_view text, std::string_view domain, store::NvtxRange rest) {
+void DeviceRank::addRange(int64_t tid, std::string_view text, std::string_view domain, store::NvtxRange rest) {
     ++m_rows;
     if (const auto annotation = parseCollectiveAnnotation(text.substr(0, text.find(','))); annotation && rest.durNs)
         m_annotations.push_back({threadOf(tid), rest.startNs, rest.startNs + *rest.durNs, *annotation});
@@ -153,7 +160,21 @@ void NsysRank::addRange(int64_t tid, std::string_view text, std::string_view dom
     m_recording.nvtx.push_back(rest);
 }
 
-void NsysRank::addNccl(int64_t tid, NcclRange range) {
+void DeviceRank::addCounter(int64_t timeNs, std::string_view name, int64_t value) {
+    ++m_rows;
+    store::Counter counter;
+    counter.timeNs = timeNs;
+    counter.nameId = m_recording.strings.intern(name);
+    counter.value = value;
+    m_recording.counters.push_back(counter);
+}
+
+void DeviceRank::addOperation(int64_t tid, std::string_view name, int64_t startNs, int64_t durNs, bool isPython) {
+    ++m_rows;
+    m_operations.add(name, tid, startNs, durNs, isPython);
+}
+
+void DeviceRank::addNccl(int64_t tid, NcclRange range) {
     ++m_rows;
     range.thread = threadOf(tid);
     m_ranges.push_back(range);
@@ -161,7 +182,7 @@ void NsysRank::addNccl(int64_t tid, NcclRange range) {
 
 // ---- NCCL's calls
 
-std::vector<NsysRank::Launched> NsysRank::launchedKernels() const {
+std::vector<DeviceRank::Launched> DeviceRank::launchedKernels() const {
     std::unordered_map<uint32_t, const store::ApiCall*> launchOf;
     for (const size_t kernel : m_communication)
         if (const auto& correlation = m_recording.kernels[kernel].correlationId)
@@ -187,7 +208,7 @@ std::vector<NsysRank::Launched> NsysRank::launchedKernels() const {
     return launched;
 }
 
-void NsysRank::makeCalls(bool otherDevices) {
+void DeviceRank::makeCalls(bool otherDevices) {
     std::stable_sort(m_annotations.begin(), m_annotations.end(), [](const Annotation& a, const Annotation& b) {
         return std::pair(a.thread, a.startNs) < std::pair(b.thread, b.startNs);
     });
@@ -237,7 +258,7 @@ void NsysRank::makeCalls(bool otherDevices) {
                      unended);
 }
 
-void NsysRank::learnStreams(const NcclBatch& batch, std::span<const Launched> kernels) {
+void DeviceRank::learnStreams(const NcclBatch& batch, std::span<const Launched> kernels) {
     if (batch.operations.empty()) return;
     const std::optional<int64_t> hash = batch.operations.front().payload.communicator;
     const bool ofOne = hash && std::ranges::all_of(batch.operations, [&](const NcclRange& operation) {
@@ -254,7 +275,7 @@ void NsysRank::learnStreams(const NcclBatch& batch, std::span<const Launched> ke
 /// The kernels of a batch by the hash of their communicator: by their stream, where that is one communicator's alone;
 /// the others in the order of hashes, since so ncclGroupEnd launches communicators (ncclGroupCommJoin in NCCL's
 /// src/include/group.h keeps them by ascending commHash, an unsigned number), one after the other.
-std::map<uint64_t, std::vector<NsysRank::Launched>> NsysRank::kernelsByCommunicator(
+std::map<uint64_t, std::vector<DeviceRank::Launched>> DeviceRank::kernelsByCommunicator(
     const std::vector<NcclRange>& operations, std::span<const Launched> kernels) const {
     std::map<uint64_t, size_t> operationsOf;
     for (const NcclRange& operation : operations)
@@ -292,7 +313,7 @@ std::map<uint64_t, std::vector<NsysRank::Launched>> NsysRank::kernelsByCommunica
 /// A batch and the kernels that it launched, in their order. With payloads every operation is a call on a kernel of its
 /// communicator: on that in its place where each operation has one, else on the first. Without, nothing tells what of a
 /// group is in which kernel: a call for each kernel then.
-void NsysRank::addCallsOf(const NcclBatch& batch, std::span<const Launched> kernels, bool otherDevices) {
+void DeviceRank::addCallsOf(const NcclBatch& batch, std::span<const Launched> kernels, bool otherDevices) {
     const auto& operations = batch.operations;
     const bool told = !otherDevices && std::ranges::all_of(operations, [](const NcclRange& operation) {
         return operation.payload.communicator.has_value();
@@ -301,10 +322,14 @@ void NsysRank::addCallsOf(const NcclBatch& batch, std::span<const Launched> kern
         const bool inOrder = operations.size() == kernels.size();
         const bool alike = std::ranges::all_of(
             operations, [&](const NcclRange& operation) { return operation.op == operations.front().op; });
-        for (size_t i = 0; i < kernels.size(); ++i)
+        for (size_t i = 0; i < kernels.size(); ++i) {
             addCallByKernel(kernels[i], inOrder && !otherDevices ? operations[i].op
                                         : alike                  ? operations.front().op
                                                                  : store::Op::unknown);
+            // What one rank hands in is what counts, unless it is told of all.
+            if (inOrder && !otherDevices && !countsAllRanks(operations[i].op))
+                m_recording.ncclCalls.back().bytes = operations[i].payload.bytes;
+        }
         return;
     }
     const auto kernelsOf = kernelsByCommunicator(operations, kernels);
@@ -328,18 +353,16 @@ void NsysRank::addCallsOf(const NcclBatch& batch, std::span<const Launched> kern
         const int32_t ranks = m_recording.communicators[static_cast<size_t>(*call.communicatorId)].nRanks;
         if (operation.payload.peer && *operation.payload.peer >= 0 && *operation.payload.peer < kMostRanks)
             call.peer = static_cast<int32_t>(*operation.payload.peer);
-        // NCCL tells the part of one rank where nccl-tests count that of all.
-        const bool ofAll = operation.op == store::Op::allGather || operation.op == store::Op::reduceScatter ||
-                           operation.op == store::Op::allToAll || operation.op == store::Op::gather ||
-                           operation.op == store::Op::scatter;
         int64_t bytes = operation.payload.bytes.value_or(-1);
-        if (bytes >= 0 && (!ofAll || (ranks > 0 && !__builtin_mul_overflow(bytes, ranks, &bytes)))) call.bytes = bytes;
+        if (bytes >= 0 &&
+            (!countsAllRanks(operation.op) || (ranks > 0 && !__builtin_mul_overflow(bytes, ranks, &bytes))))
+            call.bytes = bytes;
         m_recording.ncclCalls.push_back(call);
         m_recording.toldGroupSizes.push_back(0);
     }
 }
 
-void NsysRank::addCallByKernel(const Launched& kernel, store::Op op) {
+void DeviceRank::addCallByKernel(const Launched& kernel, store::Op op) {
     store::NcclCall call = callOf(kernel);
     call.op = op;
     call.evidence = store::evidence::kImported;
@@ -353,6 +376,8 @@ void NsysRank::addCallByKernel(const Launched& kernel, store::Op op) {
             std::prev(behind)->endNs >= kernel.launch->startNs)
             call.op = std::prev(behind)->told.op;
     }
+    if (const auto told = m_told.find(kernel.kernel); call.op == store::Op::unknown && told != m_told.end())
+        call.op = told->second;
     if (call.op == store::Op::unknown) {
         call.op = opFromKernelName(m_recording.strings[m_recording.kernels[kernel.kernel].nameId]);
         call.evidence = store::evidence::kInferred;
@@ -364,7 +389,7 @@ void NsysRank::addCallByKernel(const Launched& kernel, store::Op op) {
 }
 
 /// The call that a kernel is of, without what it does.
-store::NcclCall NsysRank::callOf(const Launched& kernel) const {
+store::NcclCall DeviceRank::callOf(const Launched& kernel) const {
     const store::Kernel& row = m_recording.kernels[kernel.kernel];
     store::NcclCall call;
     call.startNs = row.startNs;  // launched before the recording began: no later than this
@@ -378,7 +403,7 @@ store::NcclCall NsysRank::callOf(const Launched& kernel) const {
     return call;
 }
 
-int64_t NsysRank::communicatorOf(int64_t hash) {
+int64_t DeviceRank::communicatorOf(int64_t hash) {
     const auto [known, isNew] =
         m_communicators.try_emplace(hash, static_cast<int64_t>(m_recording.communicators.size()));
     if (!isNew) return known->second;
@@ -396,7 +421,7 @@ int64_t NsysRank::communicatorOf(int64_t hash) {
 }
 
 /// The largest communicator that the process made is taken for the job's: its first one, in PyTorch and MPI programs.
-void NsysRank::tellRank(RankHeader& header) const {
+void DeviceRank::tellRank(RankHeader& header) const {
     int64_t most = 1;  // a communicator of one rank tells nothing of a job
     for (const NcclRange& range : m_ranges) {
         const int64_t ranks = range.payload.ranks.value_or(0), rank = range.payload.rank.value_or(-1);
@@ -412,15 +437,16 @@ void NsysRank::tellRank(RankHeader& header) const {
 
 // ---- the whole
 
-FileRank NsysRank::finish(bool otherDevices, const ReadOptions& options) {
+FileRank DeviceRank::finish(bool otherDevices, const ReadOptions& options) {
     setDepths(m_recording);
     addKeptOperations(m_operations, options.allOperations, m_recording, [this](int64_t tid) { return threadOf(tid); });
     makeCalls(otherDevices);
     FileRank result;
     if (!otherDevices) tellRank(result.header);
     if (m_recording.kernels.empty())
-        m_losses.add("source_absent", "warning", std::nullopt,
-                     "the report holds no GPU kernels; record with nsys profile --trace=cuda,nvtx");
+        m_losses.add(
+            "source_absent", "warning", std::nullopt,
+            "there are no GPU kernels; record with nsys profile --trace=cuda,nvtx, or rocprofv3 --kernel-trace");
     m_recording.device = static_cast<int32_t>(m_device);
     result.recording = std::move(m_recording);
     result.losses = std::move(m_losses);

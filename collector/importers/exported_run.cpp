@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/importers/exported_run.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "collector/importers/collective_vocabulary.h"
+#include "collector/importers/import_error.h"
+
+namespace rankscope::collector {
+
+namespace {
+
+/// 73 years, so that sums of a few such times do not overflow.
+constexpr int64_t kMostExportedNs = int64_t{1} << 61;
+
+int64_t numberOf(const std::map<std::string, std::string>& meta, const char* key) {
+    int64_t number = 0;
+    if (const auto found = meta.find(key); found != meta.end())
+        std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
+    return number;
+}
+
+/// The name under which events tell a column.
+std::string_view toldAs(std::string_view column) {
+    if (column == "communicator_id") return "communicator";
+    return column == "correlation_id" ? "correlation" : column;
+}
+
+/// True of what is no argument of an event: its own columns, and those that are set by hand.
+bool isNoArgument(std::string_view column) {
+    for (const char* own : {"id", "rank", "start_ns", "time_ns", "dur_ns", "name_id", "domain_id"})
+        if (column == own) return true;
+    return false;
+}
+
+std::optional<int64_t> numberArgument(const ToldEvent& event, std::string_view name) {
+    for (const auto& [key, value] : event.arguments)
+        if (key == name) return value.number;
+    return std::nullopt;
+}
+
+template <typename Row>
+const Row* rowOf(const std::vector<Row>& rows, std::optional<int64_t> id) {
+    const auto found = id ? std::ranges::find(rows, *id, &Row::id) : rows.end();
+    return found == rows.end() ? nullptr : &*found;
+}
+
+/// Replaces the id of a row by its index in this rank; false where it has none.
+template <typename Id>
+bool localise(Id& id, const std::unordered_map<int64_t, int32_t>& local) {
+    if constexpr (requires { id.has_value(); }) {
+        return !id || localise(*id, local);
+    } else {
+        const auto found = local.find(id);
+        if (found == local.end()) return false;
+        id = static_cast<Id>(found->second);
+        return true;
+    }
+}
+
+}  // namespace
+
+ExportedRun::ExportedRun(const std::filesystem::path& file, ExportedAbout about)
+    : m_file(file), m_about(std::move(about)), m_baseNs(numberOf(m_about.meta, "start_unix_ns")) {
+    if (m_baseNs < 0 || m_baseNs > kMostExportedNs) m_baseNs = 0;
+    const auto source = m_about.meta.find("source");
+    if (source != m_about.meta.end() && source->second == "flight_recorder")
+        throw ImportError(m_file, 0, "this is an export of a flight recorder's dumps, whose states no event tells",
+                          "import the dumps themselves");
+}
+
+ExportedRun::Rank& ExportedRun::rankOf(int64_t number) {
+    const auto [at, isNew] = m_ranks.try_emplace(number);
+    if (!isNew) return at->second;
+    const auto row = std::ranges::find(m_about.ranks, number, &store::Rank::rank);
+    if (row != m_about.ranks.end()) fill(*row, at->second);
+    return at->second;
+}
+
+void ExportedRun::addRank(int64_t rank) {
+    const auto row = std::ranges::find(m_about.ranks, rank, &store::Rank::rank);
+    if (row != m_about.ranks.end() && row->state != store::RankState::missing) rankOf(rank);
+}
+
+void ExportedRun::fill(const store::Rank& row, Rank& rank) const {
+    RankRecording& recording = rank.recording;
+    recording.localRank = row.localRank;
+    recording.state = row.state;
+    if (const store::Process* process = rowOf(m_about.processes, row.processId)) {
+        recording.process = *process;
+        if (recording.process.startNs) *recording.process.startNs += m_baseNs;
+        if (recording.process.endNs) *recording.process.endNs += m_baseNs;
+    }
+    if (const store::Host* host = rowOf(m_about.hosts, row.hostId)) {
+        recording.hostName = host->name;
+        recording.bootId = host->bootId.value_or("");
+    }
+    for (const store::Stream& stream : m_about.streams) {
+        if (stream.rank != row.rank) continue;
+        const store::Device* device = rowOf(m_about.devices, stream.deviceId);
+        rank.streams.emplace(stream.id, static_cast<int32_t>(recording.streams.size()));
+        recording.streams.push_back(
+            {device == nullptr ? 0 : device->ordinal, stream.context, stream.nativeId, stream.handle, stream.priority});
+    }
+    for (const store::Thread& thread : m_about.threads) {
+        if (thread.rank.value_or(row.rank) != row.rank) continue;
+        rank.threads.emplace(thread.id, static_cast<int32_t>(recording.threads.size()));
+        recording.threads.push_back({thread.tid, thread.name.value_or("")});
+    }
+    fillMachine(row, recording);
+    fillCommunicators(row.rank, rank);
+    for (store::FailedAllocation allocation : m_about.failedAllocations) {
+        if (allocation.rank != row.rank) continue;
+        allocation.refusedNs += m_baseNs;
+        recording.failedAllocations.push_back(std::move(allocation));
+    }
+    for (const store::SourceStatus& source : m_about.sources)
+        if (source.rank == row.rank) recording.sources.push_back(source);
+    // What the collector says of the whole is found anew.
+    for (const store::Loss& loss : m_about.losses)
+        if (loss.rank == row.rank && loss.source != "collector") recording.losses.push_back(loss);
+}
+
+void ExportedRun::fillMachine(const store::Rank& row, RankRecording& recording) const {
+    for (const store::Device& device : m_about.devices) {
+        if (device.hostId != row.hostId) continue;
+        if (device.id == row.deviceId) recording.device = device.ordinal;
+        recording.devices.push_back({device.ordinal, device.name.value_or(""), device.memoryBytes,
+                                     device.multiprocessors, device.computeCapability});
+    }
+    for (const store::MachineLink& link : m_about.machineLinks) {
+        if (link.hostId != row.hostId || link.rank.value_or(row.rank) != row.rank) continue;
+        LocalMachineLink local{{}, link.kind, link.name, link.source, link.count, link.generation, link.bytesPerS};
+        if (link.rank) local.device = recording.device;
+        recording.machineLinks.push_back(std::move(local));
+    }
+}
+
+void ExportedRun::fillCommunicators(int32_t row, Rank& rank) const {
+    RankRecording& recording = rank.recording;
+    for (const store::Communicator& communicator : m_about.communicators) {
+        const auto member = std::ranges::find_if(m_about.members, [&](const store::CommunicatorMember& member) {
+            return member.communicatorId == communicator.id && member.rank == row;
+        });
+        if (member == m_about.members.end()) continue;
+        LocalCommunicator local;
+        local.hash = static_cast<uint64_t>(communicator.hash);
+        local.identity = communicator.identity;
+        local.commRank = member->commRank;
+        local.nRanks = communicator.nRanks;
+        const auto parent = rank.communicators.find(communicator.parentId.value_or(-1));
+        if (parent != rank.communicators.end()) local.parent = parent->second;
+        local.name = communicator.name.value_or("");
+        if (member->createNs) local.createNs = *member->createNs + m_baseNs;
+        if (member->destroyNs) local.destroyNs = *member->destroyNs + m_baseNs;
+        local.endKind = member->endKind;
+        rank.communicators.emplace(communicator.id, static_cast<int32_t>(recording.communicators.size()));
+        recording.communicators.push_back(std::move(local));
+    }
+}
+
+/// Sets what an event's arguments tell, and makes ids of streams, threads and communicators local.
+template <typename Row>
+bool ExportedRun::decode(const ToldEvent& event, Rank& rank, Row& row) const {
+    bool good = setColumns(row, [&](std::string_view column) -> std::optional<ToldValue> {
+        if (isNoArgument(column)) return std::nullopt;
+        const std::string_view name = toldAs(column);
+        for (const auto& [key, value] : event.arguments)
+            if (key == name) return value;
+        return std::nullopt;
+    });
+    if constexpr (requires { row.streamId; }) good = localise(row.streamId, rank.streams) && good;
+    if constexpr (requires { row.threadId; }) good = localise(row.threadId, rank.threads) && good;
+    if constexpr (requires { row.communicatorId; }) good = localise(row.communicatorId, rank.communicators) && good;
+    if constexpr (requires { row.startNs; }) row.startNs = event.startNs + m_baseNs;
+    if constexpr (requires { row.durNs; }) {
+        if constexpr (requires { row.durNs.has_value(); })
+            row.durNs = event.durNs;
+        else
+            row.durNs = event.durNs.value_or(0);
+    }
+    return good;
+}
+
+ExportedRun::Place ExportedRun::leaveOut() {
+    m_losses.add("bad_block", "warning", std::nullopt,
+                 "events are left out whose times or arguments are none that an export tells");
+    return {};
+}
+
+template <typename Row>
+ExportedRun::Place ExportedRun::keep(const ToldEvent& event, Rank& rank, Row row, std::vector<Row>& rows,
+                                     Place::Table table) {
+    if (!decode(event, rank, row)) return leaveOut();
+    rows.push_back(std::move(row));
+    return {table, event.process, rows.size() - 1};
+}
+
+ExportedRun::Place ExportedRun::keepKernel(const ToldEvent& event, Rank& rank) {
+    RankRecording& recording = rank.recording;
+    store::Kernel kernel;
+    const auto symbol = m_about.symbols.find(numberArgument(event, "symbol").value_or(-1));
+    kernel.nameId =
+        recording.strings.intern(symbol == m_about.symbols.end() ? event.name : std::string_view(symbol->second));
+    const Place place = keep(event, rank, kernel, recording.kernels, Place::Table::kernel);
+    const auto id = numberArgument(event, "kernel_id");
+    if (place.table != Place::Table::none && id) rank.kernels.emplace(*id, static_cast<int64_t>(place.index));
+    return place;
+}
+
+ExportedRun::Place ExportedRun::keepRange(const ToldEvent& event, Rank& rank) {
+    store::NvtxRange range;
+    range.nameId = rank.recording.strings.intern(event.name);
+    for (const auto& [key, value] : event.arguments)
+        if (key == "domain" && value.text) range.domainId = rank.recording.strings.intern(*value.text);
+    return keep(event, rank, range, rank.recording.nvtx, Place::Table::nvtx);
+}
+
+ExportedRun::Place ExportedRun::keepCall(const ToldEvent& event, Rank& rank) {
+    const Place place = keep(event, rank, store::NcclCall(), rank.recording.ncclCalls, Place::Table::ncclCall);
+    const auto id = numberArgument(event, "call_id");
+    if (place.table != Place::Table::none && id) rank.calls.emplace(*id, static_cast<int64_t>(place.index));
+    return place;
+}
+
+ExportedRun::Place ExportedRun::keepDeviceEvent(const ToldEvent& event, Rank& rank) {
+    store::CudaEvent row;
+    if (!decode(event, rank, row)) return leaveOut();
+    row.timeNs = event.startNs + m_baseNs;
+    rank.recording.cudaEvents.push_back(row);
+    return {};
+}
+
+ExportedRun::Place ExportedRun::add(const ToldEvent& event) {
+    if (event.category == "finding" || event.category == "step") return {};  // found anew
+    if (event.process < 0 || event.process >= kMostRanks || event.startNs < -kMostExportedNs ||
+        event.startNs > kMostExportedNs || event.durNs.value_or(0) < 0 || event.durNs.value_or(0) > kMostExportedNs)
+        return leaveOut();
+    Rank& rank = rankOf(event.process);
+    RankRecording& recording = rank.recording;
+    ++rank.events;
+    if (event.category == "kernel" || event.category == "nccl_kernel") return keepKernel(event, rank);
+    if (event.category == "memcpy") return keep(event, rank, store::Memcpy(), recording.memcpys, Place::Table::memcpy);
+    if (event.category == "memset") return keep(event, rank, store::Memset(), recording.memsets, Place::Table::memset);
+    if (event.category == "api_call") {
+        store::ApiCall call;
+        call.nameId = recording.strings.intern(event.name);
+        return keep(event, rank, call, recording.apiCalls, Place::Table::apiCall);
+    }
+    if (event.category == "synchronization")
+        return keep(event, rank, store::Synchronization(), recording.synchronizations, Place::Table::synchronization);
+    if (event.category == "cuda_event") return keepDeviceEvent(event, rank);
+    if (event.category == "nvtx") return keepRange(event, rank);
+    if (event.category == "nccl_call") return keepCall(event, rank);
+    if (event.category == "proxy_op")
+        return keep(event, rank, store::ProxyOp(), recording.proxyOps, Place::Table::proxyOp);
+    return leaveOut();
+}
+
+void ExportedRun::addCounter(int64_t process, std::string_view name, int64_t ns, int64_t value) {
+    if (process < 0 || process >= kMostRanks || ns < -kMostExportedNs || ns > kMostExportedNs) {
+        leaveOut();
+        return;
+    }
+    RankRecording& recording = rankOf(process).recording;
+    store::Counter counter;
+    counter.timeNs = ns + m_baseNs;
+    counter.nameId = recording.strings.intern(name);
+    counter.value = value;
+    recording.counters.push_back(counter);
+}
+
+void ExportedRun::setDuration(const Place& place, int64_t durNs) {
+    if (place.table == Place::Table::none || durNs < 0 || durNs > kMostExportedNs) return;
+    RankRecording& recording = rankOf(place.rank).recording;
+    switch (place.table) {
+        case Place::Table::none:
+            break;
+        case Place::Table::kernel:
+            recording.kernels[place.index].durNs = durNs;
+            break;
+        case Place::Table::memcpy:
+            recording.memcpys[place.index].durNs = durNs;
+            break;
+        case Place::Table::memset:
+            recording.memsets[place.index].durNs = durNs;
+            break;
+        case Place::Table::apiCall:
+            recording.apiCalls[place.index].durNs = durNs;
+            break;
+        case Place::Table::synchronization:
+            recording.synchronizations[place.index].durNs = durNs;
+            break;
+        case Place::Table::nvtx:
+            recording.nvtx[place.index].durNs = durNs;
+            break;
+        case Place::Table::ncclCall:
+            recording.ncclCalls[place.index].durNs = durNs;
+            break;
+        case Place::Table::proxyOp:
+            recording.proxyOps[place.index].durNs = durNs;
+            break;
+    }
+}
+
+/// Joins calls with the kernels behind them, and network operations with their calls.
+void ExportedRun::join(Rank& rank) {
+    const auto replace = [](store::Maybe<int64_t>& id, const std::unordered_map<int64_t, int64_t>& local) {
+        if (!id) return;
+        const auto found = local.find(*id);
+        id = found == local.end() ? std::nullopt : store::Maybe<int64_t>(found->second);
+    };
+    for (store::NcclCall& call : rank.recording.ncclCalls) replace(call.kernelId, rank.kernels);
+    for (store::ProxyOp& op : rank.recording.proxyOps) replace(op.callId, rank.calls);
+}
+
+void ExportedRun::handOver(const std::function<void(FileRank)>& take) {
+    if (std::ranges::all_of(m_ranks, [](const auto& rank) { return rank.second.events == 0; }))
+        throw ImportError(m_file, 0, "the export holds no event", "export the run again");
+    const auto run = std::make_shared<const std::map<std::string, std::string>>(m_about.meta);
+    int64_t worldSize = numberOf(m_about.meta, "job_world_size");
+    if (worldSize <= 0 && run->contains("source") && run->at("source") == "capture")
+        worldSize = numberOf(m_about.meta, "world_size");
+    m_losses.add("source_absent", "info", std::nullopt,
+                 "an export holds no allocations, no stacks of threads and no health of devices");
+    bool isFirst = true;
+    for (auto& [number, rank] : m_ranks) {
+        join(rank);
+        FileRank read;
+        read.header.rank = number;
+        if (worldSize > 0) read.header.worldSize = worldSize;
+        read.header.run = run;
+        read.recording = std::move(rank.recording);
+        read.events = rank.events;
+        if (isFirst) read.losses = std::move(m_losses);
+        isFirst = false;
+        take(std::move(read));
+    }
+}
+
+}  // namespace rankscope::collector
