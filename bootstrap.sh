@@ -6,10 +6,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'TEXT'
-Usage: ./bootstrap.sh demo | test | lint | build | bench | frameworks
+Usage: ./bootstrap.sh demo | test | lint | fuzz | build | bench | frameworks
 
   demo    build all but the timeline, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
+  fuzz    build the fuzz targets and fuzz each for 30 s; FUZZ_SECONDS=N: for N
   lint    compile every file by itself; a warning is an error
   build   leave all tools, the timeline with them, in build/bin/
   frameworks  build the tools, and install PyTorch, DeepSpeed, Megatron-core and Accelerate from PyPI into build/frameworks, to run on virtual
@@ -69,7 +70,7 @@ offered_name() {
     return 1
 }
 
-is_optional() { [[ "$1" == jobs || "$1" == format || "$1" == gui || "$1" == guitest || "$1" == reporttest ]]; }
+is_optional() { [[ "$1" == jobs || "$1" == format || "$1" == gui || "$1" == guitest || "$1" == fuzz || "$1" == reporttest ]]; }
 
 without_it() {
     case "$1" in
@@ -306,6 +307,15 @@ lint() {
     say "each file compiles by itself, without a warning"
 }
 
+# Each target for FUZZ_SECONDS; what they find goes to build/fuzz/tests/fuzz/NAME, a crash with its input into the log.
+fuzz() {
+    install_packages build test fuzz
+    cuda_root="$fetched_cuda"  # nothing here needs one
+    build_preset fuzz "-DRANKSCOPE_FUZZ_SECONDS=${FUZZ_SECONDS:-30}"
+    run_tests fuzz
+    say "no target crashed, hung or took more than 2 GiB"
+}
+
 # run_benchmark NAME [ARGUMENT…]
 run_benchmark() {
     local program="rankscope_bench_$1"
@@ -333,6 +343,7 @@ case "${1:-}" in
     frameworks) frameworks ;;
     test) test_all ;;
     lint) lint ;;
+    fuzz) fuzz ;;
     build)
         build_tools
         say "the tools are in build/bin; next: build/bin/rankscope doctor"

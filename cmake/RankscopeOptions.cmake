@@ -44,6 +44,10 @@ endfunction()
 # Targets of the offline rooms (collector, analyzer, gui) and their tests link this: it carries the sanitizers.
 add_library(rankscope_offline INTERFACE)
 target_link_libraries(rankscope_offline INTERFACE rankscope_options)
+option(RANKSCOPE_FUZZ "Make libFuzzer's programs of the fuzz targets (clang)" OFF)
+if(RANKSCOPE_FUZZ)
+  target_compile_options(rankscope_offline INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(RANKSCOPE_SANITIZE)
   # -Og compiles as fast as -O0, and runs faster.
   target_compile_options(rankscope_offline INTERFACE -fsanitize=${RANKSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -Og)

@@ -97,6 +97,8 @@ Config readConfig(const char* (*get)(const char* name)) noexcept {
                               : std::strcmp(text, "spans") == 0 ? Config::Channels::spans
                                                                 : Config::Channels::none;
     if (const char* text = get("RANKSCOPE_NCCL_PROXY")) config.ncclProxy = std::strcmp(text, "0") != 0;
+    if (const char* text = get("RANKSCOPE_ENVIRONMENT")) config.environment = std::strcmp(text, "off") != 0;
+    if (const char* text = get("RANKSCOPE_RINGS")) config.mapsRings = std::strcmp(text, "memory") != 0;
     if (const char* text = get("RANKSCOPE_VERBOSE")) config.verbose = text[0] != '\0' && std::strcmp(text, "0") != 0;
     return config;
 }

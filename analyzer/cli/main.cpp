@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
@@ -151,10 +152,7 @@ int act(const Invocation& invocation) {
     }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    outliveFileSizeLimit();
+int runProgram(int argc, char** argv) {
     Invocation invocation;
     CLI::App app("Finds out what holds the ranks of a distributed training job back, and what to change.", "rankscope");
     app.set_version_flag("--version", "rankscope " RANKSCOPE_VERSION);
@@ -186,8 +184,9 @@ int main(int argc, char** argv) {
             return kExitUsage;
         }
         app.parse(words);
-        if (invocation.hasJobMark && !app.got_subcommand("run") && !app.got_subcommand("tune"))
-            throw CLI::ArgumentMismatch("only `run` and `tune` take a command behind --");
+        if (invocation.hasJobMark && !app.got_subcommand("run") && !app.got_subcommand("tune") &&
+            !app.got_subcommand("doctor"))
+            throw CLI::ArgumentMismatch("only `run`, `tune` and `doctor --privacy` take a command behind --");
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0)
             return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
@@ -199,4 +198,16 @@ int main(int argc, char** argv) {
                                                    : ColorMode::automatic);
     invocation.console.setVerbosity(quiet > 0 ? -1 : verbose);
     return act(invocation);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    outliveFileSizeLimit();
+    try {
+        return runProgram(argc, argv);
+    } catch (const std::exception& error) {  // memory that ends before, or while, an error is told
+        std::fprintf(stderr, "rankscope: error: internal error: %s\n", error.what());
+        return kExitInternal;
+    }
 }

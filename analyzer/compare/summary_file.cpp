@@ -239,6 +239,9 @@ RunSummary readSummary(const std::filesystem::path& file) {
     const auto size = std::filesystem::file_size(file, error);
     if (!error && size > kLargestFile)
         throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size), kSaveAnew);
+    const auto type = std::filesystem::status(file, error).type();
+    if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character)
+        throw SummaryError(fmt::format("{}: is a pipe or a device, not a file", file.string()), kSaveAnew);
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;

@@ -11,6 +11,7 @@
 
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
+#include "collector/store/bounded_json.h"
 
 namespace rankscope::compare {
 namespace {
@@ -116,7 +117,9 @@ ReadJson parseStrictJson(const std::string& text, const std::string& origin) {
         return true;
     };
     try {
-        return ReadJson::parse(text, checkKey);
+        return store::parseJson(text, origin, checkKey);
+    } catch (const store::Error& error) {
+        throw SummaryError(error.what(), kHowItIsMade);
     } catch (const ReadJson::exception& error) {
         throw SummaryError(fmt::format("{}: no JSON: {}", origin, reasonOf(error.what())), kHowItIsMade);
     }

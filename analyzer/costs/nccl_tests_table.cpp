@@ -19,6 +19,7 @@
 #include "analyzer/facts/operation.h"
 #include "analyzer/text/lists.h"
 #include "collector/store/error.h"
+#include "collector/store/input_text.h"
 
 namespace rankscope::costs {
 namespace {
@@ -64,8 +65,9 @@ class TableReader {
         std::error_code ignored;
         if (std::filesystem::is_directory(m_path, ignored))
             throw store::Error(m_path, "is a folder", "give the files in it, each with an option of its own");
-        std::ifstream in(m_path);
-        if (!in) throw store::Error(m_path, "cannot be opened", "give a file with the output of an nccl-tests program");
+        if (!std::filesystem::exists(m_path, ignored))
+            throw store::Error(m_path, "cannot be opened", "give a file with the output of an nccl-tests program");
+        std::istringstream in(store::readInputText(m_path));
         for (std::string line; std::getline(in, line);) {
             ++m_line;
             if (line.size() > kLongestLine)

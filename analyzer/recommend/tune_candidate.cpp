@@ -7,6 +7,7 @@
 
 #include "analyzer/recommend/tune.h"
 #include "analyzer/text/plain_text.h"
+#include "collector/store/bounded_json.h"
 #include "collector/store/error.h"
 
 namespace rankscope::recommend {
@@ -94,14 +95,7 @@ std::vector<TuneCandidate> fromJson(const std::string& file, const std::string& 
                                     std::vector<std::string>& leftOut) {
     json root;
     try {
-        // What reads it calls itself for each level; advice has some four.
-        constexpr int kDeepest = 64;
-        root = json::parse(text, [&](int depth, json::parse_event_t, json&) {
-            if (depth > kDeepest)
-                throw store::Error(file, "nested more deeply than any advice",
-                                   "give what `rankscope recommend --format json` wrote");
-            return true;
-        });
+        root = store::parseJson(text, file);
     } catch (const json::parse_error& error) {
         throw store::Error(file, fmt::format("no JSON: {}", error.what()), "");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/text/output_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,6 +61,13 @@ OutputFile::OutputFile(const fs::path& name)
     : m_name(name == "-" ? "stdout" : name),
       m_file(name == "-" ? "/dev/stdout" : meant(name)),
       m_beside(writtenFirst(m_file)) {
+    // What is in the way under that name was left by a process that is gone, or put there by somebody for us to follow.
+    if (m_beside != m_file) {
+        ::unlink(m_beside.c_str());
+        const int made = ::open(m_beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (made < 0) fail();
+        ::close(made);
+    }
     errno = 0;
     // A stdout that is a file is appended to, not begun anew: >> and what others wrote there stay.
     const std::ios::openmode mode =

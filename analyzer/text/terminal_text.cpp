@@ -5,8 +5,19 @@
 
 #include <algorithm>
 
+#include "analyzer/text/plain_text.h"
+
 namespace rankscope::text {
 namespace {
+
+constexpr std::string_view kShadeBegins = "\x1b[";
+
+/// Bytes of the shade (ECMA-48, SGR) that a text begins with; 0: it begins with none.
+size_t shadeBytes(std::string_view text) {
+    if (!text.starts_with(kShadeBegins)) return 0;
+    const size_t end = text.find_first_not_of("0123456789;", kShadeBegins.size());
+    return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
 
 /// Counts characters of UTF-8: continuation bytes are none.
 size_t width(std::string_view text) {
@@ -20,6 +31,18 @@ std::string Painter::operator()(Shade shade, std::string_view text) const {
     constexpr const char* kCodes[] = {"", "1", "2", "31", "33", "32", "36", "1;31", "1;32"};
     if (!m_colour || shade == Shade::plain) return std::string(text);
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<size_t>(shade)], text);
+}
+
+std::string terminalText(std::string_view text, bool colour) {
+    std::string out;
+    while (!text.empty()) {
+        const size_t shade = colour ? shadeBytes(text) : 0;
+        // What is behind an escape character that begins no shade is text.
+        const size_t end = shade != 0 ? shade : std::min(text.find('\x1b', 1), text.size());
+        out += shade != 0 ? std::string(text.substr(0, end)) : plainText(text.substr(0, end));
+        text.remove_prefix(end);
+    }
+    return out;
 }
 
 std::string wrapped(std::string_view text, std::string_view first, size_t columns) {

@@ -22,6 +22,10 @@ class Painter {
     bool m_colour;
 };
 
+/// What may go to a terminal: plainText(), with the shades of a Painter where `colour` allows them. Formats make text
+/// of each name that they print; this stands behind all of them.
+std::string terminalText(std::string_view text, bool colour);
+
 /// Columns of a report on a terminal.
 inline constexpr size_t kTextColumns = 120;
 

@@ -22,6 +22,7 @@
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
 #include "collector/ingest/trace_builder.h"
+#include "collector/store/folder_access.h"
 
 namespace rankscope::collector {
 
@@ -433,7 +434,7 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
                           " ranks; the others were not imported, and collectives with them are incomplete",
                       missing);
     }
-    std::filesystem::create_directories(outRunDir);
+    store::makeRunFolder(outRunDir, options.shared);
     TraceBuilder builder(outRunDir / "trace.db", facts);
     for (const ImportLoss& loss : runLosses.all()) builder.addLoss(toRow(loss));
     result.losses = static_cast<uint64_t>(countWarnings(runLosses));

@@ -25,6 +25,8 @@ struct ImportOptions {
     /// Every CPU operator and Python function of a trace becomes a range, not only those that tell what the host did
     /// while the device stood idle.
     bool allOperations = false;
+    /// Others may read the run, as the umask has it; else it is the user's alone (store::makeRunFolder).
+    bool shared = false;
     /// The formats to know; empty: all (readers.h).
     std::span<const Reader* const> readers;
 };

@@ -30,12 +30,16 @@ struct InputFile::Inflater {
 };
 
 InputFile::InputFile(std::filesystem::path path) : m_path(std::move(path)) {
-    m_fd = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC);
+    m_fd = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (m_fd < 0) throw ImportError(m_path, 0, std::string("cannot be opened: ") + std::strerror(errno), "");
     struct stat info {};
     if (::fstat(m_fd, &info) == 0 && S_ISDIR(info.st_mode)) {
         ::close(m_fd);
         throw ImportError(m_path, 0, "is a folder", "name the files inside it");
+    }
+    if (!S_ISREG(info.st_mode)) {
+        ::close(m_fd);
+        throw ImportError(m_path, 0, "is a pipe or a device, not a file", "write it to a file first");
     }
     unsigned char magic[2] = {};
     if (::pread(m_fd, magic, sizeof magic, 0) == 2 && std::memcmp(magic, kGzipMagic, 2) == 0) {

@@ -2,8 +2,9 @@
 #include "collector/ingest/run_description.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "collector/store/bounded_json.h"
 
 namespace rankscope::collector {
 namespace {
@@ -24,9 +25,9 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     facts.runName = std::filesystem::absolute(runDirectory).lexically_normal().filename().string();
     if (facts.runName.empty())
         facts.runName = std::filesystem::absolute(runDirectory).lexically_normal().parent_path().filename().string();
-    std::ifstream file(runDirectory / "run.json");
-    if (!file) return facts;
-    const nlohmann::json run = nlohmann::json::parse(file, nullptr, false);
+    std::error_code unknown;
+    if (!std::filesystem::exists(runDirectory / "run.json", unknown)) return facts;
+    const nlohmann::json run = store::readJsonOrNothing(runDirectory / "run.json");
     if (!run.is_object()) {
         losses.push_back({0,
                           "bad_run_json",

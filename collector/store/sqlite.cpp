@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "collector/store/error.h"
 
@@ -51,6 +57,31 @@ std::string immutableUri(const std::string& file) {
     return uri + "?immutable=1";
 }
 
+/// What a writer that was killed has left beside a file, to be undone by who opens it next.
+enum class Journal { none, unfinished };
+
+// A journal may name a file that several databases have in common, which is deleted when all is undone
+// (https://www.sqlite.org/fileformat2.html, "The Rollback Journal": behind the pages its name, its checksum and the
+// journal's magic number). Ours never do, so that such a one was put there to have us delete something.
+Journal journalBeside(const std::string& file) {
+    constexpr unsigned char kMagic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    const std::string name = file + "-journal";
+    const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return Journal::none;
+    struct stat info {};
+    unsigned char begin[sizeof kMagic] = {}, end[sizeof kMagic] = {};
+    bool isRead = fd >= 0 && ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const bool isLong = isRead && info.st_size >= static_cast<off_t>(sizeof end);
+    if (isLong)
+        isRead = ::pread(fd, begin, sizeof begin, 0) == sizeof begin &&
+                 ::pread(fd, end, sizeof end, info.st_size - static_cast<off_t>(sizeof end)) == sizeof end;
+    if (fd >= 0) ::close(fd);
+    if (!isRead ||
+        (isLong && info.st_size > static_cast<off_t>(sizeof end) && std::memcmp(end, kMagic, sizeof end) == 0))
+        throw DamagedFile(file, "the journal beside it is none of Rankscope's", "look at " + name + ", and remove it");
+    return isLong && std::memcmp(begin, kMagic, sizeof begin) == 0 ? Journal::unfinished : Journal::none;
+}
+
 }  // namespace
 
 void checkSqlite(int code, const Database& database, const char* call, std::string_view detail) {
@@ -74,6 +105,14 @@ void Database::Close::operator()(sqlite3* handle) const noexcept {
 }
 
 Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
+    // Who reads cannot undo what a killed writer left, and is refused.
+    if (mode != OpenMode::create && mode != OpenMode::immutable && journalBeside(file) == Journal::unfinished &&
+        mode == OpenMode::readOnly) {
+        try {
+            Database(file, OpenMode::readWrite).integer("SELECT count(*) FROM sqlite_master");
+        } catch (const Error&) {  // where that is not permitted, reading tells
+        }
+    }
     int flags = SQLITE_OPEN_NOMUTEX;
     const bool isRead = mode == OpenMode::readOnly || mode == OpenMode::immutable;
     flags |= isRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
@@ -91,6 +130,13 @@ Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
     for (int setting : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA})
         checkSqlite(sqlite3_db_config(handle, setting, 0, nullptr), *this, "configure");
     checkSqlite(sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr), *this, "configure");
+    // Ours are far below: texts are of some KiB at most, statements are written in the sources.
+    constexpr int kLongestValue = 64 << 20, kLongestStatement = 1 << 20, kMostColumns = 200, kDeepestExpression = 100;
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kLongestValue);
+    sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, kLongestStatement);
+    sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, kMostColumns);
+    sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, kDeepestExpression);
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
 }
 
 Database::~Database() = default;

@@ -14,6 +14,7 @@
 
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
+#include "collector/store/folder_access.h"
 #include "collector/store/page_file.h"
 #include "collector/store/row_encoding.h"
 #include "collector/store/row_feed.h"
@@ -115,6 +116,7 @@ struct TraceWriter::State {
     explicit State(const std::filesystem::path& targetPath) : target(targetPath), part(besideOf(targetPath)) {
         std::error_code ignored;
         std::filesystem::remove(part, ignored);
+        makeEmpty();
         database.emplace(part.string(), OpenMode::create);
         beginSql();
         database->execute(std::string(schemaSql()));
@@ -124,6 +126,16 @@ struct TraceWriter::State {
         if (finished) return;
         std::error_code ignored;
         std::filesystem::remove(part, ignored);
+    }
+
+    /// SQLite would follow a link, and make the file as open as the umask has it.
+    void makeEmpty() const {
+        const std::filesystem::path folder = part.has_parent_path() ? part.parent_path() : ".";
+        const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, fileModeIn(folder));
+        if (fd < 0)
+            throw Error(part.string(), std::string("open: ") + std::strerror(errno),
+                        "check that its folder exists, and your permissions there");
+        ::close(fd);
     }
 
     // The file is SQLite's or ours, never both's: whoever is asked for it takes it from the other.

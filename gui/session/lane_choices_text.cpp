@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "collector/store/bounded_json.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -39,7 +41,7 @@ std::string textOf(const LaneChoices& choices) {
 
 LaneChoices laneChoicesOf(std::string_view text) {
     LaneChoices choices;
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    const auto json = store::parseJsonOrNothing(text);
     if (!json.is_object()) return choices;
     choices.collapsedHosts = numberSet<int64_t>(json, "collapsed_hosts");
     choices.expandedRanks = numberSet<int32_t>(json, "expanded_ranks");

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "analyzer/text/plain_text.h"
+#include "collector/store/bounded_json.h"
 #include "gui/session/run_damage.h"
 #include "gui/session/short_name.h"
 #include "gui/timeline/sound_time.h"
@@ -67,7 +68,7 @@ std::string text(const nlohmann::json& json, const char* key) {
 }
 
 void readReport(std::string_view report, FindingInfo& finding) {
-    const auto json = nlohmann::json::parse(report, nullptr, false);
+    const auto json = store::parseJsonOrNothing(report);
     if (!json.is_object()) return;
     finding.ranks = ranksIn(json, "ranks");
     finding.affectedRanks = ranksIn(json, "affected_ranks");
@@ -175,7 +176,7 @@ void readStrings(store::TraceReader& reader, RunInfo& info) {
 }
 
 void readLinkPeaks(store::TraceReader& reader, RunInfo& info) {
-    const auto peaks = nlohmann::json::parse(reader.meta("link_peaks", ""), nullptr, false);
+    const auto peaks = store::parseJsonOrNothing(reader.meta("link_peaks", ""));
     if (!peaks.is_object()) return;
     if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string())
         info.linkPeaks.push_back("link peaks: " + text->get<std::string>());

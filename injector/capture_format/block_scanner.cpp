@@ -85,6 +85,19 @@ bool BlockScanner::resync(bool told) {
     return false;
 }
 
+// A header of 64 bytes may claim 1 MiB of payload, the next one, 64 bytes on, too. Damage leaves a few such, at worst
+// one in place of each block; a file of nothing else would be read 16,384 times.
+bool BlockScanner::mayGoOn(uint64_t begin, uint64_t bytes) {
+    constexpr uint64_t kTimesTheFile = 4, kOfSmallFiles = 16 * kMaxBlockPayloadBytes;
+    m_readInVain += bytes;
+    if (m_readInVain <= kTimesTheFile * m_size + kOfSmallFiles) return true;
+    m_losses.add(ReaderLossKind::corruptHeader, begin, 1,
+                 at(begin) + "too many headers claim what is not there: the last " + std::to_string(m_size - begin) +
+                     " bytes are not read");
+    m_offset = m_size;
+    return false;
+}
+
 bool BlockScanner::next() {
     while (m_offset < m_size) {
         BlockHeader header;
@@ -101,7 +114,7 @@ bool BlockScanner::next() {
                 at(begin) + "the file ends inside a block of " + std::to_string(header.recordCount) + " records");
             m_sequenceEnd = std::max<uint64_t>(m_sequenceEnd, header.sequence);  // this one was not finished
             m_offset = begin + 1;  // a header of an older, longer write may lie behind
-            if (!resync(true)) return false;
+            if (!mayGoOn(begin, got) || !resync(true)) return false;
             continue;
         }
         if (crc32c(m_payload.data(), m_payload.size()) != header.payloadCrc) {
@@ -117,7 +130,7 @@ bool BlockScanner::next() {
                 m_sequenceEnd = std::max<uint64_t>(m_sequenceEnd, uint64_t{header.sequence} + 1);
             } else {
                 m_offset = begin + sizeof header;
-                if (!resync()) return false;
+                if (!mayGoOn(begin, got) || !resync()) return false;
             }
             continue;
         }

@@ -36,6 +36,8 @@ class BlockScanner {
     /// loss already.
     bool resync(bool told = false);
     std::string at(uint64_t offset) const;
+    /// Counts what a header made us read in vain; false when it is enough.
+    bool mayGoOn(uint64_t begin, uint64_t bytes);
 
     int m_fd;
     std::string m_path;
@@ -43,6 +45,7 @@ class BlockScanner {
     uint64_t m_offset;
     uint64_t m_blockOffset = 0;
     uint64_t m_sequenceEnd = 0;
+    uint64_t m_readInVain = 0;
     BlockHeader m_header{};
     std::vector<uint8_t> m_payload;
     LossList& m_losses;

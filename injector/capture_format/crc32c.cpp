@@ -2,7 +2,11 @@
 #include "injector/capture_format/crc32c.h"
 
 #include <array>
+#include <atomic>
 #include <cstring>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace rankscope::capture {
 namespace {
@@ -37,6 +41,18 @@ __attribute__((target("sse4.2"))) uint32_t hardware(const uint8_t* data, size_t 
     while (bytes-- > 0) crc = __builtin_ia32_crc32qi(crc, *data++);
     return crc;
 }
+
+// Asked when first needed, and not by __builtin_cpu_supports: what that asks before main, in each process that loads
+// this, a virtual machine's host answers, at 50 us for a process that does nothing else of ours.
+bool hasInstruction() noexcept {
+    static constinit std::atomic<int> known{-1};
+    int has = known.load(std::memory_order_relaxed);
+    if (has >= 0) return has != 0;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    has = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_2) != 0;
+    known.store(has, std::memory_order_relaxed);
+    return has != 0;
+}
 #endif
 
 }  // namespace
@@ -44,7 +60,7 @@ __attribute__((target("sse4.2"))) uint32_t hardware(const uint8_t* data, size_t 
 uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) noexcept {
     const auto* octets = static_cast<const uint8_t*>(data);
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("sse4.2")) return ~hardware(octets, bytes, ~crc);
+    if (hasInstruction()) return ~hardware(octets, bytes, ~crc);
 #endif
     return ~portable(octets, bytes, ~crc);
 }

@@ -14,8 +14,13 @@ class OwnFile {
     OwnFile(const OwnFile&) = delete;
     OwnFile& operator=(const OwnFile&) = delete;
 
-    /// Creates it (O_EXCL). False with errno set.
-    bool create(const char* path) noexcept;
+    /// Whether its owner may open it for writing, too. Where nobody may, none but us can cut it off.
+    enum class Access : uint8_t { owner, ours };
+
+    /// Creates it (O_EXCL), for its owner and for whom its folder lets others read. False with errno set.
+    bool create(const char* path, Access access = Access::owner) noexcept;
+    /// Bytes that are in it now; 0 when it is gone.
+    uint64_t size() noexcept;
     /// A descriptor that means our file at this moment, or -1: it is gone.
     int descriptor() noexcept;
     void close() noexcept;
@@ -24,6 +29,7 @@ class OwnFile {
 
   private:
     bool isOurs(int fd) const noexcept;
+    int openAgain() noexcept;
 
     int m_fd = -1;
     uint64_t m_device = 0;

@@ -21,9 +21,9 @@ struct RingFileHeader {
     uint32_t formatVersion;
     uint32_t endianMark;  ///< 0x01020304
     int32_t pid;
-    uint32_t cellsPerRing;  ///< a power of two
-    uint32_t ringCount;     ///< rings whose space exists; grows
-    uint32_t reserved;
+    uint32_t cellsPerRing;   ///< a power of two
+    uint32_t ringCount;      ///< rings whose space exists; grows
+    uint32_t unmapped;       ///< 1: the rings are in the process's own memory, and the file holds this header alone
     int64_t processStartNs;  ///< as in the FileHeader of the capture file: the two belong together
     /// Records that the writer has taken up which show that the process gets on (isProgress of record_traits.h). Who
     /// watches a job reads it here; it means nothing to a reader of records, and is 0 in files from before it was told.

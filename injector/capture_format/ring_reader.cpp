@@ -54,6 +54,12 @@ RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequen
         m_losses.add(ReaderLossKind::ring, 0, 1, m_path + ": byte 0: belongs to another process than the capture file");
         return;
     }
+    if (header.unmapped != 0)
+        m_losses.add(ReaderLossKind::ring, 0, 1,
+                     m_path +
+                         ": the process kept what it recorded last in its own memory (its recording lies on a network "
+                         "file system): calls of "
+                         "the last 10 ms before it died may be missing");
     m_cellsPerRing = header.cellsPerRing;
     m_ringCount = header.ringCount;
 }

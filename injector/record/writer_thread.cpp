@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "injector/record/futex.h"
@@ -17,10 +19,11 @@ namespace {
 constexpr int64_t kStopWaitNs = 2'000'000'000;
 constexpr size_t kStackBytes = 1u << 20;  // CUPTI's buffer callbacks run on it too
 
-/// Whether only the main thread's remains and this thread are left: two threads, and the main one is a zombie.
-bool isLastThread() noexcept {
+/// Whether only the main thread's remains and this thread are left: two threads, and the main one is a zombie. Then
+/// `status` is what it left with (proc(5), exit_code: as waitpid tells it).
+bool isLastThread(int32_t& status) noexcept {
     struct Stat {
-        char text[512] = {};
+        char text[1024] = {};
         bool read(const char* path) noexcept {
             const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
             if (fd < 0) return false;
@@ -36,16 +39,19 @@ bool isLastThread() noexcept {
         }
     };
     Stat process;
-    return process.read("/proc/self/stat") && process.field(1)[0] == 'Z' &&
-           std::strncmp(process.field(18), "2 ", 2) == 0;
+    if (!process.read("/proc/self/stat") || process.field(1)[0] != 'Z' || std::strncmp(process.field(18), "2 ", 2) != 0)
+        return false;
+    constexpr int kExitCode = 50;
+    status = static_cast<int32_t>(std::strtol(process.field(kExitCode), nullptr, 10) >> 8 & 0xff);
+    return true;
 }
 
 }  // namespace
 
-bool WriterThread::start(RingFile& rings, CaptureSink& sink, Periodic periodic, int64_t roundNs) noexcept {
+bool WriterThread::start(RingFile& rings, CaptureSink& sink, const Duties& duties, int64_t roundNs) noexcept {
     m_rings = &rings;
     m_sink = &sink;
-    m_periodic = periodic;
+    m_duties = duties;
     m_roundNs = roundNs;
     m_stop.store(false, std::memory_order_relaxed);
     m_alive.store(1, std::memory_order_relaxed);
@@ -74,6 +80,7 @@ void* WriterThread::entry(void* self) noexcept {
 }
 
 void WriterThread::run() noexcept {
+    int32_t lastStatus = 0;
     int64_t sinceNs = 0;  // the last period, in rounds that passed or were cut short
     while (!m_stop.load(std::memory_order_acquire)) {
         const uint32_t seen = m_signal.load(std::memory_order_acquire);
@@ -81,20 +88,27 @@ void WriterThread::run() noexcept {
         futexWait(m_signal, seen, m_roundNs);
         m_asleep.store(false, std::memory_order_relaxed);
         if (m_stop.load(std::memory_order_acquire)) break;
+        if (m_rings->leaveIfCut() && m_duties.recordingIsCut != nullptr) m_duties.recordingIsCut();
         drainNow();
+        m_rings->tellWatchers();
         if ((sinceNs += m_roundNs) < kPeriodNs) continue;
         sinceNs = 0;
         m_sink->tellLosses();
-        if (m_periodic != nullptr) m_periodic();
+        if (m_duties.periodic != nullptr) m_duties.periodic();
         // When the job's last thread leaves by pthread_exit, the process ends with that thread. It must not wait for
         // ours.
-        if (isLastThread()) break;
+        if (isLastThread(lastStatus)) break;
         timespec used{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
         m_cpuNs.store(int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec, std::memory_order_relaxed);
     }
     m_alive.store(0, std::memory_order_release);
     futexWake(m_alive);
+    // The C library ends the process when its last thread returns, and knows nothing of one that left by the system
+    // call itself; the kernel tells the status of whoever leaves last, which is us.
+    if (lastStatus == 0) return;
+    if (m_duties.lastThreadEnds != nullptr) m_duties.lastThreadEnds(lastStatus);
+    for (;;) syscall(SYS_exit, lastStatus);
 }
 
 void WriterThread::wake() noexcept {

@@ -15,14 +15,24 @@ namespace rankscope::injector {
 class WriterThread {
   public:
     using Periodic = void (*)();
+    /// What the thread has others do, each on itself.
+    struct Duties {
+        Periodic periodic = nullptr;        ///< every kPeriodNs
+        Periodic recordingIsCut = nullptr;  ///< once, when the ring file is no longer whole
+        /// The process ends with this thread, its last one, and the main thread had left by the system call itself,
+        /// with this status.
+        void (*lastThreadEnds)(int32_t status) = nullptr;
+    };
 
     constexpr WriterThread() = default;
 
     static constexpr int64_t kRoundNs = 50'000'000;
     static constexpr int64_t kPeriodNs = 200'000'000;
+    /// Where a process that is killed takes its rings along: what it did last is what its hang or crash is told by.
+    static constexpr int64_t kOwnMemoryRoundNs = 10'000'000;
 
     /// `roundNs`: how often the rings are emptied, a part of the period or all of it.
-    bool start(RingFile& rings, CaptureSink& sink, Periodic periodic, int64_t roundNs = kRoundNs) noexcept;
+    bool start(RingFile& rings, CaptureSink& sink, const Duties& duties, int64_t roundNs = kRoundNs) noexcept;
 
     /// Any thread, at any time; cheap when the writer is awake already.
     void wake() noexcept;
@@ -48,7 +58,7 @@ class WriterThread {
 
     RingFile* m_rings = nullptr;
     CaptureSink* m_sink = nullptr;
-    Periodic m_periodic = nullptr;
+    Duties m_duties;
     int64_t m_roundNs = 0;
     Mutex m_consumer;
     uint64_t m_toldLost[RingFile::kMaxRings] = {};

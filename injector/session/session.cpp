@@ -106,8 +106,12 @@ bool Session::start() noexcept {
     m_beginNs = now();
     if (!openFiles()) return false;
     // Light mode records little, so that the rings are emptied seldom.
-    const int64_t roundNs = m_config.ringNs > 0 ? WriterThread::kPeriodNs : WriterThread::kRoundNs;
-    if (!m_writer.start(m_rings, m_sink, &Session::periodic, roundNs)) {
+    const int64_t roundNs = !m_rings.isMapped()   ? WriterThread::kOwnMemoryRoundNs
+                            : m_config.ringNs > 0 ? WriterThread::kPeriodNs
+                                                  : WriterThread::kRoundNs;
+    const WriterThread::Duties duties{&Session::periodic, [] { g_session.recordingIsCut(); },
+                                      [](int32_t status) { g_session.finish(EndCause::quickExit, status); }};
+    if (!m_writer.start(m_rings, m_sink, duties, roundNs)) {
         say("the writer thread cannot be started: not recording");
         m_sink.close();
         m_rings.closeAndUnlink();
@@ -160,7 +164,7 @@ bool Session::openFiles() noexcept {
             say("a capture file cannot be made in RANKSCOPE_DIR: not recording");
             return false;
         }
-        if (!m_rings.open(ringPath.c_str(), kCellsPerRing, m_pid, m_beginNs)) {
+        if (!m_rings.open(ringPath.c_str(), kCellsPerRing, m_pid, m_beginNs, m_config.mapsRings)) {
             // The hooks have nowhere to write, CUPTI still has.
             say("the ring file cannot be made: only CUPTI records");
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
@@ -217,6 +221,7 @@ void Session::tellLinks(const machine::LinkList& links) noexcept {
 }
 
 void Session::writeEnvironment() noexcept {
+    if (!m_config.environment) return;
     BlockBuilder<16384> block(m_sink, Source::injector);
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         const char* equals = std::strchr(*entry, '=');
@@ -330,6 +335,14 @@ bool Session::waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept 
 void Session::wakeWriter() noexcept {
     ErrnoKeeper errnoKeeper;
     m_writer.wake();
+}
+
+void Session::recordingIsCut() noexcept {
+    m_sink.countLoss(Source::hooks, LossKind::ioError, 1, now());
+    tellStatus(Source::hooks, 4, 0, "the ring file was cut off by somebody: what came after that is not recorded");
+    m_config.range = CaptureRange::none;
+    for (Mode expected : {Mode::recording, Mode::delayed}) m_mode.compare_exchange_strong(expected, Mode::waiting);
+    cupti::disable();
 }
 
 void Session::endOfDuration() noexcept {

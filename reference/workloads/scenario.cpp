@@ -67,8 +67,13 @@ int64_t dtypeBytes(Dtype dtype) {
 namespace {
 
 json parseJson(const std::string& text, const std::string& origin) {
+    // What is made of it calls itself for each level; scenarios have some six.
+    constexpr int kDeepest = 64;
     try {
-        return json::parse(text);
+        return json::parse(text, [&](int depth, json::parse_event_t, json&) {
+            if (depth > kDeepest) throw ScenarioError(origin + ": nested more deeply than any scenario");
+            return true;
+        });
     } catch (const json::exception& error) {
         throw ScenarioError(origin + ": not valid JSON: " + error.what());
     }
@@ -184,6 +189,12 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     Scenario scenario;
     scenario.kind = readKind(reader);
     scenario.name = reader.text("name", kindName(scenario.kind));
+    // Folders of runs and of scores are called by it.
+    const std::string allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+";
+    if (scenario.name.empty() || scenario.name.size() > 200 || scenario.name.front() == '.' ||
+        scenario.name.find_first_not_of(allowed) != std::string::npos)
+        reader.fail("name",
+                    "must be at most 200 letters, digits, '-', '_', '+' and '.', and begin with another than '.'");
     scenario.description = reader.text("description", "");
     scenario.steps = reader.integer("steps", scenario.steps, 1);
     scenario.seed = reader.longInteger("seed", scenario.seed, 0);

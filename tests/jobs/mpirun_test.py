@@ -97,6 +97,30 @@ class Mpirun(JobTest):
         self.assertNotEqual(process.returncode, 0)
         self.assertIn("end_unix_ns", self.description("a"))
 
+    def test_signals_to_the_launcher_do_to_wrapped_ranks_what_they_do_to_bare_ones(self):
+        rank = ["python3", "-c", "import os, signal, sys\n"
+                "def caught(number, frame):\n"
+                "    os.write(1, b'caught %d\\n' % number)\n"
+                "    sys.exit(0)\n"
+                "for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM): signal.signal(number, caught)\n"
+                "os.write(1, b'ready\\n')\n"
+                "while True: signal.pause()"]
+        for numbers in ([signal.SIGUSR1], [signal.SIGUSR2], [signal.SIGTERM], [signal.SIGTSTP, signal.SIGCONT, signal.SIGUSR1]):
+            ends = []
+            for name in ("bare", "wrapped"):
+                wrapper = [] if name == "bare" else [RANKSCOPE, "-q", "run", "-o", f"signal{int(numbers[0])}", "--"]
+                process = self.start(*MPIRUN, "-n", 2, *wrapper, *rank, start_new_session=True)
+                ready = [process.stdout.readline(), process.stdout.readline()]
+                if not all(b"ready" in line for line in ready):
+                    self.fail((name, ready, process.communicate(timeout=60)))
+                for number in numbers:
+                    process.send_signal(number)
+                out, _ = process.communicate(timeout=60)
+                ends.append((process.returncode, lines(out)))
+            with self.subTest(signals=numbers):
+                self.assertEqual(ends[1], ends[0])
+                self.assertEqual(len(ends[0][1]), 2, ends)
+
     def test_hosts_option_brings_the_variables_to_forward(self):
         # A launcher of that name that only ends: what counts is what rankscope says about the command.
         (self.folder / "mpirun").write_text("#!/bin/sh\nexit 0\n")

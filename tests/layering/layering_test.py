@@ -62,10 +62,10 @@ ALLOWED = {
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
     "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/ring_layout.h"],
     "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("records", "ring_layout", "stack_file"))],  # reads what ranks stand in beside their captures
-    "analyzer/cli/health": [*analyzer("cli/job", "cli/stacks"), CAPTURE, "injector/machine"],  # a program of its own, beside the job
+    "analyzer/cli/health": [STORE, *analyzer("cli/job", "cli/stacks"), CAPTURE, "injector/machine"],  # a program of its own, beside the job
     "analyzer/cli/live": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "costs", "job", "report"), "collector/collect.h", "injector/capture_format/capture_tail.h"],
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
-    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", "injector/recordable_names.h"],
+    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", *(f"injector/{name}.h" for name in ("recordable_names", "recordable_variables", "text"))],
     "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/stacks", "cli/live", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export", "stats"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],
     "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],

@@ -5,7 +5,7 @@ import unittest
 
 from victim import VictimTest, gpu_kinds, main, victim
 
-CLEAN = {"return": 3, "exit": 4, "_exit": 5, "_Exit": 6, "quick_exit": 7, "exit-in-thread": 8, "running-threads": 9, "late-calls": 10}
+CLEAN = {"return": 3, "exit": 4, "_exit": 5, "_Exit": 6, "quick_exit": 7, "exit-in-thread": 8, "running-threads": 9, "late-calls": 10, "raw-exit": 11}
 SIGNALS = {"segv": -11, "abort": -6, "throw": -6, "kill": -9, "term": -15, "int": -2}
 
 
@@ -21,6 +21,22 @@ class Ends(VictimTest):
                     self.assertEqual(self.left_rings(), [])
                     self.assertEqual([record["code"] for record in capture.of("processEnd")], [status])
                     self.assertEqual(capture.of("readerLoss"), [])
+
+    def test_rings_in_the_processs_own_memory_hold_what_a_clean_end_leaves(self):
+        for how, status in CLEAN.items():
+            with self.subTest(how=how):
+                outcome = self.compare(victim("ends"), how, 1000, environment={"RANKSCOPE_RINGS": "memory"})
+                self.assertEqual(outcome.returncode, status)
+                self.assertCalls(self.one_capture(), 1010 if how == "late-calls" else 1000)
+                self.assertEqual(self.left_rings(), [])
+
+    def test_rings_in_the_processs_own_memory_that_a_kill_takes_along_are_told(self):
+        outcome = self.compare(victim("ends"), "kill", 1000, environment={"RANKSCOPE_RINGS": "memory"})
+        self.assertEqual(outcome.returncode, -9)
+        capture = self.one_capture()
+        self.assertLessEqual(capture.calls(), 1000)
+        self.assertEqual([record["kind"] for record in capture.of("readerLoss")], ["damaged ring"])
+        self.assertLess((self.capture_folder / self.left_rings()[0]).stat().st_size, 4096)
 
     def test_pthread_exit_of_the_main_thread_ends_the_process_well(self):
         outcome = self.compare(victim("ends"), "pthread_exit", 1000)

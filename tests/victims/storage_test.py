@@ -42,6 +42,39 @@ class Storage(VictimTest):
                     resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
                 self.compare(victim("threads"), "storm", preexec_fn=limited)
 
+    def test_files_are_as_open_as_their_folder(self):
+        for mode, capture, ring in ((0o700, 0o600, 0o400), (0o755, 0o644, 0o444)):
+            with self.subTest(mode=oct(mode)):
+                folder = self.folder / f"mode{mode:o}"
+                folder.mkdir()
+                folder.chmod(mode)
+                self.run_injected(victim("ends"), "kill", 10, directory=folder)
+                self.assertEqual(self.one_capture().path.stat().st_mode & 0o777, capture)
+                self.assertEqual([(folder / name).stat().st_mode & 0o777 for name in self.left_rings()], [ring])
+
+    def test_a_ring_cannot_be_cut_off_by_its_own_user(self):
+        self.folder.chmod(0o777)
+
+        def nobody():
+            if os.geteuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+        folder = self.folder / "capture"
+        folder.mkdir()
+        folder.chmod(0o777)
+        outcome = self.compare(victim("cut_ring"), 1000, directory=folder, preexec_fn=nobody)
+        self.assertEqual((outcome.returncode, outcome.out), (6, b"well\n"))
+        self.assertCalls(self.one_capture(), 2000)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, whom no permission stops")
+    def test_a_ring_that_root_cuts_off_ends_the_recording_and_not_the_job(self):
+        for environment in ({}, {"RANKSCOPE_RINGS": "memory"}):
+            with self.subTest(environment=environment):
+                outcome = self.compare(victim("cut_ring"), 1000, environment=environment)
+                self.assertEqual((outcome.returncode, outcome.out), (6, b"well\n"))
+                capture = self.one_capture()
+                self.assertGreaterEqual(capture.calls() + capture.lost(), 2000 if environment else 1)
+
     def test_the_size_asked_for_is_kept(self):
         self.run_injected(victim("ends"), "return", 200000, environment={"RANKSCOPE_MAX_BYTES": "1000000"})
         capture = self.one_capture()

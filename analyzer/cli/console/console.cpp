@@ -48,6 +48,8 @@ void Console::message(text::Shade shade, std::string_view label, std::string_vie
 }
 
 void Console::result(std::string_view text) const {
+    const std::string shown = isatty(STDOUT_FILENO) ? text::terminalText(text, colorOnStdout()) : std::string();
+    if (isatty(STDOUT_FILENO)) text = shown;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if (written && std::fflush(stdout) == 0) return;
     throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));

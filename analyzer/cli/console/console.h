@@ -19,9 +19,9 @@ class Console {
     bool isQuiet() const { return m_verbosity < 0; }
     bool isVerbose() const { return m_verbosity > 0; }
 
-    void result(std::string_view text) const;                             // stdout, as it is
-    void note(std::string_view line) const;                               // stderr, unless -q
-    void warning(std::string_view line) const;                            // stderr
+    void result(std::string_view text) const;   // stdout; a terminal as text alone, all else as it is
+    void note(std::string_view line) const;     // stderr, unless -q
+    void warning(std::string_view line) const;  // stderr
     void error(std::string_view line, std::string_view hint = {}) const;  // stderr; the hint says what to do about it
     void next(std::string_view command) const;                            // the next useful command, unless -q
 

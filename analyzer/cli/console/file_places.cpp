@@ -14,6 +14,8 @@
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
+#include "collector/store/error.h"
+#include "collector/store/input_text.h"
 
 namespace rankscope::cli {
 
@@ -92,11 +94,11 @@ void requireDifferentFiles(const std::vector<std::string>& outputs) {
 }
 
 std::string readFile(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
-    return text.str();
+    try {
+        return store::readInputText(file);
+    } catch (const store::Error& error) {
+        throw VerbError(kExitInput, fmt::format("{} {}", error.file(), error.cause()), error.hint());
+    }
 }
 
 void giveResult(const std::string& text, const std::string& file, const Console& console) {

@@ -122,6 +122,11 @@ void addRingOption(CLI::App& verb, std::string& ring) {
         ->check(checkTime);
 }
 
+void addShareOption(CLI::App& verb, bool& share) {
+    verb.add_flag("--share", share,
+                  "Let others read the run, as the umask has it; without it folder and files are yours alone");
+}
+
 void addWorkersOption(CLI::App& verb, unsigned& workers) {
     verb.add_option("--workers", workers, "Threads; 0: one per core")->capture_default_str();
 }

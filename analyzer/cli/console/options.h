@@ -59,6 +59,9 @@ void addRingOption(CLI::App& verb, std::string& ring);
 // What speaks against such a text, as an option's check; empty: nothing.
 std::string checkTime(const std::string& text);
 
+// --share: others may read the run that is made.
+void addShareOption(CLI::App& verb, bool& share);
+
 void addWorkersOption(CLI::App& verb, unsigned& workers);
 
 }  // namespace rankscope::cli

@@ -10,6 +10,7 @@
 
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/stacks/watched_processes.h"
+#include "collector/store/folder_access.h"
 #include "injector/capture_format/record_cursor.h"
 #include "injector/machine/host_ports.h"
 #include "injector/machine/port_counters.h"
@@ -57,9 +58,9 @@ HealthLog::HealthLog(fs::path runDirectory, pid_t wrapper, bool isAlone)
 // The file comes with its first line, so that jobs without devices have none.
 void HealthLog::write(const std::string& line) {
     if (!m_file.is_open()) {
-        std::error_code ignored;
-        fs::create_directory(m_path.parent_path(), ignored);
+        if (!fs::exists(m_path.parent_path())) store::makeFolderInside(m_path.parent_path());
         m_file.open(m_path, std::ios::binary | std::ios::trunc);
+        store::setFileMode(m_path);
         m_file << capture::healthHead(hostName());
     }
     m_file << line;

@@ -72,7 +72,7 @@ bool endsMeasuring(int signal) {
 
 pid_t start(const ProcessToStart& process, const std::filesystem::path& output, const HeldSignals& signals) {
     const std::string path = requireCommand(process.command.front(), process.environment);
-    const int log = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const int log = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (log < 0) throw VerbError(kExitInput, fmt::format("cannot write {}", output.string()));
     const auto arguments = pointers(process.command);
     const auto environment = pointers(process.environment);

@@ -44,6 +44,7 @@ std::vector<std::pair<std::string, std::string>> injectorVariables(const JobSett
         variables.emplace_back("RANKSCOPE_SLOW_STEP", fmt::format("{:.3f}", options.slowStep));
     if (options.delayS > 0) variables.emplace_back("RANKSCOPE_DELAY_S", fmt::format("{}", options.delayS));
     if (options.durationS > 0) variables.emplace_back("RANKSCOPE_DURATION_S", fmt::format("{}", options.durationS));
+    if (settings.noEnvironment) variables.emplace_back("RANKSCOPE_ENVIRONMENT", "off");
     if (!settings.links.empty()) variables.emplace_back("RANKSCOPE_LINKS", settings.links);
     if (!settings.tunerRows.empty()) variables.emplace_back("RANKSCOPE_TUNER_ROWS", settings.tunerRows);
     return variables;

@@ -22,6 +22,7 @@ struct JobSettings {
     bool hideMachineLinks = false;   // virtual GPUs: the machine tells nothing of its links either
     std::string tunerRows;           // of --tuner, as tunerRowsForJob gives them
     std::vector<std::string> extra;  // NAME=VALUE of --env
+    bool noEnvironment = false;      // no variable is recorded
 };
 
 // The variables that prepareEnvironment sets or changes: what a launcher must pass to other hosts.

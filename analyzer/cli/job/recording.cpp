@@ -43,7 +43,7 @@ ProgramKind programKind(const std::string& path) {
 std::string whyNoFileFits(const std::filesystem::path& folder) {
     constexpr off_t kSmallestRecording = 1 << 20;
     const std::string probe = (folder / ".probe").string();
-    const int descriptor = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int descriptor = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor < 0) return std::strerror(errno);
     const int cause = posix_fallocate(descriptor, 0, kSmallestRecording);
     close(descriptor);

@@ -14,6 +14,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/text/output_file.h"
+#include "collector/store/bounded_json.h"
 
 namespace rankscope::cli {
 namespace {
@@ -21,8 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 nlohmann::json descriptionOf(const fs::path& run) {
-    std::ifstream file(run / "run.json");
-    nlohmann::json description = nlohmann::json::parse(file, nullptr, false);
+    nlohmann::json description = store::readJsonOrNothing(run / "run.json");
     return description.is_object() ? description : nlohmann::json::object();
 }
 

@@ -17,6 +17,8 @@
 #include "analyzer/cli/job/run_name.h"
 #include "analyzer/text/masked_command.h"
 #include "analyzer/text/output_file.h"
+#include "collector/store/bounded_json.h"
+#include "collector/store/folder_access.h"
 
 namespace rankscope::cli {
 namespace {
@@ -75,12 +77,12 @@ void refuseLiving(const fs::path& path, const std::string& shown, const std::vec
 }
 
 json readDescription(const fs::path& path) {
-    std::ifstream file(path / kDescription);
-    return json::parse(file, nullptr, false);
+    return store::readJsonOrNothing(path / kDescription);
 }
 
 void writeDescription(const fs::path& path, const json& description) {
     text::writeOutputFile(description.dump(2) + '\n', path / kDescription);
+    store::setFileMode(path / kDescription);
 }
 
 int64_t unixNowNs() {
@@ -174,8 +176,8 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
         throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", path.string()),
                         "choose another name with -o");
     try {
-        fs::create_directories(m_path);
-        LockedFile file(m_path / kMembers);
+        store::makeRunFolder(m_path, description.shared);
+        LockedFile file(m_path / kMembers, kLockPatience);
         auto members = parseMembers(file.read());
         if (isRunDirectory(m_path)) {
             const json existing = readDescription(m_path);
@@ -203,7 +205,7 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
             }
         }
         if (!isRunDirectory(m_path)) {
-            fs::create_directory(captureFolder());
+            store::makeFolderInside(captureFolder());
             writeDescription(m_path, describe(m_path, description));
         }
         m_isFirstOfHost = std::ranges::none_of(
@@ -211,6 +213,11 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
         members.push_back({membership.slot, hostName(), getpid(), processStart(getpid()), false});
         file.write(formatMembers(members));
     } catch (const std::system_error& error) {
+        if (error.code() == std::errc::timed_out)
+            throw VerbError(kExitInput, fmt::format("cannot join the run {}: {}", path.string(), error.what()),
+                            "end that process, or choose another name with -o");
+        if (error.code() == std::errc::operation_not_permitted)
+            throw VerbError(kExitInput, error.what(), "choose another name with -o");
         throw VerbError(kExitInput,
                         fmt::format("cannot create the run directory {}: {}", path.string(), error.code().message()),
                         "choose a place that can be written with -o");
@@ -218,7 +225,7 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
 }
 
 bool RunDirectory::leave(const ProcessEnd& end, int stopSignal) {
-    LockedFile file(m_path / kMembers);
+    LockedFile file(m_path / kMembers, kLockPatience);
     auto members = parseMembers(file.read());
     const std::string host = hostName();
     int local = 0;
@@ -249,7 +256,7 @@ bool RunDirectory::leave(const ProcessEnd& end, int stopSignal) {
 
 void RunDirectory::abandon() noexcept {
     try {
-        LockedFile file(m_path / kMembers);
+        LockedFile file(m_path / kMembers, kLockPatience);
         if (parseMembers(file.read()).size() != 1) return;
         emptyRun(m_path);
         fs::remove(m_path / kMembers);

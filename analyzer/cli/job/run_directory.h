@@ -39,8 +39,9 @@ struct RunDescription {
     std::string launcher;     // inside | openmpi | slurm | torchrun …
     int worldSize = 0;        // 0: not known yet
     bool virtualGpus = false;
-    std::string links;                          // RANKSCOPE_LINKS as given
-    std::string scenario;                       // name of the reference scenario, or empty
+    bool shared = false;   // others may read the run as the umask has it; else it is the user's alone
+    std::string links;     // RANKSCOPE_LINKS as given
+    std::string scenario;  // name of the reference scenario, or empty
     std::optional<RecordingOptions> recording;  // of `run`
     std::string tunerRows;                      // rows apart by ';'; empty: none
     // NCCL_ALGO and NCCL_PROTO: of --env, and as the environment has them that the job is started from. Nothing with

@@ -17,6 +17,7 @@
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/text/lists.h"
 #include "collector/collect.h"
+#include "collector/store/bounded_json.h"
 #include "collector/store/reader.h"
 #include "collector/store/tables.h"
 
@@ -67,8 +68,7 @@ std::string warnOfLiveRanks(const std::vector<pid_t>& live) {
 
 // A part of the job was asked for and never came.
 std::string warnOfEmptyPart(const RunInput& input) {
-    std::ifstream file(input.directory / "run.json");
-    const auto run = nlohmann::json::parse(file, nullptr, false);
+    const auto run = store::readJsonOrNothing(input.directory / "run.json");
     if (!run.is_object() || !run.contains("options") || !run["options"].is_object()) return {};
     const auto& options = run["options"];
     const auto range = options.find("capture_range");
@@ -82,10 +82,18 @@ std::string warnOfEmptyPart(const RunInput& input) {
     return {};
 }
 
+// Another who collects this run may take long over it: longer than this is no collecting.
+constexpr std::chrono::minutes kLongestCollecting{30};
+
 std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
+    const fs::path file = input.directory / ".collecting";
     try {
-        return std::make_unique<LockedFile>(input.directory / ".collecting");
+        return std::make_unique<LockedFile>(file, kLongestCollecting);
     } catch (const std::system_error& error) {
+        if (error.code() == std::errc::timed_out)
+            throw VerbError(kExitInput,
+                            fmt::format("{} is being collected: {}", input.directory.string(), error.what()),
+                            "wait for that process, or end it");
         throw VerbError(
             kExitInput,
             fmt::format("cannot write into the run directory {}: {}", input.directory.string(), error.code().message()),

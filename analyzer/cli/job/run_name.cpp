@@ -39,7 +39,7 @@ fs::path meetingFile(const std::string& pattern, const std::string& jobKey) {
 std::string timeOfJob(const std::string& pattern, const LaunchedRank& launched) {
     const auto path = meetingFile(pattern, launched.jobKey);
     fs::create_directories(path.parent_path());
-    LockedFile file(path);
+    LockedFile file(path, kLockPatience);
     std::istringstream lines(file.read());
     std::string time, line;
     std::getline(lines, time);
@@ -100,7 +100,7 @@ void forgetRunName(const std::string& pattern, const LaunchedRank& launched) {
     if (pattern.find("%t") == std::string::npos) return;
     try {
         const auto path = meetingFile(pattern, launched.jobKey);
-        LockedFile file(path);
+        LockedFile file(path, kLockPatience);
         std::istringstream lines(file.read());
         std::string time, slot;
         std::getline(lines, time);

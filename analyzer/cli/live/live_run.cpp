@@ -21,6 +21,7 @@
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/collect.h"
+#include "collector/store/bounded_json.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
 
@@ -190,8 +191,7 @@ std::optional<int64_t> LiveRun::newestNs() {
 
 // A wrapper writes the end into run.json; with a launcher outside others of this host may still be at it.
 bool LiveRun::hasEnded() const {
-    std::ifstream file(m_run / "run.json");
-    const auto run = nlohmann::json::parse(file, nullptr, false);
+    const auto run = store::readJsonOrNothing(m_run / "run.json");
     return run.is_object() && run.contains("end_unix_ns") && liveRanks(m_run / "capture").empty();
 }
 

@@ -16,6 +16,7 @@
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/units.h"
+#include "collector/store/folder_access.h"
 #include "injector/capture_format/stack_file.h"
 
 namespace rankscope::cli {
@@ -138,7 +139,7 @@ void HangWatch::read(const std::vector<StalledProcess>& stalled) {
     const int64_t unixNs =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();
-    fs::create_directories(m_run / "stacks");
+    store::makeFolderInside(m_run / "stacks");
     for (size_t i = 0; i < stalled.size(); ++i) write(stalled[i], readings[i], unixNs);
     int64_t longestNs = 0;
     for (const Reading& reading : readings) longestNs = std::max(longestNs, reading.snapshot.longestStopNs);
@@ -199,6 +200,7 @@ void HangWatch::write(const StalledProcess& stalled, const Reading& reading, int
     const auto nameOf = [&] { return folder / fmt::format("{}.{}.{}.txt", file.host, file.pid, number); };
     for (std::error_code ignored; fs::exists(nameOf(), ignored);) ++number;
     text::writeOutputFile(text, nameOf());
+    store::setFileMode(nameOf());
 }
 
 }  // namespace rankscope::cli

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/cli/job/job_process.h"
+#include "collector/store/bounded_json.h"
 
 namespace rankscope::cli {
 namespace {
@@ -80,7 +81,7 @@ bool runsPython(std::string_view maps) {
 
 std::vector<capture::ThreadStack> parsePySpy(std::string_view json) {
     std::vector<capture::ThreadStack> threads;
-    for (const auto& told : nlohmann::json::parse(json)) {
+    for (const auto& told : store::parseJson(json, "py-spy")) {
         capture::ThreadStack& thread = threads.emplace_back();
         thread.language = capture::ThreadStack::Language::python;
         if (const auto tid = told.find("os_thread_id"); tid != told.end() && tid->is_number_integer())

@@ -10,6 +10,7 @@
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/job/child_program.h"
 #include "analyzer/cli/tune/tuner_file.h"
+#include "collector/store/bounded_json.h"
 #include "collector/store/error.h"
 
 namespace rankscope::cli {
@@ -38,7 +39,7 @@ std::string adviceOn(const std::string& run) {
 // Says what the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be
 // judged.
 std::vector<std::string> reasonsToKeep(const std::string& run, const std::string& advice) {
-    const nlohmann::json document = nlohmann::json::parse(advice, nullptr, false);
+    const nlohmann::json document = store::parseJsonOrNothing(advice);
     std::vector<std::string> reasons = {
         fmt::format("`rankscope recommend {}` recommends no change: there is nothing to try.", run)};
     if (!document.is_object()) return reasons;

@@ -45,7 +45,7 @@ void addDoctorVerb(CLI::App& app, Invocation& invocation) {
     verb->add_flag("--privacy", *privacy, "What a recording holds of the job's environment and command");
     setAction(*verb, invocation, [format, privacy, &invocation] {
         if (*privacy) {
-            invocation.console.result(privacyText());
+            invocation.console.result(privacyText(invocation.job));
             return static_cast<int>(kExitOk);
         }
         const auto checks = checkMachine(findInstallLayout());

@@ -33,6 +33,7 @@ struct ImportVerbOptions {
     std::string mapping;
     bool allOperations = false;
     bool force = false;
+    bool share = false;
 };
 
 bool canBeTrace(const fs::directory_entry& entry) {
@@ -118,12 +119,14 @@ int import(const ImportVerbOptions& options, const Console& console) {
     refuseToOverwrite(options);
     collector::ImportOptions settings;
     settings.allOperations = options.allOperations;
+    settings.shared = options.share;
     settings.mapping = findMapping(options.mapping);
     settings.links = options.links.empty() ? linksOfEnvironment() : options.links;
-    const bool onTerminal = isatty(STDERR_FILENO);
+    const bool onTerminal = isatty(STDERR_FILENO) && !console.isQuiet();
     if (onTerminal)
         settings.progress = [](const fs::path& file, size_t done, size_t of) {
-            std::fprintf(stderr, "\r\033[Kread %zu of %zu: %s", done, of, file.filename().c_str());
+            std::fprintf(stderr, "\r\033[Kread %zu of %zu: %s", done, of,
+                         text::oneLine(file.filename().string()).c_str());
         };
     collector::ImportResult result;
     try {
@@ -160,6 +163,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
         "Keep every CPU operator and Python function of a trace (else those that tell what the host did while "
         "the device stood idle), its events of memory as counters, and calls of the operating system");
     addLinksOption(*verb, options->links);
+    addShareOption(*verb, options->share);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
     setAction(*verb, invocation, [options, &invocation] { return import(*options, invocation.console); });
 }

@@ -21,6 +21,7 @@
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
+#include "collector/store/folder_access.h"
 
 namespace rankscope::cli {
 namespace {
@@ -41,6 +42,7 @@ struct ReferenceRunOptions {
     std::string ring = kDefaultRing;
     bool force = false;
     bool noCollect = false;
+    bool share = false;
 };
 
 struct ReferenceListOptions {
@@ -107,6 +109,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
                                .launcher = "inside",
                                .worldSize = scenario.worldSize,
                                .virtualGpus = true,
+                               .shared = options.share,
                                .links = options.links == "told" ? scenario.links : "",
                                .scenario = scenario.name,
                                .tunerRows = tunerRows,
@@ -125,6 +128,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
                                .hideMachineLinks = options.links == "unknown",
                                .tunerRows = tunerRows};
     text::writeOutputFile(text, settings.scenario);
+    store::setFileMode(settings.scenario);
     // The overrides may change the size of the job.
     const ReferenceScenario started = options.fixed ? checkScenario(layout, settings.scenario) : scenario;
 
@@ -181,6 +185,7 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
         ->capture_default_str();
     run->add_flag("--light", options->light, "As rankscope run --light records");
     addRingOption(*run, options->ring);
+    addShareOption(*run, options->share);
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     setAction(*run, invocation, [options, &invocation] { return runScenario(*options, invocation.console); });

@@ -41,6 +41,8 @@ struct RunOptions {
     bool force = false;
     bool noCollect = false;
     bool noHealth = false;
+    bool noEnvironment = false;
+    bool share = false;
     bool virtualGpus = false;
 };
 
@@ -172,7 +174,8 @@ JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::T
                          .virtualGpus = options.virtualGpus,
                          .links = options.links,
                          .tunerRows = tunerRowsForJob(tunerRows),
-                         .extra = options.environment};
+                         .extra = options.environment,
+                         .noEnvironment = options.noEnvironment};
     settings.recording.maxBytes = *parseBytes(options.maxSize);
     if (settings.recording.light) settings.recording.trace = kLightTrace;
     return settings;
@@ -190,11 +193,13 @@ RunDescription describe(const RunOptions& options, const JobSettings& settings, 
                                .launcher = launched ? launched->launcher : "inside",
                                .worldSize = launched ? launched->worldSize : 0,
                                .virtualGpus = options.virtualGpus,
+                               .shared = options.share,
                                .links = options.links,
                                .recording = settings.recording,
                                .tunerRows = settings.tunerRows,
-                               .optionVariables = forcingVariables(options.environment)};
-    if (!launched) description.startVariables = forcingVariables(currentEnvironment());
+                               .optionVariables = options.noEnvironment ? std::map<std::string, std::string>{}
+                                                                        : forcingVariables(options.environment)};
+    if (!launched && !options.noEnvironment) description.startVariables = forcingVariables(currentEnvironment());
     return description;
 }
 
@@ -350,6 +355,9 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_flag("--no-health", options->noHealth,
                    "Do not read how devices and ports do (clocks, throttling, errors; NVML and sysfs) meanwhile");
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
+    verb->add_flag("--no-environment", options->noEnvironment,
+                   "Record no variable of the environment at all (`rankscope doctor --privacy` lists those that are)");
+    addShareOption(*verb, options->share);
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");
     setAction(*verb, invocation, [options, hangTimeout, &invocation] {

@@ -59,6 +59,7 @@ bool show(const LiveState& state, const TopOptions& options, const Console& cons
     std::string text =
         options.format == "json" ? liveJson(state) : liveText(state, text::Painter(console.colorOnStdout()));
     const bool isTerminal = isatty(STDOUT_FILENO) == 1;
+    if (isTerminal) text = text::terminalText(text, console.colorOnStdout());
     if (options.format == "text" && !options.once) text = isTerminal ? "\x1b[H\x1b[2J" + text : text + '\n';
     // Not by the console, for which a reader that has gone is an error.
     errno = 0;

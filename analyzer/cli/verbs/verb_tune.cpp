@@ -18,6 +18,7 @@
 #include "analyzer/recommend/tune.h"
 #include "analyzer/text/output_file.h"
 #include "analyzer/text/plain_text.h"
+#include "collector/store/folder_access.h"
 
 namespace rankscope::cli {
 namespace {
@@ -67,7 +68,6 @@ void emptyTuning(const fs::path& folder) {
 
 fs::path makeFolder(const TuneOptions& options) {
     const fs::path folder = expandRunName(options.name, nullptr);
-    std::error_code error;
     if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
         if (!fs::is_directory(folder) || !isTuning(folder))
             throw VerbError(kExitInput, fmt::format("{} exists and is not a tuning", folder.string()),
@@ -77,10 +77,12 @@ fs::path makeFolder(const TuneOptions& options) {
                             "add --force to replace it, or choose another name with -o");
         emptyTuning(folder);
     }
-    fs::create_directories(folder, error);
-    if (error)
-        throw VerbError(kExitInput, fmt::format("cannot create {}: {}", folder.string(), error.message()),
+    try {
+        store::makeRunFolder(folder, false);
+    } catch (const fs::filesystem_error& problem) {
+        throw VerbError(kExitInput, fmt::format("cannot create {}: {}", folder.string(), problem.code().message()),
                         "choose a place that can be written with -o");
+    }
     return folder;
 }
 

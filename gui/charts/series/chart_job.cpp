@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/costs/nccl_formulas.h"
+#include "collector/store/bounded_json.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::gui {
@@ -31,7 +32,7 @@ std::optional<costs::LinkClass> classIn(const nlohmann::json& peaks, const char*
 }
 
 costs::LinkPeaks readLinks(store::TraceReader& reader) {
-    const auto stored = nlohmann::json::parse(reader.meta("link_peaks", ""), nullptr, false);
+    const auto stored = store::parseJsonOrNothing(reader.meta("link_peaks", ""));
     costs::LinkPeaks links;
     if (!stored.is_object()) {
         links = costs::parseLinkPeaks(reader.meta("links", ""));

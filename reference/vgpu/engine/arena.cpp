@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,6 +59,34 @@ void initializeMutex(pthread_mutex_t& mutex) {
     pthread_mutexattr_destroy(&attributes);
 }
 
+// The folder is everybody's: what another user has put there under our name is not ours, however it is opened to us.
+constexpr int kOpenFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+bool isOwn(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 077) == 0;
+}
+
+// The file is as large as all memory of the job's devices, and all but empty: a limit of file size (ulimit -f) that can
+// be lifted is lifted for this one file.
+bool makeLarge(int fd, uint64_t bytes) {
+    rlimit limit{};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const bool isLimited = limit.rlim_cur < bytes;
+    if (isLimited && limit.rlim_max < bytes) {  // the kernel would not only refuse, but end us by SIGXFSZ
+        errno = EFBIG;
+        return false;
+    }
+    const rlimit lifted{limit.rlim_max, limit.rlim_max};
+    if (isLimited) setrlimit(RLIMIT_FSIZE, &lifted);
+    const bool done = ftruncate(fd, static_cast<off_t>(bytes)) == 0;
+    const int cause = errno;
+    if (isLimited) setrlimit(RLIMIT_FSIZE, &limit);
+    errno = cause;
+    return done;
+}
+
 bool hasLiveProcess(const Arena& arena) {
     for (uint32_t i = 0; i < arena.processCount && i < kMaxProcesses; i++) {
         const Process& process = arena.processes[i];
@@ -74,9 +103,9 @@ void removeStaleArenas() {
     while (const dirent* entry = readdir(folder)) {
         if (std::strncmp(entry->d_name, prefix.c_str(), prefix.size()) != 0) continue;
         std::string path = std::string(kFolder) + "/" + entry->d_name;
-        int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        int fd = open(path.c_str(), kOpenFlags);
         if (fd < 0) continue;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (isOwn(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
             struct stat status;
             if (fstat(fd, &status) == 0 && static_cast<uint64_t>(status.st_size) >= sizeof(Arena)) {
                 void* memory = mmap(nullptr, sizeof(Arena), PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -170,14 +199,22 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
     char name[48];
     std::snprintf(name, sizeof name, "%u.%016llx", static_cast<unsigned>(getuid()),
                   static_cast<unsigned long long>(hashText(key)));
-    g_arenaPath = std::string(kFolder) + "/" + filePrefix() + name;
-    for (;;) {
-        int fd = open(g_arenaPath.c_str(), O_RDWR | O_CLOEXEC);
-        if (fd < 0) {
+    const std::string wanted = std::string(kFolder) + "/" + filePrefix() + name;
+    g_arenaPath = wanted;
+    constexpr int kMostNames = 16;
+    for (int taken = 0;;) {
+        int fd = open(g_arenaPath.c_str(), kOpenFlags);
+        if (fd < 0 && errno == ENOENT) {
             removeStaleArenas();
-            fd = open(g_arenaPath.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            fd = open(g_arenaPath.c_str(), kOpenFlags | O_CREAT, 0600);
         }
-        if (fd < 0) fail("cannot open shared memory");
+        if (fd < 0 || !isOwn(fd)) {
+            // All processes of the job find the same names taken, and go to the same next one.
+            if (fd >= 0) close(fd);
+            if (++taken == kMostNames) fail("cannot open shared memory");
+            g_arenaPath = wanted + "." + std::to_string(taken);
+            continue;
+        }
         while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {
         }
         struct stat status;
@@ -187,7 +224,7 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
             continue;
         }
         bool fresh = status.st_size == 0;
-        if (fresh && ftruncate(fd, static_cast<off_t>(kArenaBytes)) != 0) fail("cannot size shared memory");
+        if (fresh && !makeLarge(fd, kArenaBytes)) fail("cannot size shared memory (ulimit -f?)");
         void* memory = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (memory == MAP_FAILED) fail("cannot map shared memory");
         auto* arena = static_cast<Arena*>(memory);
@@ -244,7 +281,7 @@ uint32_t reserveProcess(Arena& arena, uint32_t parent) {
 }
 
 void reopenArena() {
-    g_arenaFd = open(g_arenaPath.c_str(), O_RDWR | O_CLOEXEC);
+    g_arenaFd = open(g_arenaPath.c_str(), kOpenFlags);
 }
 
 void detachArena(Arena* arena, uint32_t processIndex) {

@@ -2,6 +2,7 @@
 // ends HOW CALLS: makes CALLS GPU calls, then ends in the way named.
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -56,6 +57,7 @@ int main(int, char** argv) {
         std::quick_exit(7);
     }
     if (is("pthread_exit")) pthread_exit(nullptr);
+    if (is("raw-exit")) syscall(SYS_exit, 11);
     if (is("exit-in-thread")) {
         std::thread([] { std::exit(8); }).join();
     }

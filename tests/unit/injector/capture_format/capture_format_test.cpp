@@ -232,6 +232,23 @@ TEST_F(CaptureFormat, RandomRubbishBehindAHeaderEndsWithoutRecords) {
     EXPECT_TRUE(lossSays(reader, "the last 300000 bytes"));
 }
 
+TEST_F(CaptureFormat, HeadersThatAllClaimAMegabyteAreNotReadAMegabyteEach) {
+    writeThreeBlocks(m_path);
+    std::vector<char> bytes = fileBytes();
+    bytes.resize(kFileHeaderBytes);
+    constexpr size_t kHeaders = 200'000;  // a megabyte each would be 200 GB
+    BlockHeader header{};
+    header.magic = kBlockMagic;
+    header.payloadBytes = kMaxBlockPayloadBytes / kCellBytes * kCellBytes;
+    header.headerCrc = crc32c(&header, offsetof(BlockHeader, headerCrc));
+    const char* from = reinterpret_cast<const char*>(&header);
+    for (size_t i = 0; i < kHeaders; ++i) bytes.insert(bytes.end(), from, from + sizeof header);
+    writeFile(bytes);
+    CaptureReader reader(m_path);
+    EXPECT_TRUE(startTimes(reader).empty());
+    EXPECT_TRUE(lossSays(reader, "too many headers claim what is not there"));
+}
+
 TEST_F(CaptureFormat, RecordsThatLieAboutTheirLengthInsideAnIntactBlockAreCounted) {
     BlockWriter writer;
     FileHeader header = someHeader();

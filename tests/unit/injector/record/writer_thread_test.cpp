@@ -30,8 +30,8 @@ class Recording {
         capture::FileHeader header{};
         header.processStartNs = 77;
         ASSERT_TRUE(g_sink.open((m_folder.path() + "/a.cap").c_str(), header, maxBytes));
-        ASSERT_TRUE(g_rings.open((m_folder.path() + "/a.ring").c_str(), 1024, 1, 77));
-        ASSERT_TRUE(g_writer.start(g_rings, g_sink, nullptr));
+        ASSERT_TRUE(g_rings.open((m_folder.path() + "/a.ring").c_str(), 1024, 1, 77, true));
+        ASSERT_TRUE(g_writer.start(g_rings, g_sink, {}));
     }
     void close() {
         g_writer.stop();
@@ -170,5 +170,5 @@ OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheRingFileForThoseWhoWatch) {
 OWN_PROCESS_TEST(Recording, NoRoomForARingMeansNoRingAndNoFault) {
     RingFile rings;
     EXPECT_EQ(rings.acquire(0, 1), nullptr);
-    EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1));
+    EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1, true));
 }
