@@ -12,6 +12,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/export/csv_folder.h"
@@ -89,7 +90,9 @@ int exportTables(const ExportVerbOptions& options, store::TraceReader& trace, co
                                               !std::filesystem::is_empty(options.output, ignored))))
         throw VerbError(kExitInput,
                         fmt::format("-o {}: tables are written into a folder that is new or empty", options.output));
+    Progress progress(console, "writing " + options.output);
     exports::writeCsvFolder(trace.database(), options.output);
+    progress.end();
     console.note(
         fmt::format("{}: a file for each table; collector/store/schema.sql says what stands in them", options.output));
     return kExitOk;
@@ -119,7 +122,9 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
         : options.format == "perfetto" && (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace"))
             ? exports::perfettoTrace(out)
             : exports::chromeTrace(out, trace.meta("run_name", options.run));
+    Progress progress(console, "writing " + options.output);
     exports::walkTrace(trace, *sink, selection);
+    progress.end();
     if (gzip) gzip->finish();
     file.commit();
     if (options.format != "csv" && options.output != "-")
@@ -134,6 +139,7 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ExportVerbOptions>();
     auto* verb =
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
+    verb->group(kReportGroup);
     addRunOption(*verb, options->run);
     verb->add_option(
             "--to", options->format,
