@@ -6,13 +6,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'TEXT'
-Usage: ./bootstrap.sh demo | test | lint | fuzz | build | bench | frameworks
+Usage: ./bootstrap.sh demo | test | lint | fuzz | build | package | bench | frameworks
 
   demo    build all but the timeline, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
   fuzz    build the fuzz targets and fuzz each for 30 s; FUZZ_SECONDS=N: for N
   lint    compile every file by itself; a warning is an error
   build   leave all tools, the timeline with them, in build/bin/
+  package build the tools, and make of them in build/packages: Debian packages (rankscope, rankscope-gui), a wheel for pip, what belongs into an
+          image (Containerfile), and the debug information beside
   frameworks  build the tools, and install PyTorch, DeepSpeed, Megatron-core and Accelerate from PyPI into build/frameworks, to run on virtual
           GPUs: 3 GB to fetch, 5 GB on disk, in ~/.cache/rankscope, where all checkouts share them; what was fetched is kept when it is interrupted
   bench   build and run the benchmarks: what recording, collecting, importing, analysing and advising cost, each beside its yardstick
@@ -21,6 +23,18 @@ Installs missing packages of packages.txt with apt-get (as root or through sudo)
 its compiler and headers are fetched from PyPI into build/cuda; no GPU is needed.
 RANKSCOPE_IGNORE_CUDA=1 ignores an installed CUDA. JOBS=N sets the number of parallel compilations.
 TEXT
+}
+
+# What is preloaded into a job speaks with glibc, and the virtual GPUs with one machine's calling convention.
+refuse_other_platforms() {
+    [ "$(uname -s)" = Linux ] || fail "Rankscope records Linux jobs; this is $(uname -s)"
+    case "$(uname -m)" in
+        x86_64 | aarch64) ;;
+        *) fail "Rankscope runs on x86_64 and aarch64; this is $(uname -m)" ;;
+    esac
+    if ldd --version 2>&1 | grep -qi musl; then
+        fail "this system's libc is musl (Alpine): CUDA's libraries, and with them Rankscope, need glibc; use an image of Debian or Ubuntu"
+    fi
 }
 
 readonly jobs="${JOBS:-$(nproc)}"
@@ -70,7 +84,7 @@ offered_name() {
     return 1
 }
 
-is_optional() { [[ "$1" == jobs || "$1" == format || "$1" == gui || "$1" == guitest || "$1" == fuzz || "$1" == reporttest ]]; }
+is_optional() { [[ " jobs format gui guitest fuzz reporttest packagetest slurm " == *" $1 "* ]]; }
 
 without_it() {
     case "$1" in
@@ -273,6 +287,16 @@ demo() {
     printf '\nnext: build/bin/rankscope explain %s\n' "${finding:-RS301}"
 }
 
+package() {
+    install_packages package
+    build_tools
+    rm -rf build/packages
+    say "packing (log: build/bootstrap-package.log)"
+    { (cd build && cpack -G DEB) && rm -rf build/packages/_CPack_Packages && python3 packaging/make_wheel.py build build/packages &&
+        cp packaging/Containerfile build/packages/; } >build/bootstrap-package.log 2>&1 || { tail -n 30 build/bootstrap-package.log >&2; fail "packing failed"; }
+    say "in build/packages: $(cd build/packages && echo *)"
+}
+
 # run_tests PRESET [ctest options]
 run_tests() {
     local preset="$1" log status=0
@@ -286,7 +310,7 @@ run_tests() {
 
 test_all() {
     local failed=0
-    install_packages build gui test format jobs guitest reporttest
+    install_packages build gui test format jobs guitest reporttest packagetest slurm
     find_cuda
     # Unit tests of the offline rooms, the injector's and the window's run once, in the sanitized builds.
     build_preset dev-plain
@@ -338,9 +362,14 @@ bench() {
 }
 
 case "${1:-}" in
+    -h | --help | '') ;;
+    *) refuse_other_platforms ;;
+esac
+case "${1:-}" in
     demo) demo ;;
     bench) bench ;;
     frameworks) frameworks ;;
+    package) package ;;
     test) test_all ;;
     lint) lint ;;
     fuzz) fuzz ;;

@@ -5,12 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <iterator>
-#include <sstream>
 
+#include "analyzer/cli/command_line/help.h"
+#include "analyzer/cli/command_line/usage_error.h"
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/terminal_size.h"
+#include "analyzer/cli/console/user_config.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/text/nearest_word.h"
 #include "collector/store/error.h"
 
 namespace {
@@ -18,16 +22,40 @@ namespace {
 using namespace rankscope::cli;
 
 // Everything behind the first `--` is the job's command, untouched.
-std::vector<std::string> splitOffJob(int argc, char** argv, Invocation& invocation) {
-    std::vector<std::string> words(argv + 1, argv + argc);
+std::vector<std::string> splitOffJob(std::vector<std::string> words, Invocation& invocation) {
     const auto mark = std::ranges::find(words, "--");
     if (mark != words.end()) {
         invocation.hasJobMark = true;
         invocation.job.assign(mark + 1, words.end());
         words.erase(mark, words.end());
     }
-    std::ranges::reverse(words);  // the order in which CLI11 takes a vector
     return words;
+}
+
+// `help VERB` is `VERB --help`, and `version` is `--version`: words that other programs know.
+std::vector<std::string> withoutHelpVerbs(std::vector<std::string> words) {
+    const auto word = std::ranges::find(words, verbWord(words));
+    if (word == words.end()) return words;
+    if (*word == "version") {
+        *word = "--version";
+    } else if (*word == "help") {
+        words.erase(word);
+        words.push_back("--help");
+    }
+    return words;
+}
+
+// Also one that --help does not show.
+bool hasVerb(const CLI::App& app, const std::string& name) {
+    return !app.get_subcommands([&](const CLI::App* verb) { return verb->get_name() == name; }).empty();
+}
+
+ColorMode colorMode(const std::string& option) {
+    const char* noColor = std::getenv("NO_COLOR");
+    // Nearest first: the command line, the environment, the person's own file.
+    const bool isOpen = option == "auto" && (noColor == nullptr || *noColor == '\0');
+    const std::string color = isOpen && !userConfig().color.empty() ? userConfig().color : option;
+    return color == "always" ? ColorMode::always : color == "never" ? ColorMode::never : ColorMode::automatic;
 }
 
 // A file over the limit (ulimit -f) is an error of the write that is told, not the end. A handler and not SIG_IGN: what
@@ -39,102 +67,10 @@ void outliveFileSizeLimit() {
     sigaction(SIGXFSZ, &present, nullptr);
 }
 
-// Damerau-Levenshtein distance (neighbours exchanged count once).
-size_t distance(const std::string& a, const std::string& b) {
-    std::vector<std::vector<size_t>> rows(a.size() + 1, std::vector<size_t>(b.size() + 1));
-    for (size_t i = 0; i <= a.size(); ++i)
-        for (size_t j = 0; j <= b.size(); ++j) {
-            if (i == 0 || j == 0) {
-                rows[i][j] = i + j;
-                continue;
-            }
-            rows[i][j] =
-                std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
-        }
-    return rows[a.size()][b.size()];
-}
-
-// The known word that differs least from `word`; empty where none is near enough to have been meant: letters left out,
-// put in, changed or exchanged, one in three at most.
-std::string nearestWord(const std::string& word, const std::vector<std::string>& known) {
-    constexpr size_t kLongestTypo = 64;  // a longer word is no typo, and the table would be large
-    if (word.size() > kLongestTypo) return {};
-    std::string nearest;
-    size_t best = std::max<size_t>(1, word.size() / 3) + 1;
-    for (const std::string& candidate : known)
-        if (const size_t apart = distance(word, candidate); apart < best) {
-            best = apart;
-            nearest = candidate;
-        }
-    return nearest;
-}
-
-std::string didYouMean(const std::string& word, const std::vector<std::string>& known) {
-    const std::string near = nearestWord(word, known);
-    return near.empty() ? std::string() : fmt::format("did you mean {}? ", near);
-}
-
-// Returns what CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word
-// first.
-std::vector<std::string> unexpectedWords(const std::string& message) {
-    const size_t colon = message.find(": ");
-    if (colon == std::string::npos) return {};
-    std::istringstream list(message.substr(colon + 2));
-    std::vector<std::string> words{std::istream_iterator<std::string>(list), {}};
-    std::ranges::reverse(words);
-    return words;
-}
-
-std::vector<std::string> verbNames(const CLI::App& app) {
-    std::vector<std::string> names;
-    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
-        names.push_back(verb->get_name());
-    return names;
-}
-
-// The first word that is no option of the program as a whole; where it names no verb, CLI11 would only say that one is
-// missing.
-std::string verbWord(const std::vector<std::string>& reversed) {
-    for (auto word = reversed.rbegin(); word != reversed.rend(); ++word) {
-        if (*word == "--color" && word + 1 != reversed.rend())
-            ++word;
-        else if (!word->starts_with('-'))
-            return *word;
-    }
-    return {};
-}
-
-void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocation& invocation) {
-    const auto chosen = app.get_subcommands();
-    const CLI::App* verb = chosen.empty() ? nullptr : chosen.front();
-    const std::string help =
-        fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
-    std::vector<std::string> extras = app.remaining(true);
-    const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    if (unexpected && extras.empty()) extras = unexpectedWords(error.what());
-    // Without a verb CLI11 complains of that first, whatever else is wrong.
-    if (extras.empty() || !(unexpected || verb == nullptr)) return invocation.console.error(error.what(), help);
-    const std::string& first = extras.front();
-    if (verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "tune") && !invocation.hasJobMark)
-        return invocation.console.error(
-            fmt::format("{}: {} does not take it", first, verb->get_name()),
-            fmt::format("write -- before the command: rankscope {} -o NAME -- COMMAND...", verb->get_name()));
-    std::vector<std::string> options;
-    for (const CLI::App* level : {verb, &app})
-        if (level != nullptr)
-            for (const CLI::Option* option : level->get_options())
-                for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
-    const std::string option = first.substr(0, first.find('='));
-    const std::string what = !first.starts_with('-') ? "one argument too many" : "no such option";
-    invocation.console.error(fmt::format("{}: {}", option, what),
-                             (first.starts_with("--") ? didYouMean(option, options) : "") + help);
-}
-
-int act(const Invocation& invocation) {
+int act(Invocation& invocation, const std::string& color) {
     const Console& console = invocation.console;
     try {
+        invocation.console.setColor(colorMode(color));
         return invocation.action();
     } catch (const VerbError& error) {
         console.error(error.what(), error.hint());
@@ -154,11 +90,15 @@ int act(const Invocation& invocation) {
 
 int runProgram(int argc, char** argv) {
     Invocation invocation;
+    const auto takesJob = [&invocation](const CLI::App& verb) { return invocation.jobVerbs.count(&verb) > 0; };
     CLI::App app("Finds out what holds the ranks of a distributed training job back, and what to change.", "rankscope");
+    app.formatter(helpFormatter(columnsOfStdout(), takesJob));
     app.set_version_flag("--version", "rankscope " RANKSCOPE_VERSION);
     app.require_subcommand(1);
     app.fallthrough();
-    app.footer("`rankscope VERB --help` tells a verb's options. Start with: rankscope run -o NAME -- COMMAND...");
+    app.footer(
+        "`rankscope help VERB` tells a verb's options. Start with: rankscope demo\n"
+        "or with a job of yours:                         rankscope run -o NAME -- COMMAND...");
 
     std::string color = "auto";
     int quiet = 0, verbose = 0;
@@ -169,35 +109,34 @@ int runProgram(int argc, char** argv) {
     app.add_flag("-v,--verbose", verbose, "What was read, what is missing, how long it took; on stderr");
 
     for (const auto addVerb :
-         {addRunVerb, addTriggerVerb, addCollectVerb, addImportVerb, addAnalyzeVerb, addRecommendVerb, addExplainVerb,
-          addStatsVerb, addExportVerb, addWhatIfVerb, addCompareVerb, addBaselineVerb, addTrendVerb, addViewVerb,
-          addTopVerb, addDoctorVerb, addTuneVerb, addReferenceVerb})
+         {addRunVerb,       addTopVerb,     addTriggerVerb,   addCollectVerb, addImportVerb, addListVerb,
+          addAnalyzeVerb,   addExplainVerb, addViewVerb,      addStatsVerb,   addExportVerb, addRecommendVerb,
+          addWhatIfVerb,    addCompareVerb, addBaselineVerb,  addTrendVerb,   addTuneVerb,   addDemoVerb,
+          addReferenceVerb, addDoctorVerb,  addCompletionVerb})
         addVerb(app, invocation);
 
+    const std::vector<std::string> typed(argv + 1, argv + argc);
     try {
-        std::vector<std::string> words = splitOffJob(argc, argv, invocation);
-        if (const std::string word = verbWord(words); !word.empty() && std::ranges::count(verbNames(app), word) == 0) {
-            if (word == "help") throw CLI::CallForHelp();
-            if (word == "version") throw CLI::CallForVersion("rankscope " RANKSCOPE_VERSION, 0);
-            invocation.console.error(fmt::format("{}: no such verb", word),
-                                     didYouMean(word, verbNames(app)) + "`rankscope --help` lists them all");
+        std::vector<std::string> words = withoutHelpVerbs(splitOffJob(typed, invocation));
+        if (const std::string word = verbWord(words); !word.empty() && !hasVerb(app, word)) {
+            invocation.console.error(
+                fmt::format("{}: no such verb", word),
+                rankscope::text::didYouMean(word, verbNames(app)) + "`rankscope --help` lists them all");
             return kExitUsage;
         }
+        std::ranges::reverse(words);  // the order in which CLI11 takes a vector
         app.parse(words);
-        if (invocation.hasJobMark && !app.got_subcommand("run") && !app.got_subcommand("tune") &&
-            !app.got_subcommand("doctor"))
+        if (invocation.hasJobMark && !takesJob(chosenVerb(app)))
             throw CLI::ArgumentMismatch("only `run`, `tune` and `doctor --privacy` take a command behind --");
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0)
             return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
-        tellUsage(app, error, invocation);
+        const auto [what, hint] = explainUsage(app, error, typed, takesJob(chosenVerb(app)), invocation.hasJobMark);
+        invocation.console.error(what, hint);
         return kExitUsage;
     }
-    invocation.console.setColor(color == "always"  ? ColorMode::always
-                                : color == "never" ? ColorMode::never
-                                                   : ColorMode::automatic);
     invocation.console.setVerbosity(quiet > 0 ? -1 : verbose);
-    return act(invocation);
+    return act(invocation, color);
 }
 
 }  // namespace

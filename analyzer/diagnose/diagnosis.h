@@ -11,6 +11,7 @@
 #include "analyzer/diagnose/claims.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/finding.h"
+#include "analyzer/text/terminal_text.h"
 
 namespace rankscope::diagnose {
 
@@ -64,8 +65,8 @@ std::span<const Diagnosis* const> diagnoses();
 std::span<const Diagnosis* const> catalogue();
 /// Case is ignored; nullptr when there is no such diagnosis.
 const Diagnosis* findDiagnosis(std::string_view id);
-/// What `rankscope explain ID` tells.
-std::string renderDiagnosis(const Diagnosis& diagnosis);
+/// What `rankscope explain ID` tells, in lines of at most `columns` characters.
+std::string renderDiagnosis(const Diagnosis& diagnosis, size_t columns = text::kTextColumns);
 
 /// "RS3" of "RS301": the family of its id.
 enum class Family : char { pipeline = '1', communication = '2', imbalance = '3', host = '4', hang = '5' };

@@ -48,17 +48,19 @@ const Diagnosis* findDiagnosis(std::string_view id) {
     return nullptr;
 }
 
-std::string renderDiagnosis(const Diagnosis& d) {
-    std::string out = fmt::format("{} {}\n\n{}", d.id, d.title, text::wrapped(d.definition));
+std::string renderDiagnosis(const Diagnosis& d, size_t columns) {
+    const auto wrapped = [columns](std::string_view text, std::string_view first = {}) {
+        return text::wrapped(text, first, columns);
+    };
+    std::string out = fmt::format("{} {}\n\n{}", d.id, d.title, wrapped(d.definition));
     if (d.detect == nullptr)
-        return out + "\n" + text::wrapped(fmt::format("Usual fix: {}", d.fix)) +
+        return out + "\n" + wrapped(fmt::format("Usual fix: {}", d.fix)) +
                "\nCatalogued, but not detected yet: a report without it says nothing about it.\n";
     const std::vector<Threshold> thresholds = thresholdsOf(d);
     if (!thresholds.empty()) out += "\nThresholds\n";
     for (const Threshold& t : thresholds)
-        out +=
-            text::wrapped(fmt::format("{:.4g} {} ({})", t.value, t.unit, t.reason), fmt::format("  {:<18} ", t.name));
-    return out + "\nFalse positives\n" + text::wrapped(d.falsePositives, "  ") + "\nFix\n" + text::wrapped(d.fix, "  ");
+        out += wrapped(fmt::format("{:.4g} {} ({})", t.value, t.unit, t.reason), fmt::format("  {:<18} ", t.name));
+    return out + "\nFalse positives\n" + wrapped(d.falsePositives, "  ") + "\nFix\n" + wrapped(d.fix, "  ");
 }
 
 Family familyOf(std::string_view id) {

@@ -7,6 +7,7 @@
 
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/nearest_word.h"
 
 namespace rankscope::edits {
 namespace {
@@ -75,10 +76,11 @@ constexpr std::array kFamilies{
 const EditFamily& familyNamed(std::string_view name) {
     const auto known = std::ranges::find(kFamilies, name, &EditFamily::name);
     if (known != kFamilies.end()) return *known;
-    throw EditError(
-        fmt::format("'{}' is no change", name),
-        fmt::format("changes: {}; `rankscope whatif --list` shows their syntax",
-                    text::joined(kFamilies | std::views::transform([](const EditFamily& one) { return one.name; }))));
+    std::vector<std::string> names;
+    for (const EditFamily& family : kFamilies) names.emplace_back(family.name);
+    throw EditError(fmt::format("'{}' is no change", name),
+                    fmt::format("{}changes: {}; `rankscope whatif --list` shows their syntax",
+                                text::didYouMean(name, names), text::joined(names)));
 }
 
 }  // namespace

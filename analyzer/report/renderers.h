@@ -6,11 +6,13 @@
 
 #include "analyzer/edits/what_if.h"
 #include "analyzer/report/report_model.h"
+#include "analyzer/text/terminal_text.h"
 
 namespace rankscope::report {
 
 struct TextStyle {
     bool colour = false;
+    size_t columns = text::kTextColumns;  // sentences are broken into lines of at most so many characters
     std::string runName;  // of the run in the commands that are named, as its user typed it; empty: its own
 };
 

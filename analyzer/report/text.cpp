@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/report/renderers.h"
@@ -17,9 +18,51 @@ namespace {
 using text::first;
 using text::Painter;
 using text::Shade;
-using text::wrapped;
 
-void addHead(const Report& r, const Painter& paint, std::string& out) {
+// Text on a terminal or in a file, in colour or not.
+class Lines {
+  public:
+    Lines(const Painter& paint, size_t columns) : m_paint(paint), m_columns(columns) {}
+    std::string operator()(Shade shade, std::string_view text) const { return m_paint(shade, text); }
+    std::string bold(std::string_view text) const { return m_paint.bold(text); }
+    std::string wrapped(std::string_view text, std::string_view first = {}) const {
+        return text::wrapped(text, first, m_columns);
+    }
+
+  private:
+    Painter m_paint;
+    size_t m_columns;
+};
+
+Shade shadeOf(const LossLine& loss) {
+    return loss.severity == "error" ? Shade::red : loss.severity == "warning" ? Shade::yellow : Shade::dim;
+}
+
+void addLosses(std::span<const LossLine> lines, const Lines& paint, std::string& out) {
+    for (const LossLine& loss : lines)
+        out += paint(shadeOf(loss), fmt::format("{}: {}", loss.severity, text::plainText(loss.text))) + "\n";
+}
+
+// Losses that may change the answer stand in front of it, as many as leave it on the same screen; all others are told
+// with what the answer rests on.
+struct LossParts {
+    std::vector<LossLine> front, rest;
+    size_t severeInRest = 0;
+};
+
+LossParts lossParts(const Report& r) {
+    constexpr size_t kMostInFront = 5;
+    LossParts parts;
+    for (const LossLine& loss : lossLines(r.losses)) {
+        const bool isSevere = loss.severity == "error" || loss.severity == "warning";
+        const bool fits = isSevere && parts.front.size() < kMostInFront;
+        (fits ? parts.front : parts.rest).push_back(loss);
+        parts.severeInRest += isSevere && !fits;
+    }
+    return parts;
+}
+
+void addHead(const Report& r, const LossParts& losses, const Lines& paint, std::string& out) {
     const std::string name = r.run.name.empty() ? "this run" : text::oneLine(r.run.name);
     out += paint.bold(fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
@@ -27,48 +70,48 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
                            r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
                            stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
-        out += text::wrapped(
+        out += paint.wrapped(
             fmt::format("no steps found: the {} of device activity are analysed as one; name them by NVTX "
                         "ranges ProfilerStep#N for what needs steps",
                         text::durationText(r.run.stepNs)));
     } else {
         out += whatIsThereText(r.run) + "\n";
     }
-    if (r.run.stepNs > 0) out += replayText(r.replay) + "\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += path + "\n";
     if (!r.run.isRecorder) out += fmt::format("layout {}\n", layoutText(r.layout));
-    if (r.run.hosts.size() > 1) {
-        out +=
-            fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
-    }
-    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
-        out += wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
-    constexpr size_t kMost = 50;
-    const std::vector<LossLine> lines = lossLines(r.losses);
-    for (const LossLine& loss : first(lines, kMost)) {
-        const Shade shade = loss.severity == "error"     ? Shade::red
-                            : loss.severity == "warning" ? Shade::yellow
-                                                         : Shade::dim;
-        out += paint(shade, fmt::format("{}: {}", loss.severity, text::plainText(loss.text))) + "\n";
-    }
-    if (lines.size() > kMost)
-        out += fmt::format("and {} more losses: --format json lists them\n", lines.size() - kMost);
+    addLosses(losses.front, paint, out);
+    if (losses.severeInRest > 0)
+        out += fmt::format("and {} more of such, at the end of this report\n", losses.severeInRest);
     out += "\n";
 }
 
-void addHeadline(const Report& r, const Painter& paint, std::string& out) {
+void addBasis(const Report& r, const LossParts& losses, const Lines& paint, std::string& out) {
+    constexpr size_t kMost = 50;
+    std::string lines;
+    if (r.run.stepNs > 0) lines += replayText(r.replay) + "\n";
+    if (r.run.hosts.size() > 1)
+        lines +=
+            fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
+        lines += paint.wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
+    addLosses(first(losses.rest, kMost), paint, lines);
+    if (losses.rest.size() > kMost)
+        lines += fmt::format("and {} more losses: --format json lists them\n", losses.rest.size() - kMost);
+    if (!lines.empty()) out += "\n" + paint.bold("What this rests on") + "\n" + lines;
+}
+
+void addHeadline(const Report& r, const Lines& paint, std::string& out) {
     if (r.run.stepNs <= 0 && r.findings.empty() && r.death.empty() && !r.run.isRecorder) return;
     const size_t found = certainFindings(r);
     const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
-    std::string verdict = wrapped(text::plainText(verdictText(r)));
+    std::string verdict = paint.wrapped(text::plainText(verdictText(r)));
     verdict.pop_back();
     out += paint(shade, verdict) + "\n";
-    for (const std::string& fact : unexplainedFacts(r.accounting)) out += wrapped(text::plainText(fact), "  ");
+    for (const std::string& fact : unexplainedFacts(r.accounting)) out += paint.wrapped(text::plainText(fact), "  ");
     if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
 }
 
-void addFinding(const Report& r, const std::string& name, const job::Finding& f, const Painter& paint,
-                std::string& out) {
+void addFinding(const Report& r, const std::string& name, const job::Finding& f, const Lines& paint, std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
            (open ? " (inconclusive)" : "") + ", " + worthText(f) + "\n";
@@ -78,23 +121,21 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
     if (f.communicator) out += ", " + text::oneLine(groupText(r, *f.communicator));
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks)
         out += "; " + text::ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
-    out += "\n  why     " + text::plainText(f.cause) + "\n";
-    if (open) out += "  but     " + text::plainText(f.whyInconclusive) + "\n";
+    out += "\n" + paint.wrapped(text::plainText(f.cause), "  why     ");
+    if (open) out += paint.wrapped(text::plainText(f.whyInconclusive), "  but     ");
     for (size_t i = 0; i < f.evidence.facts.size(); ++i)
-        out += (i == 0 ? "  shown   " : "          ") + text::plainText(f.evidence.facts[i]) + "\n";
-    if (f.windowEndNs > f.windowStartNs) {
-        out += "          " + bestSeenText(r, f) + "\n";
-    }
+        out += paint.wrapped(text::plainText(f.evidence.facts[i]), i == 0 ? "  shown   " : "          ");
+    if (f.windowEndNs > f.windowStartNs) out += paint.wrapped(bestSeenText(r, f), "          ");
     for (size_t i = 0; i < f.fix.size(); ++i)
         out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + text::plainText(f.fix[i]) + "\n";
     out += "  saves   " + text::plainText(savingText(r, f)) + "\n";
     if (f.savingNs) out += fmt::format("  what if rankscope whatif {}{}\n", name, job::asOptions(f.changes));
 }
 
-void addNotJudged(const Report& r, const Painter& paint, std::string& out) {
+void addNotJudged(const Report& r, const Lines& paint, std::string& out) {
     if (r.notJudged.empty()) return;
     out += "\n" + paint.bold("Not judged") + ", for what the recording lacks\n";
-    for (const std::string& line : notJudgedLines(r.notJudged)) out += wrapped(line, "  ");
+    for (const std::string& line : notJudgedLines(r.notJudged)) out += paint.wrapped(line, "  ");
 }
 
 std::string shareRow(const std::string& who, const facts::Attribution& a, bool splitKnown) {
@@ -107,7 +148,7 @@ std::string shareRow(const std::string& who, const facts::Attribution& a, bool s
                        transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
 }
 
-void addBreakdown(const Report& r, const Painter& paint, std::string& out) {
+void addBreakdown(const Report& r, const Lines& paint, std::string& out) {
     constexpr size_t kMostRankRows = 16;  // a breakdown of more ranks is summed up
     if (r.breakdown.empty() || r.run.stepNs <= 0) return;
     out += "\n" + paint.bold("Where the time goes") +
@@ -138,8 +179,8 @@ void addBreakdown(const Report& r, const Painter& paint, std::string& out) {
                      "  ?: some ranks it communicates with are not recorded; how much of the next column is waiting "
                      "for them is unknown") +
                "\n";
-    if (const std::string idle = idleText(r); !idle.empty()) out += wrapped(idle, "  ");
-    for (const std::string& line : delayLines(r)) out += wrapped(line, "  ");
+    if (const std::string idle = idleText(r); !idle.empty()) out += paint.wrapped(idle, "  ");
+    for (const std::string& line : delayLines(r)) out += paint.wrapped(line, "  ");
     if (r.efficiency.parallel && !r.efficiency.loadBalance) {
         out += fmt::format("  parallel efficiency {}; load balance unknown: one rank is recorded\n",
                            text::percentText(*r.efficiency.parallel));
@@ -154,7 +195,7 @@ void addBreakdown(const Report& r, const Painter& paint, std::string& out) {
     }
 }
 
-void addCollectives(const Report& r, const Painter& paint, std::string& out) {
+void addCollectives(const Report& r, const Lines& paint, std::string& out) {
     if (r.collectives.empty()) return;
     constexpr size_t kMost = 8;
     out += "\n" + paint.bold("Collectives") +
@@ -185,9 +226,10 @@ void addCollectives(const Report& r, const Painter& paint, std::string& out) {
 }  // namespace
 
 std::string renderText(const Report& r, const TextStyle& style) {
-    const Painter paint(style.colour);
+    const Lines paint(Painter(style.colour), style.columns);
     std::string out;
-    addHead(r, paint, out);
+    const LossParts losses = lossParts(r);
+    addHead(r, losses, paint, out);
     addHeadline(r, paint, out);
     const std::string name = text::shellWord(!style.runName.empty() ? style.runName
                                              : !r.run.name.empty()  ? r.run.name
@@ -205,6 +247,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
     addNotJudged(r, paint, out);
     addBreakdown(r, paint, out);
     addCollectives(r, paint, out);
+    addBasis(r, losses, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
         const bool settings = std::ranges::any_of(r.findings, [](const job::Finding& finding) {

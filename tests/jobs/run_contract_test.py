@@ -376,7 +376,7 @@ sys.exit(7)
 
     def test_typos_are_answered_by_what_was_meant(self):
         for arguments, answer in ((["analize", "a"], "did you mean analyze?"), (["analyze", "a", "--fromat", "json"], "did you mean --format?"), (["--versoin"], "did you mean --version?"),
-                                  (["run", "-o", "a", "torchrun", "--nproc", "2", "t.py"], "write -- before the command"), (["explian"], "did you mean explain?")):
+                                  (["run", "-o", "a", "torchrun", "--nproc", "2", "t.py"], "is missing in front of the job's command"), (["explian"], "did you mean explain?")):
             result = self.rankscope(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn("rankscope: error: ", result.stderr.decode())

@@ -59,6 +59,7 @@ ALLOWED = {
     "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
     "analyzer/export": [STORE, *analyzer("text", "facts", "replay")],
     "analyzer/stats": [STORE, *analyzer("text")],
+    "analyzer/cli/command_line": analyzer("text"),  # what the command line says of itself and of mistakes in it
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
     "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/ring_layout.h"],
     "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("records", "ring_layout", "stack_file"))],  # reads what ranks stand in beside their captures
@@ -66,9 +67,9 @@ ALLOWED = {
     "analyzer/cli/live": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "costs", "job", "report"), "collector/collect.h", "injector/capture_format/capture_tail.h"],
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
     "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", *(f"injector/{name}.h" for name in ("recordable_names", "recordable_variables", "text"))],
-    "analyzer/cli/verbs": [STORE, *analyzer("cli/console", "cli/job", "cli/stacks", "cli/live", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export", "stats"), *IMPORT, "reference/score/score.h",
+    "analyzer/cli/verbs": [STORE, *analyzer("cli/command_line", "cli/console", "cli/job", "cli/stacks", "cli/live", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export", "stats"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],
-    "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],
+    "analyzer/cli": [*analyzer("cli/command_line", "cli/console", "cli/verbs", "text"), "collector/store/error.h"],
     "gui/timeline": [],
     "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts", "costs")],
     "gui/session": [STORE, *gui("timeline"), *analyzer("text", "diagnose", "compare")],

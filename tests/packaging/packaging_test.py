@@ -29,7 +29,7 @@ def page(name):
 
 class Manual(unittest.TestCase):
     def test_every_verb_has_its_line(self):
-        verbs = re.findall(r"^  ([a-z]+)  ", help_of().split("Subcommands:")[1], re.MULTILINE)
+        verbs = re.findall(r"^  ([a-z]+)  ", help_of(), re.MULTILINE)
         self.assertIn("run", verbs)
         for verb in verbs:
             self.assertIn(f"\n.B {verb}\n", page("rankscope.1"), f"docs/man/rankscope.1 does not name the verb {verb}")

@@ -16,7 +16,7 @@ struct JobSettings {
     std::filesystem::path captureFolder;
     RecordingOptions recording;
     bool virtualGpus = false;
-    std::string virtualJob;  // key of the virtual GPUs' shared memory; empty: derived from the launcher's variables
+    std::string virtualJob;  // key of the virtual GPUs' shared memory; empty: there are none
     std::string scenario;    // path of the scenario whose cluster the virtual GPUs take; empty: their defaults
     std::string links;       // empty: not told
     bool hideMachineLinks = false;   // virtual GPUs: the machine tells nothing of its links either

@@ -16,6 +16,7 @@
 #include "analyzer/cli/console/shared_library.h"
 #include "analyzer/cli/job/helper_program.h"
 #include "analyzer/cli/job/run_input.h"
+#include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::cli {
@@ -72,12 +73,21 @@ std::string whyNothingRecorded(const ProcessToStart& job, const std::filesystem:
     return "no process of the job used CUDA, NCCL or NVTX, or CUDA refused to start (the job's own messages tell)";
 }
 
+// Hosts that share no folder record into one of their own each, and none of them knows of the others'.
+void tellOfOtherHosts(const Collected& collected, const std::string& name, const Console& console) {
+    console.note(fmt::format(
+        "{} of the job's {} are not in {}, and no other host has written into it: either they came to nothing, or "
+        "their hosts do not share this folder; then copy what they recorded here, under a name for each host",
+        text::countedText(collected.missing, "rank"), collected.ranks + collected.missing, name));
+    console.next(fmt::format("rankscope collect {} COPY…", text::shellWord(name)));
+}
+
 void collectAndReport(const Recording& recording, const Console& console) {
     if (!recording.collect) {
         console.next(fmt::format("rankscope collect {}", text::shellWord(recording.shownName)));
         return;
     }
-    const Collected collected = collectRun(findRun(recording.run.path().string()));
+    const Collected collected = collectRun(findRun(recording.run.path().string()), console);
     if (collected.recordedNothing) {
         const auto& job = recording.processes.front();
         if (console.isQuiet()) return;  // a wrapped job is heard alone
@@ -88,6 +98,8 @@ void collectAndReport(const Recording& recording, const Console& console) {
     }
     console.note(fmt::format("{}: {}", recording.shownName, collected.summary));
     if (!collected.warning.empty() && !console.isQuiet()) console.warning(collected.warning);
+    if (recording.onSeveralHosts && collected.missing > 0 && recording.run.isOfOneHost())
+        return tellOfOtherHosts(collected, recording.shownName, console);
     console.next(fmt::format("rankscope analyze {}", text::shellWord(recording.shownName)));
 }
 

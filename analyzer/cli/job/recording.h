@@ -22,6 +22,7 @@ struct Recording {
     JobWatch watch;                      // of the job while it runs
     bool health = true;                  // how its devices do is read meanwhile (NAME/health)
     std::vector<std::string> metrics{};  // the command that serves metrics meanwhile; empty: none does
+    bool onSeveralHosts = false;         // the job's launcher says so: ranks are expected that another host records
 };
 
 // Runs the job, collects if this wrapper is the last one of its host, and says on stderr what was recorded and what to

@@ -224,6 +224,12 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
     }
 }
 
+bool RunDirectory::isOfOneHost() const {
+    LockedFile file(m_path / kMembers);
+    return std::ranges::all_of(parseMembers(file.read()),
+                               [](const Member& member) { return member.host == hostName(); });
+}
+
 bool RunDirectory::leave(const ProcessEnd& end, int stopSignal) {
     LockedFile file(m_path / kMembers, kLockPatience);
     auto members = parseMembers(file.read());

@@ -72,6 +72,8 @@ class RunDirectory {
     const std::filesystem::path& path() const { return m_path; }
     // When it came no other wrapper of this host was there: what is done once for a host is done by this one.
     bool isFirstOfHost() const { return m_isFirstOfHost; }
+    // No wrapper of another host has ever written into the run.
+    bool isOfOneHost() const;
     // No other wrapper of this host records into the run.
     bool isAlone() const { return m_membership.localSize == 1; }
     std::filesystem::path captureFolder() const { return m_path / "capture"; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,9 +14,11 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_lock.h"
 #include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/nearest_word.h"
 #include "collector/collect.h"
 #include "collector/store/bounded_json.h"
 #include "collector/store/reader.h"
@@ -40,21 +43,22 @@ bool isReadBesideTheJob(std::string_view table) {
 }
 
 struct Contents {
-    int64_t events = 0;
+    int64_t events = 0, ranks = 0, missing = 0;
     std::string summary;
 };
 
 Contents contentsOf(store::TraceReader& trace) {
     Contents contents;
-    int64_t ranks = 0, missing = 0, losses = 0;
+    int64_t losses = 0;
     for (const auto& extent : trace.all<store::Extent>())
         if (!isReadBesideTheJob(extent.tableName)) contents.events += extent.lastId - extent.firstId + 1;
-    for (const auto& rank : trace.all<store::Rank>()) ++(rank.processId.has_value() ? ranks : missing);
+    for (const auto& rank : trace.all<store::Rank>())
+        ++(rank.processId.has_value() ? contents.ranks : contents.missing);
     for (const auto& loss : trace.all<store::Loss>()) losses += loss.severity != store::Severity::info;
-    contents.summary = fmt::format("{}, {} events", text::countedText(ranks, "rank"), contents.events);
-    if (missing > 0) contents.summary += fmt::format(", {} missing", missing);
+    contents.summary = fmt::format("{}, {} events", text::countedText(contents.ranks, "rank"), contents.events);
+    if (contents.missing > 0) contents.summary += fmt::format(", {} missing", contents.missing);
     if (losses > 0)
-        contents.summary += fmt::format(", {} loss{} (see the head of the report)", losses, losses == 1 ? "" : "es");
+        contents.summary += fmt::format(", {} loss{} (the report names them)", losses, losses == 1 ? "" : "es");
     return contents;
 }
 
@@ -101,6 +105,18 @@ std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
     }
 }
 
+// Names of the runs in the folder where `run` was looked for, as they would be typed.
+std::vector<std::string> runsBeside(const fs::path& run) {
+    std::vector<std::string> names;
+    std::error_code error;
+    const fs::path folder = run.has_parent_path() ? run.parent_path() : fs::path(".");
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (isRunDirectory(entry.path()) || fs::exists(entry.path() / "trace.db", error))
+            names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
 // True when the database is missing or some capture file is newer than it.
 bool needsCollecting(const RunInput& input) {
     std::error_code ignored;
@@ -132,8 +148,10 @@ RunInput findRun(const std::string& name) {
         return input;
     }
     if (!fs::is_directory(path, ignored))
-        throw VerbError(kExitInput, fmt::format("there is no run {}", name),
-                        "give a run's name, its directory or its .db file; `rankscope run -o NAME -- CMD` makes one");
+        throw VerbError(
+            kExitInput, fmt::format("there is no run {}", name),
+            text::didYouMean(path.filename().string(), runsBeside(path)) +
+                "give a run's name, its directory or its .db file; `rankscope run -o NAME -- CMD` makes one");
     RunInput input;
     input.directory = fs::absolute(path).lexically_normal();
     if (!input.directory.has_filename()) input.directory = input.directory.parent_path();
@@ -144,7 +162,8 @@ RunInput findRun(const std::string& name) {
     return input;
 }
 
-Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHosts, const std::string& links) {
+Collected collectRun(const RunInput& input, const Console& console, const std::vector<fs::path>& otherHosts,
+                     const std::string& links) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
     Collected collected;
@@ -157,10 +176,14 @@ Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHo
     options.links = links;
     if (!links.empty()) tellLinks(input.directory, links);
     const auto live = liveRanks(input.captures);
+    Progress progress(console, "collecting " + input.directory.filename().string());
     const auto result = collector::collect(input.directory, options);
+    progress.end();
     store::TraceReader trace(result.file);
     const Contents contents = contentsOf(trace);
     collected.summary = contents.summary;
+    collected.ranks = contents.ranks;
+    collected.missing = contents.missing;
     if (!live.empty())
         collected.warning = warnOfLiveRanks(live);
     else if (contents.events == 0)
@@ -187,7 +210,7 @@ void tellContents(const fs::path& database, const Console& console) {
 void collectOnDemand(const RunInput& input, const Console& console) {
     if (!needsCollecting(input)) return tellContents(input.database, console);
     if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
-    const Collected collected = collectRun(input);
+    const Collected collected = collectRun(input, console);
     requireRecorded(collected, input.directory.string());
     console.note(fmt::format("collected the captures first: {}", collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);

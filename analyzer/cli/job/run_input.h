@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -23,14 +24,16 @@ RunInput findRun(const std::string& name);
 struct Collected {
     bool recordedNothing = false;  // no process left a capture file; there is no database then
     std::string summary;           // one line: ranks, events, loss
+    int64_t ranks = 0;             // that left a recording
+    int64_t missing = 0;           // that the recorded ones tell of and left none
     std::string warning;           // what the user should know besides, or empty
 };
 
 // Builds the run's database from its capture files, joined with those of the same job's run directories on other hosts.
 // The wrappers of several hosts that share a directory take turns, so that the last one sees every capture file.
 // `links`: peaks that are told now, for this and all later times; empty: as run.json tells. Throws store::Error.
-Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts = {},
-                     const std::string& links = {});
+Collected collectRun(const RunInput& input, const Console& console,
+                     const std::vector<std::filesystem::path>& otherHosts = {}, const std::string& links = {});
 
 // Throws VerbError (exit code 3) where nothing was recorded into `run`.
 void requireRecorded(const Collected& collected, const std::string& run);

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/plain_text.h"
@@ -75,7 +76,9 @@ std::vector<compare::RunSummary> readSummaries(const std::vector<std::string>& n
         requireRunsIn(name);
         const RunInput input = findRun(name);
         collectOnDemand(input, console);
+        Progress progress(console, "summarising " + name);
         runs.push_back(compare::summarizeTrace(input.database, workers));
+        progress.end();
         console.stage(fmt::format("summarised {}", name));
         runs.back().toolVersion = RANKSCOPE_VERSION;
         if (runs.back().name.empty() || names.size() > 1) runs.back().name = name;

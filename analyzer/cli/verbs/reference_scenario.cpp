@@ -9,6 +9,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/job/child_program.h"
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/text/nearest_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -50,7 +51,15 @@ fs::path findScenario(const InstallLayout& layout, const std::string& nameOrFile
         if (nameOrFile.find('/') == std::string::npos && fs::is_regular_file(builtIn, ignored)) return builtIn;
     }
     throw VerbError(kExitInput, fmt::format("there is no scenario {}", nameOrFile),
-                    "`rankscope reference list` names the built-in ones; a scenario file works too");
+                    text::didYouMean(nameOrFile, scenarioNames(layout)) +
+                        "`rankscope reference list` names the built-in ones; a scenario file works too");
+}
+
+std::vector<std::string> scenarioNames(const InstallLayout& layout) {
+    std::vector<std::string> names;
+    for (const fs::path& folder : {layout.scenarios, layout.frameworkJobs})
+        for (const fs::path& file : scenariosIn(folder)) names.push_back(file.stem().string());
+    return names;
 }
 
 std::vector<fs::path> scenariosIn(const fs::path& folder) {

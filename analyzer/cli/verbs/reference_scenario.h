@@ -39,6 +39,9 @@ std::filesystem::path findScenario(const InstallLayout& layout, const std::strin
 // The scenarios in a folder of `layout`, by name.
 std::vector<std::filesystem::path> scenariosIn(const std::filesystem::path& folder);
 
+// The names of all built-in ones.
+std::vector<std::string> scenarioNames(const InstallLayout& layout);
+
 // Throws VerbError (exit code 3) with the workload program's own words for a scenario that is wrong.
 ReferenceScenario checkScenario(const InstallLayout& layout, const std::filesystem::path& file);
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace rankscope::cli {
 
@@ -21,7 +24,17 @@ struct Invocation {
     std::vector<std::string> job;  // the words behind `--`
     bool hasJobMark = false;       // a `--` was given
     std::function<int()> action;   // returns the exit code
+
+    std::set<const CLI::App*> jobVerbs;  // that take a command behind `--`
+    // Words that an argument may be, beside others: for completion. Asked only when they are needed.
+    std::map<const CLI::Option*, std::function<std::vector<std::string>()>> knownWords;
 };
+
+// Groups of verbs in --help, in the order of a first day with the tool.
+inline constexpr const char* kRecordGroup = "Record a job, or read what another profiler recorded";
+inline constexpr const char* kReportGroup = "See what holds it back";
+inline constexpr const char* kChangeGroup = "Find out what to change, and whether it helped";
+inline constexpr const char* kTryGroup = "Try it without a job of yours; the machine, this program";
 
 // Leaves `action` in the invocation where the command line names this verb.
 template <typename Verb>
@@ -30,6 +43,9 @@ void setAction(Verb& verb, Invocation& invocation, std::function<int()> action) 
 }
 
 void addRunVerb(CLI::App& app, Invocation& invocation);
+void addListVerb(CLI::App& app, Invocation& invocation);
+void addDemoVerb(CLI::App& app, Invocation& invocation);
+void addCompletionVerb(CLI::App& app, Invocation& invocation);
 void addCollectVerb(CLI::App& app, Invocation& invocation);
 void addImportVerb(CLI::App& app, Invocation& invocation);
 void addAnalyzeVerb(CLI::App& app, Invocation& invocation);

@@ -8,6 +8,8 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
+#include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/report/analyze.h"
@@ -25,12 +27,12 @@ struct AnalyzeVerbOptions {
     LinkOptions links;
 };
 
-std::string render(const report::Report& report, const AnalyzeVerbOptions& options, bool color) {
+std::string render(const report::Report& report, const AnalyzeVerbOptions& options, bool color, size_t columns) {
     const std::string& format = options.format;
     if (format == "json") return report::renderJson(report);
     if (format == "md") return report::renderMarkdown(report);
     if (format == "html") return report::renderHtml(report);
-    return report::renderText(report, {.colour = color, .runName = options.run});
+    return report::renderText(report, {.colour = color, .columns = columns, .runName = options.run});
 }
 
 int analyze(const AnalyzeVerbOptions& options, const Console& console) {
@@ -41,13 +43,16 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     collectOnDemand(input, console);
     settings.workers = options.workers;
     settings.overview = options.format == "html";
+    Progress progress(console, "analysing " + options.run);
     const report::Report report = report::analyze(input.database, settings);
+    progress.end();
     const auto warmUp = std::ranges::count(report.steps, true, &report::StepRow::warmUp);
     console.stage(fmt::format(
         "analysed: {} without {} of warm-up, {}, {}", text::countedText(std::ssize(report.steps) - warmUp, "step"),
         warmUp, text::countedText(report.findings.size(), "finding"), text::countedText(report.notes.size(), "note")));
     const bool toFile = !options.output.empty();
-    std::string text = render(report, options, !toFile && console.colorOnStdout());
+    std::string text =
+        render(report, options, !toFile && console.colorOnStdout(), toFile ? text::kTextColumns : columnsOfStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     giveResult(text, options.output, console);
     const int status = report.failed ? kExitRunFailed : kExitOk;
@@ -62,6 +67,7 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<AnalyzeVerbOptions>();
     auto* verb = app.add_subcommand(
         "analyze", "Steps, breakdown, efficiencies and findings of a run; findings are kept in trace.db too");
+    verb->group(kReportGroup);
     addRunOption(*verb, options->run);
     addFormatOption(*verb, options->format, {"text", "json", "md", "html"},
                     "text, json, md, or html: one page without anything beside it");

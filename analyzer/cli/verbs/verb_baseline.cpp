@@ -192,6 +192,7 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<BaselineOptions>();
     auto* verb = app.add_subcommand(
         "baseline", "Small summaries of runs that later runs are compared with; a folder to commit or to cache");
+    verb->group(kChangeGroup);
     verb->require_subcommand(1);
     auto* saving = addAct(*verb, invocation, "save", "Add runs to a baseline", options, save);
     saving->add_option("NAME", options->names, "Runs: names, run directories, .db files, or summaries")->required();

@@ -26,7 +26,7 @@ int collect(const std::vector<std::string>& runs, const std::string& links, cons
     const RunInput input = findRecordedRun(run);
     std::vector<std::filesystem::path> otherHosts;
     for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);
-    const Collected collected = collectRun(input, otherHosts, links);
+    const Collected collected = collectRun(input, console, otherHosts, links);
     requireRecorded(collected, run);
     console.note(fmt::format("{}: {}", run, collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
@@ -42,6 +42,7 @@ void addCollectVerb(CLI::App& app, Invocation& invocation) {
     auto links = std::make_shared<std::string>();
     auto* verb = app.add_subcommand(
         "collect", "Build NAME/trace.db from the capture files; ranks that are missing or died are tolerated");
+    verb->group(kRecordGroup);
     verb->add_option("NAME", *runs,
                      "Run name or run directory; further ones are the same job's on hosts without a shared file system")
         ->required();

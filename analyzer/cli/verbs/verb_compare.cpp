@@ -261,6 +261,7 @@ int compare(const CompareVerbOptions& options, const Console& console) {
 void addCompareVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<CompareVerbOptions>();
     auto* verb = app.add_subcommand("compare", "Whether the step got slower, by how much, how sure that is, and why");
+    verb->group(kChangeGroup);
     verb->footer(
         "  rankscope compare BASE NEW\n  rankscope compare --base A B C --new D E F\n  rankscope compare --baseline "
         "DIR --new D E F\n"

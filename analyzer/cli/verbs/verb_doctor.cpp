@@ -40,6 +40,7 @@ std::string asJson(const std::vector<MachineCheck>& checks) {
 void addDoctorVerb(CLI::App& app, Invocation& invocation) {
     auto format = std::make_shared<std::string>("text");
     auto* verb = app.add_subcommand("doctor", "What this machine can record, what it cannot, and why");
+    verb->group(kTryGroup);
     addFormatOption(*verb, *format, {"text", "json"}, "text or json");
     auto privacy = std::make_shared<bool>(false);
     verb->add_flag("--privacy", *privacy, "What a recording holds of the job's environment and command");
@@ -53,8 +54,7 @@ void addDoctorVerb(CLI::App& app, Invocation& invocation) {
         console.result(*format == "json" ? asJson(checks) : asText(checks, console.colorOnStdout()));
         const bool hasDevices =
             std::ranges::any_of(checks, [](const MachineCheck& check) { return check.name == "devices" && check.ok; });
-        console.next(hasDevices ? "rankscope run -o NAME -- torchrun …"
-                                : "rankscope reference run fsdp-slow-rank -o demo-run");
+        console.next(hasDevices ? "rankscope run -o NAME -- torchrun …" : "rankscope demo");
         return static_cast<int>(kExitOk);
     });
 }

@@ -12,6 +12,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/export/about_run.h"
@@ -97,7 +98,9 @@ int exportTables(const ExportVerbOptions& options, store::TraceReader& trace, co
     if (!options.ranks.empty() || !options.steps.empty())
         throw VerbError(kExitUsage, "--to tables writes the tables whole: --ranks and --steps do not go with it");
     checkFolder(options, "tables");
+    Progress progress(console, "writing " + options.output);
     exports::writeCsvFolder(trace.database(), options.output);
+    progress.end();
     console.note(
         fmt::format("{}: a file for each table; collector/store/schema.sql says what stands in them", options.output));
     return kExitOk;
@@ -149,7 +152,9 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
         : options.format == "perfetto" && (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace"))
             ? exports::perfettoTrace(out, exports::aboutRun(trace))
             : exports::chromeTrace(out, exports::aboutRun(trace));
+    Progress progress(console, "writing " + options.output);
     exports::walkTrace(trace, *sink, selection);
+    progress.end();
     if (gzip) gzip->finish();
     file.commit();
     if (options.format != "csv" && options.output != "-")
@@ -164,6 +169,7 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ExportVerbOptions>();
     auto* verb =
         app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
+    verb->group(kReportGroup);
     addRunOption(*verb, options->run);
     verb->add_option("--to", options->format,
                      "perfetto (its own format where FILE ends with .pftrace or .perfetto-trace, else trace event "

@@ -11,6 +11,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/job/live_processes.h"
 #include "analyzer/cli/job/run_directory.h"
 #include "analyzer/cli/job/run_input.h"
@@ -122,19 +123,17 @@ int import(const ImportVerbOptions& options, const Console& console) {
     settings.shared = options.share;
     settings.mapping = findMapping(options.mapping);
     settings.links = options.links.empty() ? linksOfEnvironment() : options.links;
-    const bool onTerminal = isatty(STDERR_FILENO) && !console.isQuiet();
-    if (onTerminal)
-        settings.progress = [](const fs::path& file, size_t done, size_t of) {
-            std::fprintf(stderr, "\r\033[Kread %zu of %zu: %s", done, of,
-                         text::oneLine(file.filename().string()).c_str());
-        };
+    Progress progress(console, "importing");
+    settings.progress = [&progress](const fs::path& file, size_t done, size_t of) {
+        progress.at(fmt::format("read {} of {}: {}", done, of, file.filename().string()));
+    };
     collector::ImportResult result;
     try {
         result = collector::importRun(files, options.output, settings);
     } catch (const collector::ImportError& error) {
         throw VerbError(kExitInput, error.what());
     }
-    if (onTerminal) std::fputs("\r\033[K", stderr);
+    progress.end();
     console.note(fmt::format(
         "{}: {} from {} ({}{})", options.output, text::countedText(result.ranks.size(), "rank"), result.source,
         result.isRecorder ? text::countedText(result.events, "call")
@@ -152,6 +151,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ImportVerbOptions>();
     auto* verb =
         app.add_subcommand("import", "Make a run from other profilers' traces; the format is found by content");
+    verb->group(kRecordGroup);
     verb->add_option("FILES", options->files, "Trace files, of one rank or several, or folders of them")->required();
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
     verb->add_option("--map", options->mapping,

@@ -134,6 +134,7 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("recommend",
                                     "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
                                     "prefetch; what each gains, how sure that is");
+    verb->group(kChangeGroup);
     addRunOption(*verb, options->run);
     addRepeatedOption(
         *verb, "--evidence", options->evidence, "FILE",

@@ -11,6 +11,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/job/job_environment.h"
 #include "analyzer/cli/job/recording.h"
 #include "analyzer/cli/job/run_directory.h"
@@ -19,8 +20,12 @@
 #include "analyzer/cli/verbs/reference_framework.h"
 #include "analyzer/cli/verbs/reference_scenario.h"
 #include "analyzer/cli/verbs/verb.h"
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
+#include "analyzer/text/plain_text.h"
+#include "analyzer/text/terminal_text.h"
+#include "analyzer/text/units.h"
 #include "collector/store/folder_access.h"
 
 namespace rankscope::cli {
@@ -159,7 +164,81 @@ int list(const ReferenceListOptions& options, const Console& console) {
                             scenario.description);
     }
     console.result(options.format == "json" ? entries.dump(2) + "\n" : text);
-    console.next("rankscope reference run NAME -o RUN");
+    console.next("rankscope reference show NAME");
+    return kExitOk;
+}
+
+std::string valueText(const nlohmann::json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// "straggler: rank 3, factor 1.5"
+std::string faultText(const nlohmann::json& fault) {
+    std::string details;
+    for (const auto& [name, value] : fault.items())
+        if (name != "kind") details += fmt::format("{}{} {}", details.empty() ? "" : ", ", name, valueText(value));
+    return fault.value("kind", "unknown") + (details.empty() ? "" : ": " + details);
+}
+
+std::string truthText(const nlohmann::json& expected) {
+    const std::string id = expected.value("id", "");
+    const diagnose::Diagnosis* entry = diagnose::findDiagnosis(id);
+    std::string text = id + (entry != nullptr ? fmt::format(" {}", entry->title) : "");
+    if (const auto ranks = expected.find("ranks"); ranks != expected.end() && ranks->is_array() && !ranks->empty()) {
+        std::vector<int> numbers;
+        for (const auto& rank : *ranks)
+            if (rank.is_number_integer()) numbers.push_back(rank.get<int>());
+        text += ", " + text::ranksText(numbers);
+    }
+    return text;
+}
+
+// What of `repaired` differs from `job`, a line each.
+void addDifferences(const nlohmann::json& overrides, const std::string& path, std::vector<std::string>& lines) {
+    for (const auto& [name, value] : overrides.items()) {
+        const std::string key = path.empty() ? name : path + "." + name;
+        if (value.is_object())
+            addDifferences(value, key, lines);
+        else
+            lines.push_back(key == "faults" && value.empty() ? "without the fault"
+                                                             : fmt::format("{} = {}", key, valueText(value)));
+    }
+}
+
+void addLines(std::string_view label, const std::vector<std::string>& lines, size_t columns, std::string& out) {
+    for (size_t i = 0; i < lines.size(); ++i)
+        out += text::wrapped(text::plainText(lines[i]), fmt::format("  {:<10}", i == 0 ? label : ""), columns);
+}
+
+int show(const std::string& name, const Console& console) {
+    const InstallLayout layout = findInstallLayout();
+    const auto file = findScenario(layout, name);
+    const ReferenceScenario scenario = checkScenario(layout, file);
+    const nlohmann::json source = nlohmann::json::parse(readFile(file), nullptr, false);
+    std::vector<std::string> faults, truth, allowed, repair;
+    for (const auto& fault : source.value("faults", nlohmann::json::array())) faults.push_back(faultText(fault));
+    for (const auto& expected : source.value("expect", nlohmann::json::array())) truth.push_back(truthText(expected));
+    for (const auto& id : source.value("allow", nlohmann::json::array()))
+        allowed.push_back(id.is_string() ? truthText({{"id", id}}) : truthText(id));
+    addDifferences(source.value("fixed", nlohmann::json::object()), "", repair);
+    if (faults.empty()) faults.push_back("none of the harness: the job itself is as it should not be, or healthy");
+    if (truth.empty()) truth.push_back("nothing: a report that finds something is wrong");
+    if (repair.empty()) repair.push_back("none");
+    const size_t columns = columnsOfStdout();
+    std::string out = scenario.name + "\n";
+    addLines("what", {scenario.description}, columns, out);
+    addLines("job",
+             {fmt::format("{}, {} on {}", scenario.kind, text::countedText(scenario.worldSize, "rank"),
+                          text::countedText(scenario.nodes, "virtual node"))},
+             columns, out);
+    addLines("fault", faults, columns, out);
+    addLines("expected", truth, columns, out);
+    addLines("allowed", allowed, columns, out);
+    addLines("repaired", repair, columns, out);
+    addLines("file", {file.string()}, columns, out);
+    console.result(out);
+    console.next(
+        fmt::format("rankscope reference run {} -o {}", text::shellWord(name), text::shellWord(scenario.name)));
     return kExitOk;
 }
 
@@ -167,11 +246,13 @@ int list(const ReferenceListOptions& options, const Console& console) {
 
 void addReferenceVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("reference", "The reference harness: jobs with known faults on virtual GPUs");
+    verb->group(kTryGroup);
     verb->require_subcommand(1);
 
     auto options = std::make_shared<ReferenceRunOptions>();
     auto* run = verb->add_subcommand("run", "Run and record a scenario: a built-in one's name, or a scenario file");
-    run->add_option("SCENARIO", options->scenario, "Name or file")->required();
+    const auto names = [] { return scenarioNames(findInstallLayout()); };
+    invocation.knownWords[run->add_option("SCENARIO", options->scenario, "Name or file")->required()] = names;
     run->add_option("-o,--output", options->name, "Run directory; the scenario's name when left out")
         ->type_name("NAME");
     run->add_flag("--fixed", options->fixed, "With the scenario's own repair applied");
@@ -194,13 +275,18 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
     addReferenceScoreVerb(*verb, invocation);
 #endif
 
+    auto shown = std::make_shared<std::string>();
+    auto* one = verb->add_subcommand("show", "A scenario: its job, its fault, what must be found, what repairs it");
+    invocation.knownWords[one->add_option("SCENARIO", *shown, "Name or file")->required()] = names;
+    setAction(*one, invocation, [shown, &invocation] { return show(*shown, invocation.console); });
+
     auto listed = std::make_shared<ReferenceListOptions>();
-    auto* names = verb->add_subcommand("list", "Name the built-in scenarios");
-    names->add_option("--suite", listed->suite, "core, or frameworks: jobs of training frameworks")
+    auto* all = verb->add_subcommand("list", "Name the built-in scenarios");
+    all->add_option("--suite", listed->suite, "core, or frameworks: jobs of training frameworks")
         ->check(CLI::IsMember({"core", "frameworks"}))
         ->capture_default_str();
-    addFormatOption(*names, listed->format, {"text", "json"}, "text or json");
-    setAction(*names, invocation, [listed, &invocation] { return list(*listed, invocation.console); });
+    addFormatOption(*all, listed->format, {"text", "json"}, "text or json");
+    setAction(*all, invocation, [listed, &invocation] { return list(*listed, invocation.console); });
 }
 
 }  // namespace rankscope::cli

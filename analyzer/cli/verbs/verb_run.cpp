@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/user_config.h"
 #include "analyzer/cli/job/job_environment.h"
 #include "analyzer/cli/job/launcher.h"
 #include "analyzer/cli/job/recording.h"
@@ -225,6 +227,17 @@ std::vector<std::string> metricsProgram(const RunOptions& options, const RunDire
     return command;
 }
 
+// The processes of one job share their virtual GPUs, also those of several wrappers, as they share the run: by what
+// their launchers have in common.
+std::string virtualJobOf(const RunDescription& description, const LaunchedRank* outside) {
+    if (!outside && !description.onePerNode) return fmt::format("run-{}-{}", getpid(), std::time(nullptr));
+    return fmt::format("job-{:016x}-{}", std::hash<std::string>()(description.jobKey), outside ? outside->attempt : 0);
+}
+
+bool isOnSeveralHosts(const RunDescription& description, const LaunchedRank* outside) {
+    return description.onePerNode || (outside && outside->localSize > 0 && outside->worldSize > outside->localSize);
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& command, const Console& console) {
     if (command.empty())
         throw VerbError(kExitUsage, "no command to run", "write it behind `--`: rankscope run -o NAME -- torchrun …");
@@ -272,7 +285,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     RunDirectory directory(path, description, {slot, outside ? outside->localSize : 1}, options.force);
 
     settings.captureFolder = directory.captureFolder();
-    if (settings.virtualGpus && !outside) settings.virtualJob = fmt::format("run-{}-{}", getpid(), std::time(nullptr));
+    if (settings.virtualGpus) settings.virtualJob = virtualJobOf(description, outside);
     if (!missing.empty())
         console.note(fmt::format(
             "ranks that Open MPI starts on other hosts are recorded only if you add to its command: {}", missing));
@@ -289,7 +302,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
                                    false,
                                    watch,
                                    !options.noHealth,
-                                   metricsProgram(options, directory, console)},
+                                   metricsProgram(options, directory, console),
+                                   isOnSeveralHosts(description, outside)},
                                   console);
     if (outside) forgetRunName(options.name, *outside);
     endLike(end);
@@ -301,6 +315,8 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<RunOptions>();
     auto* verb =
         app.add_subcommand("run", "Run a job under the injector and record it; the exit status is the job's own");
+    verb->group(kRecordGroup);
+    invocation.jobVerbs.insert(verb);
     verb->footer(
         "The command follows behind `--`:\n"
         "  rankscope run -o NAME -- torchrun --nproc-per-node 8 train.py     launcher inside\n"
@@ -361,6 +377,9 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");
     setAction(*verb, invocation, [options, hangTimeout, &invocation] {
+        // What a person says of the links here is not true of virtual ones, and stands behind the environment.
+        if (options->links.empty() && linksOfEnvironment().empty() && !options->virtualGpus)
+            options->links = userConfig().links;
         options->hangTimeoutGiven = hangTimeout->count() > 0;
         return run(*options, invocation.job, invocation.console);
     });

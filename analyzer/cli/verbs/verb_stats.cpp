@@ -6,6 +6,8 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
+#include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/stats/event_stats.h"
@@ -25,8 +27,8 @@ struct StatsVerbOptions {
     stats::EventStatsOptions events;
 };
 
-/// Columns of the text, wherever it goes: names of kernels are cut off behind.
-constexpr size_t kWidth = 160;
+/// Columns of the text in a file, and at most of a wide terminal: names of kernels are cut off behind.
+constexpr size_t kMostColumns = 160;
 
 int tellStats(const StatsVerbOptions& options, const Console& console) {
     const bool isHta = options.tables == "hta";
@@ -39,14 +41,16 @@ int tellStats(const StatsVerbOptions& options, const Console& console) {
     store::TraceReader trace(input.database);
     stats::EventStatsOptions events = options.events;
     events.top = options.top.value_or(events.top);
+    Progress progress(console, "reading " + options.run);
     const auto tables = isHta ? stats::htaTables(trace) : stats::eventStats(trace, events);
+    progress.end();
     text::OutputFile file(options.output);
     if (options.format == "json")
         stats::writeJson(tables, trace.meta("run_name", options.run), file.stream());
     else if (options.format == "csv")
         stats::writeCsv(tables, file.stream());
     else
-        stats::writeText(tables, kWidth, file.stream());
+        stats::writeText(tables, options.output == "-" ? columnsOfStdout(kMostColumns) : kMostColumns, file.stream());
     file.commit();
     return kExitOk;
 }
@@ -57,6 +61,7 @@ void addStatsVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<StatsVerbOptions>();
     auto* verb =
         app.add_subcommand("stats", "What ran, how often and how long: kernels, copies, NCCL, CUDA calls, NVTX ranges");
+    verb->group(kReportGroup);
     addRunOption(*verb, options->run);
     verb->add_option("--tables", options->tables,
                      "events: by name; hta: the tables of HolisticTraceAnalysis, by its definitions")

@@ -170,6 +170,7 @@ void addTopVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<TopOptions>();
     auto* verb = app.add_subcommand(
         "top", "A job while it runs: step time, late ranks, bus bandwidth, devices' health, findings as they arise");
+    verb->group(kRecordGroup);
     addRunOption(*verb, options->run);
     verb->add_flag("--once", options->once, "Look once and end");
     addFormatOption(*verb, options->format, {"text", "json", "none"},

@@ -72,6 +72,7 @@ void addTrendVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<TrendVerbOptions>();
     auto* verb = app.add_subcommand(
         "trend", "How the step of a baseline moved over its commits, and which findings came and went");
+    verb->group(kChangeGroup);
     verb->add_option("-b,--baseline", options->baseline, "Folder of the baseline; left out: that of rankscope.toml")
         ->type_name("DIR");
     verb->add_option("--last", options->last, "Entries that the text lists, the youngest of each kind")

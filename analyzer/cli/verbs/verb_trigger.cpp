@@ -34,6 +34,7 @@ void addTriggerVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand(
         "trigger",
         "Copy what a running job of `run --light` recorded in the last minute into NAME/dumps, a run of its own");
+    verb->group(kRecordGroup);
     addRunOption(*verb, *run);
     setAction(*verb, invocation, [run, &invocation] { return trigger(*run, invocation.console); });
 }

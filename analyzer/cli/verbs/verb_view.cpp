@@ -15,6 +15,8 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
+#include "analyzer/cli/console/user_config.h"
 #include "analyzer/cli/job/job_process.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
@@ -48,6 +50,7 @@ void analyzeOnDemand(const std::filesystem::path& database, const costs::LinkSou
     try {
         report::AnalyzeOptions settings;
         settings.links = links;
+        const Progress progress(console, "analysing " + database.string());
         report::analyze(database, settings);
     } catch (const std::exception& error) {
         console.warning(fmt::format("{} is shown without findings: {}", database.string(), error.what()));
@@ -64,7 +67,7 @@ void analyzeOnDemand(const std::filesystem::path& database, const costs::LinkSou
                                         {"--panel", options.panel},
                                         {"--size", options.size}})
         if (value) words.insert(words.end(), {option, *value});
-    if (options.dark) words.push_back("--dark");
+    if (options.dark || userConfig().dark) words.push_back("--dark");
     ::execv(program.c_str(), pointers(words).data());
     throw VerbError(kExitInternal, fmt::format("{} could not be started: {}", program.string(), std::strerror(errno)));
 }
@@ -89,7 +92,8 @@ int view(const ViewOptions& options, const Console& console) {
     if (!std::filesystem::exists(program, ignored))
         throw VerbError(kExitInput,
                         "this build has no timeline: only the demo was built, or Qt 6 (Widgets and Svg) was not there",
-                        "run ./bootstrap.sh build, which installs qt6-base-dev and qt6-svg-dev (libqt6svg6-dev on "
+                        "install the package rankscope-gui, or run ./bootstrap.sh build, which installs qt6-base-dev "
+                        "and qt6-svg-dev (libqt6svg6-dev on "
                         "Ubuntu 22.04), or read the report: rankscope analyze NAME");
     const costs::LinkSources links = linkSources(options.links);
     std::vector<std::string> databases;
@@ -107,6 +111,7 @@ int view(const ViewOptions& options, const Console& console) {
 void addViewVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ViewOptions>();
     auto* verb = app.add_subcommand("view", "The timeline of a run, all ranks on one clock, with its findings");
+    verb->group(kReportGroup);
     verb->add_option("NAME", options->runs,
                      "Run name, run directory or .db file; a second one is shown below it, aligned by step; none: a "
                      "dialog asks for it")
@@ -126,7 +131,7 @@ void addViewVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--size", options->size, "Size of the window or picture in pixels, 1600x900 when left out")
         ->type_name("WxH");
     addLinkOptions(*verb, options->links);
-    verb->add_flag("--dark", options->dark, "Dark colours");
+    verb->add_flag("--dark", options->dark, "Dark colours; also view.theme = \"dark\" in config.toml");
     setAction(*verb, invocation, [options, &invocation] { return view(*options, invocation.console); });
 }
 

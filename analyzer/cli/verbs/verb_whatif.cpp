@@ -5,6 +5,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/edits/edit.h"
@@ -29,7 +30,9 @@ job::Analysis analysisOf(const WhatIfVerbOptions& options, const Console& consol
     const RunInput input = findRun(options.run);
     const costs::LinkSources links = linkSources(options.links);
     collectOnDemand(input, console);
+    Progress progress(console, "reading " + options.run);
     job::Analysis analysis = job::readAnalysis(input.database, {0, links, {}});
+    progress.end();
     for (const std::string& warning : analysis.peaks.warnings) console.warning(warning);
     if (!analysis.replay.available())
         throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable,
@@ -80,6 +83,7 @@ void addWhatIfVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<WhatIfVerbOptions>();
     auto* verb =
         app.add_subcommand("whatif", "How long a step would take after a change, by a replay of the recorded steps");
+    verb->group(kChangeGroup);
     verb->add_option("NAME", options->run, "Run name, run directory or .db file");
     verb->add_option("--change", options->changes,
                      "What changes, as NAME:key=value,key=value; may be given several times, made in that order")

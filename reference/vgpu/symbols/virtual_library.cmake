@@ -21,7 +21,7 @@ function(rankscope_virtual_library name soname prefix)
   set(map "${CMAKE_CURRENT_BINARY_DIR}/${name}.map")
   file(CONFIGURE OUTPUT "${map}" CONTENT "${node} { ${global}local: *; };\n" @ONLY)
 
-  add_library(${target} SHARED ${library_SOURCES})
+  add_library(${target} SHARED ${library_SOURCES} "${CMAKE_CURRENT_SOURCE_DIR}/symbols/older_glibc.cpp")
   target_link_libraries(${target} PRIVATE rankscope_options rankscope_cuda_headers)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${map}" "LINKER:-soname,${soname}" LINKER:--no-as-needed
     LINKER:--exclude-libs,ALL -static-libstdc++ -static-libgcc)
