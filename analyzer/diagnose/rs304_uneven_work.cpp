@@ -287,6 +287,7 @@ const Diagnosis kUnevenWork{
     .fix =
         "Bucket or pack sequences by length; for experts a load-balancing loss and a capacity factor; embedding tables "
         "placed by their lookups.",
+    .bySums = true,
     .hint =
         "Blue is of different length from rank to rank and step to step: they are given different amounts of work, and "
         "orange is the wait for the largest.",

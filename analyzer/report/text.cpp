@@ -24,7 +24,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     out += paint.bold(fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
         out += fmt::format("step {} (median of {}{}; {})\n", text::durationText(r.run.stepNs), r.run.steps,
-                           r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
+                           r.run.warmUpSteps > 0 ? fmt::format(", {} left out", r.run.warmUpSteps) : "",
                            stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
         out += text::wrapped(
@@ -71,7 +71,7 @@ void addFinding(const Report& r, const std::string& name, const job::Finding& f,
                 std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
-           (open ? " (inconclusive)" : "") + ", " + worthText(f) + "\n";
+           (open ? " (inconclusive)" : "") + ", " + worthText(r, f) + "\n";
     out += "  where   " + text::ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + text::oneLine(host);

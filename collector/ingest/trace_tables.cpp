@@ -376,6 +376,8 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
+    each(recording.kernelSummaries, [&](store::KernelSummary& row) { streamId(row.streamId); });
+    each(recording.kernelSpans, [](store::KernelSpan&) {});
 }
 
 void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
@@ -441,6 +443,7 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
         id = traceId;
     };
     for (store::Kernel& row : recording.kernels) name(row.nameId);
+    for (store::KernelSummary& row : recording.kernelSummaries) name(row.nameId);
     for (store::ApiCall& row : recording.apiCalls) name(row.nameId);
     for (store::Allocation& row : recording.allocations) name(row.nameId);
     for (store::NvtxRange& row : recording.nvtx) {
@@ -457,6 +460,8 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
     writeRows(writer, recording.nvtx);
     writeRows(writer, recording.ncclCalls);
     writeRows(writer, recording.proxyOps);
+    writeRows(writer, recording.kernelSummaries);
+    writeRows(writer, recording.kernelSpans);
 }
 
 void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched) {

@@ -11,8 +11,9 @@
 namespace rankscope::store {
 namespace {
 
-constexpr const char* kEventTables[] = {"kernel",    "memcpy",          "memset",     "nvtx",       "api_call",
-                                        "nccl_call", "synchronization", "cuda_event", "allocation", "proxy_op"};
+constexpr const char* kEventTables[] = {"kernel",     "memcpy",    "memset",          "nvtx",
+                                        "api_call",   "nccl_call", "synchronization", "cuda_event",
+                                        "allocation", "proxy_op",  "kernel_summary",  "kernel_span"};
 
 struct Extents {
     bool lost = false, shared = false;

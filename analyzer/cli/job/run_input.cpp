@@ -153,7 +153,7 @@ Collected collectRun(const RunInput& input, const std::vector<fs::path>& otherHo
     store::TraceReader trace(result.file);
     const Contents contents = contentsOf(trace);
     collected.summary = contents.summary;
-    if (!live.empty())
+    if (!live.empty() && trace.meta("dump", "").empty())  // a dump is what it is, whatever its job does now
         collected.warning = warnOfLiveRanks(live);
     else if (contents.events == 0)
         collected.warning = warnOfEmptyPart(input);
