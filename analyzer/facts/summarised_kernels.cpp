@@ -13,24 +13,16 @@ struct SpanShare {
     double share = 1;
 };
 
-int64_t middleOf(int64_t startNs, int64_t durNs) {
-    return startNs + durNs / 2;
-}
-
+/// Of each span that the step meets as much as lies in it: what a span holds is taken for spread evenly.
 std::vector<SpanShare> spansOf(const std::vector<store::KernelSpan>& spans, const StepWindow& step) {
     std::vector<SpanShare> result;
-    const auto isBefore = [](const store::KernelSpan& span, int64_t ns) {
-        return middleOf(span.startNs, span.durNs) < ns;
-    };
-    auto at = std::lower_bound(spans.begin(), spans.end(), step.startNs, isBefore);
-    for (; at != spans.end() && middleOf(at->startNs, at->durNs) < step.endNs(); ++at) result.push_back({&*at, 1});
-    if (!result.empty()) return result;
-    const int64_t middleNs = middleOf(step.startNs, step.durNs);
-    const auto behind = std::ranges::upper_bound(spans, middleNs, {}, &store::KernelSpan::startNs);
-    if (behind == spans.begin()) return {};
-    const store::KernelSpan& around = *std::prev(behind);
-    if (around.startNs + around.durNs <= middleNs) return {};
-    return {{&around, static_cast<double>(step.durNs) / static_cast<double>(around.durNs)}};
+    auto at = std::ranges::upper_bound(spans, step.startNs, {}, &store::KernelSpan::startNs);
+    if (at != spans.begin()) --at;
+    for (; at != spans.end() && at->startNs < step.endNs(); ++at) {
+        const int64_t sharedNs = std::min(step.endNs(), at->startNs + at->durNs) - std::max(step.startNs, at->startNs);
+        if (sharedNs > 0) result.push_back({&*at, static_cast<double>(sharedNs) / static_cast<double>(at->durNs)});
+    }
+    return result;
 }
 
 /// The kernels of one key in one step, of several spans as a rule one.
@@ -100,8 +92,7 @@ void addSummarisedKernels(const RankEvents& events, const std::vector<StepWindow
     summary.idleGaps.clear();
     std::ranges::fill(summary.idleByCauseNs, 0);
     for (size_t s = 0; s < steps.size() && s < summary.steps.size(); ++s)
-        if (!steps[s].warmUp)
-            summary.idleByCauseNs[static_cast<size_t>(IdleCause::other)] += summary.steps[s].idleNs;
+        if (!steps[s].warmUp) summary.idleByCauseNs[static_cast<size_t>(IdleCause::other)] += summary.steps[s].idleNs;
     summary.kernels.clear();
     for (const auto& [where, sum] : sums)
         if (sum.count > 0)

@@ -9,10 +9,11 @@
 
 namespace rankscope::facts {
 
-/// Fills the kernels of `summary`, and where the time of its steps went: of a step the spans whose middle lies in it
-/// count, or where spans are longer than steps its share of the one that it lies in. `summary` holds what calls alone
-/// tell, in which all communication is exposed; what of it compute hides is known of a step as a whole, and taken off
-/// each of its communication kernels alike. Copies are not summarised: they are idle time.
+/// Fills the kernels of `summary`, and where the time of its steps went. Spans begin where the host marks a step, steps
+/// where the device has done with the one before: each span counts in a step by the part of it that lies there.
+/// `summary` holds what calls alone tell, in which all communication is exposed; what of it compute hides is known of a
+/// step as a whole, and taken off each of its communication kernels alike. Copies are not summarised: they are idle
+/// time.
 void addSummarisedKernels(const RankEvents& events, const std::vector<StepWindow>& steps, RankSummary& summary);
 
 }  // namespace rankscope::facts

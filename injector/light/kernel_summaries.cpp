@@ -97,9 +97,22 @@ void KernelSummaries::openStep(int64_t ns) noexcept {
     }
 }
 
+/// Where the job has marked no step, seconds are told, as far as no mark can come any more.
+void KernelSummaries::cutUnmarked(int64_t untilNs) noexcept {
+    while (!m_isMarked && m_stepCount != 0) {
+        const int64_t sinceNs = std::max(lastStep().startNs, m_oldestNs);
+        const int64_t nextNs = sinceNs - sinceNs % kUnmarkedNs + kUnmarkedNs;
+        if (nextNs > untilNs || nextNs > m_newestNs) return;
+        openStep(nextNs);
+    }
+}
+
 /// A place for a kernel: of those that were told, where no other is left.
 uint32_t KernelSummaries::takeRoom() noexcept {
-    if (m_free == 0 && m_used == kKernels) settleLocked();
+    if (m_free == 0 && m_used == kKernels) {
+        cutUnmarked(m_newestNs);
+        settleLocked();
+    }
     if (m_free == 0 && m_used == kKernels) {
         if (m_stepCount == 1) openStep(m_newestNs + 1);  // a step of more kernels than there is room for: in parts
         while (m_free == 0 && m_stepCount > 1) tellFirst(step(1).startNs);
@@ -117,7 +130,6 @@ void KernelSummaries::take(const EndedKernel& ended) noexcept {
     if (m_device == 0) m_device = ended.device + 1u;
     if (m_device != ended.device + 1u) m_device = capture::kSeveralDevices + 1u;
     if (m_stepCount == 0) openStep(0);
-    if (!m_isMarked) openStep(ended.startNs - ended.startNs % kUnmarkedNs);
     const uint32_t place = takeRoom();
     if (place == kNone || ended.startNs < step(0).startNs) {
         ++m_lateCount;
@@ -127,6 +139,7 @@ void KernelSummaries::take(const EndedKernel& ended) noexcept {
         m_free = place + 1;
         return;
     }
+    if (m_oldestNs == 0 || ended.startNs < m_oldestNs) m_oldestNs = ended.startNs;
     m_newestNs = std::max(m_newestNs, ended.startNs);
     m_newestEndNs = std::max(m_newestEndNs, ended.endNs);
     uint32_t low = 0;
@@ -149,6 +162,7 @@ void KernelSummaries::settle() noexcept {
 }
 
 void KernelSummaries::settleLocked() noexcept {
+    cutUnmarked(m_hostNs.load(std::memory_order_relaxed) - kUnmarkedNs);
     constexpr uint32_t kBehind = 3;  // what is behind the step and the next two has begun
     while (m_stepCount > kBehind && m_newestNs >= step(kBehind).startNs) tellFirst(step(1).startNs);
 }
@@ -157,6 +171,7 @@ void KernelSummaries::finish() noexcept {
     if (!isOn()) return;
     Lock lock(m_mutex);
     takePending();
+    cutUnmarked(m_newestNs);
     while (m_stepCount != 0) tellFirst(m_stepCount > 1 ? step(1).startNs : std::max(m_newestEndNs, step(0).startNs));
     flush();
 }
@@ -375,7 +390,8 @@ void KernelSummaries::afterForkInChild() noexcept {
     m_mutex.renew();
     m_isMarked = false;
     m_device = m_used = m_free = m_firstStep = m_stepCount = m_lateCount = m_summary = m_keyCount = 0;
-    m_newestNs = m_newestEndNs = m_toldUntilNs = m_lateNs = 0;
+    m_oldestNs = m_newestNs = m_newestEndNs = m_toldUntilNs = m_lateNs = 0;
+    m_hostNs.store(0);
     m_compute = m_nccl = m_busy = {};
     m_nameBytes = 0;
     std::memset(m_keyPlaces, 0, sizeof m_keyPlaces);

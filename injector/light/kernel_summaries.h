@@ -40,6 +40,8 @@ class KernelSummaries {
     void take(const EndedKernel& kernel) noexcept;
     /// One thread at a time; waits for no lock. Ascending: what is earlier than the one before is passed over.
     void stepBegins(int64_t ns) noexcept;
+    /// All steps that begin until then were told. As stepBegins().
+    void hostIsAt(int64_t ns) noexcept { m_hostNs.store(ns, std::memory_order_relaxed); }
     /// Tells the steps whose kernels have all come, as far as can be known: the device has begun with the third one
     /// behind.
     void settle() noexcept;
@@ -98,6 +100,7 @@ class KernelSummaries {
     Step& lastStep() noexcept { return step(m_stepCount - 1); }
     void takePending() noexcept;
     void openStep(int64_t ns) noexcept;
+    void cutUnmarked(int64_t untilNs) noexcept;
     uint32_t takeRoom() noexcept;
     void settleLocked() noexcept;
     void tellFirst(int64_t endNs) noexcept;
@@ -116,11 +119,13 @@ class KernelSummaries {
     Target m_target{};
     std::atomic<uint32_t> m_pendingBegin{0}, m_pendingEnd{0};
     int64_t m_pending[kPending] = {};
+    std::atomic<int64_t> m_hostNs{0};
 
     Mutex m_mutex;  // of all below; the target's comes behind it
     bool m_isMarked = false;
     uint32_t m_device = 0;   // + 1; 0: none yet
-    int64_t m_newestNs = 0;  // of the kernels' starts
+    int64_t m_oldestNs = 0;  // of the kernels' starts
+    int64_t m_newestNs = 0;
     int64_t m_newestEndNs = 0;
     int64_t m_toldUntilNs = 0;
     uint32_t m_used = 0;  // of m_kernels, ever

@@ -80,6 +80,7 @@ void LightRecorder::take(uint32_t thread, const uint8_t* record, uint64_t ringEn
 
 void LightRecorder::endOfRing() noexcept {
     flush();
+    if (m_target.hostIsAt != nullptr && m_newestNs != INT64_MIN) m_target.hostIsAt(m_target.stepBegins.to, m_newestNs);
     if (m_files.bytesInNewest() >= kMostFileBytes) rotate();
 }
 

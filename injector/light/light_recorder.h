@@ -40,6 +40,8 @@ class LightRecorder {
         void* to;
         CallFolder::SlowSteps slowSteps;
         CallFolder::StepBegins stepBegins = {};
+        /// With stepBegins.to: no step that begins earlier will be told. May be null.
+        void (*hostIsAt)(void* to, int64_t ns) noexcept = nullptr;
     };
 
     constexpr LightRecorder() = default;

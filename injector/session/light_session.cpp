@@ -24,6 +24,7 @@ void begin(CaptureSink& sink, const Config& config, uint64_t* slowSteps, const c
                          &sink});
         target.stepBegins = {[](void* to, int64_t ns) noexcept { static_cast<KernelSummaries*>(to)->stepBegins(ns); },
                              &g_kernels};
+        target.hostIsAt = [](void* to, int64_t ns) noexcept { static_cast<KernelSummaries*>(to)->hostIsAt(ns); };
     }
     g_recorder.begin(g_tables, target, config.ringNs, base, header);
     sink.handTo({[](void* self, uint32_t thread, const uint8_t* record, uint64_t ringEnd) noexcept {

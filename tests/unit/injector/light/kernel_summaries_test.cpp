@@ -159,6 +159,26 @@ TEST_F(KernelSums, cutsTimeIntoSecondsWhereTheJobMarksNoSteps) {
     EXPECT_EQ(m_steps[3].record.endNs, 3100 * kMs + 1000);
 }
 
+TEST_F(KernelSums, cutsNothingWhereAMarkMayStillCome) {
+    // The device's records come first, those of the host behind.
+    for (int64_t ns = 500 * kMs; ns < 9000 * kMs; ns += 100 * kMs) kernel("gemm", ns, 1000);
+    m_sums->settle();
+    EXPECT_TRUE(m_steps.empty());
+    for (int64_t ns = 450 * kMs; ns < 9000 * kMs; ns += 300 * kMs) m_sums->stepBegins(ns);
+    m_sums->hostIsAt(9000 * kMs);
+    m_sums->settle();
+    EXPECT_GT(m_steps.size(), 20u);
+    for (const ToldStep& step : m_steps) EXPECT_EQ(kernelsIn(step), 3);
+}
+
+TEST_F(KernelSums, tellsSecondsWhileTheJobGoesOnWhereItMarksNoSteps) {
+    for (int64_t ns = 500 * kMs; ns < 9000 * kMs; ns += 100 * kMs) kernel("gemm", ns, 1000);
+    m_sums->hostIsAt(9000 * kMs);
+    m_sums->settle();
+    ASSERT_EQ(m_steps.size(), 6u);  // the device has begun with the third behind
+    EXPECT_EQ(kernelsIn(m_steps[5]), 10);
+}
+
 TEST_F(KernelSums, keepsTwoKilobytesAStepHoweverManyKernelsThereAreAndCountsTheOthers) {
     // Three streams, 10,000 different kernels on each, in every step, whose names would be a megabyte.
     constexpr int kSteps = 40, kKinds = 10'000;
