@@ -172,8 +172,8 @@ int main(int argc, char** argv) {
 
     for (const auto addVerb :
          {addRunVerb, addTriggerVerb, addCollectVerb, addImportVerb, addAnalyzeVerb, addRecommendVerb, addExplainVerb,
-          addStatsVerb, addExportVerb, addWhatIfVerb, addCompareVerb, addBaselineVerb, addViewVerb, addTopVerb,
-          addDoctorVerb, addTuneVerb, addReferenceVerb})
+          addStatsVerb, addExportVerb, addWhatIfVerb, addCompareVerb, addBaselineVerb, addTrendVerb, addViewVerb,
+          addTopVerb, addDoctorVerb, addTuneVerb, addReferenceVerb})
         addVerb(app, invocation);
 
     try {

@@ -107,6 +107,30 @@ BaselineLevel levelOf(const std::vector<Entry>& entries, size_t from, size_t unt
     return level;
 }
 
+struct Levels {
+    std::vector<Entry> entries;
+    double noise = 0;            // standard deviation of a run
+    std::vector<size_t> starts;  // of each level, its first entry
+    std::vector<BaselineLevel> levels;
+};
+
+Levels findLevels(const std::vector<RunSummary>& runs) {
+    Levels found{entriesOf(runs), 0, {}, {}};
+    std::vector<double> values, weights;
+    std::vector<bool> accepted;
+    for (const Entry& entry : found.entries) {
+        values.push_back(entry.value());
+        weights.push_back(entry.weight());
+        accepted.push_back(entry.isAccepted);
+    }
+    found.noise = noiseOfRuns(found.entries);
+    found.starts = levelStarts(values, weights, found.noise, accepted);
+    for (size_t i = 0; i < found.starts.size(); ++i)
+        found.levels.push_back(levelOf(found.entries, found.starts[i],
+                                       i + 1 < found.starts.size() ? found.starts[i + 1] : found.entries.size()));
+    return found;
+}
+
 /// Squares of runs around the middle of their level. A run far from it (a node that was slow once) tells nothing of the
 /// usual noise, and is left out.
 void addNoise(const std::vector<Entry>& entries, size_t from, size_t until, double noise, EarlierNoise& sum) {
@@ -180,25 +204,29 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     choice.history.runs = static_cast<int>(baseline.size());
     leaveOutOtherKinds(baseline, now, across, choice.history);
 
-    const std::vector<Entry> entries = entriesOf(baseline);
-    std::vector<double> values, weights;
-    std::vector<bool> accepted;
-    for (const Entry& entry : entries) {
-        values.push_back(entry.value());
-        weights.push_back(entry.weight());
-        accepted.push_back(entry.isAccepted);
-    }
-    const double noise = noiseOfRuns(entries);
-    std::vector<size_t> starts = levelStarts(values, weights, noise, accepted);
-    starts.push_back(entries.size());
-    for (size_t i = 0; i + 1 < starts.size(); ++i) {
-        choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));
-        if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], noise, choice.noise);
-    }
-    const size_t first = entries[starts[starts.size() - 2]].firstRun;
+    const Levels found = findLevels(baseline);
+    choice.history.levels = found.levels;
+    for (size_t i = 0; i + 1 < found.levels.size(); ++i)
+        addNoise(found.entries, found.starts[i], found.starts[i + 1], found.noise, choice.noise);
+    const size_t first = found.entries[found.starts.back()].firstRun;
     choice.runs.assign(std::make_move_iterator(baseline.begin() + static_cast<std::ptrdiff_t>(first)),
                        std::make_move_iterator(baseline.end()));
     return choice;
+}
+
+BaselineTimeline timelineOf(const std::vector<RunSummary>& runs) {
+    BaselineTimeline timeline;
+    if (runs.empty()) return timeline;
+    Levels found = findLevels(runs);
+    timeline.noise = found.noise;
+    timeline.levels = std::move(found.levels);
+    for (size_t i = 0, level = 0; i < found.entries.size(); ++i) {
+        const Entry& entry = found.entries[i];
+        while (level + 1 < found.starts.size() && found.starts[level + 1] <= i) ++level;
+        timeline.entries.push_back(
+            {entry.firstRun, entry.logs.size(), std::exp(entry.value()), level, entry.isAccepted});
+    }
+    return timeline;
 }
 
 }  // namespace rankscope::compare

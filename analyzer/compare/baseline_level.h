@@ -32,6 +32,22 @@ struct BaseChoice {
 BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSummary>& now,
                       const std::set<std::string>& across);
 
+/// Runs of one kind in time: those saved together under one label are an entry, and entries make levels.
+struct BaselineTimeline {
+    struct Entry {
+        size_t firstRun = 0, runs = 0;
+        double stepNs = 0;  // middle of its runs
+        size_t level = 0;
+        bool beginsLevel = false;  // as one of its runs says
+    };
+    std::vector<Entry> entries;
+    std::vector<BaselineLevel> levels;
+    double noise = 0;  // standard deviation of the logarithm of a run's step
+};
+
+/// `runs`: of one kind, oldest first, each with a step.
+BaselineTimeline timelineOf(const std::vector<RunSummary>& runs);
+
 /// Where levels begin: 0 and the change points of entries with these values and weights (runs), ascending. `noise`: the
 /// standard deviation of one run; above 0. `forced`: entries that begin a level whatever the values say.
 std::vector<size_t> levelStarts(const std::vector<double>& values, const std::vector<double>& weights, double noise,

@@ -3,6 +3,7 @@
 """The examples of docs/ci: their shell steps are taken out of them and run, in their order, on virtual runs: first as the main branch, then as a change that is as fast, then as one that is
 slower. Needs no service; what the services do themselves (caches, uploads) is a folder here."""
 
+import http.server
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -44,6 +46,8 @@ class Example(unittest.TestCase):
         self.script("rankscope", f"""\
             [ "$1 $2" = "-q run" ] || exec {RANKSCOPE} "$@"
             shift 2; exec {RANKSCOPE} -q run --virtual "$@" """)
+        (self.folder / "ci").mkdir()
+        shutil.copy(EXAMPLES / "comment.py", self.folder / "ci")
         outer = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_", "LD_PRELOAD", "GITHUB_", "CI_")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
         self.environment["PATH"] = f"{self.folder}/bin:{self.environment['PATH']}"
@@ -75,21 +79,36 @@ class Example(unittest.TestCase):
 
 @unittest.skipUnless(yaml, "python3-yaml is not here")
 class GitHubActions(Example):
+    commit = 1
+
     def build(self, event):
-        """Runs the steps that the event asks for; the result of the first that fails, or of the last."""
+        """Runs the steps that the event asks for; the status of the first that fails, with what all of them say."""
         workflow = self.load("github-actions.yml")
         summary = self.folder / "summary.md"
         summary.write_text("")
-        environment = {**workflow["env"], "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_SHA": "0123456789abcdef"}
+        environment = {**workflow["env"], "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_SHA": f"{self.commit:016x}"}
+        failed, out, errors = None, "", ""
         for step in workflow["jobs"]["step-time"]["steps"]:
-            asked = step.get("if", "")
-            if "run" not in step or ("github.event_name ==" in asked and f"'{event}'" not in asked):
+            if "run" not in step or not self.is_asked(step.get("if", ""), event, failed):
                 continue
             self.assertNotIn("${{", step["run"], "an expression in a script is a way in for names of branches")
             result = self.shell(step["run"], environment)
+            out, errors = out + result.stdout, errors + result.stderr
             if result.returncode != 0:
-                break
-        return result
+                failed = failed or result
+        return subprocess.CompletedProcess([], failed.returncode if failed else 0, out, errors)
+
+    def is_asked(self, condition, event, failed):
+        """What GitHub makes of the conditions that the example uses."""
+        if failed and "always()" not in condition:
+            return False
+        files = [not list(self.folder.glob(pattern)) for pattern in re.findall(r"hashFiles\('([^']*)'\) != ''", condition)]
+        here = re.findall(r"github.event_name == '(\w+)'", condition)
+        elsewhere = re.findall(r"github.event_name != '(\w+)'", condition)
+        return not any(files) and (not here or event in here) and event not in elsewhere
+
+    def baseline(self):
+        return sorted(path.name for path in (self.folder / "rankscope-baseline").glob("*.json"))
 
     def test_steps_say_what_a_change_did(self):
         self.code_is(JOB)
@@ -104,13 +123,45 @@ class GitHubActions(Example):
         self.assertNotIn("::error", same.stdout)
 
         self.code_is(SLOW)
+        self.commit += 1
         slower = self.build("pull_request")
         self.assertEqual(slower.returncode, 1, slower.stdout + slower.stderr)
+        self.assertFalse(list(self.folder.glob("step-time-*")), "recordings are deleted, after a failed gate, too")
         self.assertRegex(slower.stdout, "(?m)^::error title=Rankscope%3A regression::")
         self.assertIn("RS301", slower.stdout)
         self.assertIn("rank 1", (self.folder / "summary.md").read_text())
         self.assert_reports("rankscope-report", ".sarif", ".html", ".json")
         self.assertEqual(json.loads((self.folder / "rankscope-report/step-time.json").read_text())["gate"]["failed"], True)
+
+    def test_a_slower_main_fails_and_stays_out_of_the_baseline_until_it_is_accepted(self):
+        self.code_is(JOB)
+        self.assertEqual(self.build("push").returncode, 0)
+        before = self.baseline()
+        self.code_is(SLOW)
+        self.commit += 1
+        self.assertEqual(self.build("push").returncode, 1)
+        self.assertEqual(self.baseline(), before)
+        accepted = self.build("workflow_dispatch")
+        self.assertEqual(accepted.returncode, 0, accepted.stdout + accepted.stderr)
+        self.assertEqual(len(self.baseline()), len(before) + 3)
+        self.commit += 1
+        again = self.build("push")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assert_reports("rankscope-report", "trend.html", ".svg")
+
+    def test_base_and_head_in_turn_need_no_baseline(self):
+        workflow = self.load("github-interleaved.yml")
+        summary = self.folder / "summary.md"
+        environment = {**workflow["env"], "GITHUB_STEP_SUMMARY": str(summary)}
+        for side, job in (("base", JOB), ("head", SLOW)):
+            (self.folder / side).mkdir()
+            self.code_is(job)
+            shutil.move(self.folder / "job.json", self.folder / side / "job.json")
+        results = {step["name"]: self.shell(step["run"], environment) for step in workflow["jobs"]["step-time"]["steps"] if "run" in step}
+        self.assertEqual(results["Record"].returncode, 0, results["Record"].stderr)
+        self.assertEqual(results["Compare"].returncode, 1, results["Compare"].stderr)
+        self.assertIn("rank 1", summary.read_text())
+        self.assertFalse(list(self.folder.glob("base-*")) + list(self.folder.glob("head-*")))
 
     def test_files_that_are_uploaded_are_those_that_are_written(self):
         steps = self.load("github-actions.yml")["jobs"]["step-time"]["steps"]
@@ -124,9 +175,9 @@ class GitHubActions(Example):
 
 @unittest.skipUnless(yaml, "python3-yaml is not here")
 class GitLab(Example):
-    def build(self, branch):
+    def build(self, branch, **variables):
         document = self.load("gitlab-ci.yml")
-        environment = {**document["variables"], "CI_COMMIT_BRANCH": branch, "CI_DEFAULT_BRANCH": "main", "CI_COMMIT_SHORT_SHA": "01234567"}
+        environment = {**document["variables"], "CI_COMMIT_BRANCH": branch, "CI_DEFAULT_BRANCH": "main", "CI_COMMIT_SHORT_SHA": "01234567", **variables}
         return self.shell("\n".join(document["step-time"]["script"]), environment)
 
     def test_script_says_what_a_change_did(self):
@@ -139,10 +190,17 @@ class GitLab(Example):
         suite = xml.etree.ElementTree.parse(self.folder / reports["junit"]).getroot().find("testsuite")
         self.assertGreaterEqual(int(suite.get("failures")), 2)
         self.assertTrue((self.folder / reports["metrics"]).read_text().endswith("# EOF\n"))
-        self.assert_reports("rankscope-report", ".html")
+        self.assert_reports("rankscope-report", ".html", ".md")
+        summaries = list((self.folder / "rankscope-baseline").glob("*.json"))
+        self.assertEqual(self.build("main").returncode, 1, "what fails on the default branch")
+        self.assertEqual(list((self.folder / "rankscope-baseline").glob("*.json")), summaries, "stays out of the baseline")
+        self.assertEqual(self.build("main", STEP_TIME_ACCEPT="yes", CI_COMMIT_SHORT_SHA="89abcdef").returncode, 0)
+        again = self.build("main", CI_COMMIT_SHORT_SHA="89abcdf0")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
 
     def test_merge_requests_read_the_baseline_of_the_default_branch(self):
         job = self.load("gitlab-ci.yml")["step-time"]
+        self.assertIn("step-time-1", job["after_script"][-1], "recordings are deleted, after a failed gate, too")
         self.assertIs(job["cache"].get("unprotect"), True, "protected branches have caches of their own")
         policies = [rule["variables"][job["cache"]["policy"].lstrip("$")] for rule in job["rules"]]
         self.assertEqual(policies, ["pull", "pull-push"], [rule["if"] for rule in job["rules"]])
@@ -179,6 +237,88 @@ class Jenkins(Example):
         self.assertEqual(list(stages), ["Record", "Compare", "Add to the baseline"])
         self.assertIn("testResults: 'rankscope-report/step-time.xml'", text)
         self.assertIn("junit=rankscope-report/step-time.xml", stages["Compare"])
+
+
+class Forge(http.server.BaseHTTPRequestHandler):
+    """Holds comments as GitHub and GitLab do, as far as comment.py asks."""
+
+    def answer(self, rows, status=200):
+        data = json.dumps(rows).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def body(self):
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
+
+    def do_GET(self):
+        page = int(re.search(r"[?&]page=(\d+)", self.path)[1])
+        self.answer(self.server.comments[100 * (page - 1):100 * page])
+
+    def do_POST(self):
+        if self.server.is_read_only:
+            self.answer({}, 403)
+            return
+        self.server.comments.append({"id": 1000 + len(self.server.comments), "body": self.body()})
+        self.answer(self.server.comments[-1], 201)
+
+    def rewrite(self):
+        [row] = [row for row in self.server.comments if row["id"] == int(self.path.rsplit("/", 1)[1])]
+        row["body"] = self.body()
+        self.answer(row)
+
+    do_PATCH = do_PUT = rewrite
+
+    def log_message(self, *_):
+        pass
+
+
+class Comment(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankscope-comment-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forge)
+        self.server.comments, self.server.is_read_only = [{"id": i, "body": "words of a person"} for i in range(130)], False
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        address = f"http://127.0.0.1:{self.server.server_address[1]}"
+        event = self.folder / "event.json"
+        event.write_text(json.dumps({"pull_request": {"number": 7}}))
+        self.services = {"GitHub": {"GITHUB_API_URL": address, "GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(event), "GITHUB_TOKEN": "t"},
+                         "GitLab": {"CI_API_V4_URL": address, "CI_PROJECT_ID": "4", "CI_MERGE_REQUEST_IID": "7", "RANKSCOPE_COMMENT_TOKEN": "t"}}
+
+    def comment(self, text, environment):
+        (self.folder / "step-time.md").write_text(text)
+        result = subprocess.run([sys.executable, EXAMPLES / "comment.py", self.folder / "step-time.md"], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def ours(self):
+        return [row["body"] for row in self.server.comments if "words of a person" not in row["body"]]
+
+    def test_many_pushes_leave_one_comment(self):
+        for name, environment in self.services.items():
+            with self.subTest(name):
+                del self.server.comments[130:]
+                for text in ("slower", "no change"):
+                    self.assertEqual(self.comment(text, environment), "")
+                self.assertEqual(len(self.ours()), 1)
+                self.assertIn("no change", self.ours()[0])
+
+    def test_what_is_too_long_for_a_comment_is_cut_with_a_word(self):
+        self.comment("| a line of a table |\n" * 10_000, self.services["GitHub"])
+        self.assertLess(len(self.ours()[0]), 65_537)
+        self.assertIn("The rest is in the report", self.ours()[0])
+
+    def test_a_comment_that_cannot_be_written_fails_no_build(self):
+        without_token = {name: value for name, value in self.services["GitHub"].items() if name != "GITHUB_TOKEN"}
+        self.assertIn("GITHUB_TOKEN is not set", self.comment("text", without_token))
+        self.assertIn("neither GitHub nor GitLab", self.comment("text", {}))
+        self.server.is_read_only = True
+        self.assertIn("403", self.comment("text", self.services["GitHub"]))
+        self.assertEqual(self.ours(), [])
 
 
 class Readme(unittest.TestCase):

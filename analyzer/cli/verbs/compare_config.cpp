@@ -131,4 +131,16 @@ CompareConfig readCompareConfig(const fs::path& file) {
     return config;
 }
 
+CompareConfig projectConfig(const std::string& asked) {
+    if (!asked.empty()) return readCompareConfig(asked);
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    if (fs::symlink_status(kProjectConfig, ignored).type() == fs::file_type::not_found) return {};
+    const std::string obstacle = fs::is_directory(kProjectConfig, ignored) ? "is a folder" : obstacleAt(kProjectConfig);
+    if (!obstacle.empty())
+        throw VerbError(kExitInput, fmt::format("{} {}", kProjectConfig, obstacle),
+                        "--config FILE reads settings from another place");  // without them the gate would be another
+    return readCompareConfig(kProjectConfig);
+}
+
 }  // namespace rankscope::cli

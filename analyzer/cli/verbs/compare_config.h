@@ -21,6 +21,12 @@ struct CompareConfig {
 /// mean nothing.
 CompareConfig readCompareConfig(const std::filesystem::path& file);
 
+inline constexpr const char* kProjectConfig = "rankscope.toml";
+
+/// Reads `asked`, or where that is empty kProjectConfig of the present folder; nothing is set where that is not there.
+/// Throws VerbError as above, and for what is there and cannot be read: without it the gate would be another.
+CompareConfig projectConfig(const std::string& asked = {});
+
 /// "3%", "3 %" or "0.03": a share. Empty: it is none.
 std::optional<double> parseShare(const std::string& text);
 

@@ -41,6 +41,7 @@ void addWhatIfVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addCompareVerb(CLI::App& app, Invocation& invocation);
 void addBaselineVerb(CLI::App& app, Invocation& invocation);
+void addTrendVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);
 void addViewVerb(CLI::App& app, Invocation& invocation);
 void addTriggerVerb(CLI::App& app, Invocation& invocation);

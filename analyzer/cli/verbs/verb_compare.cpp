@@ -29,8 +29,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kConfig = "rankscope.toml";
-
 struct Format {
     std::string_view name;
     std::string (*render)(const compare::Comparison&);
@@ -114,17 +112,6 @@ double stepShare(const std::string& text, const char* option) {
     return *share;
 }
 
-CompareConfig configOf(const CompareVerbOptions& options) {
-    if (!options.config.empty()) return readCompareConfig(options.config);
-    std::error_code ignored;
-    if (fs::symlink_status(kConfig, ignored).type() == fs::file_type::not_found) return {};
-    const std::string obstacle = fs::is_directory(kConfig, ignored) ? "is a folder" : obstacleAt(kConfig);
-    if (!obstacle.empty())
-        throw VerbError(kExitInput, fmt::format("{} {}", kConfig, obstacle),
-                        "--config FILE reads settings from another place");  // without them the gate would be another
-    return readCompareConfig(kConfig);
-}
-
 compare::CompareOptions settingsOf(const CompareVerbOptions& options, const CompareConfig& config) {
     compare::CompareOptions settings;
     settings.step.threshold = options.thresholds.empty() ? config.stepThreshold.value_or(settings.step.threshold)
@@ -153,7 +140,7 @@ std::pair<std::string, std::string> splitWrite(const std::string& text) {
 
 std::vector<std::string> outputsOf(const CompareVerbOptions& options,
                                    const std::vector<std::pair<std::string, std::string>>& files, const Sides& sides) {
-    std::vector<std::string> outputs, inputs{options.config.empty() ? kConfig : options.config, sides.baseline};
+    std::vector<std::string> outputs, inputs{options.config.empty() ? kProjectConfig : options.config, sides.baseline};
     for (const auto& [format, file] : files) outputs.push_back(file);
     if (!options.output.empty()) outputs.push_back(options.output);
     inputs.insert(inputs.end(), sides.base.begin(), sides.base.end());
@@ -192,7 +179,7 @@ int exitCode(const compare::Comparison& comparison, const Console& console) {
 }
 
 int compare(const CompareVerbOptions& options, const Console& console) {
-    const CompareConfig config = configOf(options);
+    const CompareConfig config = projectConfig(options.config);
     compare::CompareOptions settings = settingsOf(options, config);
     const Sides sides = sidesOf(options, config);
     std::vector<std::pair<std::string, std::string>> files;
