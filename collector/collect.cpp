@@ -55,7 +55,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
 
     const fs::path output = options.output.empty() ? runDirectory / "trace.db" : options.output;
     CollectResult result{output, {}};
-    const bool isLight = facts.meta.contains("light");
+    const std::string light = facts.meta.contains("light") ? facts.meta.at("light") : "";
     const bool isDump = facts.meta.contains("dump");
     TraceBuilder builder(output, std::move(facts));
     for (CaptureChoice& choice : captures.ranks) {
@@ -69,7 +69,11 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     const auto tellOfRun = [&](const char* kind, const char* meaning) {
         builder.addLoss({0, kind, store::Severity::info, {}, "collector", 0, {}, {}, meaning});
     };
-    if (isLight)
+    if (light == "kernels")
+        tellOfRun("light",
+                  "light mode: of the program's own kernels each step's sums are known, not when each ran; copies are "
+                  "shown as idle time, and what hides of communication is known of a step as a whole");
+    else if (!light.empty())
         tellOfRun(
             "light",
             "light mode: no kernels were recorded but NCCL's, as its profiler plugin told them; the program's own "

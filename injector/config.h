@@ -24,8 +24,10 @@ struct Config {
     bool cuptiClock = false;  ///< virtual run
     /// RANKSCOPE_NCCL_CHANNELS: 1 each kernel channel, spans the time from the first to the last of an operation.
     enum class Channels : uint8_t { none, each, spans } ncclChannels = Channels::none;
-    bool ncclProxy = true;    ///< network transfers of NCCL's proxy thread
-    int64_t ringNs = 0;       ///< RANKSCOPE_RING_S: how long calls are kept at full detail; 0: as long as the file
+    bool ncclProxy = true;  ///< network transfers of NCCL's proxy thread
+    int64_t ringNs = 0;     ///< RANKSCOPE_RING_S: how long calls are kept at full detail; 0: as long as the file
+    bool kernelSummaries =
+        false;  ///< RANKSCOPE_KERNELS=summaries: of the devices' activity kernels only, and these by step; with a ring
     int64_t slowStepE9 = 0;   ///< RANKSCOPE_SLOW_STEP times 1e9: that much of the median is a slow step; 0: none is
     bool environment = true;  ///< RANKSCOPE_ENVIRONMENT=off: no variable is recorded
     bool mapsRings = true;    ///< RANKSCOPE_RINGS=memory: false, as on a network file system

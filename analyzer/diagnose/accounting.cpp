@@ -504,7 +504,7 @@ Accounting Accountant::judge() const {
         std::stable_sort(account.parts.begin(), account.parts.end(),
                          [](const AccountPart& a, const AccountPart& b) { return a.share > b.share; });
         // What a light recording shows besides is the program's own work, and communication that it may hide.
-        const bool isTold = !isByCalls(m_analysis) || account.category == Exposed::waiting;
+        const bool isTold = !isLight(m_analysis) || account.category == Exposed::waiting;
         if (isTold && account.unexplained > AccountingThresholds::kWorthSaying)
             result.unexplained.push_back(describe(account.category, account.unexplained));
         result.accounts.push_back(std::move(account));
@@ -515,7 +515,7 @@ Accounting Accountant::judge() const {
     const bool alone = std::any_of(result.unexplained.begin(), result.unexplained.end(),
                                    [](const Unexplained& open) { return open.category <= Exposed::communication; });
     const double together = waiting.unexplained + transfer.unexplained + unsplit.unexplained;
-    if (!alone && !isByCalls(m_analysis) && together > AccountingThresholds::kWorthSaying)
+    if (!alone && !isLight(m_analysis) && together > AccountingThresholds::kWorthSaying)
         result.unexplained.push_back(describe(Exposed::communication, together, true));
     std::stable_sort(result.unexplained.begin(), result.unexplained.end(),
                      [](const Unexplained& a, const Unexplained& b) { return a.share > b.share; });

@@ -49,14 +49,17 @@ void tellDoubts(const job::Analysis& analysis, job::Finding& finding) {
     }
 }
 
-bool needsKernels(const Diagnosis& diagnosis) {
-    return !diagnosis.byCalls && diagnosis.needs == Needs::steps;
+/// What the diagnosis needs and a light recording lacks; empty where it lacks nothing.
+std::string lackedByLight(const Diagnosis& diagnosis, const job::Analysis& analysis) {
+    if (!isLight(analysis) || diagnosis.byCalls || diagnosis.needs != Needs::steps) return {};
+    if (isByCalls(analysis)) return "no kernels were recorded: light mode";
+    return diagnosis.bySums ? "" : "kernels were recorded as summaries of steps: light mode";
 }
 
 /// Without steps nothing can be said of what they lose, and the report says why there are none.
 bool canBeAsked(const Diagnosis& diagnosis, const job::Analysis& analysis) {
     if (familyOf(diagnosis.id) != Family::hang && !whyOnlyTheEnd(analysis).empty()) return false;
-    if (isByCalls(analysis) && needsKernels(diagnosis)) return false;
+    if (!lackedByLight(diagnosis, analysis).empty()) return false;
     return diagnosis.needs == Needs::events || (!analysis.steps.empty() && analysis.stepNs > 0);
 }
 
@@ -86,8 +89,8 @@ std::vector<NotJudged> notJudged(const job::Analysis& analysis) {
         return result;
     }
     for (const Diagnosis* diagnosis : diagnoses()) {
-        if (isByCalls(analysis) && needsKernels(*diagnosis)) {
-            result.push_back({diagnosis->id, "no kernels were recorded: light mode"});
+        if (std::string lacked = lackedByLight(*diagnosis, analysis); !lacked.empty()) {
+            result.push_back({diagnosis->id, std::move(lacked)});
             continue;
         }
         if (diagnosis->missing == nullptr || !canBeAsked(*diagnosis, analysis)) continue;

@@ -48,6 +48,7 @@ struct Diagnosis {
     bool hasSettings = false;  // a setting can cure it: there may be advice on it
     Needs needs = Needs::steps;
     bool byCalls = false;   // it judges light recordings, too, which hold no kernels but NCCL's
+    bool bySums = false;    // it judges light recordings that hold kernels as summaries of steps
     const char* hint = "";  // what of the timeline shows it, for someone who sees it for the first time
 
     /// Adds its findings, and claims the time that they explain. Null: catalogued, not detected yet.

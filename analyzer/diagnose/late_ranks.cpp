@@ -109,8 +109,17 @@ bool meetApart(const Analysis& analysis, const Meetings& meetings, int a, int b)
 
 }  // namespace
 
+bool isLight(const Analysis& analysis) {
+    return !analysis.facts.text("light").empty();
+}
+
 bool isByCalls(const Analysis& analysis) {
-    return analysis.facts.text("light") == "1";
+    return isLight(analysis) &&
+           std::ranges::any_of(analysis.ranks, [](const facts::RankSummary& rank) { return rank.kernels.empty(); });
+}
+
+bool isSummarised(const Analysis& analysis) {
+    return isLight(analysis) && !isByCalls(analysis);
 }
 
 std::vector<LateRank> lateRanks(const Analysis& analysis) {

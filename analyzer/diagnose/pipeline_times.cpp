@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
@@ -33,7 +34,8 @@ StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank
     if (attribution == nullptr) return times;
     times.stepNs = static_cast<double>(attribution->stepNs);
     times.workNs = static_cast<double>(attribution->computeNs + attribution->memoryNs);
-    times.bubbleNs = bareIdleNs(rank, step);
+    const bool summarised = isSummarised(analysis);  // then when the device was idle is not told, and for what reason
+    times.bubbleNs = summarised ? static_cast<double>(attribution->idleNs) : bareIdleNs(rank, step);
     double beforeLastSend = -1;
     for (const facts::CommTask& task : analysis.tasks(rank, step)) {
         const facts::CommRole role = analysis.layout.role(task);
@@ -49,8 +51,10 @@ StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank
         transfers.push_back(static_cast<double>(task.transferNs()));
     }
     times.largestExposedTransferNs = times.exposedTransferNs;
-    // The last message of every stage but the first is the gradient it sends behind its last backward.
-    if (!firstStage && beforeLastSend >= 0) times.tailNs = static_cast<double>(attribution->computeNs) - beforeLastSend;
+    // The last message of every stage but the first is the gradient it sends behind its last backward. What was
+    // computed until then sums do not tell: there the optimizer's part counts as work of the stage.
+    if (!summarised && !firstStage && beforeLastSend >= 0)
+        times.tailNs = static_cast<double>(attribution->computeNs) - beforeLastSend;
     return times;
 }
 

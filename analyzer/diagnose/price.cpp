@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/what_if.h"
 #include "analyzer/text/units.h"
@@ -217,6 +218,7 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
 /// Of a finding or note that has no saving, in a few words.
 std::string whyNotPlayed(const job::Analysis& analysis, const job::Finding& finding) {
     if (!analysis.replay.available()) return "the job cannot be replayed";
+    if (isSummarised(analysis)) return "kernels are told as summaries of steps, which cannot be played";
     if (!canPlay(analysis.replay))
         return fmt::format("the unchanged replay is off by {}", text::percentText(analysis.replay.error()));
     if (!finding.changes.empty() || !finding.whyInconclusive.empty() || !finding.whyNote.empty() ||
@@ -276,8 +278,9 @@ std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<
         for (job::Finding* finding : certain(analysis, findings))
             if (const Diagnosis* diagnosis = findDiagnosis(finding->id); diagnosis->repair != nullptr)
                 finding->changes = diagnosis->repair(analysis, *finding);
-    const std::optional<Ceiling> ceiling =
-        canPlay(analysis.replay) ? playRepairs(analysis, findings) : std::optional<Ceiling>();
+    const std::optional<Ceiling> ceiling = canPlay(analysis.replay) && !isSummarised(analysis)
+                                               ? playRepairs(analysis, findings)
+                                               : std::optional<Ceiling>();
     for (job::Finding& finding : findings)
         if (!finding.savingNs && finding.whyNotPlayed.empty()) finding.whyNotPlayed = whyNotPlayed(analysis, finding);
     sortByWorth(findings);
@@ -287,7 +290,7 @@ std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<
 std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis,
                                                 const std::vector<job::Change>& changes) {
     const replay::ReplayModel& replay = analysis.replay;
-    if (!canPlay(replay) || replay.steps.empty() || changes.empty()) return std::nullopt;
+    if (!canPlay(replay) || isSummarised(analysis) || replay.steps.empty() || changes.empty()) return std::nullopt;
     const edits::ChangedJob unchanged = edits::unchangedJob(analysis);
     const std::vector<double>& before = unchanged.stepsNs;
     const std::optional<edits::ChangedJob> job = changed(unchanged, changes, analysis);
@@ -306,7 +309,7 @@ std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis,
 
 std::optional<double> transferEfficiency(const job::Analysis& analysis) {
     const replay::ReplayModel& replay = analysis.replay;
-    if (!canPlay(replay)) return std::nullopt;
+    if (!canPlay(replay) || isSummarised(analysis)) return std::nullopt;
     replay::TaskGraph instant = replay.graph;
     edits::changeTransfers(instant, [](const edits::TransferTask&, const replay::Exchange&, int64_t) { return 0; });
     return std::min(1.0, replay.stepNs(instant, replay::simulate(instant)) / replay.predictedStepNs);

@@ -166,6 +166,7 @@ const Diagnosis kBubble{
         "More micro-batches per step, or interleaved virtual stages. GPipe keeps the activations of all M "
         "micro-batches, 1F1B of at most P.",
     .hasSettings = true,
+    .bySums = true,
     .hint =
         "Orange and blank on the ranks' lines is the bubble: a stage with nothing to do until its neighbour sends. "
         "Framed are the longest waits.",

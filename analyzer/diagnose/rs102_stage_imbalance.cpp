@@ -190,6 +190,7 @@ const Diagnosis kStageImbalance{
         "A model of few, large layers cannot be cut more evenly: then the last stage's head or the first one's "
         "embedding is what is left to split.",
     .fix = "Move layers' worth of work from the slowest stage to the lightest; the finding says how much.",
+    .bySums = true,
     .hint =
         "The line that stays blue longest is the stage that sets the pace; orange on the others is their wait for it.",
     .detect = detectStageImbalance,

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
@@ -51,17 +53,42 @@ bool doesMoreInside(const job::KernelRatio& ratio) {
     return takesLonger(ratio) && !isSlow(ratio);
 }
 
-std::vector<Work> workOf(const job::Analysis& analysis, const std::vector<size_t>& group,
-                         const std::vector<job::KernelRatio>& ratios, int step) {
-    std::map<facts::KernelKey, std::vector<int>> counts;
-    for (size_t i = 0; i < group.size(); ++i) {
-        for (const facts::KernelStatistics& kernel : analysis.ranks[group[i]].kernels) {
-            if (kernel.step != step) continue;
-            std::vector<int>& count = counts[kernel.key];
-            count.resize(group.size());
-            count[i] = kernel.count;
-        }
+/// Kernels that all members of a group run as often, by the steps where that can be told of each one. Sums of steps are
+/// cut where the host marks them, which the device reaches at another kernel on each rank: all steps together tell, but
+/// for what one cut may take from one rank.
+class SameKernels {
+  public:
+    SameKernels(const job::Analysis& analysis, const std::vector<size_t>& group)
+        : m_isSummarised(isSummarised(analysis)) {
+        for (size_t i = 0; i < group.size(); ++i)
+            for (const facts::KernelStatistics& kernel : analysis.ranks[group[i]].kernels) {
+                const int step = m_isSummarised ? 0 : kernel.step;
+                if (m_isSummarised && !std::ranges::binary_search(analysis.steps, kernel.step)) continue;
+                Counts& counts = m_counts[{kernel.key, step}];
+                counts.byMember.resize(group.size());
+                counts.byMember[i] += kernel.count;
+                counts.mostInStep = std::max<int64_t>(counts.mostInStep, kernel.count);
+            }
     }
+
+    bool contains(const facts::KernelKey& key, int step) const {
+        const auto counts = m_counts.find({key, m_isSummarised ? 0 : step});
+        if (counts == m_counts.end()) return false;
+        const auto [least, most] = std::ranges::minmax(counts->second.byMember);
+        return most - least <= (m_isSummarised && least > 0 ? counts->second.mostInStep : 0);
+    }
+
+  private:
+    struct Counts {
+        std::vector<int64_t> byMember;
+        int64_t mostInStep = 0;
+    };
+    bool m_isSummarised;
+    std::map<std::pair<facts::KernelKey, int>, Counts> m_counts;
+};
+
+std::vector<Work> workOf(const job::Analysis& analysis, const std::vector<size_t>& group,
+                         const std::vector<job::KernelRatio>& ratios, const SameKernels& sames, int step) {
     std::vector<Work> work(group.size());
     for (size_t i = 0; i < group.size(); ++i) {
         const job::KernelRatio& ratio = ratios[group[i]];
@@ -69,8 +96,7 @@ std::vector<Work> workOf(const job::Analysis& analysis, const std::vector<size_t
         const double pace = ratio.comparedShare > 0.1 && ratio.ratio > 0 ? (moreInside ? ratio.pace : ratio.ratio) : 1;
         for (const facts::KernelStatistics& kernel : analysis.ranks[group[i]].kernels) {
             if (kernel.step != step) continue;
-            const std::vector<int>& count = counts.at(kernel.key);
-            const bool same = std::all_of(count.begin(), count.end(), [&](int other) { return other == kernel.count; });
+            const bool same = sames.contains(kernel.key, step);
             const double ns = static_cast<double>(kernel.totalNs) / pace;
             work[i].totalNs += ns;
             if (!same || (moreInside && ratio.slow.count(kernel.key) != 0)) work[i].differentNs += ns;
@@ -96,8 +122,9 @@ struct Imbalance {
 Imbalance imbalanceOf(const job::Analysis& analysis, const std::vector<size_t>& group,
                       const std::vector<job::KernelRatio>& ratios) {
     Imbalance result{group, {}, std::vector<int>(group.size(), 0), std::vector<std::vector<double>>(group.size())};
+    const SameKernels sames(analysis, group);
     for (int step : analysis.steps) {
-        const std::vector<Work> work = workOf(analysis, group, ratios, step);
+        const std::vector<Work> work = workOf(analysis, group, ratios, sames, step);
         const double mean = meanOf(work, &Work::totalNs), meanDifferent = meanOf(work, &Work::differentNs);
         const auto heaviest = std::max_element(work.begin(), work.end(),
                                                [](const Work& a, const Work& b) { return a.totalNs < b.totalNs; });
@@ -287,6 +314,7 @@ const Diagnosis kUnevenWork{
     .fix =
         "Bucket or pack sequences by length; for experts a load-balancing loss and a capacity factor; embedding tables "
         "placed by their lookups.",
+    .bySums = true,
     .hint =
         "Blue is of different length from rank to rank and step to step: they are given different amounts of work, and "
         "orange is the wait for the largest.",

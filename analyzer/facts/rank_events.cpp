@@ -221,6 +221,14 @@ std::vector<NetworkSend> readNetworkSends(store::TraceReader& trace, int rank) {
     return sends;
 }
 
+template <typename Row>
+std::vector<Row> rowsOf(store::TraceReader& trace, int rank) {
+    std::vector<Row> rows;
+    if (trace.extent<Row>(rank).empty()) return rows;  // most recordings have none, and older ones not the table
+    trace.forEach<Row>(rank, [&rows](const Row& row) { rows.push_back(row); });
+    return rows;
+}
+
 }  // namespace
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank) {
@@ -233,6 +241,8 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     readHostCalls(trace, facts, rank, events);
     readRanges(trace, facts, rank, events);
     readWaits(trace, rank, events);
+    events.kernelSpans = rowsOf<store::KernelSpan>(trace, rank);
+    events.kernelSummaries = rowsOf<store::KernelSummary>(trace, rank);
     findReadyTimes(events);
     return events;
 }

@@ -163,6 +163,8 @@ struct RankEvents {
     std::vector<EventRecord> eventRecords;  // by time
     std::vector<SynchronizationRecord> synchronizations;  // by start
     std::vector<NetworkSend> networkSends;                // by time; empty without the profiler plugin and its table
+    std::vector<store::KernelSpan> kernelSpans;           // by start; of recordings that hold kernels as summaries only
+    std::vector<store::KernelSummary> kernelSummaries;    // by start
     bool stepsBeginOnHost = true;  // with a range, or when an update is launched, not where a period happens to begin
 };
 

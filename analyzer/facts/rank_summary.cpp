@@ -11,6 +11,7 @@
 #include "analyzer/facts/host_activity.h"
 #include "analyzer/facts/idle_causes.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/facts/summarised_kernels.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::facts {
@@ -217,6 +218,7 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.networkSends = std::move(events.networkSends);
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
     addLateness(summary, facts.steps);
+    addSummarisedKernels(events, facts.steps, summary);
     return summary;
 }
 

@@ -37,6 +37,7 @@ RunSection runSection(const job::Analysis& analysis) {
         if (!name.empty()) run.hosts.push_back(name);
     run.source = facts.text("source", "unknown");
     run.isVirtual = facts.text("virtual") == "1";
+    run.isDump = !facts.text("dump").empty();
     run.durationNs = std::atoll(facts.text("duration_ns", "0").c_str());
     run.steps = facts.wholeRunIsOneStep ? 0 : static_cast<int>(analysis.steps.size());
     run.stepSource = facts.stepSource;

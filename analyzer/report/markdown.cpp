@@ -28,7 +28,7 @@ std::string words(const std::string& text) {
 std::string findingBlock(const Report& r, const job::Finding& f) {
     std::string out = fmt::format("\n### {} {}{}\n\n", f.id, words(f.title),
                                   f.verdict == job::Verdict::inconclusive ? " (inconclusive)" : "");
-    out += fmt::format("**{}**, {}", worthText(f), text::ranksText(f.ranks));
+    out += fmt::format("**{}**, {}", worthText(r, f), text::ranksText(f.ranks));
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; waiting: " + text::ranksText(f.affectedRanks);
     out += ".\n\n" + words(f.cause) + ".\n";
     if (!f.whyInconclusive.empty()) out += "\nInconclusive: " + words(f.whyInconclusive) + ".\n";

@@ -35,6 +35,7 @@ struct RunSection {
     std::optional<int64_t> overheadNs;
     bool isRecorder = false;  // dumps of a flight recorder: calls and how far they got, nothing else
     int64_t openCalls = 0;    // of these, the calls that were on their way when they were written
+    bool isDump = false;      // a dump of light mode's ring: the job went on
 };
 
 struct StepRow {

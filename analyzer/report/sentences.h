@@ -27,8 +27,9 @@ std::string bestSeenText(const Report& report, const job::Finding& finding);
 /// Says how the job was split: "dp4 tp2 pp1, ZeRO-1"; "unknown" when nothing speaks for any degree.
 std::string layoutText(const facts::Layout& layout);
 
-/// Says what a finding is worth: "32.8 % of the step"; of one that ended the job, "it ended the job".
-std::string worthText(const job::Finding& finding);
+/// Says what a finding is worth: "32.8 % of the step"; of one that ended the job, "it ended the job", or in a dump of a
+/// job that had not ended, "the job stood still by it".
+std::string worthText(const Report& report, const job::Finding& finding);
 
 /// Says how well the replay, from which savings are told, reproduces the measured step; or why there is none. One line
 /// without a full stop.

@@ -67,7 +67,7 @@ void addHead(const Report& r, const LossParts& losses, const Lines& paint, std::
     out += paint.bold(fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
         out += fmt::format("step {} (median of {}{}; {})\n", text::durationText(r.run.stepNs), r.run.steps,
-                           r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
+                           r.run.warmUpSteps > 0 ? fmt::format(", {} left out", r.run.warmUpSteps) : "",
                            stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
         out += paint.wrapped(
@@ -114,7 +114,7 @@ void addHeadline(const Report& r, const Lines& paint, std::string& out) {
 void addFinding(const Report& r, const std::string& name, const job::Finding& f, const Lines& paint, std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
-           (open ? " (inconclusive)" : "") + ", " + worthText(f) + "\n";
+           (open ? " (inconclusive)" : "") + ", " + worthText(r, f) + "\n";
     out += "  where   " + text::ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + text::oneLine(host);

@@ -140,11 +140,14 @@ size_t certainFindings(const Report& report) {
     return static_cast<size_t>(std::ranges::count(report.findings, job::Verdict::found, &job::Finding::verdict));
 }
 
-std::string worthText(const job::Finding& finding) {
-    if (diagnose::familyOf(finding.id) == diagnose::Family::hang)
-        return finding.verdict == job::Verdict::inconclusive ? "it may have ended the job"
-               : finding.severity < 1                        ? "its results are wrong"
-                                                             : "it ended the job";
+std::string worthText(const Report& report, const job::Finding& finding) {
+    if (diagnose::familyOf(finding.id) == diagnose::Family::hang) {
+        const bool isOver = !report.run.isDump;
+        if (finding.verdict == job::Verdict::inconclusive)
+            return isOver ? "it may have ended the job" : "the job may have stood still by it";
+        if (finding.severity < 1) return "its results are wrong";
+        return isOver ? "it ended the job" : "the job stood still by it";
+    }
     return fmt::format("{} of the {}step", text::percentText(finding.severity), finding.meanStepNs > 0 ? "mean " : "");
 }
 

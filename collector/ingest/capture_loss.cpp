@@ -47,6 +47,10 @@ LossText textOf(capture::LossKind kind) {
             return {"virtual_times", Severity::warning,
                     "the virtual GPUs went on without a thread that was blocked or spun in a way that they do not see: "
                     "the times of this run are not reproducible"};
+        case LossKind::tooManyCommunicators:
+            return {"too_many_communicators", Severity::warning,
+                    "light mode knows the last 4096 communicators: when calls on older ones were on the device is not "
+                    "recorded"};
         case LossKind::sourceRefused:
             return {"source_refused", Severity::warning,
                     "a source could not be switched on: what only it sees is missing"};

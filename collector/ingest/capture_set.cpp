@@ -56,6 +56,7 @@ Glance glanceAt(const std::string& path, const std::string& name) {
         ++glance.records;
         switch (view->type()) {
             case capture::RecordType::kernel:
+            case capture::RecordType::kernelSummary:
             case capture::RecordType::memcpy:
             case capture::RecordType::memset:
                 ++glance.gpuRecords;

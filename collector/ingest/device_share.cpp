@@ -15,6 +15,7 @@ void keepDevice(const RawCapture& raw, int32_t device, RankRecording& recording)
         kernels.push_back(recording.kernels[i]);
     }
     recording.kernels = std::move(kernels);
+    std::erase_if(recording.kernelSummaries, [&](const auto& row) { return elsewhere(row.streamId); });
     std::erase_if(recording.memcpys, [&](const auto& row) { return elsewhere(row.streamId); });
     std::erase_if(recording.memsets, [&](const auto& row) { return elsewhere(row.streamId); });
     std::erase_if(recording.cudaEvents, [&](const auto& row) { return elsewhere(row.streamId); });
@@ -52,6 +53,9 @@ void keepDevice(const RawCapture& raw, int32_t device, RankRecording& recording)
         if (op.callId) op.callId = callPlace[static_cast<size_t>(*op.callId)];
         if (op.callId && *op.callId < 0) op.callId.reset();
     }
+    std::erase_if(recording.callGaps,
+                  [&](const LocalCallGap& gap) { return newIndex[static_cast<size_t>(gap.communicator)] < 0; });
+    for (LocalCallGap& gap : recording.callGaps) gap.communicator = newIndex[static_cast<size_t>(gap.communicator)];
     for (store::NcclCall& call : recording.ncclCalls) {
         if (call.communicatorId) call.communicatorId = newIndex[static_cast<size_t>(*call.communicatorId)];
         if (!call.kernelId) continue;

@@ -62,6 +62,7 @@ class NcclJoiner {
     void addKernelsOfPlugin();
     void placeUnfinished();
     void addProxyOps();
+    void addGaps();
     std::optional<int32_t> threadOf(uint32_t ring) const;
 
     const RawCapture& m_raw;
@@ -333,6 +334,16 @@ void NcclJoiner::addProxyOps() {
     }
 }
 
+void NcclJoiner::addGaps() {
+    for (const auto& record : m_raw.callGaps) {
+        const auto communicator = m_communicatorOfIndex.find(record.communicator);
+        if (communicator == m_communicatorOfIndex.end()) continue;
+        LocalCallGap gap{communicator->second, {}, record.fromNs, record.untilNs, record.calls};
+        if (record.head.aux != 0) gap.message = {static_cast<Op>(record.head.aux), record.peer};
+        m_recording.callGaps.push_back(gap);
+    }
+}
+
 /// CUPTI does not tell the handles of streams. Launches and calls whose kernels are recorded do, and so place those
 /// that never ran.
 void NcclJoiner::placeUnfinished() {
@@ -374,6 +385,7 @@ void NcclJoiner::run() {
     placeUnfinished();
     for (const OpenCall& call : m_calls) m_recording.ncclCalls.push_back(call.row);
     addProxyOps();
+    addGaps();
 }
 
 }  // namespace

@@ -126,9 +126,19 @@ void markNcclKernels(RankRecording& recording) {
 void numberCalls(RankRecording& recording) {
     std::map<uint64_t, int64_t> collectives;
     std::map<std::tuple<uint64_t, store::Op, int32_t>, int64_t> messages;
+    const auto hashOf = [&](int64_t communicator) {
+        return recording.communicators[static_cast<size_t>(communicator)].hash;
+    };
+    sortRows(recording.callGaps, [](const LocalCallGap& a, const LocalCallGap& b) { return a.untilNs < b.untilNs; });
+    auto gap = recording.callGaps.begin();
     for (store::NcclCall& call : recording.ncclCalls) {
+        for (; gap != recording.callGaps.end() && gap->untilNs < call.startNs; ++gap) {
+            const uint64_t hash = hashOf(gap->communicator);
+            (gap->message ? messages[{hash, gap->message->first, gap->message->second}] : collectives[hash]) +=
+                gap->calls;
+        }
         if (!call.communicatorId) continue;
-        const uint64_t hash = recording.communicators[static_cast<size_t>(*call.communicatorId)].hash;
+        const uint64_t hash = hashOf(*call.communicatorId);
         int64_t& next = store::isP2p(call.op) ? messages[{hash, call.op, call.peer.value_or(-1)}] : collectives[hash];
         if (call.seq) next = *call.seq;
         call.seq = next++;
@@ -142,6 +152,8 @@ void prepare(RankRecording& recording) {
     sortKernels(recording);
     sortByStart(recording.memcpys);
     sortByStart(recording.memsets);
+    sortByStart(recording.kernelSummaries);
+    sortByStart(recording.kernelSpans);
     sortByStart(recording.synchronizations);
     sortByStart(recording.allocations);
     sortRows(recording.cudaEvents,

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "collector/store/event_model.h"
@@ -81,6 +82,14 @@ struct LocalRecorderGroup {
     std::optional<int64_t> lastEnqueued, lastCompleted;
 };
 
+/// Calls that the recording left out: those behind them count on.
+struct LocalCallGap {
+    int32_t communicator = -1;                         ///< into communicators
+    std::optional<std::pair<store::Op, int>> message;  ///< which, and its peer; none: collectives
+    int64_t fromNs = 0, untilNs = 0;                   ///< starts of the first and the last
+    int64_t calls = 0;
+};
+
 /// One rank. Times are nanoseconds of the host's clock (any epoch, the same for all ranks of a host). Every list may be
 /// in any order; its rows' `id` and `rank` are ignored, and the other *Id fields are indices into this struct: nameId
 /// and domainId into strings, streamId into streams, threadId into threads, NcclCall::communicatorId into
@@ -125,6 +134,9 @@ struct RankRecording {
     std::vector<int32_t> toldGroupSizes;
     std::vector<store::ProxyOp>
         proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
+    std::vector<store::KernelSummary> kernelSummaries;  ///< of captures of `run --light=kernels`
+    std::vector<store::KernelSpan> kernelSpans;
+    std::vector<LocalCallGap> callGaps;    ///< of captures of `run --light`
     std::vector<store::Counter> counters;  ///< those outside the time of the other events are left out
     /// Of a flight recorder: callId as pushed, one for each of ncclCalls.
     std::vector<store::RecorderCall> recorderCalls;

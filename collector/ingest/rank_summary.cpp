@@ -165,6 +165,19 @@ void addMarks(const RankRecording& recording, RankSummary& summary) {
     summary.periodMarks = marksAt(kernels, cutsByPeriod(kernels), launches, copies);
 }
 
+void addGaps(const RankRecording& recording, RankSummary& summary) {
+    for (const LocalCallGap& gap : recording.callGaps) summary.gaps.emplace_back(gap.fromNs, gap.untilNs);
+    std::ranges::sort(summary.gaps);
+    size_t last = 0;
+    for (size_t i = 1; i < summary.gaps.size(); ++i) {
+        if (summary.gaps[i].first <= summary.gaps[last].second)
+            summary.gaps[last].second = std::max(summary.gaps[last].second, summary.gaps[i].second);
+        else
+            summary.gaps[++last] = summary.gaps[i];
+    }
+    if (!summary.gaps.empty()) summary.gaps.resize(last + 1);
+}
+
 }  // namespace
 
 RankSummary summarize(const RankRecording& recording) {
@@ -201,6 +214,7 @@ RankSummary summarize(const RankRecording& recording) {
                          rows(recording.synchronizations), rows(recording.cudaEvents),
                          rows(recording.allocations),      rows(recording.nvtx),
                          rows(recording.ncclCalls),        rows(recording.proxyOps),
+                         rows(recording.kernelSummaries),  rows(recording.kernelSpans),
                          rows(recording.counters)};
     widen(recording.kernels, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memcpys, summary.deviceFirstNs, summary.deviceLastNs);
@@ -214,6 +228,8 @@ RankSummary summarize(const RankRecording& recording) {
     widen(recording.nvtx, summary.firstNs, summary.lastNs);
     widen(recording.ncclCalls, summary.firstNs, summary.lastNs);
     widen(recording.proxyOps, summary.firstNs, summary.lastNs);
+    widen(recording.kernelSpans, summary.firstNs, summary.lastNs);
+    addGaps(recording, summary);
     addCalls(recording, summary);
     addRanges(recording, summary);
     addMarks(recording, summary);

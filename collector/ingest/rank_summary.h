@@ -44,10 +44,12 @@ struct StepMark {
 
 /// The small part of a prepared recording that stays in memory for all ranks.
 struct RankSummary {
-    static constexpr size_t kEventTables = 11;  ///< kernel, memcpy, memset, api_call, synchronization, cuda_event,
-                                                ///< allocation, nvtx, nccl_call, proxy_op, counter
+    /// kernel, memcpy, memset, api_call, synchronization, cuda_event, allocation, nvtx, nccl_call, proxy_op,
+    /// kernel_summary, kernel_span, counter
+    static constexpr size_t kEventTables = 13;
     static constexpr size_t kKernelTable = 0;
     static constexpr size_t kNcclCallTable = 8;
+    static constexpr size_t kKernelSpanTable = 11;
 
     int32_t rank = 0;
     std::optional<int64_t> localRank;
@@ -79,6 +81,8 @@ struct RankSummary {
     std::vector<CallFact> calls;    ///< in the order of nccl_call
     std::vector<RangeFact> ranges;  ///< in order of start
     bool computes = false;          ///< it has kernels that do not communicate
+    /// Host's times between which calls were left out, in order; they do not meet.
+    std::vector<std::pair<int64_t, int64_t>> gaps;
     /// Boundaries of steps that its kernels tell; empty where they tell none, and where ranges do.
     std::vector<StepMark> updateMarks, periodMarks;
 };

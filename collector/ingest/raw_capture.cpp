@@ -6,6 +6,7 @@
 
 #include "collector/ingest/capture_loss.h"
 #include "collector/ingest/machine_links.h"
+#include "injector/capture_format/kernel_summary.h"
 #include "injector/capture_format/reader.h"
 #include "injector/capture_format/record_traits.h"
 
@@ -77,6 +78,15 @@ bool timesPlausible(const RecordView& view) {
             return startAndEnd(record) && plausible({record.gpuWaitNs, record.peerWaitNs, record.networkWaitNs,
                                                      static_cast<int64_t>(record.bytes)});
         }
+        case RecordType::callGap: {
+            const auto record = view.as<CallGapRecord>();
+            return plausible({record.fromNs, record.untilNs}) && record.fromNs <= record.untilNs;
+        }
+        case RecordType::kernelSummary: {
+            const auto record = view.as<KernelSummaryRecord>();
+            return startAndEnd(record) && plausible({record.computeNs, record.ncclNs, record.busyNs, record.otherNs}) &&
+                   std::max({record.computeNs, record.ncclNs, record.busyNs}) <= record.endNs - record.startNs;
+        }
         case RecordType::processEnd:
             return plausible({view.as<ProcessEndRecord>().timeNs});
         case RecordType::overhead:
@@ -97,6 +107,7 @@ bool isBulk(RecordType type) {
 bool isEvent(RecordType type) {
     switch (type) {
         case RecordType::kernel:
+        case RecordType::kernelSummary:
         case RecordType::ncclCall:
         case RecordType::ncclGroup:
         case RecordType::ncclPayload:
@@ -128,6 +139,7 @@ class RawReader {
     void take(const RecordView& view);
     void takeKernel(const KernelRecord& record);
     void takeGraph(const KernelGraphRecord& record);
+    void takeSummary(const RecordView& view);
     void takeStream(const StreamRecord& record);
     void addLoss(store::Loss loss);
     int32_t streamOf(uint16_t index);
@@ -137,7 +149,9 @@ class RawReader {
     std::optional<TimeSpan> m_part;
     RawCapture m_raw;
     std::map<uint16_t, int32_t> m_streams;
-    std::unordered_map<uint32_t, int32_t> m_textByLow;  // kernels name their text by the low half of its id
+    std::unordered_map<uint32_t, int32_t> m_textByLow;           // kernels name their text by the low half of its id
+    std::unordered_map<uint32_t, KernelKeyRecord> m_kernelKeys;  // by number
+    std::vector<StringId> m_summaryNames;                        // of the summaries, as they were read
     std::vector<DeviceRecord> m_devices;
     std::vector<MachineLinkRecord> m_links;
     std::vector<StatusRecord> m_statuses;
@@ -184,6 +198,64 @@ void RawReader::takeGraph(const KernelGraphRecord& record) {
     m_graphFollows = false;
 }
 
+/// Items whose key is not known, since its block was damaged, are counted as what they are: kernels without a row.
+void RawReader::takeSummary(const RecordView& view) {
+    const auto record = view.as<KernelSummaryRecord>();
+    store::KernelSpan span;
+    span.startNs = record.startNs;
+    span.durNs = record.endNs - record.startNs;
+    if (record.head.aux != kSeveralDevices) {
+        span.computeNs = record.computeNs;
+        span.ncclNs = record.ncclNs;
+        span.busyNs = record.busyNs;
+    }
+    span.otherKinds = record.otherKinds;
+    span.otherCount = record.otherCount;
+    span.otherNs = record.otherNs;
+    span.lateCount = record.lateCount;
+    const uint8_t* at = view.data + sizeof record;
+    const uint8_t* const end = at + record.bytes;
+    KernelItem item;
+    for (uint32_t i = 0, previous = 0; i < record.items; ++i, previous = item.number) {
+        at = takeKernelItem(at, end, previous, item);
+        if (at == nullptr) {
+            addLoss({0,
+                     "malformed_record",
+                     store::Severity::warning,
+                     {},
+                     "cupti",
+                     1,
+                     {},
+                     static_cast<int64_t>(view.fileOffset),
+                     "a summary of kernels contradicts itself: what stands behind is left out"});
+            break;
+        }
+        const auto key = m_kernelKeys.find(item.number);
+        if (key == m_kernelKeys.end()) {
+            ++span.otherKinds;
+            span.otherCount += item.count;
+            if (__builtin_add_overflow(span.otherNs, item.totalNs, &span.otherNs)) span.otherNs = kLatestNs;
+            continue;
+        }
+        store::KernelSummary row;
+        row.startNs = span.startNs;
+        row.durNs = span.durNs;
+        row.streamId = streamOf(key->second.head.aux);
+        row.nccl = (key->second.flags & 1) != 0 ? store::NcclKernel::byName : store::NcclKernel::no;
+        row.gridBlocks = key->second.gridBlocks;
+        row.blockThreads = key->second.blockThreads;
+        row.count = item.count;
+        row.totalNs = item.totalNs;
+        row.tenthNs = item.tenthNs;
+        row.medianNs = item.medianNs;
+        row.ninthNs = item.ninthNs;
+        row.longestNs = item.longestNs;
+        m_raw.recording.kernelSummaries.push_back(row);
+        m_summaryNames.push_back(key->second.name);
+    }
+    m_raw.recording.kernelSpans.push_back(span);
+}
+
 /// A loss that goes on, a full disk say, is told again and again; for the reader of a report it is one.
 void RawReader::addLoss(store::Loss loss) {
     for (store::Loss& known : m_raw.recording.losses) {
@@ -214,6 +286,15 @@ void RawReader::take(const RecordView& view) {
     switch (view.type()) {
         case RecordType::kernel:
             takeKernel(view.as<KernelRecord>());
+            break;
+        case RecordType::callGap:
+            m_raw.callGaps.push_back(view.as<CallGapRecord>());
+            break;
+        case RecordType::kernelKey:
+            m_kernelKeys[view.as<KernelKeyRecord>().number] = view.as<KernelKeyRecord>();
+            break;
+        case RecordType::kernelSummary:
+            takeSummary(view);
             break;
         case RecordType::kernelGraph:
             takeGraph(view.as<KernelGraphRecord>());
@@ -346,6 +427,10 @@ void RawReader::resolveNames() {
     for (store::Kernel& kernel : recording.kernels) {
         const auto place = m_textByLow.find(static_cast<uint32_t>(kernel.nameId));
         kernel.nameId = place == m_textByLow.end() ? unnamed : place->second;
+    }
+    for (size_t i = 0; i < m_summaryNames.size(); ++i) {
+        const auto place = m_raw.textIds.find(m_summaryNames[i]);
+        recording.kernelSummaries[i].nameId = place == m_raw.textIds.end() ? unnamed : place->second;
     }
     for (const DeviceRecord& device : m_devices) {
         recording.devices.push_back({device.ordinal, recording.strings[m_raw.text(device.name)],

@@ -36,6 +36,7 @@ struct RawCapture {
     std::vector<capture::PluginCollRecord> pluginCalls;        ///< collectives and p2p
     std::vector<capture::PluginChannelRecord> pluginChannels;  ///< device times of the channels of those
     std::vector<capture::PluginProxyOpRecord> proxyOps;
+    std::vector<capture::CallGapRecord> callGaps;
     std::vector<capture::CommunicatorRecord> communicators;
     std::vector<capture::CommunicatorEndRecord> communicatorEnds;
     std::vector<capture::ThreadRecord> threads;

@@ -46,6 +46,8 @@ void keepRecent(RankRecording& recording, int64_t sinceNs) {
         op.callId = calls[static_cast<size_t>(*op.callId)];
         if (*op.callId < 0) op.callId.reset();
     }
+    keepSince(recording.kernelSummaries, sinceNs);
+    keepSince(recording.kernelSpans, sinceNs);
     keepSince(recording.memcpys, sinceNs);
     keepSince(recording.memsets, sinceNs);
     keepSince(recording.apiCalls, sinceNs);

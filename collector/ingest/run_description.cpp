@@ -58,7 +58,7 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
         facts.meta["links"] = links->get<std::string>();
     if (const auto options = run.find("options");
         options != run.end() && options->is_object() && options->value("light", nlohmann::json()) == true)
-        facts.meta["light"] = "1";
+        facts.meta["light"] = options->value("kernels", nlohmann::json()) == "summaries" ? "kernels" : "1";
     if (const auto dump = run.find("dump");
         dump != run.end() && dump->is_object() && dump->value("reason", nlohmann::json()).is_string())
         facts.meta["dump"] = (*dump)["reason"].get<std::string>();

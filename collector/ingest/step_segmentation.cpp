@@ -280,6 +280,22 @@ size_t warmUpSteps(const std::vector<Boundaries>& all) {
     return count;
 }
 
+/// Steps of which a rank's recording left out calls, by number: what ranks waited for there is not told.
+std::set<size_t> untoldSteps(const std::vector<RankSummary>& summaries, const std::vector<Boundaries>& all,
+                             const HostClocks& clocks) {
+    std::set<size_t> untold;
+    for (size_t s = 0; s < summaries.size(); ++s) {
+        for (const auto& [fromNs, untilNs] : summaries[s].gaps) {
+            const int64_t from = clocks.jobNs(s, fromNs), until = clocks.jobNs(s, untilNs);
+            const auto behind = std::upper_bound(all[s].begin(), all[s].end(), from);
+            for (auto k = static_cast<size_t>(std::max<std::ptrdiff_t>(1, behind - all[s].begin())) - 1;
+                 k + 1 < all[s].size() && all[s][k] <= until; ++k)
+                untold.insert(k);
+        }
+    }
+    return untold;
+}
+
 }  // namespace
 
 Segmentation findSteps(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators,
@@ -309,10 +325,23 @@ Segmentation findSteps(const std::vector<RankSummary>& summaries, const Communic
         all = oneStep(summaries, clocks);
     }
     const size_t warmUp = warmUpSteps(all);
+    const std::set<size_t> untold = untoldSteps(summaries, all, clocks);
+    if (!untold.empty())
+        result.losses.push_back(
+            {0,
+             "calls_left_out",
+             store::Severity::info,
+             {},
+             "hooks",
+             static_cast<int64_t>(untold.size()),
+             {},
+             {},
+             "light mode: a step has more calls than fit into a kilobyte, so that of those older "
+             "than the ring only each second, fourth… step's are kept; the others are not analysed"});
     for (size_t s = 0; s < summaries.size(); ++s) {
         for (size_t k = 0; k + 1 < all[s].size(); ++k) {
-            result.steps.push_back(
-                {summaries[s].rank, static_cast<int32_t>(k), all[s][k], all[s][k + 1] - all[s][k], k < warmUp});
+            result.steps.push_back({summaries[s].rank, static_cast<int32_t>(k), all[s][k], all[s][k + 1] - all[s][k],
+                                    k < warmUp || untold.contains(k)});
         }
     }
     return result;

@@ -26,7 +26,8 @@ uint64_t bytesOf(const RankRecording& recording) {
     const auto bytes = [](const auto& rows) { return rows.capacity() * sizeof(rows[0]); };
     return bytes(recording.kernels) + bytes(recording.memcpys) + bytes(recording.memsets) + bytes(recording.apiCalls) +
            bytes(recording.synchronizations) + bytes(recording.cudaEvents) + bytes(recording.allocations) +
-           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps) + bytes(recording.counters);
+           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps) +
+           bytes(recording.kernelSummaries) + bytes(recording.kernelSpans) + bytes(recording.counters);
 }
 
 }  // namespace
@@ -45,6 +46,7 @@ struct TraceBuilder::State {
     std::unique_ptr<RankRecording> take(Source& source);
     void writeEvents(store::TraceWriter& writer, const TraceTables& tables);
     void addMissingRanks();
+    void tellUnsummarised();
     void tellApart(const HostClocks& clocks);
 
     std::filesystem::path target;
@@ -191,6 +193,26 @@ void TraceBuilder::State::addMissingRanks() {
     }
 }
 
+/// Ranks of a run that was to have summaries of kernels and that has none of them: their silence is no rest.
+void TraceBuilder::State::tellUnsummarised() {
+    const auto light = facts.meta.find("light");
+    if (light == facts.meta.end() || light->second != "kernels") return;
+    for (const RankSummary& summary : summaries) {
+        if (summary.rowCounts[RankSummary::kKernelSpanTable] != 0) continue;
+        losses.push_back({0,
+                          "no_kernel_summaries",
+                          store::Severity::warning,
+                          summary.rank,
+                          "cupti",
+                          1,
+                          {},
+                          {},
+                          fmt::format("nothing of rank {}'s kernels was summarised: CUPTI delivered none, so that its "
+                                      "calls alone can be judged",
+                                      summary.rank)});
+    }
+}
+
 TraceBuilder::TraceBuilder(std::filesystem::path target, RunFacts facts) : m_state(std::make_unique<State>()) {
     m_state->target = std::move(target);
     m_state->facts = std::move(facts);
@@ -228,6 +250,7 @@ void TraceBuilder::finish() {
     store::TraceWriter writer(state.target);  // first, so that a folder that cannot be written is known before the work
     state.prepareAll();
     state.addMissingRanks();
+    state.tellUnsummarised();
 
     const CommunicatorSet communicators(state.summaries);
     const InstanceGroups collectives = groupCollectives(state.summaries, communicators);

@@ -376,6 +376,8 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
+    each(recording.kernelSummaries, [&](store::KernelSummary& row) { streamId(row.streamId); });
+    each(recording.kernelSpans, [](store::KernelSpan&) {});
     each(recording.counters, [](store::Counter&) {});
 }
 
@@ -442,6 +444,7 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
         id = traceId;
     };
     for (store::Kernel& row : recording.kernels) name(row.nameId);
+    for (store::KernelSummary& row : recording.kernelSummaries) name(row.nameId);
     for (store::ApiCall& row : recording.apiCalls) name(row.nameId);
     for (store::Allocation& row : recording.allocations) name(row.nameId);
     for (store::Counter& row : recording.counters) name(row.nameId);
@@ -459,6 +462,8 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
     writeRows(writer, recording.nvtx);
     writeRows(writer, recording.ncclCalls);
     writeRows(writer, recording.proxyOps);
+    writeRows(writer, recording.kernelSummaries);
+    writeRows(writer, recording.kernelSpans);
     writeRows(writer, recording.counters);
 }
 

@@ -313,6 +313,40 @@ struct ProxyOp {
     Maybe<int32_t> onBehalfOf;
 };
 
+/// Kernels of one key in one span of time (`run --light=kernels`).
+struct KernelSummary {
+    int64_t id = 0;
+    int32_t rank = 0;
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    int32_t streamId = 0;
+    int32_t nameId = 0;
+    NcclKernel nccl = NcclKernel::no;
+    int64_t gridBlocks = 0;
+    int64_t blockThreads = 0;
+    int64_t count = 0;
+    int64_t totalNs = 0;
+    int64_t tenthNs = 0;
+    int64_t medianNs = 0;
+    int64_t ninthNs = 0;
+    int64_t longestNs = 0;
+};
+
+/// A span of time whose kernels were summarised.
+struct KernelSpan {
+    int64_t id = 0;
+    int32_t rank = 0;
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    Maybe<int64_t> computeNs;  ///< none: of several devices
+    Maybe<int64_t> ncclNs;
+    Maybe<int64_t> busyNs;
+    int64_t otherKinds = 0;
+    int64_t otherCount = 0;
+    int64_t otherNs = 0;
+    int64_t lateCount = 0;
+};
+
 struct Counter {
     int64_t id = 0;
     int32_t rank = 0;

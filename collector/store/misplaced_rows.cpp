@@ -11,9 +11,9 @@
 namespace rankscope::store {
 namespace {
 
-constexpr const char* kEventTables[] = {"kernel",     "memcpy",    "memset",          "nvtx",
-                                        "api_call",   "nccl_call", "synchronization", "cuda_event",
-                                        "allocation", "proxy_op",  "counter"};
+constexpr const char* kEventTables[] = {"kernel",         "memcpy",          "memset",     "nvtx",       "api_call",
+                                        "nccl_call",      "synchronization", "cuda_event", "allocation", "proxy_op",
+                                        "kernel_summary", "kernel_span",     "counter"};
 
 struct Extents {
     bool lost = false, shared = false;

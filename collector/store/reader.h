@@ -79,13 +79,13 @@ class TraceReader {
         return Cursor<Row>(m_database, "", m_lastString);
     }
 
-    /// False for counter, proxy_op, machine_link, thread_stack, device_health, port_counter, failed_allocation,
-    /// recorder_call, recorder_group and symbol in a trace.db that was written before that table existed; all others
-    /// are always there.
+    /// False for counter, proxy_op, kernel_summary, kernel_span, machine_link, thread_stack, device_health,
+    /// port_counter, failed_allocation, recorder_call, recorder_group and symbol in a trace.db that was written before
+    /// that table existed; all others are always there.
     bool hasTable(const char* name);
 
     /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation,
-    /// NvtxRange, NcclCall, ProxyOp, Counter) in order of start.
+    /// NvtxRange, NcclCall, ProxyOp, KernelSummary, KernelSpan, Counter) in order of start.
     template <typename Row>
     Cursor<Row> cursor(int32_t rank);
     /// As above, only rows that overlap [fromNs, toNs).

@@ -16,7 +16,7 @@ CREATE TABLE meta (
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
                                    -- imported_from ("export": of a file that `rankscope export` wrote, else absent),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id; "all": each is a row),
-                                   -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin),
+                                   -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin; "kernels": the same, and kernels as summaries in kernel_summary),
                                    -- told_pipelines (imports by a mapping without messages: "1f1b 16;0 1 2 3": schedule, micro-batches, and the ranks of each pipeline by stage),
                                    -- dump (reason of a dump of light mode's ring: trigger, signal, hang, slow_step),
                                    -- torch_dump_version (of imported flight-recorder dumps),
@@ -348,6 +348,38 @@ CREATE TABLE proxy_op (           -- network transfers of NCCL's proxy thread, f
   on_behalf_of INTEGER             -- PXN: rank in its communicator of another process it works for; NULL its own
 );
 
+CREATE TABLE kernel_span (         -- of `run --light=kernels`: spans of time, a step each as a rule, whose kernels are told as summaries; missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  start_ns INTEGER NOT NULL,       -- where a step's mark begins; a second's where the job marks none; those of a rank follow one another
+  dur_ns INTEGER NOT NULL,
+  compute_ns INTEGER,              -- of it, in which a kernel ran that is not NCCL's; here and below NULL: the process drives several devices
+  nccl_ns INTEGER,                 -- in which one of NCCL's ran, by its name
+  busy_ns INTEGER,                 -- in which any ran: exposed communication is busy_ns - compute_ns
+  other_kinds INTEGER NOT NULL,    -- kinds of kernel (name, launch shape, stream) without a row in kernel_summary: there was no room for them
+  other_count INTEGER NOT NULL,    -- kernels of those
+  other_ns INTEGER NOT NULL,       -- their durations, added up
+  late_count INTEGER NOT NULL      -- of other_count: kernels of earlier spans, which came when those had been told
+);
+
+CREATE TABLE kernel_summary (      -- kernels of one kind that began in a kernel_span; missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  start_ns INTEGER NOT NULL,       -- of the span
+  dur_ns INTEGER NOT NULL,         -- of the span
+  stream_id INTEGER NOT NULL REFERENCES stream(id),
+  name_id INTEGER NOT NULL REFERENCES string(id),
+  nccl INTEGER NOT NULL,           -- as kernel.nccl
+  grid_blocks INTEGER NOT NULL,
+  block_threads INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  total_ns INTEGER NOT NULL,       -- their durations, added up
+  tenth_ns INTEGER NOT NULL,       -- a tenth of them took no longer
+  median_ns INTEGER NOT NULL,
+  ninth_ns INTEGER NOT NULL,       -- nine tenths took no longer
+  longest_ns INTEGER NOT NULL
+);
+
 CREATE TABLE counter (             -- values that an imported trace samples, of the rank's device: GPU metrics of Nsight Systems, memory of PyTorch's allocator; missing in traces older than this table
   id INTEGER PRIMARY KEY,          -- sorted by (rank, time_ns)
   rank INTEGER NOT NULL,           -- whose device it is of; of ranks that share one the first alone has them
@@ -411,14 +443,14 @@ CREATE TABLE step (
   step INTEGER NOT NULL,           -- 0-based, the same number on every rank
   start_ns INTEGER NOT NULL,
   dur_ns INTEGER NOT NULL,
-  warm_up INTEGER NOT NULL,        -- 1: not analysed
+  warm_up INTEGER NOT NULL,        -- 1: not analysed: the job warms up, or in light mode calls of that step were left out
   PRIMARY KEY (rank, step)
 ) WITHOUT ROWID;
 -- meta.step_source tells how steps were found: nvtx:NAME, updates (they end where the optimizer's updates end), period (of the kernels, or of the calls) or none.
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, virtual_times, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, dump, …
+  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, virtual_times, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, no_kernel_summaries, calls_left_out, dump, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
   source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | nccl_tuner | collector | importer

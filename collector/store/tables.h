@@ -408,6 +408,44 @@ struct Table<ProxyOp> {
 };
 
 template <>
+struct Table<KernelSummary> {
+    static constexpr const char* kName = "kernel_summary";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &KernelSummary::id},
+        Column{"rank", &KernelSummary::rank},
+        Column{"start_ns", &KernelSummary::startNs},
+        Column{"dur_ns", &KernelSummary::durNs},
+        Column{"stream_id", &KernelSummary::streamId},
+        Column{"name_id", &KernelSummary::nameId},
+        Column{"nccl", &KernelSummary::nccl},
+        Column{"grid_blocks", &KernelSummary::gridBlocks},
+        Column{"block_threads", &KernelSummary::blockThreads},
+        Column{"count", &KernelSummary::count},
+        Column{"total_ns", &KernelSummary::totalNs},
+        Column{"tenth_ns", &KernelSummary::tenthNs},
+        Column{"median_ns", &KernelSummary::medianNs},
+        Column{"ninth_ns", &KernelSummary::ninthNs},
+        Column{"longest_ns", &KernelSummary::longestNs});
+};
+
+template <>
+struct Table<KernelSpan> {
+    static constexpr const char* kName = "kernel_span";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &KernelSpan::id},
+        Column{"rank", &KernelSpan::rank},
+        Column{"start_ns", &KernelSpan::startNs},
+        Column{"dur_ns", &KernelSpan::durNs},
+        Column{"compute_ns", &KernelSpan::computeNs},
+        Column{"nccl_ns", &KernelSpan::ncclNs},
+        Column{"busy_ns", &KernelSpan::busyNs},
+        Column{"other_kinds", &KernelSpan::otherKinds},
+        Column{"other_count", &KernelSpan::otherCount},
+        Column{"other_ns", &KernelSpan::otherNs},
+        Column{"late_count", &KernelSpan::lateCount});
+};
+
+template <>
 struct Table<Counter> {
     static constexpr const char* kName = "counter";
     static constexpr auto kColumns = std::make_tuple(

@@ -293,6 +293,8 @@ template void TraceWriter::write(std::span<const NcclCall>);
 template void TraceWriter::write(std::span<const RecorderCall>);
 template void TraceWriter::write(std::span<const RecorderGroup>);
 template void TraceWriter::write(std::span<const ProxyOp>);
+template void TraceWriter::write(std::span<const KernelSummary>);
+template void TraceWriter::write(std::span<const KernelSpan>);
 template void TraceWriter::write(std::span<const Counter>);
 template void TraceWriter::write(std::span<const Collective>);
 template void TraceWriter::write(std::span<const CollectiveMember>);

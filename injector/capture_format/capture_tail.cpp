@@ -11,7 +11,9 @@ const std::optional<FileHeader>& CaptureTail::header() {
     if (m_header) return m_header;
     try {
         m_header = CaptureReader(m_path).header();
-    } catch (const CaptureError&) {  // not yet written, or said by whoever collects it
+        m_complaint.clear();
+    } catch (const CaptureError& error) {  // not yet written, or no capture
+        m_complaint = error.what();
     }
     return m_header;
 }

@@ -22,6 +22,8 @@ class CaptureTail {
 
     /// Nothing until it is written, or where it is no capture of this version.
     const std::optional<FileHeader>& header();
+    /// Why header() had nothing, with file and offset; empty where it had.
+    const std::string& complaint() const { return m_complaint; }
 
     /// Hands on the whole blocks that have come since, until `mostBytes` are read. A block that is being written waits
     /// for the next call; damaged ones are skipped. False where nothing came.
@@ -34,6 +36,7 @@ class CaptureTail {
   private:
     std::string m_path;
     std::optional<FileHeader> m_header;
+    std::string m_complaint;
     uint64_t m_offset = kFileHeaderBytes;
 };
 

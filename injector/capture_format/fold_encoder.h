@@ -19,6 +19,8 @@ class FoldEncoder {
     /// The record so far, with whole cells; null when it holds nothing. Valid until finish().
     const void* record() noexcept;
     size_t recordBytes() const noexcept;
+    /// Of the items in it.
+    size_t itemBytes() const noexcept { return m_used; }
     /// The record was taken: the next one begins.
     void finish() noexcept;
 

@@ -172,7 +172,9 @@ const RecordView* CaptureReader::next() {
                     if (!m_folding && !m_isDetail) beginFold();
                     break;
                 }
-                if ((m_isDetail || m_view.type() == RecordType::openRanges) && !m_filter->keeps(m_view)) break;
+                if ((m_isDetail || m_view.type() == RecordType::openRanges || m_view.type() == RecordType::callGap) &&
+                    !m_filter->keeps(m_view))
+                    break;
                 ++m_recordCount;
                 if (m_view.type() == RecordType::loss && m_view.head().aux == static_cast<uint16_t>(LossKind::ringFull))
                     m_toldLost += m_view.as<LossRecord>().count;

@@ -94,6 +94,12 @@ size_t recordStructBytes(RecordType type) noexcept {
             return sizeof(DetailSinceRecord);
         case RecordType::openRanges:
             return sizeof(OpenRangesRecord);
+        case RecordType::callGap:
+            return sizeof(CallGapRecord);
+        case RecordType::kernelKey:
+            return sizeof(KernelKeyRecord);
+        case RecordType::kernelSummary:
+            return sizeof(KernelSummaryRecord);
     }
     return 0;
 }
@@ -153,6 +159,10 @@ int64_t recordTimeNs(const void* record) noexcept {
             return load<RankIdentityRecord>(record).timeNs;
         case RecordType::fold:
             return load<FoldRecord>(record).lastNs;
+        case RecordType::kernelSummary:
+            return load<KernelSummaryRecord>(record).endNs;
+        case RecordType::callGap:
+            return load<CallGapRecord>(record).untilNs;
         default:
             return 0;
     }
@@ -184,6 +194,7 @@ size_t recordTextBytes(const void* record) noexcept {
     if (head.type == RecordType::string) return head.aux;
     if (head.type == RecordType::metadata) return size_t{head.aux} + load<MetadataRecord>(record).valueBytes;
     if (head.type == RecordType::fold) return load<FoldRecord>(record).bytes;
+    if (head.type == RecordType::kernelSummary) return load<KernelSummaryRecord>(record).bytes;
     return 0;
 }
 

@@ -15,8 +15,8 @@ int64_t recordTimeNs(const void* record) noexcept;
 /// process that stands still goes on asking for events and errors (watchdogs), and may close ranges. `record` as above.
 bool isProgress(const void* record) noexcept;
 
-/// Bytes that follow the struct: text of a string record, key and value of a metadata record, items of a fold record; 0
-/// for all others.
+/// Bytes that follow the struct: text of a string record, key and value of a metadata record, items of a fold record or
+/// a kernel summary; 0 for all others.
 size_t recordTextBytes(const void* record) noexcept;
 
 /// Cells a record with `bytes` bytes occupies.

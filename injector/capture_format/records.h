@@ -82,6 +82,9 @@ enum class RecordType : uint8_t {
     fold = 37,                 ///< FoldRecord
     detailSince = 38,          ///< DetailSinceRecord
     openRanges = 39,           ///< OpenRangesRecord
+    kernelKey = 40,            ///< KernelKeyRecord
+    kernelSummary = 41,        ///< KernelSummaryRecord
+    callGap = 42,              ///< CallGapRecord
 };
 
 enum class LossKind : uint8_t {
@@ -98,6 +101,7 @@ enum class LossKind : uint8_t {
     sourceRefused = 10,  ///< a source could not be enabled; StatusRecord tells the code
     poolExhausted = 11,  ///< more events open at once than there is room for
     virtualTimes = 12,  ///< the virtual GPUs went on without threads that they could not follow: their times may differ
+    tooManyCommunicators = 13,  ///< calls whose communicator light mode no longer knew: no word of the plugin is theirs
 };
 
 struct RecordHead {
@@ -650,5 +654,52 @@ struct OpenRangesRecord {
     uint32_t reserved[3];
 };
 static_assert(sizeof(OpenRangesRecord) == 32);
+
+/// Calls of light mode that no FoldRecord tells of: there was no room for them. aux: NcclOp of a message; 0 for
+/// collectives of whatever kind. Those that come behind it on the communicator count on.
+struct CallGapRecord {
+    RecordHead head;
+    uint32_t communicator;  ///< CommunicatorRecord::index
+    int64_t fromNs;         ///< start of the first on the host
+    int64_t untilNs;        ///< start of the last
+    uint32_t calls;
+    int32_t peer;  ///< of a message; else -1
+};
+static_assert(sizeof(CallGapRecord) == 32);
+
+/// aux: StreamRecord::index. What a number of KernelSummaryRecords stands for from here on: kernels of one name and
+/// launch shape on one stream.
+struct KernelKeyRecord {
+    RecordHead head;
+    uint32_t number;  ///< 1, 2…; one that comes again has a new meaning
+    StringId name;
+    uint32_t gridBlocks;  ///< as KernelRecord
+    uint16_t blockThreads;
+    uint16_t flags;  ///< bit 0: NCCL's, by its name
+    uint64_t reserved;
+};
+static_assert(sizeof(KernelKeyRecord) == 32);
+
+/// In place of a device: the process used several.
+inline constexpr uint16_t kSeveralDevices = 0xffff;
+
+/// Kernels that began on the device from startNs to endNs, a step of the process as a rule, by key: `bytes` bytes of
+/// `items` items behind the struct (kernel_summary.h), padded with zeros to a whole cell. aux: CUDA ordinal of the
+/// device, or kSeveralDevices.
+struct KernelSummaryRecord {
+    RecordHead head;
+    uint32_t bytes;
+    uint32_t items;
+    uint32_t otherKinds;  ///< keys without an item: there was no room for them
+    int64_t startNs;
+    int64_t endNs;
+    int64_t computeNs;  ///< of that time, in which any kernel ran that is not NCCL's
+    int64_t ncclNs;     ///< in which one of NCCL's did
+    int64_t busyNs;     ///< in which any did
+    int64_t otherNs;    ///< durations of the kernels without an item, added up
+    uint32_t otherCount;
+    uint32_t lateCount;  ///< of these, kernels of earlier times that came when those had been told
+};
+static_assert(sizeof(KernelSummaryRecord) == 72);
 
 }  // namespace rankscope::capture

@@ -68,6 +68,8 @@ bool SinceFilter::keeps(const RecordView& view) {
             for (uint32_t i = 0; i < depth; ++i) open[depth - 1 - i] = (record.kept >> i & 1) != 0;
             return false;
         }
+        case RecordType::callGap:
+            return view.as<CallGapRecord>().untilNs < m_sinceNs;
         case RecordType::ncclCall:
             return view.as<NcclCallRecord>().startNs >= m_sinceNs;
         case RecordType::ncclGroup:

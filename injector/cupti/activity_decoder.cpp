@@ -39,6 +39,15 @@ uint32_t positive(int32_t value) noexcept {
     return value < 1 ? 1 : static_cast<uint32_t>(value);
 }
 
+uint32_t blocksOf(const CUpti_ActivityKernel10& kernel) noexcept {
+    return saturated(uint64_t{positive(kernel.gridX)} * positive(kernel.gridY) * positive(kernel.gridZ));
+}
+
+uint16_t threadsOf(const CUpti_ActivityKernel10& kernel) noexcept {
+    return static_cast<uint16_t>(
+        saturated(uint64_t{positive(kernel.blockX)} * positive(kernel.blockY) * positive(kernel.blockZ)));
+}
+
 capture::RecordHead headOf(capture::RecordType type, uint16_t aux) noexcept {
     return {type, 1, aux};
 }
@@ -81,9 +90,8 @@ void ActivityDecoder::decodeKernel(const void* activity, ActivityBlock& block, S
     record.startNs = static_cast<int64_t>(kernel.start);
     const uint64_t passed = kernel.end > kernel.start ? kernel.end - kernel.start : 0;
     record.durNs = static_cast<uint32_t>(passed);
-    record.gridBlocks = saturated(uint64_t{positive(kernel.gridX)} * positive(kernel.gridY) * positive(kernel.gridZ));
-    record.blockThreads = static_cast<uint16_t>(
-        saturated(uint64_t{positive(kernel.blockX)} * positive(kernel.blockY) * positive(kernel.blockZ)));
+    record.gridBlocks = blocksOf(kernel);
+    record.blockThreads = threadsOf(kernel);
     const bool needsMore = kernel.graphNodeId != 0 || kernel.graphId != 0 || passed > UINT32_MAX;
     record.flags = static_cast<uint16_t>((kernel.end == 0 ? 1 : 0) | (needsMore ? 2 : 0));
     block.add(record);
@@ -94,6 +102,25 @@ void ActivityDecoder::decodeKernel(const void* activity, ActivityBlock& block, S
     more.graphNodeId = kernel.graphNodeId;
     more.graphId = kernel.graphId;
     block.add(more);
+}
+
+bool ActivityDecoder::isOfDevice(const void* activity) noexcept {
+    return view<CUpti_Activity>(activity).kind == CUPTI_ACTIVITY_KIND_DEVICE;
+}
+
+bool ActivityDecoder::decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& ended) noexcept {
+    const auto kind = view<CUpti_Activity>(activity).kind;
+    if (kind != CUPTI_ACTIVITY_KIND_KERNEL && kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return false;
+    const auto& kernel = view<CUpti_ActivityKernel10>(activity);
+    if (kernel.start == 0 || kernel.end < kernel.start) return false;
+    ended = {kernel.name == nullptr ? "" : kernel.name,
+             static_cast<int64_t>(kernel.start),
+             static_cast<int64_t>(kernel.end),
+             blocksOf(kernel),
+             threadsOf(kernel),
+             stream(block, kernel.deviceId, kernel.contextId, kernel.streamId),
+             static_cast<uint16_t>(kernel.deviceId)};
+    return true;
 }
 
 void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringTable& strings) noexcept {

@@ -3,6 +3,7 @@
 
 #include "injector/cupti/stream_table.h"
 #include "injector/record/block_builder.h"
+#include "injector/record/ended_kernel.h"
 
 namespace rankscope::injector::cupti {
 
@@ -16,6 +17,9 @@ class ActivityDecoder {
 
     void setVersion(uint32_t version) noexcept { m_version = version; }
     void decode(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
+    /// False: it is no kernel, or one that has not ended. Writes its stream, when it is new.
+    bool decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& kernel) noexcept;
+    static bool isOfDevice(const void* activity) noexcept;
     void clear() noexcept { m_streams.clear(); }
 
   private:

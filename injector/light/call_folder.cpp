@@ -28,8 +28,12 @@ uint64_t placeOf(uint64_t commHash, uint32_t seq) noexcept {
 
 }  // namespace
 
-void CallFolder::begin(Write write, void* to, const SlowSteps& slowSteps) noexcept {
+void CallFolder::begin(Write write, void* to, const SlowSteps& slowSteps, const StepBegins& stepBegins,
+                       CountLoss countLoss, void* lossesTo) noexcept {
+    m_countLoss = countLoss;
+    m_lossesTo = lossesTo;
     m_slowSteps = slowSteps;
+    m_stepBegins = stepBegins;
     m_write = write;
     m_to = to;
 }
@@ -44,7 +48,7 @@ void CallFolder::take(uint32_t thread, const uint8_t* bytes) noexcept {
         }
         case RecordType::communicator: {
             const auto record = load<capture::CommunicatorRecord>(bytes);
-            m_hashes[record.index % kCommunicators] = record.hash;
+            m_hashes[record.index % kCommunicators] = {record.hash, record.index};
             break;
         }
         case RecordType::ncclCall:
@@ -79,6 +83,15 @@ CallFolder::Waiting& CallFolder::append() noexcept {
     return waiting;
 }
 
+/// 0: another communicator has its place by now, and what the plugin says of either must not be told of the other.
+uint64_t CallFolder::hashOf(const capture::NcclCallRecord& record) noexcept {
+    const CommunicatorHash& known = m_hashes[record.communicator % kCommunicators];
+    if (known.index == record.communicator) return known.hash;
+    if (known.index > record.communicator && m_countLoss != nullptr)
+        m_countLoss(m_lossesTo, capture::LossKind::tooManyCommunicators, 1, record.startNs);
+    return 0;
+}
+
 void CallFolder::takeCall(uint32_t thread, const capture::NcclCallRecord& record) noexcept {
     Waiting& call = append();
     FoldKey& key = call.item.key;
@@ -97,7 +110,7 @@ void CallFolder::takeCall(uint32_t thread, const capture::NcclCallRecord& record
     key.peerOrRoot = record.peerOrRoot;
     key.count = record.count;
     key.stream = record.stream;
-    key.commHash = m_hashes[record.communicator % kCommunicators];
+    key.commHash = hashOf(record);
     call.item.startNs = record.startNs;
     call.endNs = record.endNs;
     if (record.endNs > m_newestNs) m_newestNs = record.endNs;
@@ -212,6 +225,8 @@ void CallFolder::takeMark(uint32_t thread, const capture::NvtxRecord& record) no
 
 void CallFolder::noteStep(uint32_t thread, int64_t ns) noexcept {
     const int64_t tookNs = m_pace.begin(thread, m_marks.depth(thread), ns);
+    if (tookNs >= 0) m_sampler.stepBegins(ns);
+    if (tookNs >= 0 && m_stepBegins.call != nullptr) m_stepBegins.call(m_stepBegins.to, ns);
     const int64_t medianNs = m_pace.medianNs();
     if (m_slowSteps.counter == nullptr || m_slowSteps.factorE9 == 0 || medianNs == 0) return;
     if (static_cast<double>(tookNs) * 1e9 <= static_cast<double>(medianNs) * static_cast<double>(m_slowSteps.factorE9))
@@ -246,6 +261,56 @@ void CallFolder::settleUntil(int64_t ns, int64_t inAnyCaseNs) noexcept {
 
 void CallFolder::emitFirst() noexcept {
     Waiting& waiting = at(m_first++);
+    const int64_t startNs = waiting.item.startNs;
+    if (waiting.item.key.kind != FoldKind::call) return emit(waiting);
+    if (!m_sampler.keeps(startNs)) return leaveOut(waiting.item);
+    if (m_gapCount != 0) {
+        m_sampler.noteBytes(startNs, sizeof(capture::BlockHeader) + m_gapCount * sizeof m_gaps[0]);
+        flushGaps();
+    }
+    const size_t before = m_encoder.itemBytes();
+    emit(waiting);
+    const size_t behind = m_encoder.itemBytes();  // less than before where a record was full
+    m_sampler.noteBytes(startNs, behind > before ? behind - before : behind);
+}
+
+void CallFolder::leaveOut(const FoldItem& item) noexcept {
+    const FoldKey& key = item.key;
+    const auto op = static_cast<capture::NcclOp>(key.op);
+    const bool isMessage = op == capture::NcclOp::send || op == capture::NcclOp::recv;
+    const uint16_t aux = isMessage ? key.op : 0;
+    const int32_t peer = isMessage ? key.peerOrRoot : -1;
+    if (const bool isBefore = item.startNs < m_edgeNs; isBefore != m_gapsAreBefore) {
+        flushGaps();
+        m_gapsAreBefore = isBefore;
+    }
+    for (uint32_t i = 0; i < m_gapCount; ++i) {
+        capture::CallGapRecord& gap = m_gaps[i];
+        if (gap.communicator != key.communicator || gap.head.aux != aux || gap.peer != peer) continue;
+        ++gap.calls;
+        if (item.startNs < gap.fromNs) gap.fromNs = item.startNs;
+        if (item.startNs > gap.untilNs) gap.untilNs = item.startNs;
+        return;
+    }
+    if (m_gapCount == kGaps) flushGaps();
+    m_gaps[m_gapCount++] = {{RecordType::callGap, 1, aux}, key.communicator, item.startNs, item.startNs, 1, peer};
+}
+
+void CallFolder::flushGaps() noexcept {
+    if (m_gapCount == 0) return;
+    int64_t lastNs = m_gaps[0].untilNs;
+    for (uint32_t i = 1; i < m_gapCount; ++i)
+        if (m_gaps[i].untilNs > lastNs) lastNs = m_gaps[i].untilNs;
+    m_write(m_to, m_gaps, m_gapCount * sizeof m_gaps[0], m_gapCount, lastNs);
+    m_gapCount = 0;
+}
+
+void CallFolder::noteEdge(int64_t ns) noexcept {
+    flushGaps();
+    m_edgeNs = ns;
+}
+
+void CallFolder::emit(Waiting& waiting) noexcept {
     FoldKey& key = waiting.item.key;
     for (size_t i = 1; i < key.sends; ++i)  // in the order of the peers, whoever was first
         for (size_t j = i; j > 0 && key.send[j].peer < key.send[j - 1].peer; --j) {
@@ -257,14 +322,19 @@ void CallFolder::emitFirst() noexcept {
             waiting.item.networkNs[j - 1] = ns;
         }
     if (m_encoder.add(waiting.item)) return;
-    flush();
+    flushFold();
     m_encoder.add(waiting.item);
 }
 
 void CallFolder::flush() noexcept {
+    flushGaps();
+    flushFold();
+}
+
+void CallFolder::flushFold() noexcept {
     const void* record = m_encoder.record();
     if (record == nullptr) return;
-    m_write(m_to, record, m_encoder.recordBytes(), capture::recordTimeNs(record));
+    m_write(m_to, record, m_encoder.recordBytes(), 1, capture::recordTimeNs(record));
     m_encoder.finish();
 }
 
@@ -272,11 +342,14 @@ void CallFolder::clear() noexcept {
     m_first = m_end = m_bare = 0;
     m_newestNs = 0;
     std::memset(m_lastGroup, 0, sizeof m_lastGroup);
-    std::memset(m_hashes, 0, sizeof m_hashes);
+    for (CommunicatorHash& known : m_hashes) known = {};
     std::memset(m_places, 0, sizeof m_places);
     for (Early& early : m_early) early.used = false;
     m_marks.clear();
     m_pace = {};
+    m_sampler.clear();
+    m_gapCount = 0;
+    m_edgeNs = 0;
     m_encoder.clear();
 }
 

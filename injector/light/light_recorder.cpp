@@ -54,7 +54,8 @@ void LightRecorder::begin(LightTables& tables, const Target& target, int64_t rin
     m_target = target;
     m_ringNs = ringNs;
     m_newestNs = INT64_MIN;
-    m_tables->folder.begin(&LightRecorder::writeFold, this, target.slowSteps);
+    m_tables->folder.begin(&LightRecorder::writeFold, this, target.slowSteps, target.stepBegins, target.countLoss,
+                           target.to);
     m_files.begin(base, header);
     rotate();
 }
@@ -79,6 +80,7 @@ void LightRecorder::take(uint32_t thread, const uint8_t* record, uint64_t ringEn
 
 void LightRecorder::endOfRing() noexcept {
     flush();
+    if (m_target.hostIsAt != nullptr && m_newestNs != INT64_MIN) m_target.hostIsAt(m_target.stepBegins.to, m_newestNs);
     if (m_files.bytesInNewest() >= kMostFileBytes) rotate();
 }
 
@@ -91,6 +93,7 @@ void LightRecorder::rotate() noexcept {
     const int64_t longAgoNs = m_newestNs == INT64_MIN ? INT64_MIN : m_newestNs - kLongestCallNs;
     m_tables->folder.settleUntil(sinceNs, sinceNs < longAgoNs ? sinceNs : longAgoNs);
     m_tables->folder.flush();
+    if (m_newestNs != INT64_MIN) m_tables->folder.noteEdge(m_newestNs + 1);
     const bool isFirst = m_newestNs == INT64_MIN;
     if (!m_files.rotate(isFirst ? INT64_MIN : m_newestNs + 1))
         m_target.countLoss(m_target.to, capture::LossKind::ioError, 1, isFirst ? 0 : m_newestNs);
@@ -112,9 +115,9 @@ void LightRecorder::writeOpenRanges() noexcept {
     m_files.append(info, records, count * sizeof records[0]);
 }
 
-void LightRecorder::writeFold(void* self, const void* record, size_t bytes, int64_t lastNs) noexcept {
+void LightRecorder::writeFold(void* self, const void* records, size_t bytes, uint32_t count, int64_t lastNs) noexcept {
     const Target& target = static_cast<LightRecorder*>(self)->m_target;
-    target.write(target.to, capture::kNoThread, record, bytes, 1, lastNs);
+    target.write(target.to, capture::kNoThread, records, bytes, count, lastNs);
 }
 
 /// What lasts goes first: should the process die in between, the ring tells it again, which does no harm; the block in

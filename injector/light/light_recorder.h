@@ -39,6 +39,9 @@ class LightRecorder {
         void (*countLoss)(void* to, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
         void* to;
         CallFolder::SlowSteps slowSteps;
+        CallFolder::StepBegins stepBegins = {};
+        /// With stepBegins.to: no step that begins earlier will be told. May be null.
+        void (*hostIsAt)(void* to, int64_t ns) noexcept = nullptr;
     };
 
     constexpr LightRecorder() = default;
@@ -65,7 +68,7 @@ class LightRecorder {
     /// A file of the ring ends early before it takes more: a job of thousands of calls a second has a shorter ring.
     static constexpr uint64_t kMostFileBytes = 64u << 20;
 
-    static void writeFold(void* self, const void* record, size_t bytes, int64_t lastNs) noexcept;
+    static void writeFold(void* self, const void* records, size_t bytes, uint32_t count, int64_t lastNs) noexcept;
     void rotate() noexcept;
     void flush() noexcept;
     void writeOpenRanges() noexcept;

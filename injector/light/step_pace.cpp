@@ -12,7 +12,7 @@ int64_t StepPace::begin(uint32_t thread, uint32_t depth, int64_t ns) noexcept {
         m_beginNs = ns;
         return 0;
     }
-    if (thread != m_thread || depth != m_depth) return 0;
+    if (thread != m_thread || depth != m_depth) return -1;
     const int64_t tookNs = ns - m_beginNs;
     m_beginNs = ns;
     const size_t known = m_count < kLast ? m_count : kLast;

@@ -13,7 +13,7 @@ class StepPace {
     constexpr StepPace() = default;
 
     /// A step's range begins in a thread, inside `depth` others. Returns how long the step before it took, in
-    /// nanoseconds; 0: it is the first, or lies in another step.
+    /// nanoseconds; 0: it is the first; -1: it lies in another step.
     int64_t begin(uint32_t thread, uint32_t depth, int64_t ns) noexcept;
 
     /// The median of the last steps, without the one that begin() told last; 0 before there are kFewest.

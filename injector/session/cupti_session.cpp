@@ -3,8 +3,11 @@
 
 #include <cupti.h>
 
+#include <iterator>
+
 #include "injector/cupti/activity_decoder.h"
 #include "injector/cupti/buffer_pool.h"
+#include "injector/session/light_session.h"
 #include "injector/session/session.h"
 #include "injector/text.h"
 
@@ -25,6 +28,7 @@ using capture::Source;
 constinit ActivityDecoder g_decoder;
 constinit BufferPool g_buffers;
 std::atomic<bool> g_registered{false};
+std::atomic<bool> g_enabled{false};
 std::atomic<bool> g_yielded{false};
 constinit FixedText<300> g_holder;  ///< the client we yielded to
 std::atomic<bool> g_dead{false};    ///< forked from a process that used CUPTI
@@ -44,6 +48,24 @@ constexpr int kKinds[] = {
     CUPTI_ACTIVITY_KIND_DEVICE,
 };
 
+// Of kernels that are told as summaries nothing else is needed, and every other kind costs the job time.
+constexpr int kSummaryKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DEVICE};
+/// A buffer comes when it is full, or all in it has ended: of a busy device that is about each thousand kernels.
+constexpr size_t kSummaryBufferBytes = 256u << 10;
+
+/// The kinds that this process asks CUPTI for.
+struct Kinds {
+    const int* first;
+    size_t count;
+    const int* begin() const noexcept { return first; }
+    const int* end() const noexcept { return first + count; }
+};
+
+Kinds wantedKinds() noexcept {
+    if (light::kernelSummaries().isOn()) return {kSummaryKinds, std::size(kSummaryKinds)};
+    return {kKinds, std::size(kKinds)};
+}
+
 // Called thousands of times a second by frameworks, worth nothing in a diagnosis.
 constexpr uint32_t kNoisyRuntime[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,       CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
@@ -62,7 +84,7 @@ constexpr uint32_t kNoisyDriver[] = {
 void onBufferRequested(uint8_t** buffer, size_t* size, size_t* maxRecords) noexcept {
     ErrnoKeeper errnoKeeper;
     *buffer = g_buffers.take();
-    *size = *buffer == nullptr ? 0 : BufferPool::kBufferBytes;
+    *size = *buffer == nullptr ? 0 : light::kernelSummaries().isOn() ? kSummaryBufferBytes : BufferPool::kBufferBytes;
     *maxRecords = 0;
 }
 
@@ -71,9 +93,18 @@ void onBufferCompleted(void* context, uint32_t stream, uint8_t* buffer, size_t, 
     {
         ActivityBlock block(g_session.sink(), Source::cupti);
         void* activity = nullptr;
-        while (validSize > 0 && g_api.activityGetNextRecord(buffer, validSize, &activity) == kSuccess)
-            g_decoder.decode(activity, block, g_session.strings());
+        KernelSummaries& summaries = light::kernelSummaries();
+        while (validSize > 0 && g_api.activityGetNextRecord(buffer, validSize, &activity) == kSuccess) {
+            EndedKernel kernel;
+            if (!summaries.isOn())
+                g_decoder.decode(activity, block, g_session.strings());
+            else if (g_decoder.decodeEnded(activity, block, kernel))
+                summaries.take(kernel);
+            else if (g_decoder.isOfDevice(activity))
+                g_decoder.decode(activity, block, g_session.strings());
+        }
     }
+    light::kernelSummaries().settle();
     size_t dropped = 0;
     if (g_api.activityGetNumDroppedRecords(context, stream, &dropped) == kSuccess && dropped > 0)
         g_session.sink().countLoss(Source::cupti, capture::LossKind::cuptiDropped, dropped, 0);
@@ -156,10 +187,10 @@ void start(bool enableNow, bool (*load)(Api&) noexcept) noexcept {
 }
 
 void enable() noexcept {
-    if (!g_registered.load(std::memory_order_acquire) || g_dead.load() || g_yielded.load() || g_live.load()) return;
+    if (!g_registered.load(std::memory_order_acquire) || g_dead.load() || g_yielded.load() || g_enabled.load()) return;
     int enabled = 0;
     int firstError = kSuccess;
-    for (const int kind : kKinds) {
+    for (const int kind : wantedKinds()) {
         const int result = g_api.activityEnable(kind);
         if (result == kSuccess)
             ++enabled;
@@ -169,16 +200,20 @@ void enable() noexcept {
         if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && result != kSuccess)
             return refuse(2, result, "cuptiActivityEnable");
     }
-    silenceNoise();
-    g_live.store(true, std::memory_order_release);
+    const bool isSummarised = light::kernelSummaries().isOn();
+    if (!isSummarised) silenceNoise();
+    g_enabled.store(true, std::memory_order_release);
+    g_live.store(!isSummarised, std::memory_order_release);
     FixedText<64> message;
     message.append("CUPTI: ").append(int64_t{enabled}).append(" activity kinds");
+    if (isSummarised) message.append(", kernels as summaries");
     g_session.tellStatus(Source::cupti, 1, firstError, message.c_str());
 }
 
 void disable() noexcept {
-    if (!g_live.exchange(false)) return;
-    for (const int kind : kKinds) g_api.activityDisable(kind);
+    g_live.store(false);
+    if (!g_enabled.exchange(false)) return;
+    for (const int kind : wantedKinds()) g_api.activityDisable(kind);
 }
 
 void flush(bool forced) noexcept {
@@ -191,6 +226,7 @@ void flush(bool forced) noexcept {
 
 void finish() noexcept {
     g_live.store(false);
+    g_enabled.store(false);
 }
 
 void yieldTo(const char* client) noexcept {
@@ -208,6 +244,7 @@ void yieldTo(const char* client) noexcept {
 void afterForkInChild() noexcept {
     if (g_registered.load()) g_dead.store(true);
     g_live.store(false);
+    g_enabled.store(false);
     g_flushing.store(false);
     g_buffers.renewLock();
     g_decoder.clear();

@@ -7,7 +7,7 @@
 
 namespace rankscope::injector::cupti {
 
-/// Set while CUPTI records for us; read on the hot path.
+/// Set while CUPTI records all of its kinds for us, and not kernels for summaries only; read on the hot path.
 extern std::atomic<bool> g_live;
 extern Api g_api;
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The light half of the session, one per process: what becomes of records when `--ring` bounds their detail.
+// The light half of the session, one per process: what becomes of records when `--ring` bounds their detail, and of
+// kernels that are told as summaries.
 #pragma once
 
 #include <cstdint>
 
 #include "injector/config.h"
+#include "injector/light/kernel_summaries.h"
 #include "injector/record/capture_sink.h"
 
 namespace rankscope::injector::light {
@@ -13,6 +15,9 @@ namespace rankscope::injector::light {
 /// `slowSteps`: where steps are counted that take more than `config` allows.
 void begin(CaptureSink& sink, const Config& config, uint64_t* slowSteps, const char* base,
            const capture::FileHeader& header) noexcept;
+
+/// Of `--light=kernels`; else it is off.
+KernelSummaries& kernelSummaries() noexcept;
 
 void afterForkInChild() noexcept;
 

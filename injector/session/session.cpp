@@ -396,6 +396,7 @@ void Session::periodic() noexcept {
 
 void Session::everyPeriod() noexcept {
     cupti::flush(false);
+    light::kernelSummaries().settle();
     if (m_periods == 0 && !isVirtual()) m_writer.measureRecordCost(m_clock);
     if (m_periods++ % 5 == 0 && m_clock.recalibrate())
         tellStatus(Source::injector, 1, 0, "the system clock was set while recording");
@@ -469,6 +470,7 @@ bool Session::beforeExec() noexcept {
     flushAtEnd();
     RecursionGuard guard;
     m_writer.drainNow();
+    light::kernelSummaries().finish();
     m_sink.tellLosses();
     // The ring file stays: other threads may record until the kernel ends them, and the reader finds that there.
     writeEnd(EndCause::exec, -1);
@@ -493,6 +495,7 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     m_writer.stop();
     m_writer.drainNow();
     m_sink.finishTaker();
+    light::kernelSummaries().finish();
     writeOverhead();
     if (cause == EndCause::exit) tellVirtualTimes();  // in a handler of a signal it could wait for ever
     writeEnd(cause, cause == EndCause::exit ? m_exitStatus : code);

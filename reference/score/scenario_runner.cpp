@@ -43,7 +43,7 @@ void record(const Scenario& scenario, const fs::path& folder, const fs::path& ru
     words.insert(words.end(), {settings.tool, "-q", "reference", "run", folder / "scenario.json", "--force", "--links",
                                settings.links, "-o", run});
     if (fixed) words.push_back("--fixed");
-    if (settings.light) words.insert(words.end(), {"--light", "--ring", settings.ring});
+    if (!settings.light.empty()) words.insert(words.end(), {"--light=" + settings.light, "--ring", settings.ring});
     const CommandEnd ran = runCommand(words, folder / "run.log", settings.timeoutS, stop);
     const bool mayFail = scenario.plantsFailure && !fixed && fs::exists(run / "trace.db");
     if (ran.status != 0 && (ran.timedOut || !mayFail))

@@ -17,7 +17,7 @@ struct RunSettings {
     bool runFixed = true;
     bool keep = false;           ///< leave the runs and reports in `folder`
     bool again = false;          ///< a run that lies in `folder` from before is analyzed, not run again
-    bool light = false;          ///< as `rankscope reference run --light`
+    std::string light;           ///< as `rankscope reference run --light=…`; empty: without
     std::string ring = "60s";    ///< for `rankscope reference run --ring`, with `light`
     std::string links = "told";  ///< for `rankscope reference run --links`
     bool followAdvice = false;   ///< ask `rankscope recommend`, and run the scenario once more as it says

@@ -38,7 +38,7 @@ struct ScoreOptions {
     bool followAdvice = false;   ///< run what `rankscope recommend` advises, too, where a scenario says how (advice.h)
     int worlds = 1;              ///< which draw of the worlds that the scenarios run in (vgpu/engine/nccl_world.h); 0:
                                  ///< the ideal one. Runs that `again` finds must have been in the same
-    bool light = false;          ///< record as `rankscope run --light` does
+    std::string light;           ///< calls or kernels: record as `rankscope run --light=…` does; empty: in full
     std::string ring = "60s";    ///< `rankscope run --ring`, with `light`
     std::string links = "machine";  ///< told, machine or unknown: what the runs know of their links, as `rankscope
                                     ///< reference run --links` takes it

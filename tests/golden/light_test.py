@@ -20,6 +20,11 @@ class Light(VirtualRunTest):
         self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "--light", "-o", name)
         return self.report(name)
 
+    def summed(self, name, *faults, **more):
+        scenario = self.write_scenario(dict(JOB, name=name, faults=list(faults), **more))
+        self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "--light=kernels", "-o", name)
+        return self.report(name)
+
     def rows(self, name, query):
         with sqlite3.connect(self.folder / name / "trace.db") as database:
             return database.execute(query).fetchall()
@@ -77,6 +82,37 @@ class Light(VirtualRunTest):
             found[ring] = (self.found(json.loads(done.stdout)), self.rows(ring, "SELECT rank, count(*) FROM nccl_call GROUP BY rank"))
         self.assertEqual(found["off"], found["0.1s"])
 
+    def test_sums_of_kernels_are_those_of_a_whole_recording(self):
+        scenario = self.write_scenario(dict(JOB, name="both"))
+        self.run_scenario(scenario, "whole")
+        self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "--light=kernels", "-o", "sums")
+        by = "rank, (SELECT text FROM string WHERE id = name_id), grid_blocks, block_threads, nccl > 0"
+        whole = self.rows("whole", f"SELECT {by}, count(*), sum(dur_ns), max(dur_ns) FROM kernel GROUP BY {by} ORDER BY 1, 2, 3, 4")
+        sums = self.rows("sums", f"SELECT {by}, sum(count), sum(total_ns), max(longest_ns) FROM kernel_summary GROUP BY {by} ORDER BY 1, 2, 3, 4")
+        self.assertEqual(whole, sums)
+        self.assertEqual(self.rows("sums", "SELECT sum(other_count), sum(late_count) FROM kernel_span"), [(0, 0)])
+        self.assertGreater(self.rows("sums", "SELECT count(*) FROM kernel_span")[0][0], 8 * 9)
+        own = self.rows("whole", "SELECT rank, sum(dur_ns) FROM kernel WHERE nccl = 0 GROUP BY rank")
+        for (rank, summed), (_, covered) in zip(own, self.rows("sums", "SELECT rank, sum(compute_ns) FROM kernel_span GROUP BY rank")):
+            self.assertLessEqual(covered, summed, rank)
+            self.assertGreater(covered, 0.9 * summed, rank)
+        for file in (self.folder / "sums" / "capture").glob("*.cap"):
+            self.assertLess(file.stat().st_size, (2000 + 1000) * 10 + 65536 + 16384, file)
+        report = self.report("sums")
+        self.assertEqual(self.found(report), [])
+        self.assertEqual([loss["kind"] for loss in report["loss"] if loss["severity"] != "info"], [])
+
+    def test_sums_of_kernels_tell_a_slow_device_from_more_work_and_find_what_hides(self):
+        slow = {"kind": "straggler", "rank": 5, "factor": 1.5}
+        self.assertEqual(self.found(self.summed("slow", slow)), [("RS301", [5])])
+        self.assertEqual(self.found(self.summed("node", {"kind": "slow_node", "node": 1, "factor": 1.5})), [("RS302", [4, 5, 6, 7])])
+        self.assertEqual(self.found(self.summed("work", {"kind": "uneven_work", "factor": 1.4, "ranks": [3]})), [("RS304", [3])])
+        report = self.summed("hidden", {"kind": "straggler", "rank": 6, "factor": 1.02})
+        self.assertEqual(self.found(report), [])
+        silent = {row["id"]: row["needs"] for row in report["not_judged"]}
+        self.assertEqual(silent["RS201"], "kernels were recorded as summaries of steps: light mode")
+        self.assertNotIn("RS304", silent)
+
     def test_the_report_says_what_is_not_judged(self):
         report = self.light("said", {"kind": "straggler", "rank": 5, "factor": 1.5})
         silent = {row["id"]: row["needs"] for row in report["not_judged"]}
@@ -99,7 +135,10 @@ class Light(VirtualRunTest):
         self.assertEqual(json.loads((self.folder / "one" / "run.json").read_text())["options"]["ring_s"], 60)
         for words in (("--ring", "60s"), ("--light", "--ring", "60 s"), ("--light", "--ring", "0")):
             self.assertEqual(self.run_any(RANKSCOPE, "run", *words, "-o", "no", "--", "true").returncode, 2, words)
-        self.assertEqual(self.run_any(RANKSCOPE, "run", "--light", "--trace", "cuda", "-o", "no", "--", "true").returncode, 2)
+        for words in (("--light", "--trace", "cuda"), ("--light=kernels", "--ring", "off"), ("--light=all",), ("--light", "--ring", "0.0001s")):
+            done = self.run_any(RANKSCOPE, "run", *words, "-o", "no", "--", "true")
+            self.assertEqual(done.returncode, 2, words)
+        self.assertIn(b"too short", done.stderr)
         self.assertFalse(os.path.exists(self.folder / "no"))
 
 

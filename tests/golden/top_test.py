@@ -121,7 +121,19 @@ class Top(VirtualRunTest):
         self.run_scenario(self.write_scenario(dict(SMALL, name="torn")), "torn")
         for capture in (self.folder / "torn" / "capture").glob("*.cap"):
             capture.write_bytes(b"RANKSCAP" + bytes(5000))
-        self.assertEqual(self.once("torn")["ranks"], [])
+        done = self.run_any(RANKSCOPE, "top", "torn", "--once", "--format", "json")
+        self.assertEqual((done.returncode, done.stdout), (3, b""))
+        self.assertIn(b"none of the 4 capture files of ", done.stderr)
+        self.assertIn(b".cap: byte 16: ", done.stderr)
+        self.assertIn(b"rankscope: hint: ", done.stderr)
+        # One that can be read is shown, and what the others lack is counted.
+        self.run_scenario(self.write_scenario(dict(SMALL, name="half")), "half")
+        captures = sorted((self.folder / "half" / "capture").glob("*.cap"))
+        for capture in captures[1:]:
+            capture.write_bytes(bytes(5000))
+        state = self.once("half")
+        self.assertEqual(len(state["ranks"]), 4)
+        self.assertGreater(state["losses"], 0)
 
 
 if __name__ == "__main__":

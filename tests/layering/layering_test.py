@@ -35,7 +35,7 @@ ALLOWED = {
     "injector": [RECORD],
     "injector/machine": ["injector/capture_format/records.h", "injector/text.h"],  # doctor reads the machine, too
     "injector/cupti": [RECORD, *INJECTOR],
-    "injector/light": [CAPTURE, "injector/text.h"],
+    "injector/light": [CAPTURE, RECORD, "injector/text.h"],
     "injector/session": [CAPTURE, RECORD, "injector/machine", "injector/cupti", "injector/light", *INJECTOR],
     "injector/hooks": [CAPTURE, RECORD, SESSION, *INJECTOR],
     "injector/nvtx": [RECORD, SESSION, *INJECTOR],

@@ -112,6 +112,28 @@ std::string checkTime(const std::string& text) {
     return secondsOf(text) ? "" : fmt::format("'{}' is no time: write for example 90s, 5m or off", text);
 }
 
+namespace {
+
+// The injector empties the rings in memory every 0.2 s, and two files of a ring are kept: with less than half of that a
+// single round would throw away what it has just written.
+constexpr double kShortestRingS = 0.1;
+
+std::string checkRing(const std::string& text) {
+    if (std::string complaint = checkTime(text); !complaint.empty()) return complaint;
+    const double seconds = *secondsOf(text);
+    if (seconds == 0 || seconds >= kShortestRingS) return "";
+    return fmt::format(
+        "'{}' is too short: what a rank recorded comes into the ring in parts of 0.2 s, so that below "
+        "{:g} s each would throw away the one before",
+        text, kShortestRingS);
+}
+
+}  // namespace
+
+CLI::Option* addLightOption(CLI::App& verb, std::string& light, const std::string& description) {
+    return verb.add_flag("--light{calls}", light, description)->check(CLI::IsMember({"calls", "kernels"}));
+}
+
 void addRingOption(CLI::App& verb, std::string& ring) {
     verb.add_option("--ring", ring,
                     "With --light: keep full detail of so long (60s, 5m), and of what is older some bytes a call; off: "
@@ -119,7 +141,7 @@ void addRingOption(CLI::App& verb, std::string& ring) {
         ->type_name("TIME")
         ->needs("--light")
         ->capture_default_str()
-        ->check(checkTime);
+        ->check(checkRing);
 }
 
 void addShareOption(CLI::App& verb, bool& share) {

@@ -53,6 +53,9 @@ std::optional<double> finiteNumber(const std::string& text);
 // "5m", "90s", "300", "1h", in seconds; 0 for "off"; nothing for what is no time.
 std::optional<double> secondsOf(const std::string& text);
 
+// --light, which leaves "calls", and --light=kernels.
+CLI::Option* addLightOption(CLI::App& verb, std::string& light, const std::string& description);
+
 // --ring TIME; behind --light.
 void addRingOption(CLI::App& verb, std::string& ring);
 

@@ -37,10 +37,11 @@ std::vector<std::pair<std::string, std::string>> injectorVariables(const JobSett
         {"RANKSCOPE_MAX_BYTES", std::to_string(options.maxBytes)},
         {"RANKSCOPE_CAPTURE_RANGE", options.captureRange}};
     // When a collective was on the device, from the plugin's kernel channels.
-    if (options.light) variables.emplace_back("RANKSCOPE_NCCL_CHANNELS", "spans");
-    if (const double ringS = options.light ? *secondsOf(options.ring) : 0; ringS > 0)
+    if (options.isLight()) variables.emplace_back("RANKSCOPE_NCCL_CHANNELS", "spans");
+    if (const double ringS = options.isLight() ? *secondsOf(options.ring) : 0; ringS > 0)
         variables.emplace_back("RANKSCOPE_RING_S", fmt::format("{:.9f}", ringS));
-    if (options.light && options.slowStep > 0)
+    if (options.sumsKernels()) variables.emplace_back("RANKSCOPE_KERNELS", "summaries");
+    if (options.isLight() && options.slowStep > 0)
         variables.emplace_back("RANKSCOPE_SLOW_STEP", fmt::format("{:.3f}", options.slowStep));
     if (options.delayS > 0) variables.emplace_back("RANKSCOPE_DELAY_S", fmt::format("{}", options.delayS));
     if (options.durationS > 0) variables.emplace_back("RANKSCOPE_DURATION_S", fmt::format("{}", options.durationS));

@@ -39,7 +39,9 @@ uint64_t slowStepsIn(const fs::path& captures) {
 }  // namespace
 
 // Another wrapper of the job may have been first: what the ring holds now is in its dump.
-bool RingWatch::isFresh() const {
+bool RingWatch::isFresh() {
+    const std::lock_guard lock(m_mutex);
+    if (m_isWorking) return true;
     std::error_code ignored;
     const auto now = fs::file_time_type::clock::now();
     for (const auto& entry : fs::directory_iterator(m_run / "dumps", ignored))
@@ -47,13 +49,50 @@ bool RingWatch::isFresh() const {
     return false;
 }
 
+void RingWatch::note(std::string text) {
+    const std::lock_guard lock(m_mutex);
+    m_notes.push_back(std::move(text));
+}
+
 void RingWatch::dump(const std::string& reason) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_wanted.push_back(reason);
+        if (std::exchange(m_isWorking, true)) return;
+    }
+    if (m_thread.joinable()) m_thread.join();  // it has nothing left to do
+    try {
+        m_thread = std::thread([this] { work(); });
+    } catch (const std::system_error&) {
+        work();  // signals wait, which is better than no dump
+    }
+}
+
+void RingWatch::work() {
+    for (;;) {
+        std::string reason;
+        {
+            const std::lock_guard lock(m_mutex);
+            m_isWorking = !m_wanted.empty();
+            if (!m_isWorking) return;
+            reason = std::move(m_wanted.front());
+            m_wanted.pop_front();
+        }
+        copy(reason);
+    }
+}
+
+void RingWatch::finish() {
+    if (m_thread.joinable()) m_thread.join();
+}
+
+void RingWatch::copy(const std::string& reason) {
     try {
         const std::string path = dumpRing(m_run, reason).run.string();
-        m_notes.push_back(fmt::format("what the ranks recorded in the last {:g} s is in {}: rankscope analyze {}",
-                                      m_ringS, path, text::shellWord(path)));
+        note(fmt::format("what the ranks recorded in the last {:g} s is in {}: rankscope analyze {}", m_ringS, path,
+                         text::shellWord(path)));
     } catch (const std::exception& error) {
-        m_notes.push_back(fmt::format("the ring is not dumped: {}", error.what()));
+        note(fmt::format("the ring is not dumped: {}", error.what()));
     }
 }
 
@@ -62,8 +101,7 @@ void RingWatch::dumpByItself(const std::string& reason) {
     ++m_byItself;
     dump(reason);
     if (m_byItself == kMostByItself)
-        m_notes.push_back(
-            fmt::format("{} dumps were made: from now on only `rankscope trigger` makes one", kMostByItself));
+        note(fmt::format("{} dumps were made: from now on only `rankscope trigger` makes one", kMostByItself));
 }
 
 void RingWatch::look() {
@@ -73,6 +111,7 @@ void RingWatch::look() {
 }
 
 std::vector<std::string> RingWatch::takeNotes() {
+    const std::lock_guard lock(m_mutex);
     return std::exchange(m_notes, {});
 }
 

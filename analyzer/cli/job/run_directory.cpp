@@ -96,9 +96,10 @@ json describe(const fs::path& path, const RunDescription& d) {
         options = {{"trace", d.recording->trace},
                    {"capture_range", d.recording->captureRange},
                    {"max_bytes", d.recording->maxBytes}};
-        if (d.recording->light) {
+        if (d.recording->isLight()) {
             options["light"] = true;
             options["ring_s"] = *secondsOf(d.recording->ring);
+            if (d.recording->sumsKernels()) options["kernels"] = "summaries";
         }
         if (d.recording->delayS > 0) options["delay_s"] = d.recording->delayS;
         if (d.recording->durationS > 0) options["duration_s"] = d.recording->durationS;

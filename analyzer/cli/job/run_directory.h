@@ -18,17 +18,21 @@ inline constexpr const char* kDefaultRing = "60s";
 // Says what a job's processes are to record, and when.
 struct RecordingOptions {
     std::string trace = "cuda,nccl,nvtx,api";
-    bool light = false;               // without device activity: when collectives ran is told by NCCL's profiler plugin
+    // Without device activity: when collectives ran is told by NCCL's profiler plugin. Empty, calls, or kernels: of
+    // each step summaries of its kernels besides.
+    std::string light;
     std::string ring = kDefaultRing;  // of light mode: how long full detail is kept, as secondsOf() reads it
     double slowStep = 0;              // of light mode: so many times the median is a slow step; 0: none is
     std::string captureRange = "none";
     int64_t maxBytes = int64_t{2} << 30;  // per rank
     double delayS = 0;
     double durationS = 0;  // 0: until the end
-};
 
-/// The sources of light mode.
-inline constexpr const char* kLightTrace = "nccl,nvtx";
+    bool isLight() const { return !light.empty(); }
+    bool sumsKernels() const { return light == "kernels"; }
+    // Of light mode: the sources that it records.
+    std::string lightTrace() const { return sumsKernels() ? "cuda,nccl,nvtx" : "nccl,nvtx"; }
+};
 
 // Holds what run.json says about a run besides how it ended.
 struct RunDescription {

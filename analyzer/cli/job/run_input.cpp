@@ -184,7 +184,7 @@ Collected collectRun(const RunInput& input, const Console& console, const std::v
     collected.summary = contents.summary;
     collected.ranks = contents.ranks;
     collected.missing = contents.missing;
-    if (!live.empty())
+    if (!live.empty() && trace.meta("dump", "").empty())  // a dump is what it is, whatever its job does now
         collected.warning = warnOfLiveRanks(live);
     else if (contents.events == 0)
         collected.warning = warnOfEmptyPart(input);

@@ -220,6 +220,19 @@ void LiveRun::analyse(int64_t untilNs, LiveState& state) {
     for (const report::LossRow& loss : report.losses) state.losses += loss.severity != "info" ? 1 : 0;
 }
 
+// Of a job that has ended nothing more will be written.
+void LiveRun::refuseUnreadable() const {
+    size_t unreadable = 0;
+    for (const auto& [path, tail] : m_tails) unreadable += tail.complaint().empty() ? 0 : 1;
+    if (unreadable == 0 || unreadable < m_tails.size()) return;
+    throw VerbError(kExitInput,
+                    unreadable == 1 ? fmt::format("the capture file of {} cannot be read: {}", m_run.string(),
+                                                  m_tails.begin()->second.complaint())
+                                    : fmt::format("none of the {} capture files of {} can be read; the first: {}",
+                                                  unreadable, m_run.string(), m_tails.begin()->second.complaint()),
+                    "the files are damaged, or of another version of rankscope");
+}
+
 LiveState LiveRun::look() {
     LiveState state;
     state.run = m_run.filename().string();
@@ -227,6 +240,7 @@ LiveState LiveRun::look() {
     state.windowS = m_windowS;
     const bool ended = hasEnded();  // first: what is read below is then all of it
     const auto newest = newestNs();
+    if (ended) refuseUnreadable();
     if (newest) {
         try {
             analyse(*newest - (ended ? 0 : kHandedOverNs), state);

@@ -22,11 +22,13 @@ class LiveRun {
     LiveRun(const LiveRun&) = delete;
     LiveRun& operator=(const LiveRun&) = delete;
 
+    // Throws VerbError where the job has ended and no capture of it can be read.
     LiveState look();
 
   private:
     std::optional<int64_t> newestNs();
     bool hasEnded() const;
+    void refuseUnreadable() const;
     void analyse(int64_t untilNs, LiveState& state);
 
     std::filesystem::path m_run;

@@ -43,7 +43,7 @@ struct ReferenceRunOptions {
     std::string tuner;
     std::string links = "machine";
     bool fixed = false;
-    bool light = false;
+    std::string light;
     std::string ring = kDefaultRing;
     bool force = false;
     bool noCollect = false;
@@ -119,9 +119,9 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
                                .scenario = scenario.name,
                                .tunerRows = tunerRows,
                                .startVariables = forcingVariables(startEnvironment(text))};
-    const RecordingOptions recording{
-        .trace = options.light ? kLightTrace : RecordingOptions().trace, .light = options.light, .ring = options.ring};
-    if (options.light) description.recording = recording;
+    RecordingOptions recording{.light = options.light, .ring = options.ring};
+    if (recording.isLight()) recording.trace = recording.lightTrace();
+    if (recording.isLight()) description.recording = recording;
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
     const JobSettings settings{.captureFolder = directory.captureFolder(),
@@ -264,7 +264,7 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
                     "(what the virtual machine says of itself), unknown (neither)")
         ->check(CLI::IsMember({"told", "machine", "unknown"}))
         ->capture_default_str();
-    run->add_flag("--light", options->light, "As rankscope run --light records");
+    addLightOption(*run, options->light, "As rankscope run --light, or --light=kernels, records");
     addRingOption(*run, options->ring);
     addShareOption(*run, options->share);
     run->add_flag("--force", options->force, "Replace an earlier run of that name");

@@ -127,12 +127,12 @@ std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const RecordingOp
     constexpr double kNsPerSecond = 1e9;
     return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerSecond),
                                        static_cast<int64_t>(recording.delayS * kNsPerSecond),
-                                       !hasSource(recording, "cuda"));
+                                       recording.isLight() || !hasSource(recording, "cuda"));
 }
 
 // Nothing: the job has no ring.
 std::unique_ptr<RingWatch> ringOf(const RecordingOptions& recording, const std::filesystem::path& run) {
-    const double ringS = recording.light ? *secondsOf(recording.ring) : 0;
+    const double ringS = recording.isLight() ? *secondsOf(recording.ring) : 0;
     return ringS == 0 ? nullptr : std::make_unique<RingWatch>(run, ringS);
 }
 
@@ -160,6 +160,7 @@ JobWatch watchOf(HangWatch* hangs, RingWatch* ring, const Console& console) {
     };
     watch.jobHasEnded = [=] {
         if (hangs != nullptr) hangs->jobHasEnded();
+        if (ring != nullptr) ring->finish();
         tell();
     };
     if (ring == nullptr) return watch;
@@ -179,7 +180,7 @@ JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::T
                          .extra = options.environment,
                          .noEnvironment = options.noEnvironment};
     settings.recording.maxBytes = *parseBytes(options.maxSize);
-    if (settings.recording.light) settings.recording.trace = kLightTrace;
+    if (options.recording.isLight()) settings.recording.trace = options.recording.lightTrace();
     return settings;
 }
 
@@ -244,6 +245,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     if (options.recording.slowStep > 0 && *secondsOf(options.recording.ring) == 0)
         throw VerbError(kExitUsage, "--slow-step dumps the ring, and --ring off leaves none",
                         "leave one of them out: without a ring the run itself holds all of it");
+    if (options.recording.sumsKernels() && *secondsOf(options.recording.ring) == 0)
+        throw VerbError(kExitUsage, "--light=kernels sums up what the ring lets go, and --ring off keeps all",
+                        "leave one of them out");
     const InstallLayout layout = findInstallLayout();
     const auto launched = launchedRankFromEnvironment();
     const LaunchedRank* outside = launched ? &*launched : nullptr;
@@ -254,7 +258,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     const Environment looked = prepareEnvironment(layout, settings);
     requireCommand(command.front(), looked);
 
-    if (!hasSource(options.recording, "cuda") && !options.recording.light && !console.isQuiet() &&
+    if (!hasSource(options.recording, "cuda") && !options.recording.isLight() && !console.isQuiet() &&
         (!outside || outside->rank == 0))
         console.warning(
             fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view "
@@ -328,9 +332,9 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
         ->type_name("LIST")
         ->capture_default_str()
         ->check(checkTrace);
-    verb->add_flag(
-            "--light", options->recording.light,
-            "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long jobs")
+    addLightOption(*verb, options->recording.light,
+                   "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long "
+                   "jobs; --light=kernels: and the kernels of each step as summaries")
         ->excludes("--trace");
     addRingOption(*verb, options->recording.ring);
     verb->add_option("--slow-step", options->recording.slowStep,

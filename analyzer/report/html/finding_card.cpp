@@ -23,7 +23,7 @@ std::string whereText(const Report& report, const job::Finding& finding) {
 }
 
 std::string costLine(const Report& report, const job::Finding& finding) {
-    std::string out = fmt::format("<p class=\"cost\"><b>{}</b>", worthText(finding));
+    std::string out = fmt::format("<p class=\"cost\"><b>{}</b>", worthText(report, finding));
     return out + "; predicted saving: " + text::markupText(savingText(report, finding)) + "</p>\n";
 }
 

@@ -29,7 +29,7 @@ std::string tiles(const Report& r) {
     std::string out = "<dl class=\"tiles\">\n";
     if (r.run.stepNs > 0)
         out += tile("Step", text::durationText(r.run.stepNs),
-                    r.run.steps > 0 ? fmt::format("median of {}, {} warm-up left out", r.run.steps, r.run.warmUpSteps)
+                    r.run.steps > 0 ? fmt::format("median of {}, {} left out", r.run.steps, r.run.warmUpSteps)
                                     : "the whole recording as one");
     if (r.replay.ceiling)
         out += tile(

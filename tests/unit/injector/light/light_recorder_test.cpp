@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -114,6 +115,7 @@ class LightRecording : public testing::Test {
         std::vector<PluginProxyOpRecord> sends;
         std::map<std::pair<uint64_t, uint32_t>, int> plugins;  // by communicator and seq
         int spans = 0;
+        std::vector<CallGapRecord> gaps;
         std::vector<ReaderLoss> losses;
     };
     Told read() {
@@ -141,6 +143,9 @@ class LightRecording : public testing::Test {
                     break;
                 case RecordType::nvtxPop:
                     told.pops.push_back(view->as<NvtxRecord>().timeNs);
+                    break;
+                case RecordType::callGap:
+                    told.gaps.push_back(view->as<CallGapRecord>());
                     break;
                 default:
                     break;
@@ -223,6 +228,83 @@ TEST_F(LightRecording, EachCallIsToldOnceWhateverPartOfItTheRingHolds) {
     EXPECT_EQ(told.sends[0].channel, kEveryChannel);
     EXPECT_EQ(told.sends[0].networkWaitNs, 200 * kUnit);
     EXPECT_EQ(told.sends.back().bytes, 1000u);
+}
+
+TEST_F(LightRecording, AStepOfAThousandCallsTakesAKilobyteOnAverageAndOfWhatIsLeftOutTheCallsAreCounted) {
+    constexpr int kSteps = 300, kCalls = 1000;
+    constexpr int64_t kStepNs = 20 * kMs;  // a fifth of the ring
+    std::mt19937 random(7);
+    for (int step = 0; step < kSteps; ++step) {
+        const int64_t ns = kBegin + step * kStepNs;
+        mark(RecordType::nvtxPush, ns, kStepName);
+        // Of 40 sizes, and each begins when it happens to.
+        for (int i = 0; i < kCalls; ++i)
+            call(ns + (i + 1) * kStepNs / (kCalls + 2) + random() % 10'000, 100 + i % 40,
+                 50 * kUnit + random() % 100'000);
+        mark(RecordType::nvtxPop, ns + kStepNs - 1000, 0);
+        m_recorder.endOfRing();
+    }
+    end();
+    EXPECT_EQ(m_lost, 0u);
+    EXPECT_LE(fs::file_size(m_base + ".cap"), size_t{kSteps} * 1000 + kFileHeaderBytes);
+    const Told told = read();
+    EXPECT_TRUE(told.losses.empty()) << told.losses.front().message;
+    int64_t leftOut = 0;
+    for (const CallGapRecord& gap : told.gaps) {
+        leftOut += gap.calls;
+        EXPECT_EQ(gap.communicator, 1u);
+        EXPECT_EQ(gap.peer, -1);
+    }
+    EXPECT_EQ(leftOut + static_cast<int64_t>(told.calls.size()), int64_t{kSteps} * kCalls);
+    // What is kept are whole steps, each so many behind the one before; the ring holds all of the last ones, and of one
+    // the end.
+    std::map<int64_t, int> perStep;
+    for (const int64_t ns : told.calls)
+        if (const int64_t step = (ns - kBegin) / kStepNs; step < kSteps - 12) ++perStep[step];
+    std::set<int64_t> distances;
+    int64_t before = -1;
+    for (const auto& [step, calls] : perStep) {
+        EXPECT_EQ(calls, kCalls) << step;
+        if (before > 0) distances.insert(step - before);
+        before = step;
+    }
+    EXPECT_EQ(distances.size(), 1u);
+    EXPECT_GT(*distances.begin(), 3);
+    for (const CallGapRecord& gap : told.gaps)
+        for (const auto& [step, calls] : perStep) {
+            const int64_t begin = kBegin + step * kStepNs;
+            EXPECT_FALSE(gap.untilNs > begin && gap.fromNs < begin + kStepNs) << step;
+        }
+}
+
+TEST_F(LightRecording, AHugeStepIsLeftOutAndDoesNotFillTheFile) {
+    for (int step = 0; step < 3; ++step) {
+        const int64_t ns = kBegin + step * 90 * kMs;
+        mark(RecordType::nvtxPush, ns, kStepName);
+        for (int i = 0; i < 40'000; ++i) call(ns + (i + 1) * 2000, 100 + i % 7, (i * 7919 % 2000) * 1000);
+        m_recorder.endOfRing();
+    }
+    end();
+    EXPECT_LT(fs::file_size(m_base + ".cap"), 100'000u);
+    const Told told = read();
+    int64_t leftOut = 0;
+    for (const CallGapRecord& gap : told.gaps) leftOut += gap.calls;
+    EXPECT_EQ(leftOut + static_cast<int64_t>(told.calls.size()), 120'000);
+}
+
+TEST_F(LightRecording, ACommunicatorThatIsKnownNoMoreIsNotTakenForTheOneInItsPlace) {
+    CommunicatorRecord later{};
+    later.head = {RecordType::communicator, 2, 1};
+    later.index = 1 + 4096;
+    later.hash = 0x777;
+    take(later);
+    call(kBegin, 100, kMs);  // on communicator 1
+    end();
+    EXPECT_EQ(m_lost, 1u);
+    for (const std::string& name : detailFiles()) fs::remove(m_folder.path() + "/" + name);
+    const Told told = read();
+    EXPECT_EQ(told.calls.size(), 1u);
+    EXPECT_TRUE(told.plugins.empty());
 }
 
 TEST_F(LightRecording, WithoutTheFilesOfTheRingTheCaptureFileTellsAllCalls) {
