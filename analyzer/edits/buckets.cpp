@@ -42,14 +42,17 @@ class Rebucket {
           m_outlook(outlook),
           m_resend(m_graph, m_analysis, m_traffic.index()) {}
 
-    TaskGraph run() {
+    TaskGraph run(EditEffect& effect) {
         for (size_t i = 0; i < m_traffic.rounds().size(); ++i) resend(i);
         if (m_sent + m_kept == 0)
             throw EditError(m_mebibytes
                                 ? "no gradients are sent in buckets"
                                 : "no buckets wait for the end of the backward pass, and it waits for none of them",
                             "ddp, ZeRO-1 and ZeRO-2 have buckets");
-        return m_sent > 0 ? std::move(m_resend).finish() : m_graph;
+        if (m_sent == 0) return m_graph;
+        TaskGraph graph = std::move(m_resend).finish();
+        m_traffic.besideCompute().reprice(graph, effect);
+        return graph;
     }
 
     /// Buckets of other sizes are sent: what they take and where tensors end inside the present ones is an estimate.
@@ -136,6 +139,7 @@ class Rebucket {
 
     void priceBuckets(const GradientRound& round, const Strain& strain, NewBuckets& buckets) {
         buckets.transferNs.assign(round.members.size(), {});
+        const double alone = m_traffic.besideCompute().aloneShare(round.exchanges, m_outlook);
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
             const std::optional<facts::Estimate> price = m_traffic.prices().ns(round.communicator, round.op, bytes);
@@ -149,7 +153,7 @@ class Rebucket {
                               : m_outlook == Outlook::cheap ? price->low
                                                             : price->expected;
             for (size_t m = 0; m < round.members.size(); ++m)
-                buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
+                buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m] * alone);
             const double deviation = ns * m_traffic.prices().scatter(round.communicator, round.op);
             m_variance[{round.communicator, round.step}] += deviation * deviation;
         }
@@ -233,7 +237,7 @@ class Rebucket {
 
 TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect) {
     Rebucket rebucket(of, mebibytes, overlap, effect.outlook);
-    TaskGraph graph = rebucket.run();
+    TaskGraph graph = rebucket.run(effect);
     effect.open = effect.open || rebucket.open();
     effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
     effect.assume("gradients are ready as the kernels between two present buckets make them");

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/edits/beside_compute.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
@@ -200,7 +201,9 @@ void prefetchLayers(int depth, TaskGraph& graph, const Analysis& analysis, EditE
     if (shards.empty()) throw EditError("no parameters are sharded by layer", "prefetch is for FSDP and ZeRO-3");
     if (shards.prefetch(depth, Shards::Ahead::calls) == 0)
         throw EditError(fmt::format("layers are gathered {} ahead already", depth), "try a larger depth");
+    const BesideCompute besideCompute(graph, analysis);
     graph = std::move(shards).finish();
+    besideCompute.reprice(graph, effect);
     effect.assume(fmt::format("memory for {} gathered layers is there", depth + 2));
 }
 
@@ -214,7 +217,9 @@ void overlapAll(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) 
         const bool beside = replicated && besideReplicas(graph, analysis);
         const int moved = shards.releaseReductions() + shards.prefetch(1, Shards::Ahead::callsAndWaits);
         if (moved == 0) throw EditError("sharded layers overlap with compute already");
+        const BesideCompute besideCompute(graph, analysis);
         graph = std::move(shards).finish();
+        besideCompute.reprice(graph, effect);
         effect.assume("memory for 3 gathered layers and the gradients of 2 is there");
         // Where they ran beside each other, their recorded times hold what that costs.
         if (beside)
