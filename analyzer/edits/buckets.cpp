@@ -56,7 +56,10 @@ class Rebucket {
     }
 
     /// Buckets of other sizes are sent: what they take and where tensors end inside the present ones is an estimate.
-    bool open() const { return m_open; }
+    bool open() const { return m_open || m_newlyBeside; }
+    /// Gradients are sent while more of them are made, which they were not: what a framework lets wait for them then is
+    /// not to be seen.
+    bool newlyBeside() const { return m_newlyBeside; }
 
     /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even
     /// out less. ns.
@@ -92,6 +95,9 @@ class Rebucket {
                 "larger buckets can be judged");
         NewBuckets buckets;
         buckets.aside = aside;
+        const bool newlyBeside = m_overlap && !gathers && (aside || round.late());
+        buckets.held = newlyBeside && m_outlook == Outlook::dear;
+        m_newlyBeside = m_newlyBeside || newlyBeside;
         buckets.ends = !m_mebibytes ? round.ends()
                        : gathers    ? mirrored(round)
                                     : curves.front()->plan(*m_mebibytes * kMebi, tensorEnds());
@@ -230,7 +236,7 @@ class Rebucket {
         m_curves;  // by communicator and rank, by step: of the first backward pass
     std::map<std::pair<int64_t, int>, double> m_variance;  // of the new transfers, by communicator and step, ns^2
     int m_sent = 0, m_kept = 0;                            // rounds
-    bool m_open = false;
+    bool m_open = false, m_newlyBeside = false;
 };
 
 }  // namespace
@@ -240,6 +246,10 @@ TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGr
     TaskGraph graph = rebucket.run(effect);
     effect.open = effect.open || rebucket.open();
     effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
+    if (rebucket.newlyBeside())
+        effect.assume(
+            "backward goes on while buckets are sent; at worst the framework has two buffers, so that it waits for the "
+            "bucket before, and its host waits for the last one (DeepSpeed does both)");
     effect.assume("gradients are ready as the kernels between two present buckets make them");
     return graph;
 }

@@ -230,8 +230,9 @@ class Rebuild {
                 if (lane == kNoLane || lane == info.lane) continue;
                 const StepPart part = m_instance.second.part;
                 const bool pass = part == StepPart::forward || part == StepPart::backward;
-                if (pass && lane == m_costs.arrival.lane)
-                    continue;  // received data: waited for behind the group that brings them
+                // Received data: waited for behind the group that brings them. A host that waits for the group, too
+                // (Megatron-LM's synchronisation behind its messages), launches nothing before.
+                if (pass && lane == m_costs.arrival.lane && edge.kind != WaitKind::blocking) continue;
                 from = m_draft.last(lane);
                 afterStart = false;
             }
