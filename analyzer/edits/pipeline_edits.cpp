@@ -63,7 +63,7 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
-    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps);
+    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps, effect);
     if (steps.size() < parts.steps().size())
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
