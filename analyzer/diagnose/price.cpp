@@ -102,6 +102,7 @@ edits::StepSides sidesWith(const job::Analysis& analysis, const std::vector<job:
         return other.stepsNs;
     };
     if (job.effect.hostMaySlow) edits::addSlowHost(steps, sides);
+    if (job.effect.chanceNs > 0) edits::addChance(unchanged, job.effect, sides);
     if (job.effect.open) edits::addOutlooks(unchanged, job.effect, steps, sides);
     return sides;
 }

@@ -42,18 +42,24 @@ class Rebucket {
           m_outlook(outlook),
           m_resend(m_graph, m_analysis, m_traffic.index()) {}
 
-    TaskGraph run() {
+    TaskGraph run(EditEffect& effect) {
         for (size_t i = 0; i < m_traffic.rounds().size(); ++i) resend(i);
         if (m_sent + m_kept == 0)
             throw EditError(m_mebibytes
                                 ? "no gradients are sent in buckets"
                                 : "no buckets wait for the end of the backward pass, and it waits for none of them",
                             "ddp, ZeRO-1 and ZeRO-2 have buckets");
-        return m_sent > 0 ? std::move(m_resend).finish() : m_graph;
+        if (m_sent == 0) return m_graph;
+        TaskGraph graph = std::move(m_resend).finish();
+        m_traffic.besideCompute().reprice(graph, effect);
+        return graph;
     }
 
     /// Buckets of other sizes are sent: what they take and where tensors end inside the present ones is an estimate.
-    bool open() const { return m_open; }
+    bool open() const { return m_open || m_newlyBeside; }
+    /// Gradients are sent while more of them are made, which they were not: what a framework lets wait for them then is
+    /// not to be seen.
+    bool newlyBeside() const { return m_newlyBeside; }
 
     /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even
     /// out less. ns.
@@ -89,6 +95,9 @@ class Rebucket {
                 "larger buckets can be judged");
         NewBuckets buckets;
         buckets.aside = aside;
+        const bool newlyBeside = m_overlap && !gathers && (aside || round.late());
+        buckets.held = newlyBeside && m_outlook == Outlook::dear;
+        m_newlyBeside = m_newlyBeside || newlyBeside;
         buckets.ends = !m_mebibytes ? round.ends()
                        : gathers    ? mirrored(round)
                                     : curves.front()->plan(*m_mebibytes * kMebi, tensorEnds());
@@ -136,6 +145,7 @@ class Rebucket {
 
     void priceBuckets(const GradientRound& round, const Strain& strain, NewBuckets& buckets) {
         buckets.transferNs.assign(round.members.size(), {});
+        const double alone = m_traffic.besideCompute().aloneShare(round.exchanges, m_outlook);
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
             const std::optional<facts::Estimate> price = m_traffic.prices().ns(round.communicator, round.op, bytes);
@@ -149,7 +159,7 @@ class Rebucket {
                               : m_outlook == Outlook::cheap ? price->low
                                                             : price->expected;
             for (size_t m = 0; m < round.members.size(); ++m)
-                buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
+                buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m] * alone);
             const double deviation = ns * m_traffic.prices().scatter(round.communicator, round.op);
             m_variance[{round.communicator, round.step}] += deviation * deviation;
         }
@@ -226,16 +236,20 @@ class Rebucket {
         m_curves;  // by communicator and rank, by step: of the first backward pass
     std::map<std::pair<int64_t, int>, double> m_variance;  // of the new transfers, by communicator and step, ns^2
     int m_sent = 0, m_kept = 0;                            // rounds
-    bool m_open = false;
+    bool m_open = false, m_newlyBeside = false;
 };
 
 }  // namespace
 
 TaskGraph inBuckets(std::optional<double> mebibytes, bool overlap, const TrialGraph& of, EditEffect& effect) {
     Rebucket rebucket(of, mebibytes, overlap, effect.outlook);
-    TaskGraph graph = rebucket.run();
+    TaskGraph graph = rebucket.run(effect);
     effect.open = effect.open || rebucket.open();
     effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
+    if (rebucket.newlyBeside())
+        effect.assume(
+            "backward goes on while buckets are sent; at worst the framework has two buffers, so that it waits for the "
+            "bucket before, and its host waits for the last one (DeepSpeed does both)");
     effect.assume("gradients are ready as the kernels between two present buckets make them");
     return graph;
 }

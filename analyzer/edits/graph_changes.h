@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/graph_view.h"
+#include "analyzer/facts/intervals.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::edits {
@@ -41,6 +44,19 @@ using CopiesAside = std::unordered_map<TaskId, int64_t>;
 /// takes as long as its compute or as its copies, whichever is longer. Copies that no call is known of stay in their
 /// place, with their new durations. Throws EditError when work would wait for itself.
 void putAside(TaskGraph& graph, const CopiesAside& copies);
+
+// Transfers that are slower beside something else.
+
+/// By rank: when what slows its transfers is under way.
+using Busy = std::map<int, facts::CoveredLength>;
+
+/// A longer transfer moves those behind it: so often at most is a graph played until its transfers settle.
+inline constexpr int kSettlingPasses = 16;
+
+/// The collective takes what it takes alone (`aloneNs`, by task), and for each ns of it beside `others` `loss` (under
+/// 0.5) ns more. All members wait for the one that loses most. By how much that changes the longest of them, ns.
+int64_t lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int64_t>& aloneNs,
+                 const Schedule& schedule, const Busy& others, double loss);
 
 // Hybrid sharding: what collectives inside a node lose while the same ranks sum over nodes. Both leave by the GPU's own
 // port.

@@ -152,9 +152,10 @@ class PipelineParts {
 /// `steps`, some in a row of those recorded, with another schedule: kernels, copies, calls of the host and
 /// collectives of a pass move as they are, sends and receives are made anew with the measured times of the present
 /// ones. What comes before the first step is left out, and of what comes behind the last one all but its beginning.
-/// Throws EditError.
+/// What the host reads back behind the last backward pass, at least once for each micro-batch, may be their losses: the
+/// dear outlook has as many more of it as there are more micro-batches. Throws EditError.
 TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape, const std::vector<int>& steps);
+                          const PipelineShape& shape, const std::vector<int>& steps, EditEffect& effect);
 
 /// A pipeline with other micro-batches of the same size, other virtual stages, or another schedule. More micro-batches
 /// are more tokens: EditEffect::tokens.

@@ -8,10 +8,13 @@
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/pipeline.h"
 #include "analyzer/edits/trial_graph.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
 namespace {
 
+constexpr double kDeviationsPerHalfWidth =
+    1.4826;                                 // standard deviation / half the distance of the quartiles, of normal noise
 constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
 
 /// Some of `steps` in a row: a plan with many more micro-batches than were recorded is played for few of them, so that
@@ -63,7 +66,7 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
-    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps);
+    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps, effect);
     if (steps.size() < parts.steps().size())
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
@@ -76,8 +79,14 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     effect.pipeline->schedule = shape.schedule;
     effect.pipeline->microBatches = shape.microBatches;
     effect.pipeline->virtualStages = shape.virtualStages;
-    if (shape.microBatches != before.microBatches)
+    if (shape.microBatches != before.microBatches) {
+        // Of their kernels none was recorded: they vary as the recorded steps do.
+        if (const replay::ReplayModel& replay = of.analysis().replay; replay.available())
+            effect.chanceNs = std::hypot(
+                effect.chanceNs,
+                kDeviationsPerHalfWidth * facts::quartileHalfWidth(replay.stepsNs(replay.graph, replay.unchanged)));
         effect.assume("micro-batches are played at their present size; the step is that of as many tokens as now");
+    }
     if (shape.virtualStages > before.virtualStages)
         effect.assume("memory for the activations of interleaved stages is there");
     return rebuilt;

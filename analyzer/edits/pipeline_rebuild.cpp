@@ -9,9 +9,12 @@
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/group_costs.h"
 #include "analyzer/edits/pipeline.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
 namespace {
+
+constexpr double kLongestLeadNs = 1e9;  // a lead has 32 bits: 4.29 s, with what it is already
 
 /// A pass of a step: which calls of which ranks belong together.
 using Instance = std::pair<int, Pass>;
@@ -28,7 +31,7 @@ class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
     Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape,
-            const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs)
+            const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs, EditEffect& effect)
         : m_graph(graph),
           m_parts(parts),
           m_shape(shape),
@@ -36,7 +39,8 @@ class Rebuild {
           m_clone(graph.size(), {kNoTask, 0}),
           m_exchangeOf(graph.size(), kNoTask),
           m_gradients(std::move(gradients)),
-          m_alphaNs(alphaNs) {
+          m_alphaNs(alphaNs),
+          m_effect(effect) {
         for (const Lane& lane : graph.lanes) m_draft.addLane(lane);
         for (const facts::KernelKey& key : graph.kernelKeys) m_draft.addKernelKey(key);
         for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
@@ -53,6 +57,7 @@ class Rebuild {
     TaskGraph run() {
         reserve();
         const Schedule recorded = simulate(m_graph);
+        m_recorded = &recorded;
         const CollectiveTimes collectives(m_graph, recorded);
         for (const auto& [rank, stage] : m_parts.stages()) {
             m_rank = rank;
@@ -137,6 +142,29 @@ class Rebuild {
             if (!run.messages.empty()) exchange(run, step);
         }
         play({step, kTail}, {parts.passes.at(kTail), true});
+        readBackMore(parts.passes.at(kTail));
+    }
+
+    /// One that the host waits long for has what others found there already: the typical one tells what one more costs.
+    void readBackMore(const Calls& tail) {
+        const int more = m_shape.microBatches - m_parts.shape().microBatches;
+        std::vector<double> apartNs;
+        TaskId last = kNoTask;
+        for (TaskId call : tail) {
+            if (m_graph.info[call].kind != TaskKind::blockingCall) continue;
+            if (last != kNoTask)
+                apartNs.push_back(static_cast<double>(m_recorded->endNs[call] - m_recorded->endNs[last]));
+            last = call;
+        }
+        const auto each = (apartNs.size() + 1) / static_cast<size_t>(m_parts.shape().microBatches);
+        if (more <= 0 || last == kNoTask || each == 0) return;
+        m_effect.hostMaySlow = true;
+        m_effect.assume(
+            "what the host reads back behind the last backward pass is not more with more micro-batches; at worst it "
+            "reads something of each");
+        if (m_effect.outlook != Outlook::dear) return;
+        const double ns = facts::median(std::move(apartNs)) * static_cast<double>(each) * more;
+        m_draft.leadNs(m_draft.last(m_graph.info[last].lane)) += static_cast<uint32_t>(std::min(ns, kLongestLeadNs));
     }
 
     const StepMark* recordedMark(int step, bool closes) const {
@@ -230,8 +258,9 @@ class Rebuild {
                 if (lane == kNoLane || lane == info.lane) continue;
                 const StepPart part = m_instance.second.part;
                 const bool pass = part == StepPart::forward || part == StepPart::backward;
-                if (pass && lane == m_costs.arrival.lane)
-                    continue;  // received data: waited for behind the group that brings them
+                // Received data: waited for behind the group that brings them. A host that waits for the group, too
+                // (Megatron-LM's synchronisation behind its messages), launches nothing before.
+                if (pass && lane == m_costs.arrival.lane && edge.kind != WaitKind::blocking) continue;
                 from = m_draft.last(lane);
                 afterStart = false;
             }
@@ -321,6 +350,8 @@ class Rebuild {
     bool m_markedByDevice = false;                     // no call does
     std::set<int64_t> m_gradients;
     double m_alphaNs;  // start-up of a message
+    EditEffect& m_effect;
+    const Schedule* m_recorded = nullptr;  // of m_graph
     std::map<int, std::map<GroupMessages, std::pair<int64_t, int64_t>>>
         m_prices;  // by rank, of its groups: alone, beside sums of gradients
     std::vector<PlayedGroup> m_groups;
@@ -332,7 +363,7 @@ class Rebuild {
 }  // namespace
 
 TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape, const std::vector<int>& steps) {
+                          const PipelineShape& shape, const std::vector<int>& steps, EditEffect& effect) {
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
         if (role == facts::CommRole::gradients) gradients.insert(id);
@@ -341,7 +372,7 @@ TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, cons
         if (const auto* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
             exchange.message() && communicator != nullptr)
             alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(*communicator));
-    return Rebuild(graph, parts, shape, steps, std::move(gradients), alphaNs).run();
+    return Rebuild(graph, parts, shape, steps, std::move(gradients), alphaNs, effect).run();
 }
 
 }  // namespace rankscope::edits

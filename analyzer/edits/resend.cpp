@@ -61,6 +61,19 @@ uint32_t Resend::laneAside(int rank, int64_t communicator) {
     return lane->second;
 }
 
+void Resend::hold(const ComputeLane& compute, const std::vector<int64_t>& ready, const std::vector<TaskId>& transfers,
+                  int64_t delayNs) {
+    const auto kernels = static_cast<int64_t>(compute.kernels.size());
+    for (size_t b = 0; b < transfers.size(); ++b) {
+        const int64_t next = ready[b] + 1;
+        if (next >= kernels) return;
+        if (b > 0) m_draft.addEdge(compute.at(next), transfers[b - 1], WaitKind::event, delayNs);
+        const TaskId call = m_index.launchOf(compute.at(next));
+        if (b + 1 == transfers.size() && call != kNoTask)
+            m_draft.addEdge(call, transfers[b], WaitKind::blocking, delayNs);
+    }
+}
+
 void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     std::vector<LaunchCosts> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
@@ -103,6 +116,11 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             if (used)
                 m_draft.addEdge(compute.at(buckets.uses[m][b]), transfer, WaitKind::event, typical[m].eventDelayNs);
             rows[b].push_back({member.rank, arrival, transfer});
+        }
+        if (buckets.held) {
+            std::vector<TaskId> transfers;
+            for (const std::vector<ExchangeMember>& row : rows) transfers.push_back(row.back().transfer);
+            hold(compute, buckets.ready[m], transfers, typical[m].eventDelayNs);
         }
         // What followed the sums on the stream needs them.
         if (const auto next = std::ranges::upper_bound(compute.kernels, member.transfers.back());

@@ -31,6 +31,7 @@ struct NewBuckets {
     std::vector<std::vector<int64_t>> uses;  // by member, by bucket: the kernel that waits for it; empty: what waited
                                              // for the present buckets goes on doing so
     bool aside = false;                      // buckets that travel on the compute stream get one of their own
+    bool held = false;                       // see Resend::hold()
 };
 
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
@@ -64,6 +65,11 @@ class Resend {
     };
     uint32_t laneAside(int rank, int64_t communicator);
     LaunchCosts typicalOf(const RoundMember& member) const;
+    /// A framework may keep two buffers: what computes behind a bucket waits until the bucket before it was sent. And
+    /// its host may wait for the last one before it goes on. DeepSpeed's overlap_comm does both. `transfers`: of the
+    /// member's new buckets, which leave behind the kernels `ready`.
+    void hold(const ComputeLane& compute, const std::vector<int64_t>& ready, const std::vector<TaskId>& transfers,
+              int64_t delayNs);
     void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     bool waitsForRoom(TaskId to, const Edge& edge) const;
     /// What the host did beyond such a call stays.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/edits/beside_compute.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
@@ -45,13 +46,20 @@ class Shards {
     }
 
     bool empty() const { return m_gathers.empty(); }
+    /// All-gathers of all ranks.
+    int gathers() const {
+        size_t count = 0;
+        for (const auto& [rank, gathers] : m_gathers) count += gathers.size();
+        return static_cast<int>(count);
+    }
     bool replicated() const { return !m_replicas.empty(); }
 
     /// What of an all-gather can change: when it is called, or also what its stream waits for then.
     enum class Ahead : uint8_t { calls, callsAndWaits };
 
-    /// Number of all-gathers that are issued earlier than before.
-    int prefetch(int depth, Ahead what) {
+    /// Number of all-gathers that are issued earlier than before. `held`: each waits until its buffer is free.
+    int prefetch(int depth, Ahead what, bool held = true) {
+        m_held = held;
         int moved = 0;
         for (const auto& [rank, gathers] : m_gathers) moved += prefetch(rank, gathers, depth, what);
         return moved;
@@ -128,7 +136,7 @@ class Shards {
                 // The buffer was used depth + 2 layers ago.
                 const size_t user =
                     i >= first + static_cast<size_t>(depth) + 2 ? i - static_cast<size_t>(depth) - 1 : 0;
-                const int64_t released = user > first ? gathers[user].firstUse - 1 : -1;
+                const int64_t released = m_held && user > first ? gathers[user].firstUse - 1 : -1;
                 if (what == Ahead::calls && isCalledAhead(gathers[ahead], gather, compute)) continue;
                 if (gather.call < before && gather.ready <= std::max(released, gathers[first].ready)) continue;
                 ++moved;
@@ -184,12 +192,17 @@ class Shards {
     LaunchIndex m_index;
     GraphDraft m_draft;
     std::map<int, std::vector<Part>> m_gathers, m_reduces, m_replicas;  // by rank, in order
+    bool m_held = true;
     std::set<TaskId> m_freed;                         // all-gathers that wait for no compute but the added one
     std::set<std::pair<TaskId, TaskId>> m_unawaited;  // (kernel, transfer)
     std::set<TaskId> m_moved;
     std::vector<std::pair<TaskId, TaskId>> m_added;  // who then waits for whom
     int64_t m_delayNs = 0;                           // of such a wait
 };
+
+/// Of all all-gathers, so many must be called earlier. A forward or a backward pass that is not prefetched has about
+/// half of them: where less than half of that is late, layers are prefetched, and what is left no setting reaches.
+constexpr double kFewestMoved = 0.25;
 
 /// Fully sharded layers are gathered while earlier ones compute: the all-gather of a layer is called before the calls
 /// of the layer `depth` uses ahead of it, and waits only for the buffer it goes into: depth + 2 layers are kept, the
@@ -198,10 +211,17 @@ class Shards {
 void prefetchLayers(int depth, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     Shards shards(graph, analysis);
     if (shards.empty()) throw EditError("no parameters are sharded by layer", "prefetch is for FSDP and ZeRO-3");
-    if (shards.prefetch(depth, Shards::Ahead::calls) == 0)
-        throw EditError(fmt::format("layers are gathered {} ahead already", depth), "try a larger depth");
+    const int moved = shards.prefetch(depth, Shards::Ahead::calls, effect.outlook != Outlook::cheap);
+    if (moved < kFewestMoved * shards.gathers())
+        throw EditError(fmt::format("layers are gathered {} ahead already", depth),
+                        "try a larger depth; the first layers of a micro-step, which a framework gathers where that "
+                        "begins, no setting gathers earlier");
+    effect.open = true;
+    const BesideCompute besideCompute(graph, analysis);
     graph = std::move(shards).finish();
-    effect.assume(fmt::format("memory for {} gathered layers is there", depth + 2));
+    besideCompute.reprice(graph, effect);
+    effect.assume(
+        fmt::format("memory for {} gathered layers is there; at best an all-gather waits for none of it", depth + 2));
 }
 
 /// Communication leaves when its data are there, and compute waits for it only where it needs the result: buckets of
@@ -214,7 +234,9 @@ void overlapAll(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) 
         const bool beside = replicated && besideReplicas(graph, analysis);
         const int moved = shards.releaseReductions() + shards.prefetch(1, Shards::Ahead::callsAndWaits);
         if (moved == 0) throw EditError("sharded layers overlap with compute already");
+        const BesideCompute besideCompute(graph, analysis);
         graph = std::move(shards).finish();
+        besideCompute.reprice(graph, effect);
         effect.assume("memory for 3 gathered layers and the gradients of 2 is there");
         // Where they ran beside each other, their recorded times hold what that costs.
         if (beside)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <utility>
 #include <vector>
@@ -15,10 +16,8 @@ namespace rankscope::edits {
 namespace {
 
 constexpr double kEqualShare = 0.5;  // of a port that two flows leave by
-constexpr int kPasses = 16;          // a longer transfer moves those behind it: the schedule settles in a few passes
 constexpr int kLengthRounds = 16;    // each at least halves what is missing of a transfer's length
 
-using Busy = std::map<int, facts::CoveredLength>;  // by rank: when its transfers are under way
 using IsOf = bool (*)(const Analysis&, const Exchange&);
 
 Busy busyWith(IsOf isOf, const TaskGraph& graph, const Analysis& analysis, const Schedule& schedule) {
@@ -68,9 +67,10 @@ int64_t lengthNs(const facts::CoveredLength& others, double loss, int64_t startN
     return ns;
 }
 
-/// Whether any transfer has another length now. All members wait for the slowest.
-bool lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int64_t>& aloneNs, const Schedule& schedule,
-              const Busy& others, double loss) {
+}  // namespace
+
+int64_t lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int64_t>& aloneNs,
+                 const Schedule& schedule, const Busy& others, double loss) {
     int64_t longerNs = 0;
     for (const ExchangeMember& member : graph.membersOf(exchange)) {
         const auto beside = others.find(member.rank);
@@ -79,15 +79,13 @@ bool lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int6
             longerNs, lengthNs(beside->second, loss, schedule.startNs[member.transfer], aloneNs[member.transfer]) -
                           aloneNs[member.transfer]);
     }
-    bool changed = false;
+    int64_t changedNs = 0;
     for (const ExchangeMember& member : graph.membersOf(exchange)) {
         const int64_t ns = aloneNs[member.transfer] + longerNs;
-        changed |= std::exchange(graph.durationNs[member.transfer], ns) != ns;
+        changedNs = std::max(changedNs, std::abs(std::exchange(graph.durationNs[member.transfer], ns) - ns));
     }
-    return changed;
+    return changedNs;
 }
-
-}  // namespace
 
 bool isSumOfReplicas(const Analysis& analysis, const Exchange& exchange) {
     return analysis.layout.role(exchange.communicatorId, exchange.op) == facts::CommRole::replicas &&
@@ -122,18 +120,18 @@ void sharePorts(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) 
     if (effect.outlook == Outlook::cheap) return;
     const std::vector<int64_t> aloneNs = graph.durationNs;
     const Losses losses = lossesOf(graph, analysis);
-    for (int pass = 0; pass < kPasses; ++pass) {
+    for (int pass = 0; pass < kSettlingPasses; ++pass) {
         const Schedule schedule = simulate(graph);
         const Busy inside = busyWith(isOfShards, graph, analysis, schedule),
                    between = busyWith(isSumOfReplicas, graph, analysis, schedule);
-        bool changed = false;
+        int64_t changedNs = 0;
         for (const Exchange& exchange : graph.exchanges) {
             if (isOfShards(analysis, exchange))
-                changed |= lengthen(graph, exchange, aloneNs, schedule, between, losses.inside);
+                changedNs = std::max(changedNs, lengthen(graph, exchange, aloneNs, schedule, between, losses.inside));
             if (isSumOfReplicas(analysis, exchange))
-                changed |= lengthen(graph, exchange, aloneNs, schedule, inside, losses.between);
+                changedNs = std::max(changedNs, lengthen(graph, exchange, aloneNs, schedule, inside, losses.between));
         }
-        if (!changed) return;
+        if (changedNs == 0) return;
     }
 }
 

@@ -84,6 +84,7 @@ GradientTraffic::GradientTraffic(const TaskGraph& graph, const Analysis& analysi
     : m_graph(graph),
       m_index(graph),
       m_prices(graph, analysis),
+      m_besideCompute(graph, analysis),
       m_rounds(gradientRounds(graph, analysis, m_index)),
       m_curves(m_rounds.size()) {
     // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/costs/collective_price.h"
+#include "analyzer/edits/beside_compute.h"
 #include "analyzer/edits/gradient_curve.h"
 #include "analyzer/edits/pipeline.h"
 #include "analyzer/job/analysis.h"
@@ -49,6 +50,7 @@ class GradientTraffic {
 
     const LaunchIndex& index() const { return m_index; }
     const TransferPrices& prices() const { return m_prices; }
+    const BesideCompute& besideCompute() const { return m_besideCompute; }
     /// Gathers of ZeRO's parameters are the last ones.
     const std::vector<GradientRound>& rounds() const { return m_rounds; }
     const Strain& strain(size_t round) const { return m_strains[round]; }
@@ -59,6 +61,7 @@ class GradientTraffic {
     const TaskGraph& m_graph;
     LaunchIndex m_index;
     TransferPrices m_prices;
+    BesideCompute m_besideCompute;
     std::vector<GradientRound> m_rounds;
     std::vector<Strain> m_strains;                                            // by round
     mutable std::mutex m_reading;                                             // of m_curves

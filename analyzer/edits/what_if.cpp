@@ -188,6 +188,7 @@ WhatIf whatIf(const Analysis& analysis, const Edits& edits) {
     StepSides sides = sidesOf(after.stepsNs);
     const auto stepsWith = [&](Outlook outlook) { return unchanged.with(edits, outlook).stepsNs; };
     if (after.effect.hostMaySlow) addSlowHost(stepsWith, sides);
+    if (after.effect.chanceNs > 0) addChance(unchanged.stepsNs(), after.effect, sides);
     if (after.effect.open) addOutlooks(unchanged.stepsNs(), after.effect, stepsWith, sides);
     WhatIf result;
     result.measuredStepNs = replay.measuredStepNs;
@@ -239,7 +240,10 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
         }
         if (enough && enough(sides)) return;
     }
-    // By which the mean step of a run may miss: the chances of the recorded run, and those of what is new.
+    addChance(unchanged, effect, sides);
+}
+
+void addChance(const std::vector<double>& unchanged, const EditEffect& effect, StepSides& sides) {
     const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
     sides.chanceNs = kRunErrors * std::hypot(facts::medianError(unchanged), own);
 }

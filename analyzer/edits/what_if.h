@@ -116,6 +116,10 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
 /// The same of the host's part of it: the dear outlook is the pessimistic end.
 void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);
 
+/// By which the mean step of a run may miss: the chances of the recorded run, and those of what is new. addOutlooks()
+/// does it, too.
+void addChance(const std::vector<double>& unchanged, const EditEffect& effect, StepSides& sides);
+
 struct SideGain {
     facts::Estimate savingNs;
     std::vector<std::string> assumed;  // by the change, where it is told

@@ -48,6 +48,11 @@ std::optional<double> expectedOfLargeNs(const costs::LinkPeaks& peaks, const fac
     return measuredNs < slowFromNs ? expected : costs::linkBoundNs(*link, op, communicator.size, bytes, choice);
 }
 
+bool slowedByCompute(const Analysis& analysis, const facts::Communicator& communicator) {
+    const auto limit = analysis.peaks.ceiling(communicator);
+    return limit && !limit->betweenNodes && costs::isPcie(costs::mediumOf(*limit->link, false));
+}
+
 namespace {
 
 /// Says how much longer each collective may take because its ranks compute meanwhile: over PCIe, whose copies compute
@@ -55,8 +60,7 @@ namespace {
 class BesideCompute {
   public:
     BesideCompute(const Analysis& analysis, const facts::Communicator& communicator) {
-        const auto limit = analysis.peaks.ceiling(communicator);
-        if (!limit || limit->betweenNodes || !costs::isPcie(costs::mediumOf(*limit->link, false))) return;
+        if (!slowedByCompute(analysis, communicator)) return;
         for (const facts::RankSummary& rank : analysis.ranks)
             for (const facts::CommTask& task : rank.communication) {
                 if (task.communicatorId != communicator.id || task.transferNs() <= 0) continue;

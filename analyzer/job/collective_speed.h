@@ -35,6 +35,9 @@ struct LargeCollective {
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,
                                               const std::set<int64_t>& shared);
 
+/// Whether compute slows the communicator's transfers: they go between PCIe cards of one node.
+bool slowedByCompute(const Analysis& analysis, const facts::Communicator& communicator);
+
 /// Median rate that they reached on the bus.
 double busBytesPerNs(const std::vector<LargeCollective>& collectives, int ranks);
 
@@ -47,8 +50,8 @@ struct CollectiveSpeedThresholds {
     static constexpr double kSharedShare =
         0.1;  // of a transfer beside another one: a tenth more time stays within what peaks are known to
     static constexpr size_t kFewest = 3;  // one slow message is an accident
-    static constexpr double kPcieBesideCompute =
-        1.8;  // times as long copies between PCIe cards take while they compute at most: 1.5 to 1.8 were measured
+    // Times as long as alone copies between PCIe cards take while these compute: 1.5 to 1.8 were measured.
+    static constexpr double kPcieBesideCompute = 1.8, kLeastPcieBesideCompute = 1.5;
 };
 
 /// A message of known size that had its links for itself, and what it took from the later arrival of its two ranks, ns.

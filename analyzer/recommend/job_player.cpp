@@ -149,6 +149,9 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     next.m_effect = played->effect;
     const auto mayLose = [&](const edits::StepSides& sides) { return edits::gainOf(m_steps, sides).savingNs.low < 0; };
     const bool candidate = depth == Depth::candidate;
+    const replay::ReplayModel& replay = m_analysis->replay;
+    const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
+    if (next.m_effect.chanceNs > 0) edits::addChance(unchanged, next.m_effect, next.m_steps);
     const bool leavesOpen = next.m_effect.open || next.m_effect.hostMaySlow;
     if (!leavesOpen ||
         (candidate && (mayLose(next.m_steps) ||
@@ -171,8 +174,7 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
             next.m_steps.outlooks[edits::Outlook::dear] = dear->sides.expected;
         return next;
     }
-    const replay::ReplayModel& replay = m_analysis->replay;
-    edits::addOutlooks(replay.stepsNs(replay.graph, replay.unchanged), next.m_effect, stepsWith, next.m_steps,
+    edits::addOutlooks(unchanged, next.m_effect, stepsWith, next.m_steps,
                        candidate ? mayLose : std::function<bool(const edits::StepSides&)>());
     return next;
 }
