@@ -226,7 +226,7 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
 }
 
 bool RunDirectory::isOfOneHost() const {
-    LockedFile file(m_path / kMembers);
+    LockedFile file(m_path / kMembers, kLockPatience);
     return std::ranges::all_of(parseMembers(file.read()),
                                [](const Member& member) { return member.host == hostName(); });
 }
