@@ -7,6 +7,7 @@
 
 #include "analyzer/compare/baseline_entries.h"
 #include "analyzer/compare/comparability.h"
+#include "analyzer/compare/distributions.h"
 #include "analyzer/compare/odd_runs.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/facts/statistics.h"
@@ -164,7 +165,8 @@ std::vector<size_t> levelStarts(const std::vector<double>& values, const std::ve
     const size_t count = values.size();
     if (count == 0) return {};
     const Costs costs(values, weights, noise);
-    const double penalty = 3 * std::log(static_cast<double>(std::max<size_t>(2, count)));
+    const double places = static_cast<double>(std::max<size_t>(2, count)) - 1;
+    const double penalty = chiSquaredQuantile(1 - kSplitByChance / places, 1);
     std::vector<double> best(count + 1, std::numeric_limits<double>::infinity());  // of the first so many entries
     std::vector<size_t> lastStart(count + 1, 0);
     best[0] = -penalty;

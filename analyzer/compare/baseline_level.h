@@ -4,8 +4,10 @@
 //
 // Levels are told by change points of the logarithm of the step, between entries (baseline_entries.h), each with the
 // mean of its runs that are like the others. The cost of a level is the sum over its entries of runs x (entry -
-// level)^2 / noise^2, and each change point costs 3 ln(entries), the penalty of Zhang and Siegmund (A modified Bayes
-// information criterion, Biometrics 63, 2007) for a mean that moves. The best set of change points is found exactly, by
+// level)^2 / noise^2. A change point costs what one saves by chance, in a baseline that never moved, in kSplitByChance
+// of baselines: the quantile of chi squared with one degree of freedom, the gain at one place, for so many places as it
+// may be at (Bonferroni). The usual penalties, 2 or 3 ln(entries), are right for long series: of ten entries they split
+// one level in 8 of 100. The best set of change points is found exactly, by
 // optimal partitioning with the pruning of PELT (Killick, Fearnhead and Eckley, JASA 107, 2012).
 //
 // New runs that differ from the newest level are not alone to blame when the entries before them differ alike: a change
@@ -22,6 +24,8 @@
 #include "analyzer/compare/run_summary.h"
 
 namespace rankscope::compare {
+
+inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
 inline constexpr size_t kMostRunsOfLevel = 100;

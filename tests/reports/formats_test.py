@@ -137,7 +137,7 @@ class Annotations(unittest.TestCase):
             for kind, title, message in self.lines(sample):
                 self.assertTrue(title and message)
         self.assertEqual([(kind, title) for kind, title, _ in self.lines("plain")],
-                         [("error", "Rankscope: regression"), ("error", "RS301 straggler rank, rank 3 (dp 3)"), ("notice", "Rankscope")])
+                         [("error", "Rankscope: regression, label of new-1 to label of new-2 against label of base-1 to label of base-3"), ("error", "RS301 straggler rank, rank 3 (dp 3)"), ("notice", "Rankscope")])
         self.assertIn("50.0 % slower", self.lines("plain")[0][2])
 
     def test_names_come_back_as_they_were(self):

@@ -122,10 +122,29 @@ compare::Comparison sample(const std::string& words) {
     c.findings[0].failed = true;
     c.findings[1].allowed = true;
     c.incomparable = {{"driver" + words, "550.1", "", false, "noted only"}};
-    c.gate = {true,
+    c.oddRuns = {{"new",
+                  "new-1" + words,
+                  "c34" + words,
+                  451e6,
+                  {449e6, 450e6},
+                  1.003,
+                  {3},
+                  {"node0" + words},
+                  "RS301",
+                  "straggler rank" + words,
+                  "rank 3 computes longer" + words}};
+    c.withoutOdd = c.step;
+    c.history = compare::BaselineHistory{.runs = 7,
+                                         .leftOut = {{"base-0" + words, "", "40.0 % slower" + words}},
+                                         .otherKinds = 3,
+                                         .otherKindIs = "world size is 4 and 8" + words,
+                                         .levels = {{310e6, 3, 1, "", "c1" + words}, {300e6, 3, 1, "c2" + words, ""}}};
+    c.gate = {compare::GateConclusion::failed,
               true,
+              true,
+              1,
               {"regression", "new-finding"},
-              {"the step is slower" + words, "new finding: RS301" + words},
+              {step.reason, "new finding: RS301" + words},
               {"RS203" + words},
               {"a notice" + words}};
     c.losses = {{"new", "new-1" + words, "torn_tail", "warning", 2, "records are missing" + words}};
