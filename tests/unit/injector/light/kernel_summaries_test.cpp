@@ -15,7 +15,7 @@ using namespace rankscope::injector;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMillisecond = 1'000'000;
 
 struct ToldItem {
     KernelItem item;
@@ -34,7 +34,8 @@ class KernelSums : public testing::Test {
     void SetUp() override { m_sums->begin({&write, this}); }
 
     void kernel(const char* name, int64_t startNs, int64_t durNs, uint16_t stream = 0, uint32_t grid = 1) {
-        m_sums->take({name, startNs, startNs + durNs, grid, 256, stream, 0});
+        const EndedKernel ended{name, startNs, startNs + durNs, grid, 256, stream, 0};
+        m_sums->take(&ended, 1);
     }
 
     static void write(void* to, const void* records, size_t bytes, uint32_t count, int64_t) noexcept {
@@ -83,16 +84,17 @@ class KernelSums : public testing::Test {
 };
 
 TEST_F(KernelSums, tellsCountSumAndQuantilesOfEachKeyInTheStepInWhichItsKernelsBegan) {
-    m_sums->stepBegins(100 * kMs);
-    m_sums->stepBegins(200 * kMs);
-    for (int i = 20; i > 0; --i) kernel("gemm", (100 + i) * kMs, i * 1000, 0, 64);  // 1 to 20 us, the last one first
-    kernel("once", 150 * kMs, 77, 2);
-    kernel("gemm", 200 * kMs, 5000, 0, 64);
+    m_sums->stepBegins(100 * kMillisecond);
+    m_sums->stepBegins(200 * kMillisecond);
+    for (int i = 20; i > 0; --i)
+        kernel("gemm", (100 + i) * kMillisecond, i * 1000, 0, 64);  // 1 to 20 us, the last one first
+    kernel("once", 150 * kMillisecond, 77, 2);
+    kernel("gemm", 200 * kMillisecond, 5000, 0, 64);
     m_sums->finish();
     ASSERT_EQ(m_steps.size(), 2u);
     const ToldStep& step = m_steps[0];
-    EXPECT_EQ(step.record.startNs, 100 * kMs);
-    EXPECT_EQ(step.record.endNs, 200 * kMs);
+    EXPECT_EQ(step.record.startNs, 100 * kMillisecond);
+    EXPECT_EQ(step.record.endNs, 200 * kMillisecond);
     EXPECT_EQ(step.record.otherCount, 0u);
     const ToldItem& gemm = step.items.at("gemm");
     EXPECT_EQ(gemm.item.count, 20u);
@@ -150,30 +152,30 @@ TEST_F(KernelSums, tellsAStepWhenTheDeviceHasBegunWithTheThirdBehindAndCountsWha
 }
 
 TEST_F(KernelSums, cutsTimeIntoSecondsWhereTheJobMarksNoSteps) {
-    for (int64_t ns = 500 * kMs; ns < 3200 * kMs; ns += 100 * kMs) kernel("gemm", ns, 1000);
+    for (int64_t ns = 500 * kMillisecond; ns < 3200 * kMillisecond; ns += 100 * kMillisecond) kernel("gemm", ns, 1000);
     m_sums->finish();
     ASSERT_EQ(m_steps.size(), 4u);
     const int64_t counts[] = {5, 10, 10, 2};
     for (size_t i = 0; i < 4; ++i) EXPECT_EQ(kernelsIn(m_steps[i]), counts[i]) << i;
-    EXPECT_EQ(m_steps[1].record.startNs, 1000 * kMs);
-    EXPECT_EQ(m_steps[3].record.endNs, 3100 * kMs + 1000);
+    EXPECT_EQ(m_steps[1].record.startNs, 1000 * kMillisecond);
+    EXPECT_EQ(m_steps[3].record.endNs, 3100 * kMillisecond + 1000);
 }
 
 TEST_F(KernelSums, cutsNothingWhereAMarkMayStillCome) {
     // The device's records come first, those of the host behind.
-    for (int64_t ns = 500 * kMs; ns < 9000 * kMs; ns += 100 * kMs) kernel("gemm", ns, 1000);
+    for (int64_t ns = 500 * kMillisecond; ns < 9000 * kMillisecond; ns += 100 * kMillisecond) kernel("gemm", ns, 1000);
     m_sums->settle();
     EXPECT_TRUE(m_steps.empty());
-    for (int64_t ns = 450 * kMs; ns < 9000 * kMs; ns += 300 * kMs) m_sums->stepBegins(ns);
-    m_sums->hostIsAt(9000 * kMs);
+    for (int64_t ns = 450 * kMillisecond; ns < 9000 * kMillisecond; ns += 300 * kMillisecond) m_sums->stepBegins(ns);
+    m_sums->hostIsAt(9000 * kMillisecond);
     m_sums->settle();
     EXPECT_GT(m_steps.size(), 20u);
     for (const ToldStep& step : m_steps) EXPECT_EQ(kernelsIn(step), 3);
 }
 
 TEST_F(KernelSums, tellsSecondsWhileTheJobGoesOnWhereItMarksNoSteps) {
-    for (int64_t ns = 500 * kMs; ns < 9000 * kMs; ns += 100 * kMs) kernel("gemm", ns, 1000);
-    m_sums->hostIsAt(9000 * kMs);
+    for (int64_t ns = 500 * kMillisecond; ns < 9000 * kMillisecond; ns += 100 * kMillisecond) kernel("gemm", ns, 1000);
+    m_sums->hostIsAt(9000 * kMillisecond);
     m_sums->settle();
     ASSERT_EQ(m_steps.size(), 6u);  // the device has begun with the third behind
     EXPECT_EQ(kernelsIn(m_steps[5]), 10);
@@ -185,13 +187,13 @@ TEST_F(KernelSums, keepsTwoKilobytesAStepHoweverManyKernelsThereAreAndCountsTheO
     std::vector<std::string> names;
     for (int kind = 0; kind < kKinds; ++kind)
         names.push_back("void kernel_" + std::to_string(kind) + std::string(90, 'x'));
-    for (int step = 0; step < kSteps; ++step) m_sums->stepBegins((step + 1) * 1000 * kMs);
+    for (int step = 0; step < kSteps; ++step) m_sums->stepBegins((step + 1) * 1000 * kMillisecond);
     for (int step = 0; step < kSteps; ++step)
         for (int kind = 0; kind < kKinds; ++kind)
             for (uint16_t stream = 0; stream < 3; ++stream) {
                 // The first ones take most of the time, and the names of some are those of one step alone.
                 const std::string& name = kind % 3 == 0 ? names[(kind + step * 7) % kKinds] : names[kind];
-                kernel(name.c_str(), (step + 1) * 1000 * kMs + kind * 30'000 + stream, 20'000 - kind, stream);
+                kernel(name.c_str(), (step + 1) * 1000 * kMillisecond + kind * 30'000 + stream, 20'000 - kind, stream);
             }
     m_sums->finish();
     size_t all = 0;
@@ -210,9 +212,9 @@ TEST_F(KernelSums, keepsTwoKilobytesAStepHoweverManyKernelsThereAreAndCountsTheO
 }
 
 TEST_F(KernelSums, tellsAStepOfMoreKernelsThanItCanHoldInParts) {
-    m_sums->stepBegins(kMs);
+    m_sums->stepBegins(kMillisecond);
     constexpr int kKernels = 600'000;
-    for (int i = 0; i < kKernels; ++i) kernel("gemm", kMs + i * 1000, 500);
+    for (int i = 0; i < kKernels; ++i) kernel("gemm", kMillisecond + i * 1000, 500);
     m_sums->finish();
     EXPECT_EQ(m_steps.size(), 3u);
     int64_t kernels = 0, compute = 0;
@@ -229,10 +231,10 @@ TEST_F(KernelSums, givesTheNumberOfTheKeyThatWasUsedLongestAgoToANewOne) {
     // 5,000 launch shapes of one kernel, some for each step and one for all of them.
     constexpr int kSteps = 500, kShapes = 10;
     for (int step = 0; step < kSteps; ++step) {
-        m_sums->stepBegins((step + 1) * kMs);
-        kernel("always", (step + 1) * kMs, 50'000);
+        m_sums->stepBegins((step + 1) * kMillisecond);
+        kernel("always", (step + 1) * kMillisecond, 50'000);
         for (int shape = 0; shape < kShapes; ++shape)
-            kernel("shaped", (step + 1) * kMs + 1000 * shape, 100 + step, 0,
+            kernel("shaped", (step + 1) * kMillisecond + 1000 * shape, 100 + step, 0,
                    static_cast<uint32_t>(1 + step * kShapes + shape));
         m_sums->settle();
     }
