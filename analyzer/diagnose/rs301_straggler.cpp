@@ -100,7 +100,8 @@ const Diagnosis kStraggler{
         "name, grid and block are compared step by step: a rank's median against the median of the other ranks. Most "
         "of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away "
         "when its compute takes as long as its peers'; time that communication would need anyway is not counted. Light "
-        "recordings have no kernels: there it is the rank that spends more of each step outside of communication than "
+        "recordings of calls alone have no kernels: there it is the rank that spends more of each step outside of "
+        "communication than "
         "its peers, whether its device is slow, its host, or its work is more.",
     .thresholds =
         {kSlowRatio,

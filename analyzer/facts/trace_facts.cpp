@@ -66,8 +66,9 @@ void readRanks(store::TraceReader& trace, TraceFacts& facts) {
     std::map<int64_t, std::string> devices;
     for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = shown(device.name.value_or(""));
     for (const store::Rank& row : trace.all<store::Rank>()) {
-        const bool recorded =
-            !trace.extent<store::Kernel>(row.rank).empty() || !trace.extent<store::Memcpy>(row.rank).empty();
+        const bool recorded = !trace.extent<store::Kernel>(row.rank).empty() ||
+                              !trace.extent<store::Memcpy>(row.rank).empty() ||
+                              !trace.extent<store::KernelSpan>(row.rank).empty();
         facts.ranks.push_back({row.rank, row.hostId.value_or(-1), row.hostId ? facts.hosts[*row.hostId] : "",
                                row.deviceId ? devices[*row.deviceId] : "", recorded, row.state});
     }

@@ -219,6 +219,7 @@ RankSummary summarize(const RankRecording& recording) {
     widen(recording.kernels, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memcpys, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memsets, summary.deviceFirstNs, summary.deviceLastNs);
+    widen(recording.kernelSpans, summary.deviceFirstNs, summary.deviceLastNs);
     summary.firstNs = summary.deviceFirstNs;
     summary.lastNs = summary.deviceLastNs;
     widen(recording.apiCalls, summary.firstNs, summary.lastNs);
@@ -228,7 +229,6 @@ RankSummary summarize(const RankRecording& recording) {
     widen(recording.nvtx, summary.firstNs, summary.lastNs);
     widen(recording.ncclCalls, summary.firstNs, summary.lastNs);
     widen(recording.proxyOps, summary.firstNs, summary.lastNs);
-    widen(recording.kernelSpans, summary.firstNs, summary.lastNs);
     addGaps(recording, summary);
     addCalls(recording, summary);
     addRanges(recording, summary);

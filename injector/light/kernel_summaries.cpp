@@ -123,9 +123,13 @@ uint32_t KernelSummaries::takeRoom() noexcept {
     return place;
 }
 
-void KernelSummaries::take(const EndedKernel& ended) noexcept {
+void KernelSummaries::take(const EndedKernel* kernels, size_t count) noexcept {
     Lock lock(m_mutex);
     takePending();
+    for (size_t i = 0; i < count; ++i) takeOne(kernels[i]);
+}
+
+void KernelSummaries::takeOne(const EndedKernel& ended) noexcept {
     const int64_t durNs = ended.endNs > ended.startNs ? ended.endNs - ended.startNs : 0;
     if (m_device == 0) m_device = ended.device + 1u;
     if (m_device != ended.device + 1u) m_device = capture::kSeveralDevices + 1u;

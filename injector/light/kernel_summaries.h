@@ -37,7 +37,7 @@ class KernelSummaries {
     void begin(const Target& target) noexcept;
     bool isOn() const noexcept { return m_isOn.load(std::memory_order_acquire); }
 
-    void take(const EndedKernel& kernel) noexcept;
+    void take(const EndedKernel* kernels, size_t count) noexcept;
     /// One thread at a time; waits for no lock. Ascending: what is earlier than the one before is passed over.
     void stepBegins(int64_t ns) noexcept;
     /// All steps that begin until then were told. As stepBegins().
@@ -99,6 +99,7 @@ class KernelSummaries {
     Step& step(uint32_t index) noexcept { return m_steps[(m_firstStep + index) % kSteps]; }
     Step& lastStep() noexcept { return step(m_stepCount - 1); }
     void takePending() noexcept;
+    void takeOne(const EndedKernel& ended) noexcept;
     void openStep(int64_t ns) noexcept;
     void cutUnmarked(int64_t untilNs) noexcept;
     uint32_t takeRoom() noexcept;

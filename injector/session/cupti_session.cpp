@@ -4,6 +4,7 @@
 #include <cupti.h>
 
 #include <iterator>
+#include <utility>
 
 #include "injector/cupti/activity_decoder.h"
 #include "injector/cupti/buffer_pool.h"
@@ -27,6 +28,9 @@ using capture::Source;
 
 constinit ActivityDecoder g_decoder;
 constinit BufferPool g_buffers;
+/// Buffers whose kernels are summed up come one after the other: threads that hand over two of them at once must not
+/// tell a step while the older one is on its way.
+constinit Mutex g_summaryMutex;
 std::atomic<bool> g_registered{false};
 std::atomic<bool> g_enabled{false};
 std::atomic<bool> g_yielded{false};
@@ -88,23 +92,36 @@ void onBufferRequested(uint8_t** buffer, size_t* size, size_t* maxRecords) noexc
     *maxRecords = 0;
 }
 
+/// Of `--light=kernels`: kernels become sums, and only what these need is written as it is.
+void sumUp(uint8_t* buffer, size_t validSize) noexcept {
+    ActivityBlock block(g_session.sink(), Source::cupti);
+    KernelSummaries& summaries = light::kernelSummaries();
+    void* activity = nullptr;
+    EndedKernel kernels[64];
+    size_t count = 0;
+    while (validSize > 0 && g_api.activityGetNextRecord(buffer, validSize, &activity) == kSuccess) {
+        if (count == std::size(kernels)) summaries.take(kernels, std::exchange(count, 0));
+        if (g_decoder.decodeEnded(activity, block, kernels[count]))
+            ++count;
+        else if (g_decoder.isOfDevice(activity))
+            g_decoder.decode(activity, block, g_session.strings());
+    }
+    block.flush();  // streams and devices in front of what speaks of them
+    summaries.take(kernels, count);
+    summaries.settle();
+}
+
 void onBufferCompleted(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t validSize) noexcept {
     ErrnoKeeper errnoKeeper;
-    {
+    if (light::kernelSummaries().isOn()) {
+        Lock lock(g_summaryMutex);
+        sumUp(buffer, validSize);
+    } else {
         ActivityBlock block(g_session.sink(), Source::cupti);
         void* activity = nullptr;
-        KernelSummaries& summaries = light::kernelSummaries();
-        while (validSize > 0 && g_api.activityGetNextRecord(buffer, validSize, &activity) == kSuccess) {
-            EndedKernel kernel;
-            if (!summaries.isOn())
-                g_decoder.decode(activity, block, g_session.strings());
-            else if (g_decoder.decodeEnded(activity, block, kernel))
-                summaries.take(kernel);
-            else if (g_decoder.isOfDevice(activity))
-                g_decoder.decode(activity, block, g_session.strings());
-        }
+        while (validSize > 0 && g_api.activityGetNextRecord(buffer, validSize, &activity) == kSuccess)
+            g_decoder.decode(activity, block, g_session.strings());
     }
-    light::kernelSummaries().settle();
     size_t dropped = 0;
     if (g_api.activityGetNumDroppedRecords(context, stream, &dropped) == kSuccess && dropped > 0)
         g_session.sink().countLoss(Source::cupti, capture::LossKind::cuptiDropped, dropped, 0);
@@ -246,6 +263,7 @@ void afterForkInChild() noexcept {
     g_live.store(false);
     g_enabled.store(false);
     g_flushing.store(false);
+    g_summaryMutex.renew();
     g_buffers.renewLock();
     g_decoder.clear();
 }

@@ -107,11 +107,44 @@ class Light(VirtualRunTest):
         self.assertEqual(self.found(self.summed("slow", slow)), [("RS301", [5])])
         self.assertEqual(self.found(self.summed("node", {"kind": "slow_node", "node": 1, "factor": 1.5})), [("RS302", [4, 5, 6, 7])])
         self.assertEqual(self.found(self.summed("work", {"kind": "uneven_work", "factor": 1.4, "ranks": [3]})), [("RS304", [3])])
+        pipeline = dict(kind="pp", steps=6, cluster={"nodes": 1, "ranks_per_node": 4}, parallel={"dp": 1, "pp": 4, "micro_batches": 4, "schedule": "1f1b"})
+        self.assertEqual([id for id, _ in self.found(self.summed("bubble", **pipeline))], ["RS101"])
+        pipeline["parallel"] = dict(pipeline["parallel"], micro_batches=32)
+        self.assertEqual(self.found(self.summed("even", **pipeline)), [])
+        self.assertEqual(self.found(self.summed("late_stage", slow | {"rank": 2}, **pipeline)), [("RS301", [2])])
         report = self.summed("hidden", {"kind": "straggler", "rank": 6, "factor": 1.02})
         self.assertEqual(self.found(report), [])
         silent = {row["id"]: row["needs"] for row in report["not_judged"]}
         self.assertEqual(silent["RS201"], "kernels were recorded as summaries of steps: light mode")
         self.assertNotIn("RS304", silent)
+
+    def test_a_rank_of_whose_kernels_nothing_was_summed_up_is_told_and_its_calls_are_judged(self):
+        self.light("calls", {"kind": "straggler", "rank": 5, "factor": 1.5})
+        # As CUPTI leaves it where it serves another profiler.
+        description = self.folder / "calls" / "run.json"
+        told = json.loads(description.read_text())
+        told["options"]["kernels"] = "summaries"
+        description.write_text(json.dumps(told))
+        self.check_run(RANKSCOPE, "-q", "collect", "calls")
+        report = self.report("calls")
+        self.assertEqual(self.found(report), [("RS301", [5])])
+        lacking = [loss for loss in report["loss"] if loss["kind"] == "no_kernel_summaries"]
+        self.assertEqual(sorted(loss["rank"] for loss in lacking), list(range(8)))
+        self.assertIn("nothing of rank 0's kernels was summarised", lacking[0]["what_it_means"])
+        self.assertEqual({row["id"]: row["needs"] for row in report["not_judged"]}["RS304"], "no kernels were recorded: light mode")
+
+    def test_one_rank_without_nccl_tells_its_time_and_a_killed_job_what_was_told_until_then(self):
+        alone = dict(JOB, name="alone", cluster={"nodes": 1, "ranks_per_node": 1}, parallel={"dp": 1}, faults=[])
+        self.check_run(RANKSCOPE, "-q", "reference", "run", self.write_scenario(alone), "--light=kernels", "-o", "alone")
+        report = self.report("alone")
+        self.assertEqual(len(report["steps"]), 10)
+        self.assertGreater(report["breakdown"][0]["compute_ns"], 0.8 * report["breakdown"][0]["step_ns"])
+        killed = dict(JOB, name="killed", steps=40, faults=[{"kind": "kill", "rank": 2, "step": 30}])
+        self.run_any(RANKSCOPE, "-q", "reference", "run", self.write_scenario(killed), "--light=kernels", "-o", "killed")
+        done = self.run_any(RANKSCOPE, "-q", "analyze", "killed", "--format", "json")
+        self.assertEqual((done.returncode, self.found(json.loads(done.stdout))), (5, [("RS501", [2])]))
+        self.assertEqual(self.rows("killed", "SELECT sum(late_count) FROM kernel_span"), [(0,)])
+        self.assertEqual(self.rows("killed", "SELECT count(*) FROM loss WHERE kind = 'cupti_undelivered' AND rank = 2"), [(1,)])
 
     def test_the_report_says_what_is_not_judged(self):
         report = self.light("said", {"kind": "straggler", "rank": 5, "factor": 1.5})

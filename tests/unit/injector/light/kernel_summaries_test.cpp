@@ -34,7 +34,8 @@ class KernelSums : public testing::Test {
     void SetUp() override { m_sums->begin({&write, this}); }
 
     void kernel(const char* name, int64_t startNs, int64_t durNs, uint16_t stream = 0, uint32_t grid = 1) {
-        m_sums->take({name, startNs, startNs + durNs, grid, 256, stream, 0});
+        const EndedKernel ended{name, startNs, startNs + durNs, grid, 256, stream, 0};
+        m_sums->take(&ended, 1);
     }
 
     static void write(void* to, const void* records, size_t bytes, uint32_t count, int64_t) noexcept {
