@@ -39,6 +39,7 @@ class MessageCounts {
         for (const store::P2p& p2p : facts.pointToPoint) largest = std::max(largest, p2p.bytes.value_or(0));
         const int64_t limit = std::max(CommUsage::kTinyBytes, largest / CommUsage::kTinyShare);
         for (const store::P2p& p2p : facts.pointToPoint) {
+            if (p2p.srcRank == p2p.dstRank) m_withOwn.insert(p2p.communicatorId);
             if (p2p.srcRank == p2p.dstRank || !p2p.sendArrivalNs || (p2p.bytes && *p2p.bytes <= limit)) continue;
             const RankFacts* sender = facts.findRank(p2p.srcRank);
             const StepWindow* step = sender == nullptr ? nullptr : stepAt(sender->steps, *p2p.sendArrivalNs);
@@ -75,6 +76,10 @@ class MessageCounts {
         return std::ranges::all_of(out, [&](const SentMessage& m) { return receives.count(m.sentNs) != 0; });
     }
 
+    /// True when ranks of the communicator send to themselves, too: each sends its part to every member, as in an
+    /// all-to-all. Where all parts but those for one member are empty, nothing else tells that from a pipeline.
+    bool sendsToItself(int64_t communicatorId) const { return m_withOwn.contains(communicatorId); }
+
     /// True when the rank sends to one and receives from another one only.
     bool ring(int rank) const {
         const auto at = m_peers.find(rank);
@@ -84,6 +89,7 @@ class MessageCounts {
 
   private:
     int m_step = -1;
+    std::set<int64_t> m_withOwn;  // communicators
     std::map<std::pair<int, int>, std::vector<SentMessage>> m_pairs;
     std::map<int, std::pair<std::vector<int>, std::vector<int>>> m_peers;  // rank: sends to, receives from
 };
@@ -241,7 +247,7 @@ Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>&
         const auto [a, b] = pair;
         const bool backToo = !messages.between(b, a).empty();
         CommUse& use = exchanges.roles[list.front().communicatorId];
-        if (messages.atOnce(a, b)) {
+        if (messages.atOnce(a, b) || messages.sendsToItself(list.front().communicatorId)) {
             use = {CommRole::experts, 0.7};
         } else if (backToo || !messages.ring(a)) {
             neighbours[a].insert(b);

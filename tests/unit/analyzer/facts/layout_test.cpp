@@ -47,6 +47,18 @@ class Play {
             for (int rank : members) m_now[static_cast<size_t>(rank)] = end;
         }
     }
+    /// The last member sends all that it has to the first one, which keeps its own; or gets it back.
+    void toTheFirst(const std::vector<int>& groups, double bytes, bool back) {
+        for (int g : groups) {
+            const int first = m_members[static_cast<size_t>(g)].front(),
+                      last = m_members[static_cast<size_t>(g)].back();
+            const int from = back ? first : last, to = back ? last : first;
+            m_trace.message(g, first, first, static_cast<int64_t>(bytes), at(first), at(first), test::kMs / 10);
+            const int64_t end =
+                m_trace.message(g, from, to, static_cast<int64_t>(bytes), at(from), at(to), test::kMs / 10);
+            m_now[static_cast<size_t>(first)] = m_now[static_cast<size_t>(last)] = end;
+        }
+    }
     void endStep() {
         const int64_t end = *std::max_element(m_now.begin(), m_now.end()) + test::kMs / 10;
         for (size_t r = 0; r < m_now.size(); ++r)
@@ -240,6 +252,26 @@ TEST(Layout, AllToAllsForwardAndBackwardAreExpertsAlsoWhenMadeOfSends) {
         EXPECT_EQ(layout.dp, 8) << "sends " << sends;
         EXPECT_EQ(layout.pp, 1) << "sends " << sends;
     }
+}
+
+TEST(Layout, AnAllToAllWhoseTokensAllGoToOneRankIsNoPipeline) {
+    Play play(4);
+    const std::vector<int> ep{play.group({0, 1}), play.group({2, 3})};
+    const std::vector<int> dp{play.group({0, 1, 2, 3})};
+    for (int step = 0; step < kSteps; ++step) {
+        for (int half = 0; half < 4 * kLayers; ++half) {
+            play.compute(half < 2 * kLayers ? 1 : 2);
+            play.toTheFirst(ep, 8e6, half % 2 == 1);
+        }
+        play.blocking(dp, Op::allReduce, 100e6);
+        play.compute(0.5, "adam");
+        play.endStep();
+    }
+    const Layout layout = play.layout();
+    EXPECT_TRUE(layout.pipelines.empty());
+    EXPECT_EQ(layout.ep, 2);
+    EXPECT_EQ(layout.dp, 4);
+    EXPECT_EQ(layout.pp, 1);
 }
 
 TEST(Layout, AnInterleavedRingIsAPipelineWithVirtualStages) {
