@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the pictures of this folder anew: make.sh [RANKSCOPE]. They are drawn without a display, in 1280 x 720, and alike on every machine with the same fonts.
+# Makes the pictures of this folder anew: make.sh [RANKSCOPE]. They are drawn without a display, and alike on every machine with the same fonts.
 set -euo pipefail
 rankscope=$(readlink -f "${1:-$(dirname "$0")/../../build/bin/rankscope}")
 gallery=$(cd "$(dirname "$0")" && pwd)
@@ -12,10 +12,10 @@ cd "$work"
 picture() {
     local file="$gallery/$1"
     shift
-    "$rankscope" -q view "$@" --size 1280x720 --screenshot "$file"
+    "$rankscope" -q view "$@" --screenshot "$file"
 }
 
-record() { "$rankscope" -q reference run "$1" -o "$2" "${@:3}"; }
+record() { "$rankscope" -q reference run "$1" -o "$2" "${@:3}" >/dev/null; }
 
 record fsdp-slow-rank slow
 record fsdp-slow-rank repaired --fixed
@@ -23,5 +23,4 @@ record pp-few-micro-batches pipeline
 picture straggler.png slow --goto RS301
 picture straggler-dark.png slow --goto RS301 --dark
 picture pipeline.png pipeline --goto RS101 --panel pipeline
-picture bandwidth.png slow --panel bandwidth
 picture differences.png slow repaired --panel differences

@@ -72,6 +72,8 @@ class FirstMinutes(VirtualRunTest):
         self.assertEqual((listed["first"]["ranks"], listed["first"]["findings"]), (4, None))
         self.assertEqual(listed["second"]["first_finding"], "RS301 straggler rank")
         self.assertEqual(listed["broken"]["problem"], "run.json is damaged")
+        self.assertEqual(self.said("list", "--json")[0], self.said("list", "--format", "json")[0])
+        self.said("list", "--json", "--format", "text", status=2)
         table, notes = self.said("list")
         self.assertRegex(table, r"(?m)^first  .*  4  .*not analysed$")
         self.assertRegex(table, r"(?m)^second .*RS301 straggler rank")

@@ -119,6 +119,15 @@ class Torchrun(ManyNodes):
         self.assertEqual(self.hosts_of_ranks("job-host0"), NODES)
         self.assertEqual(self.first_found("job-host0"), ("RS301", [1]))
 
+    def test_a_node_that_never_comes_ends_the_job_as_without_a_wrapper(self):
+        [port] = free_ports(1)
+        result = self.rankscope("run", "--virtual", "-o", "job", "--", PYTHON, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1",
+                                "--rdzv_backend", "c10d", "--rdzv_endpoint", f"127.0.0.1:{port}", "--rdzv_id", "alone", "--rdzv_conf", "join_timeout=2",
+                                "-r", "1", "-t", "1", "--no_python", "true")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(b"RendezvousTimeoutError", result.stderr)
+        self.assertIn(b"rankscope: warning: nothing was recorded", result.stderr)
+
 
 @unittest.skipUnless(all(shutil.which(name) for name in SLURM), "Slurm is not installed (packages slurmd, slurmctld, slurm-client)")
 @unittest.skipUnless(os.geteuid() == 0, "a Slurm of one's own needs root")

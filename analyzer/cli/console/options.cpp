@@ -12,6 +12,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/costs/nccl_tests_table.h"
+#include "analyzer/text/lists.h"
 #include "collector/store/link_spec.h"
 
 namespace rankscope::cli {
@@ -84,7 +85,11 @@ void addRunOption(CLI::App& verb, std::string& run) {
 
 void addFormatOption(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
                      const std::string& help) {
-    verb.add_option("--format", format, help)->check(CLI::IsMember(formats))->capture_default_str();
+    auto* option = verb.add_option("--format", format, help)->check(CLI::IsMember(formats))->capture_default_str();
+    if (text::contains(formats, std::string("json")))
+        verb.add_flag_callback(
+                "--json", [&format] { format = "json"; }, "The same as --format json")
+            ->excludes(option);
 }
 
 void addOutputOption(CLI::App& verb, std::string& file, const std::string& help) {
