@@ -56,6 +56,7 @@ enum class ChromeMetadata : protozero::pbf_tag_type { name = 1, string = 2 };
 
 constexpr int kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // TrackEvent.Type
 constexpr uint32_t kStateCleared = 1, kNeedsState = 2;                     // TracePacket.SequenceFlags
+constexpr int kUnitUnspecified = 0;                                        // CounterDescriptor.Unit
 constexpr int kExplicitOrder = 3;                                          // TrackDescriptor.ChildTracksOrdering
 constexpr uint32_t kSequence = 1;                                          // the only writer
 
@@ -272,7 +273,10 @@ class PerfettoTrace : public ExportSink {
                 track.add_uint64(TrackDescriptor::parent, m_processes[process]);
                 track.add_string(TrackDescriptor::name, text::plainText(name));
                 Message<CounterDescriptor> counter(track, TrackDescriptor::counter);
-                if (name == kStepTime) counter.add_string(CounterDescriptor::unitName, "ns");
+                if (name == kStepTime)
+                    counter.add_string(CounterDescriptor::unitName, "ns");
+                else
+                    counter.add_enum(CounterDescriptor::unit, kUnitUnspecified);  // an empty message is not written
             });
         }
         packet([&](Message<Packet>& packet) {

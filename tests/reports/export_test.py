@@ -274,7 +274,9 @@ class Exports(unittest.TestCase):
         database.close()
         trace = ChromeTrace(run)
         self.assertEqual([(e["pid"], e["ts"], e["args"]["value"]) for e in trace.events if e["ph"] == "C" and e["name"] == "SMs Active [%]"], rows)
-        curves = PerfettoTrace(run).counters
+        exported = PerfettoTrace(run)
+        self.assertTrue({"SMs Active [%]", "step time"} <= {track for _, track in exported.counters})
+        curves = exported.counters
         self.assertEqual(sorted(values for (process, track), values in curves.items() if track == "SMs Active [%]"), [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14]])
         for name in ("counted.chrome.json", "counted.pftrace"):
             rankscope("import", "--force", name, "-o", "counted-again")
