@@ -9,6 +9,7 @@
 #include "collector/importers/kineto_names.h"
 #include "collector/importers/launch_calls.h"
 #include "collector/importers/recording_rows.h"
+#include "collector/importers/vendor_loss.h"
 #include "collector/ingest/communication_kernels.h"
 
 namespace rankscope::collector {
@@ -239,9 +240,7 @@ void KinetoRank::tellPlatform(ImportLosses& losses) const {
             devices = "another vendor's";
             break;
     }
-    losses.add("source_absent", "info", std::nullopt,
-               std::string("the devices are ") + devices +
-                   ": what is told of times holds; fixes are told in the words of NVIDIA's tools and of NCCL");
+    tellVendor(devices, losses);
 }
 
 void KinetoRank::completeCopies(ImportLosses& losses) {

@@ -16,6 +16,7 @@
 #include "collector/importers/json_scan.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
+#include "collector/importers/vendor_loss.h"
 #include "collector/importers/xspace.h"
 
 namespace rankscope::collector {
@@ -289,6 +290,8 @@ class XplaneFile {
         losses.add("source_absent", "info", std::nullopt,
                    "XLA's profiler tells neither communicators nor sizes of collectives: communicators are inferred, "
                    "bandwidths are not judged");
+        if (std::ranges::none_of(m_devices, [](const auto& device) { return device.second.byStreams; }))
+            tellVendor("Google's (TPU)", losses);
         bool isFirst = true;
         for (auto& [ordinal, device] : m_devices) {
             FileRank read = device.rank->finish(m_devices.size() > 1, options);

@@ -6,6 +6,7 @@
 
 #include "collector/importers/import_error.h"
 #include "collector/importers/recording_rows.h"
+#include "collector/importers/vendor_loss.h"
 
 namespace rankscope::collector {
 
@@ -219,6 +220,7 @@ void RocprofRun::handOver(const ReadOptions& options, const std::function<void(F
     m_losses.add("source_absent", "info", std::nullopt,
                  "rocprofv3 tells neither communicators nor the sizes of collectives over all ranks: communicators "
                  "are inferred, bandwidths are not judged");
+    tellVendor("AMD's, with HIP and RCCL", m_losses);
     bool isFirst = true;
     for (const auto& [key, of] : ranks) {
         FileRank read;

@@ -120,6 +120,7 @@ TEST_F(RocprofReader, ProcessesOfOneJsonAreRanksByDevice) {
     EXPECT_EQ(trace.integer("SELECT last_rank FROM collective"), 0);
     EXPECT_EQ(trace.integer("SELECT wait_ns FROM collective_member WHERE rank = 1"), 300);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE '%not read: scratch_memory'"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE 'the devices are AMD''s%'"), 1);
 }
 
 TEST_F(RocprofReader, AFileOfEachRankIsNumberedByItsName) {

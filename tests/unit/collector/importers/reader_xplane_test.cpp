@@ -175,6 +175,7 @@ TEST_F(XplaneReader, OfTpusOperationsAreTheirKernels) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_gather' AND members = 2"), 1);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE op = 'all_reduce' AND members = 2"), 1);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE 'no calls of the driver%'"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE 'the devices are Google''s (TPU)%'"), 1);
 }
 
 TEST_F(XplaneReader, TimesThatCannotBeAndStrangeStatsAreLeftOut) {
