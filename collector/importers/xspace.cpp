@@ -11,8 +11,8 @@ namespace rankscope::collector {
 
 namespace {
 
-/// protobuf writes no message of more.
-constexpr size_t kMostXSpaceBytes = size_t{2} << 30;
+/// Recordings of minutes on eight devices have some hundred megabytes; while one is read it is held twice.
+constexpr size_t kMostXSpaceBytes = size_t{1} << 30;
 /// 73 years, so that sums of a few such times do not overflow.
 constexpr int64_t kMostXSpaceNs = int64_t{1} << 61;
 
