@@ -78,7 +78,7 @@ class Faults(JobTest):
             return
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
         self.assertEqual(connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
-        self.assertGreater(connection.execute("SELECT count(*) FROM kernel").fetchone()[0], 0)
+        self.assertGreater(connection.execute("SELECT count(*) FROM rank").fetchone()[0], 0)
         connection.close()
 
     def assertNothingLeft(self, kind):
