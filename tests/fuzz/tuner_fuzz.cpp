@@ -9,9 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     const auto file = recommend::parseTunerCsv(fuzz::textOf(data, bytes));
     // What was read without a complaint is written, and read again, as the same.
     if (!file.problems.empty()) return 0;
-    std::string written;
-    for (const auto& row : file.rows) written += recommend::formatTunerRow(row) + "\n";
-    const auto again = recommend::parseTunerCsv(written);
+    const auto again = recommend::parseTunerCsv(recommend::formatTunerCsv(file.rows));
     if (!again.problems.empty() || again.rows.size() != file.rows.size()) __builtin_trap();
     return 0;
 }
