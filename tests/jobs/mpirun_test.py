@@ -101,6 +101,7 @@ class Mpirun(JobTest):
         rank = ["python3", "-c", "import os, signal, sys\n"
                 "def caught(number, frame):\n"
                 "    os.write(1, b'caught %d\\n' % number)\n"
+                "    for each in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM): signal.signal(each, signal.SIG_IGN)\n"  # mpirun signals the group, the wrapper passes it on
                 "    sys.exit(0)\n"
                 "for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM): signal.signal(number, caught)\n"
                 "os.write(1, b'ready\\n')\n"

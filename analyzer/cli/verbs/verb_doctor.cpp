@@ -46,6 +46,9 @@ void addDoctorVerb(CLI::App& app, Invocation& invocation) {
     auto privacy = std::make_shared<bool>(false);
     verb->add_flag("--privacy", *privacy, "What a recording holds of the job's environment and command");
     setAction(*verb, invocation, [format, privacy, &invocation] {
+        if (invocation.hasJobMark && !*privacy)
+            throw VerbError(kExitUsage, "doctor takes a command behind -- with --privacy only",
+                            "`rankscope run -o NAME -- COMMAND` runs one");
         if (*privacy) {
             invocation.console.result(privacyText(invocation.job));
             return static_cast<int>(kExitOk);
