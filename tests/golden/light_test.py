@@ -71,6 +71,24 @@ class Light(VirtualRunTest):
             self.assertLess(file.stat().st_size, 40 * 1000 + 16384, file)  # a kilobyte a step, and the file's head
             self.assertEqual(len(list(file.parent.glob(file.stem + ".*.detail"))), 2)
 
+    def test_steps_of_hundreds_of_calls_keep_to_a_kilobyte_by_samples_and_are_judged_still(self):
+        faults = [{"kind": "small_buckets", "kb": 2048}, {"kind": "straggler", "rank": 1, "factor": 1.5}]
+        scenario = self.write_scenario(dict(JOB, name="many", steps=50, cluster={"nodes": 1, "ranks_per_node": 2}, parallel={"dp": 2}, faults=faults))
+        self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "--light", "--ring", "0.3s", "-o", "many")
+        report = self.report("many")
+        self.assertIn(("RS301", [1]), self.found(report))
+        self.assertEqual([loss["severity"] for loss in report["loss"] if loss["kind"] == "calls_left_out"], ["info"])
+        self.assertEqual([loss for loss in report["loss"] if loss["severity"] != "info"], [])
+        self.assertEqual(len(report["steps"]), 50)
+        kept = [step for step in report["steps"] if not step["warm_up"]]
+        self.assertGreater(len(kept), 8)
+        self.assertLess(len(kept), 40)
+        calls = self.rows("many", "SELECT max(n) FROM (SELECT count(*) AS n FROM nccl_call c JOIN step s ON s.rank = c.rank AND c.start_ns >= s.start_ns AND c.start_ns < s.start_ns + s.dur_ns GROUP BY c.rank, s.step)")
+        self.assertGreater(calls[0][0], 300)
+        self.assertEqual(self.rows("many", "SELECT count(*) FROM collective WHERE complete = 0"), [(0,)])
+        for file in (self.folder / "many" / "capture").glob("*.cap"):
+            self.assertLess(file.stat().st_size, 50 * 1000 + 16384, file)
+
     def test_a_killed_job_leaves_what_was_folded_and_what_the_ring_holds(self):
         faults = [{"kind": "kill", "rank": 2, "step": 30}]
         scenario = self.write_scenario(dict(JOB, name="killed", steps=40, faults=faults))

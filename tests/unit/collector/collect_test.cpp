@@ -817,6 +817,40 @@ TEST(Collect, OfALightRecordingKernelsAreThoseThatThePluginSaw) {
     }
 }
 
+TEST(Collect, CallsBehindThoseThatWereLeftOutCountOn) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {0, 1, "node0", 10, 0});
+        file.communicator(1, 77, 0, 2);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 8, 100, 0, 0);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 8, 500, 0, 0);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 8, 600, 0, 0);
+        capture::CallGapRecord gap{};
+        gap.head = {capture::RecordType::callGap, 1, 0};
+        gap.communicator = 1;
+        gap.fromNs = 150;
+        gap.untilNs = 390;
+        gap.calls = 3;
+        gap.peer = -1;
+        file.add(gap);
+        gap.head.aux = static_cast<uint16_t>(capture::NcclOp::send);  // messages count by themselves
+        gap.peer = 1;
+        gap.calls = 7;
+        file.add(gap);
+        gap.communicator = 9;  // of none that the file tells
+        file.add(gap);
+        gap.communicator = 1;
+        gap.fromNs = 400;  // behind its end: no times
+        file.add(gap);
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    const auto calls = trace.all<store::NcclCall>();
+    ASSERT_EQ(calls.size(), 3u);
+    EXPECT_EQ((std::vector{*calls[0].seq, *calls[1].seq, *calls[2].seq}), (std::vector<int64_t>{0, 4, 5}));
+    EXPECT_TRUE(hasLoss(trace, "bad_record"));
+}
+
 TEST(Collect, WhatTheProxySentIsTiedToItsCall) {
     const TemporaryFolder run;
     {
