@@ -16,9 +16,9 @@ struct JobSettings {
     std::filesystem::path captureFolder;
     RecordingOptions recording;
     bool virtualGpus = false;
-    std::string virtualJob;  // key of the virtual GPUs' shared memory; empty: there are none
-    std::string scenario;    // path of the scenario whose cluster the virtual GPUs take; empty: their defaults
-    std::string links;       // empty: not told
+    std::string virtualJob;          // key of the virtual GPUs' shared memory; empty: there are none
+    std::string scenario;            // path of the scenario whose cluster the virtual GPUs take; empty: their defaults
+    std::string links;               // empty: not told
     bool hideMachineLinks = false;   // virtual GPUs: the machine tells nothing of its links either
     std::string tunerRows;           // of --tuner, as tunerRowsForJob gives them
     std::vector<std::string> extra;  // NAME=VALUE of --env
