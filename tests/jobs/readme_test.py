@@ -58,18 +58,6 @@ class Readme(JobTest):
         self.assertTrue(told)
         self.assertLessEqual(told, run)
 
-    def test_the_sample_is_what_the_demo_says(self):
-        [sample] = re.findall(r"^```text\n(demo-run: .*?)^```", README, re.MULTILINE | re.DOTALL)
-        result = self.rankscope("-q", "demo", environment={"COLUMNS": "120"})
-        self.assertEqual(result.returncode, 0, result.stderr)
-        said = result.stdout.decode().splitlines()
-        at = 0
-        for line in sample.splitlines():
-            if line.strip() == "…":  # lines are left out
-                continue
-            self.assertIn(line, said[at:], "README.md shows a line that the demo does not say, or not there")
-            at = said.index(line, at) + 1
-
     def test_linked_files_exist(self):
         for document in (SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *(SOURCE / "docs").rglob("*.md")):
             for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
