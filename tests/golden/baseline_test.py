@@ -102,6 +102,7 @@ class Baseline(unittest.TestCase):
         baseline = self.folder / "baseline"
         baseline.mkdir()
         run = json.loads((self.folder / self.run_file("one")).read_text())
+        run["roles"] = run["roles"][:1]  # of a small job: it is their number that is large
         for i in range(ENTRIES):
             typical = STEP_NS * (1 if i < 9000 else 0.9) * math.exp(0.003 * self.chance.gauss(0, 1))
             run.update(label=f"c{i}", saved_order=i + 1, start_unix_ns=10**18 + i, steps_ns=[typical] * 20)
