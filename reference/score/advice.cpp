@@ -14,6 +14,11 @@ using AdviceJson = nlohmann::json;
 
 constexpr const char* kPrograms[] = {"ddp", "fsdp", "job", "deepspeed", "accelerate"};
 
+/// A setting's value in words, as a command line has it.
+std::string wordOf(const AdviceJson& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 /// A setting's value as an option takes it: a number where it is one.
 AdviceJson valueOf(const std::string& text) {
     const AdviceJson parsed = AdviceJson::parse(text, nullptr, false);
@@ -47,7 +52,7 @@ bool follow(const AdviceJson& setting, const AdviceJson& ways, AdviceJson& docum
         for (const auto& [name, value] : setting.at(program).items()) {
             const auto way = ways.find(fmt::format("{}.{}", program, name));
             if (way == ways.end()) continue;
-            document.merge_patch(filledIn(*way, value.get<std::string>(), scenario.origin));
+            document.merge_patch(filledIn(*way, wordOf(value), scenario.origin));
             made = true;
         }
     for (const auto& [name, value] : setting.at("env").items()) {

@@ -84,7 +84,8 @@ class Baseline(unittest.TestCase):
         said = self.compared(1, self.entry("new", 1.04, start=90))
         self.assertEqual([(run["label"], run["name"]) for run in said["baseline"]["left_out"]], [("c3", "c3-1")])
         self.assertEqual((said["step_time"]["verdict"], len(said["base"]["runs"])), ("regression", 11))
-        self.assertIn("c3-1 of the baseline (c3) does not count: it is 4", self.rankscope(1, "compare", "--baseline", "baseline", "--new", "new-0.json", "new-1.json", "new-2.json"))
+        self.assertRegex(self.rankscope(1, "compare", "--baseline", "baseline", "--new", "new-0.json", "new-1.json", "new-2.json"),
+                         r"c3-1 of the baseline \(c3\) does not count: it is [34]\d\.\d % slower than the other runs of its entry")
 
     def test_entries_of_older_versions_come_first_by_their_clock(self):
         baseline = self.folder / "baseline"
@@ -100,9 +101,12 @@ class Baseline(unittest.TestCase):
     def test_ten_thousand_entries_are_read_in_bounded_memory(self):
         baseline = self.folder / "baseline"
         baseline.mkdir()
+        run = json.loads((self.folder / self.run_file("one")).read_text())
+        run["roles"] = run["roles"][:1]  # of a small job: it is their number that is large
         for i in range(ENTRIES):
-            run = json.loads((self.folder / self.run_file("one", 1 if i < 9000 else 0.9, i)).read_text())
-            (baseline / f"{i:016x}.json").write_text(json.dumps(dict(run, label=f"c{i}", saved_order=i + 1)))
+            typical = STEP_NS * (1 if i < 9000 else 0.9) * math.exp(0.003 * self.chance.gauss(0, 1))
+            run.update(label=f"c{i}", saved_order=i + 1, start_unix_ns=10**18 + i, steps_ns=[typical] * 20)
+            (baseline / f"{i:016x}.json").write_text(json.dumps(run))
         files = self.entry("new", 0.95, start=10**6)
         said = json.loads(self.rankscope(1, "compare", "--baseline", "baseline", "--new", *files, "--format", "json",
                                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))))

@@ -92,7 +92,7 @@ class CompareInput(unittest.TestCase):
             self.assertRegex(self.error(3, "compare", "run1", "run2"), "rankscope.toml .*" + said)
             settings.rmdir() if said == "is a folder" else settings.unlink()
         for text, said in (('fail-on = []', 'line 2: fail-on is empty'), ('baseline = ""', "line 2: baseline names no folder"), ('threshold.step = 3', "line 2: threshold.step is no share of the step from 0% to 100%"),
-                           ('fail-on = "RS301 "', 'line 2: fail-on: "RS301 " is neither')):
+                           ('fail-on = "RS301 "', 'line 2: fail-on: "RS301 " is none of')):
             settings.write_text("[compare]\n" + text + "\n")
             self.assertIn(said, self.error(3, "compare", "run1", "run2"))
         settings.write_bytes(b'\xef\xbb\xbf[compare]\r\nfail-on = "never"\r\n')

@@ -118,7 +118,7 @@ class ComposedAdvice(VirtualRunTest):
         [other] = [one for one in advice["alternatives"] if one["area"] == "buckets"]
         self.assertLess(other["predicted_saving_ns"], setting["predicted_saving_ns"])
         file = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "late", "--format", "deepspeed").stdout)["zero_optimization"]
-        self.assertEqual(str(file["reduce_bucket_size"]), setting["deepspeed"]["zero_optimization.reduce_bucket_size"])
+        self.assertEqual(file["reduce_bucket_size"], setting["deepspeed"]["zero_optimization.reduce_bucket_size"])
         self.assertNotEqual(setting["ddp"]["bucket_cap_mb"], other["ddp"]["bucket_cap_mb"])
 
     def test_a_broken_link_is_to_be_repaired_first(self):

@@ -21,7 +21,7 @@ except ImportError:
 
 SAMPLE = os.environ.get("RANKSCOPE_SAMPLE_COMPARISON", "rankscope_sample_comparison")
 SCHEMAS = {file.stem: json.loads(file.read_text()) for file in (ROOT / "docs/schemas").glob("*.json")}
-JOBS = {"data": SMALL, "pipeline": dict(SMALL, name="pipeline", kind="pp", parallel={"pp": 4, "micro_batches": 4, "schedule": "1f1b"}, cluster={"nodes": 1, "ranks_per_node": 4}, faults=[])}
+JOBS = {"data": SMALL, "pipeline": dict(SMALL, name="pipeline", kind="pp", parallel={"dp": 1, "pp": 4, "micro_batches": 4, "schedule": "1f1b"}, cluster={"nodes": 1, "ranks_per_node": 4}, faults=[])}
 
 
 def message(report, comparison):
