@@ -136,7 +136,6 @@ Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
     sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, kLongestStatement);
     sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, kMostColumns);
     sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, kDeepestExpression);
-    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
 }
 
 Database::~Database() = default;
