@@ -11,9 +11,8 @@
 namespace rankscope::vgpu {
 namespace {
 
-// Who waits for a process that has ended is woken by the system, in its own time, and then asks for its status. After
-// so long, which only a very busy machine takes to wake somebody, nobody waits for it.
-constexpr int64_t kUnseenEndMs = 2'000;
+// Who waits for a process that has ended is woken by the system, in its own time. After so long nobody waits for it.
+constexpr int64_t kUnseenEndMs = 500;
 
 /// The channel that is read under `key`; a new one takes the place of the one that was not used longest. Arena::lock is
 /// held.
@@ -112,16 +111,15 @@ void LocalProcess::beginEnding() {
     m_arena->endings++;
 }
 
-void LocalProcess::forgetEnded() {
+void LocalProcess::forgetEnded(bool hasWaited) {
     if (!anyEnds()) return;
     SharedLock lock(m_arena->lock);
-    const int64_t nowMs = monotonicMs();
+    const int64_t latestMs = monotonicMs() - kUnseenEndMs;
     for (uint32_t p = 0; p < m_arena->processCount; p++) {
-        Process& process = m_arena->processes[p];
+        const Process& process = m_arena->processes[p];
         if (!process.alive || process.endingSinceMs == 0 || processLives(process.pid, process.startTime)) continue;
-        if (process.goneSinceMs == 0) process.goneSinceMs = nowMs;
-        if (nowMs - process.goneSinceMs > kUnseenEndMs || processIsReaped(process.pid, process.startTime))
-            engine().removeProcess(p);
+        const bool isSeen = hasWaited && process.family == sharedProcess().family;
+        if (isSeen || process.endingSinceMs < latestMs) engine().removeProcess(p);
     }
     while (engine().advance(m_index)) {
     }

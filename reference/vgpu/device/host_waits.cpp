@@ -96,7 +96,7 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
         if (shared.state.load(std::memory_order_acquire) != ThreadState::waiting)
             break;  // who resumed it, moved the simulation: the lock is not needed
         endIfDeadlocked(*m_arena);
-        forgetEnded();
+        forgetEnded(false);
         lock.lock();
         if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
         pauseMs = std::min(2 * pauseMs, kLastPollMs);

@@ -209,9 +209,9 @@ class LocalProcess {
     /// The process ends now: it counts until it is gone, so that virtual time does not run before its end is seen.
     void beginEnding();
     bool anyEnds() const { return m_arena->endings.load(std::memory_order_acquire) != 0; }
-    /// Processes that were ending and are gone count no more, once their parent has asked for their status, or does not
-    /// for long.
-    void forgetEnded();
+    /// Processes that were ending and are gone count no more, once somebody of their family has waited for something
+    /// outside, which perhaps was that, or nobody does.
+    void forgetEnded(bool hasWaited);
 
     // Processes that this one forks off begin with its clock. In the parent, before and after; in the child, after.
     struct Child {

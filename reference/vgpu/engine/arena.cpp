@@ -292,10 +292,7 @@ void detachArena(Arena* arena, uint32_t processIndex) {
     // The mapping stays: threads of a process that is ending may still be inside a call.
 }
 
-namespace {
-
-/// Of a process that has ended also, while its parent has not asked for its status. 0: there is none.
-uint64_t startTimeOf(int32_t pid, char& state) {
+uint64_t processStartTime(int32_t pid) {
     char path[64], text[1024];
     std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -306,29 +303,16 @@ uint64_t startTimeOf(int32_t pid, char& state) {
     text[length] = 0;
     const char* field = std::strrchr(text, ')');  // the command may contain blanks and brackets
     if (!field) return 0;
-    state = field[1] == ' ' ? field[2] : '?';
+    if (field[1] == ' ' && (field[2] == 'Z' || field[2] == 'X')) return 0;
     field++;
     for (int i = 0; i < 19 && field; i++) field = std::strchr(field + 1, ' ');
     return field ? std::strtoull(field + 1, nullptr, 10) : 0;
-}
-
-}  // namespace
-
-uint64_t processStartTime(int32_t pid) {
-    char state = 'X';
-    const uint64_t startTime = startTimeOf(pid, state);
-    return state == 'Z' || state == 'X' ? 0 : startTime;
 }
 
 bool processLives(int32_t pid, uint64_t startTime) {
     if (pid == 0) return true;  // it is just being forked
     uint64_t now = processStartTime(pid);
     return now != 0 && now == startTime;
-}
-
-bool processIsReaped(int32_t pid, uint64_t startTime) {
-    char state = 'X';
-    return startTimeOf(pid, state) != startTime || state == 'X';
 }
 
 int64_t monotonicMs() {

@@ -228,7 +228,6 @@ struct Process {
     uint32_t isForked;  ///< its place in the arena may be used again
     /// It has called _exit then (monotonicMs), and counts until who waits for its end has seen it; 0: it lives.
     int64_t endingSinceMs;
-    int64_t goneSinceMs;  ///< then somebody found it gone, its parent not having asked for its status yet; 0: not yet
     std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
     std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
     std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process
@@ -397,8 +396,6 @@ class HostSleep {
 int64_t monotonicMs();
 
 bool processLives(int32_t pid, uint64_t startTime);
-/// It has ended, and nobody will ask for its status any more.
-bool processIsReaped(int32_t pid, uint64_t startTime);
 uint64_t processStartTime(int32_t pid);
 
 void futexWait(std::atomic<uint32_t>& word, uint32_t expected, int timeoutMs);

@@ -46,7 +46,7 @@ BlockedOutside::~BlockedOutside() {
         LocalProcess::instance().observe(*m_clock);
     else
         LocalProcess::instance().unpark(*m_clock, kNoClock);
-    LocalProcess::instance().forgetEnded();
+    LocalProcess::instance().forgetEnded(true);
 }
 
 int BlockedOutside::stretchMs(int64_t wantedMs) {

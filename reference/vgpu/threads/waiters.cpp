@@ -248,7 +248,7 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
         if (futexWaitUntil(shared.futex, before, CLOCK_MONOTONIC, &look)) continue;
         if (m_word && __atomic_load_n(m_word, __ATOMIC_SEQ_CST) != m_value) return true;
         process.mayLeave(*m_clock, lockOwner);
-        process.forgetEnded();
+        process.forgetEnded(false);
         watch.lookWhileBlocked(lookMs);
     }
 }
