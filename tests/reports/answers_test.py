@@ -139,7 +139,7 @@ class Answers(unittest.TestCase):
                 self.assertIn(f"saves            {shown(finding['saving_ns_per_step'])} per step", text)
                 for own in advice(run)["recommendations"] + advice(run)["alternatives"]:
                     alone = own["alone"]["predicted_saving_ns"] if own.get("alone") else own["predicted_saving_ns"]
-                    if own["findings"] == [finding["id"]] and (own["kind"] != "setting" or own["area"] in ("buckets", "micro_batches", "precision")):
+                    if own["findings"] == [finding["id"]] and (own["kind"] != "setting" or own["area"] in ("buckets", "global_batch", "precision")):
                         self.assertAlmostEqual(alone, finding["saving_ns_per_step"], delta=1)
                 asked += 1
         self.assertGreater(asked, 5)

@@ -127,7 +127,7 @@ class GitHubActions(Example):
         slower = self.build("pull_request")
         self.assertEqual(slower.returncode, 1, slower.stdout + slower.stderr)
         self.assertFalse(list(self.folder.glob("step-time-*")), "recordings are deleted, after a failed gate, too")
-        self.assertRegex(slower.stdout, "(?m)^::error title=Rankscope%3A regression::")
+        self.assertRegex(slower.stdout, "(?m)^::error title=Rankscope%3A regression%2C step-time-1 and 2 more against 0+1::")
         self.assertIn("RS301", slower.stdout)
         self.assertIn("rank 1", (self.folder / "summary.md").read_text())
         self.assert_reports("rankscope-report", ".sarif", ".html", ".json")
