@@ -101,7 +101,7 @@ class Mpirun(JobTest):
         rank = ["python3", "-c", "import os, signal, sys\n"
                 "def caught(number, frame):\n"
                 "    os.write(1, b'caught %d\\n' % number)\n"
-                "    for each in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM): signal.signal(each, signal.SIG_IGN)\n"  # mpirun signals the group, the wrapper passes it on
+                "    for each in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM): signal.signal(each, signal.SIG_IGN)\n"
                 "    sys.exit(0)\n"
                 "for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM): signal.signal(number, caught)\n"
                 "os.write(1, b'ready\\n')\n"
@@ -117,7 +117,8 @@ class Mpirun(JobTest):
                 for number in numbers:
                     process.send_signal(number)
                 out, _ = process.communicate(timeout=60)
-                ends.append((process.returncode, lines(out)))
+                # mpirun signals the process group, and the wrapper passes on what it gets: the rank may be told twice (README).
+                ends.append((process.returncode, sorted(set(lines(out)))))
             with self.subTest(signals=numbers):
                 self.assertEqual(ends[1], ends[0])
                 self.assertEqual(len(ends[0][1]), 2, ends)
