@@ -8,13 +8,12 @@
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/pipeline.h"
 #include "analyzer/edits/trial_graph.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
 namespace {
 
-constexpr double kDeviationsPerHalfWidth =
-    1.4826;                                 // standard deviation / half the distance of the quartiles, of normal noise
 constexpr size_t kMostTasks = 100'000'000;  // 6 GiB of graph
 
 /// Some of `steps` in a row: a plan with many more micro-batches than were recorded is played for few of them, so that
@@ -43,6 +42,13 @@ std::string stepsText(const std::vector<int>& steps) {
 /// The others send and receive otherwise than the schedule does.
 void assumeForAll(const std::vector<int>& steps, EditEffect& effect) {
     effect.assume(fmt::format("{} for all: only there messages come in the order of the schedule", stepsText(steps)));
+}
+
+/// Of kernels of micro-batches that come none was recorded: they vary as the recorded steps do. ns, standard deviation.
+double deviationOfSteps(const replay::ReplayModel& replay) {
+    if (!replay.available()) return 0;
+    const std::vector<double> steps = stepsBetweenEnds(replay.stepsNs(replay.graph, replay.unchanged));
+    return facts::medianError(steps) * std::sqrt(static_cast<double>(steps.size()));
 }
 
 TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
@@ -80,11 +86,7 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     effect.pipeline->microBatches = shape.microBatches;
     effect.pipeline->virtualStages = shape.virtualStages;
     if (shape.microBatches != before.microBatches) {
-        // Of their kernels none was recorded: they vary as the recorded steps do.
-        if (const replay::ReplayModel& replay = of.analysis().replay; replay.available())
-            effect.chanceNs = std::hypot(
-                effect.chanceNs,
-                kDeviationsPerHalfWidth * facts::quartileHalfWidth(replay.stepsNs(replay.graph, replay.unchanged)));
+        effect.chanceNs = std::hypot(effect.chanceNs, deviationOfSteps(of.analysis().replay));
         effect.assume("micro-batches are played at their present size; the step is that of as many tokens as now");
     }
     if (shape.virtualStages > before.virtualStages)

@@ -243,9 +243,14 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
     addChance(unchanged, effect, sides);
 }
 
+std::vector<double> stepsBetweenEnds(std::vector<double> stepsNs) {
+    if (stepsNs.size() < 4) return stepsNs;
+    return {stepsNs.begin() + 1, stepsNs.end() - 1};
+}
+
 void addChance(const std::vector<double>& unchanged, const EditEffect& effect, StepSides& sides) {
     const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
-    sides.chanceNs = kRunErrors * std::hypot(facts::medianError(unchanged), own);
+    sides.chanceNs = kRunErrors * std::hypot(facts::medianError(stepsBetweenEnds(unchanged)), own);
 }
 
 void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {

@@ -116,6 +116,10 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
 /// The same of the host's part of it: the dear outlook is the pessimistic end.
 void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);
 
+/// Steps (ns, in order) without the first and the last one, which have no neighbour to overlap with: in a pipeline they
+/// are far from the others. Of fewer than four, all.
+std::vector<double> stepsBetweenEnds(std::vector<double> stepsNs);
+
 /// By which the mean step of a run may miss: the chances of the recorded run, and those of what is new. addOutlooks()
 /// does it, too.
 void addChance(const std::vector<double>& unchanged, const EditEffect& effect, StepSides& sides);
