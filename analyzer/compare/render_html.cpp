@@ -146,7 +146,9 @@ std::string causes(const Comparison& c) {
             cause.where.empty() || cause.text.find(cause.where) != std::string::npos
                 ? ""
                 : ", " + text::markupText(cause.where));
-        out += (cause.evidence.empty() ? "" : "<h4>Evidence</h4>" + list(cause.evidence)) + "</article>\n";
+        const std::vector<std::string> fix = fixOf(c, cause);
+        out += (cause.evidence.empty() ? "" : "<h4>Evidence</h4>" + list(cause.evidence)) +
+               (fix.empty() ? "" : "<h4>Fix</h4>" + list(fix)) + "</article>\n";
     }
     return section("causes", causesHeading(c), "What made the difference, largest first.", out);
 }

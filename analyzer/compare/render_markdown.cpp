@@ -47,6 +47,8 @@ void addCauses(const Comparison& c, std::string& out) {
         out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text),
                            cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");
         for (const std::string& line : first(cause.evidence, 5)) out += "  - " + cell(line) + "\n";
+        const std::vector<std::string> fix = fixOf(c, cause);
+        for (const std::string& line : first(fix, 2)) out += "  - fix: " + cell(line) + "\n";
     }
 }
 

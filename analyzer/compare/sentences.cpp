@@ -294,4 +294,14 @@ std::string leftOutText(const Comparison& comparison, size_t most) {
                       : std::string();
 }
 
+std::vector<std::string> fixOf(const Comparison& comparison, const ChangeCause& cause) {
+    if (cause.diagnosis.empty() || cause.ns <= 0) return {};
+    const FindingChange* found = nullptr;
+    for (const FindingChange& finding : comparison.findings) {
+        if (finding.id != cause.diagnosis || finding.status == FindingStatus::gone) continue;
+        if (!found || finding.ranks == cause.ranks) found = &finding;
+    }
+    return found ? found->fix : std::vector<std::string>{};
+}
+
 }  // namespace rankscope::compare

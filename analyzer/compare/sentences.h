@@ -103,6 +103,10 @@ std::string gateLineText(const Comparison& comparison, const std::string& line);
 /// Lists the causes, each on a line of its own that begins with a newline: "\n+1.20 ms", `between`, the sentence.
 std::string causeLines(const Comparison& comparison, std::string_view between);
 
+/// What to do about a cause that takes time: the fix of the finding that it is, most urgent first. None: no finding
+/// tells it.
+std::vector<std::string> fixOf(const Comparison& comparison, const ChangeCause& cause);
+
 /// "failed", "passed", "undecided" or "not judged".
 std::string_view gateWord(const GateResult& gate);
 

@@ -104,6 +104,8 @@ void writeCauses(const Comparison& c, Text& text) {
         text.line(fmt::format("  {}  {}{}", signedDurationText(cause.ns), cause.text,
                               cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
         for (const std::string& evidence : cause.evidence) text.line("            " + evidence);
+        const std::vector<std::string> fix = fixOf(c, cause);
+        for (const std::string& line : first(fix, 2)) text.line("            fix: " + line);
     }
 }
 

@@ -63,6 +63,31 @@ TEST(CompareText, NumbersThatMatterAreShownThoughTheyDidNotChange) {
     EXPECT_NE(text.find("none of "), std::string::npos);
 }
 
+TEST(CompareText, ACauseThatIsAFindingSaysWhatToDo) {
+    Comparison c = compareWith(nullptr);
+    FindingChange finding;
+    finding.id = "RS301";
+    finding.status = FindingStatus::isNew;
+    finding.ranks = {2};
+    finding.fix = {"look at rank 2"};
+    c.findings = {finding};
+    finding.ranks = {3};
+    finding.fix = {"look at rank 3", "replace it", "a third thing"};
+    c.findings.push_back(finding);
+    c.causes = {{"slow_node", "straggler rank", "RS301", "", {3}, 1e6, {}},
+                {"other", "more work", "", "", {}, 1e6, {}}};
+    EXPECT_EQ(fixOf(c, c.causes[0]).front(), "look at rank 3");
+    EXPECT_TRUE(fixOf(c, c.causes[1]).empty());
+    c.causes[0].ns = -1e6;
+    EXPECT_TRUE(fixOf(c, c.causes[0]).empty()) << "what got faster needs no fix";
+    c.causes[0].ns = 1e6;
+    for (const std::string& page :
+         {renderComparisonText(c, false), renderComparisonMarkdown(c), renderComparisonHtml(c)}) {
+        EXPECT_NE(page.find("replace it"), std::string::npos) << page;
+        EXPECT_EQ(page.find("look at rank 2"), page.rfind("look at rank 2"));
+    }
+}
+
 TEST(CompareText, SaysWhatJobIsCompared) {
     const Comparison c = compareWith(nullptr);
     EXPECT_EQ(jobText(c), "4 ranks, dp 4, H100, NCCL 2.28");
