@@ -32,7 +32,8 @@ refuse_other_platforms() {
         x86_64 | aarch64) ;;
         *) fail "Rankscope runs on x86_64 and aarch64; this is $(uname -m)" ;;
     esac
-    if ldd --version 2>&1 | grep -qi musl; then
+    # musl's ldd knows no --version, says who it is, and ends with 1.
+    if [[ "$(ldd --version 2>&1 || true)" == *[Mm]usl* ]]; then
         fail "this system's libc is musl (Alpine): CUDA's libraries, and with them Rankscope, need glibc; use an image of Debian or Ubuntu"
     fi
 }

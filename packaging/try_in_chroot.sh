@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # try_in_chroot.sh PACKAGES [RELEASE [MIRROR]]: installs the wheel, and then the Debian packages, of a folder that `./bootstrap.sh package` made into a fresh
-# Debian (bookworm) or Ubuntu, runs the demo of each and removes it again. As root, with debootstrap and the network; nothing is left behind.
+# Debian (bookworm, where they were built there), runs the demo of each and removes it again. As root, with debootstrap and the network; nothing is left behind.
+# Exit status 75: it cannot be tried here.
 set -euo pipefail
 packages=$(readlink -f "$1")
 release="${2:-bookworm}"
@@ -15,13 +16,14 @@ leave() {
 trap leave EXIT
 
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} "$@"; }
+not_here() { echo "$1: the packages are not tried in a fresh Debian" >&2; exit 75; }
 seconds() { printf '%s: %s s\n' "$1" "$((SECONDS - started))"; }
 
 # shellcheck disable=SC2086  # the mirror may be left out
-debootstrap --variant=minbase "$release" "$root" $mirror >/dev/null
-mount -t proc proc "$root/proc"
-mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys"
-mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev"
+debootstrap --variant=minbase "$release" "$root" $mirror >/dev/null || not_here "no Debian $release could be fetched"
+mount -t proc proc "$root/proc" || not_here 'no right to mount'
+mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys" || not_here 'no right to mount'
+mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev" || not_here 'no right to mount'
 mkdir "$root/packages"
 cp "$packages"/*.deb "$packages"/*.whl "$root/packages/"
 
@@ -40,5 +42,5 @@ for window in "$packages"/rankscope-gui_*.deb; do
     seconds 'with the timeline, to a picture'
 done
 inside apt-get purge -y -qq 'rankscope*' >/dev/null
-inside sh -euc '! command -v rankscope; ! test -e /usr/lib/rankscope; ! test -e /usr/share/rankscope'
+inside sh -euc '! command -v rankscope && ! test -e /usr/lib/rankscope && ! test -e /usr/share/rankscope'
 echo 'all is removed again'

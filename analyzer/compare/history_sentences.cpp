@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "analyzer/compare/sentences.h"
@@ -26,17 +27,17 @@ std::string driftSentence(const BaselineHistory& history, const StepTimeChange& 
     const double ratio = *step.newNs / oldest.stepNs;
     if (ratio < 1 + std::max(step.threshold, 2 * step.betweenRuns.value_or(0))) return {};
     int entries = 0;
-    for (const BaselineLevel& level : history.levels) entries += level.entries;
-    const auto slower =
-        std::ranges::count_if(history.levels, [&, last = oldest.stepNs](const BaselineLevel& level) mutable {
-            return std::exchange(last, level.stepNs) < level.stepNs;
-        });
+    for (const BaselineLevel& level : history.levels | std::views::drop(1)) entries += level.entries;
+    auto slower = std::ranges::count_if(history.levels, [&, last = oldest.stepNs](const BaselineLevel& level) mutable {
+        return std::exchange(last, level.stepNs) < level.stepNs;
+    });
+    if (*step.newNs > history.levels.back().stepNs * (1 + step.threshold)) ++slower;
     return fmt::format(
         "drift: the new runs are {} slower than the oldest level of the baseline ({}{}), {} ago{}",
         text::percentText(ratio - 1), text::durationText(oldest.stepNs),
         oldest.last.empty() ? "" : ", up to " + oldest.last,
         entries == 1 ? "one entry" : fmt::format("{} entries", entries),
-        slower > 0 ? fmt::format(", in {}", text::countedText(static_cast<size_t>(slower) + 1, "step")) : "");
+        slower > 0 ? fmt::format(", in {}", text::countedText(static_cast<size_t>(slower), "step")) : "");
 }
 
 }  // namespace

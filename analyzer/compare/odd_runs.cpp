@@ -34,12 +34,16 @@ std::string hostOf(const RunSummary& run, int rank) {
     return role == run.roles.end() ? "" : role->host;
 }
 
-/// The ranks that compute longer than in the other runs, where not all of them do.
-std::vector<int> slowerRanks(const RunSummary& run, const std::vector<const RunSummary*>& others) {
+/// The ranks that compute longer than in the other runs, where not all of them do, and by as much as the run's step is
+/// longer than theirs (`excessNs`): what makes less than half of that is not why.
+std::vector<int> slowerRanks(const RunSummary& run, const std::vector<const RunSummary*>& others, double excessNs) {
+    constexpr double kIsWhy = 0.5;
     std::vector<RunSummary> usual;
     for (const RunSummary* other : others) usual.push_back(*other);
     const SideMeans before = meansOf(usual), after = meansOf({run});
     const std::vector<std::string> roles = rolesThatGrew(before, after, &RoleSummary::computeNs);
+    for (const std::string& role : roles)
+        if (after.roles.at(role).computeNs - before.roles.at(role).computeNs < kIsWhy * excessNs) return {};
     std::vector<int> ranks;
     if (!roles.empty()) placeText(after, roles, ranks);
     return ranks;
@@ -100,7 +104,7 @@ OddRun describeOddRun(const RunSummary& run, const std::vector<const RunSummary*
         odd.cause = finding->cause;
         odd.ranks = finding->ranks;
     } else if (odd.ratio > 1 && !others.empty()) {
-        odd.ranks = slowerRanks(run, others);
+        odd.ranks = slowerRanks(run, others, odd.stepNs - odd.stepNs / odd.ratio);
     }
     for (const int rank : odd.ranks)
         if (const std::string host = hostOf(run, rank); !host.empty() && !text::contains(odd.hosts, host))

@@ -96,6 +96,7 @@ void OutputFile::commit() {
     errno = 0;
     const bool closed = m_buffer.close() != nullptr;
     if (!m_stream || !closed) fail();
+    if (m_file == "/dev/stdout") ::lseek(STDOUT_FILENO, 0, SEEK_END);  // who shares that file goes on behind
     if (m_beside != m_file) {
         std::error_code error;
         const fs::file_status present = fs::status(m_file, error);

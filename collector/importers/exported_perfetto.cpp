@@ -245,7 +245,9 @@ class ExportedPerfetto {
         std::vector<Open>& open = m_open[track];
         if (type == kSliceEnd) {
             if (open.empty()) return;
-            m_run->setDuration(open.back().place, timeNs - open.back().startNs);
+            int64_t tookNs = 0;
+            if (!__builtin_sub_overflow(timeNs, open.back().startNs, &tookNs))
+                m_run->setDuration(open.back().place, tookNs);
             open.pop_back();
             return;
         }

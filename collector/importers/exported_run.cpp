@@ -61,6 +61,10 @@ bool localise(Id& id, const std::unordered_map<int64_t, int32_t>& local) {
 
 }  // namespace
 
+int64_t ExportedRun::onHost(int64_t ns) const {
+    return std::clamp(ns, -kMostExportedNs, kMostExportedNs) + m_baseNs;
+}
+
 ExportedRun::ExportedRun(const std::filesystem::path& file, ExportedAbout about)
     : m_file(file), m_about(std::move(about)), m_baseNs(numberOf(m_about.meta, "start_unix_ns")) {
     if (m_baseNs < 0 || m_baseNs > kMostExportedNs) m_baseNs = 0;
@@ -89,8 +93,8 @@ void ExportedRun::fill(const store::Rank& row, Rank& rank) const {
     recording.state = row.state;
     if (const store::Process* process = rowOf(m_about.processes, row.processId)) {
         recording.process = *process;
-        if (recording.process.startNs) *recording.process.startNs += m_baseNs;
-        if (recording.process.endNs) *recording.process.endNs += m_baseNs;
+        if (recording.process.startNs) recording.process.startNs = onHost(*recording.process.startNs);
+        if (recording.process.endNs) recording.process.endNs = onHost(*recording.process.endNs);
     }
     if (const store::Host* host = rowOf(m_about.hosts, row.hostId)) {
         recording.hostName = host->name;
@@ -112,7 +116,7 @@ void ExportedRun::fill(const store::Rank& row, Rank& rank) const {
     fillCommunicators(row.rank, rank);
     for (store::FailedAllocation allocation : m_about.failedAllocations) {
         if (allocation.rank != row.rank) continue;
-        allocation.refusedNs += m_baseNs;
+        allocation.refusedNs = onHost(allocation.refusedNs);
         recording.failedAllocations.push_back(std::move(allocation));
     }
     for (const store::SourceStatus& source : m_about.sources)
@@ -152,8 +156,8 @@ void ExportedRun::fillCommunicators(int32_t row, Rank& rank) const {
         const auto parent = rank.communicators.find(communicator.parentId.value_or(-1));
         if (parent != rank.communicators.end()) local.parent = parent->second;
         local.name = communicator.name.value_or("");
-        if (member->createNs) local.createNs = *member->createNs + m_baseNs;
-        if (member->destroyNs) local.destroyNs = *member->destroyNs + m_baseNs;
+        if (member->createNs) local.createNs = onHost(*member->createNs);
+        if (member->destroyNs) local.destroyNs = onHost(*member->destroyNs);
         local.endKind = member->endKind;
         rank.communicators.emplace(communicator.id, static_cast<int32_t>(recording.communicators.size()));
         recording.communicators.push_back(std::move(local));

@@ -77,6 +77,9 @@ class ExportedRun {
     static void join(Rank& rank);
 
     std::filesystem::path m_file;
+    /// On the host's clock; a time that no job has stays far away, and is no overflow.
+    int64_t onHost(int64_t ns) const;
+
     ExportedAbout m_about;
     int64_t m_baseNs = 0;  // Unix time of the job clock's 0; 0: unknown
     std::map<int64_t, Rank> m_ranks;

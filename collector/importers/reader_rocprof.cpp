@@ -21,6 +21,7 @@ namespace {
 using simdjson::dom::element;
 
 /// Command line and settings of a process have less.
+constexpr size_t kMostNotRead = 64;  // kinds of records that are told by name
 constexpr size_t kMostTableBytes = size_t{64} << 20;
 /// A record with all its arguments has less.
 constexpr size_t kMostRocprofRecordBytes = size_t{16} << 20;
@@ -172,7 +173,7 @@ class RocprofJson {
                     isEmpty = false;
                     m_walk.skip();
                 });
-            if (!isEmpty) m_notRead.insert(records);
+            if (!isEmpty && m_notRead.size() < kMostNotRead) m_notRead.insert(records);
             return;
         }
         m_walk.forEachElement([&] {

@@ -30,7 +30,7 @@ constexpr std::string_view kCallPlanes[] = {"/host:CUPTI", "/host:ROCTRACER"};
 /// Ordinals of devices beyond are damage.
 constexpr int64_t kMostOrdinal = 4096;
 /// Unix times before 2001 are times since the recording began.
-constexpr int64_t kLeastUnixNs = 978'307'200'000'000'000;
+constexpr int64_t kLeastUnixNs = 978'307'200'000'000'000, kMostUnixNs = int64_t{1} << 61;
 
 /// Ordinal of a plane of a device ("/device:GPU:3"); empty for others.
 std::optional<int64_t> ordinalOf(std::string_view plane) {
@@ -152,7 +152,8 @@ class XplaneFile {
         for (const XPlane& plane : m_space.planes()) {
             if (plane.name == "Task Environment")
                 for (const XStat& stat : plane.stats)
-                    if (stat.name == "profile_start_time" && stat.number && *stat.number >= kLeastUnixNs)
+                    if (stat.name == "profile_start_time" && stat.number && *stat.number >= kLeastUnixNs &&
+                        *stat.number <= kMostUnixNs)
                         m_baseNs = stat.number;
             const auto ordinal = ordinalOf(plane.name);
             const auto has = [&](std::string_view prefix) {

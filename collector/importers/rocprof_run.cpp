@@ -197,14 +197,14 @@ void RocprofRun::finish(Process& process, int64_t agent, const ReadOptions& opti
 
 void RocprofRun::handOver(const ReadOptions& options, const std::function<void(FileRank)>& take) {
     // By device: so are the ranks of a host numbered where nothing tells them.
-    std::map<std::pair<int64_t, int64_t>, std::pair<Process*, int64_t>> ranks;
+    std::map<std::tuple<int64_t, int64_t, int64_t>, std::pair<Process*, int64_t>> ranks;  // by device, process, agent
     bool withCollectives = false, withCalls = false;
     for (auto& [id, process] : m_processes) {
         if (process.m_ranks.empty()) continue;
         withCollectives = withCollectives || !process.m_collectives.empty();
         withCalls = withCalls || !process.m_calls.empty();
         joinHost(process);
-        for (const auto& [agent, rank] : process.m_ranks) ranks[{rank->device(), id}] = {&process, agent};
+        for (const auto& [agent, rank] : process.m_ranks) ranks[{rank->device(), id, agent}] = {&process, agent};
     }
     if (ranks.empty())
         throw ImportError(m_file, 0, "the recording holds no kernels and no copies",

@@ -140,7 +140,8 @@ void numberCalls(RankRecording& recording) {
         if (!call.communicatorId) continue;
         const uint64_t hash = hashOf(*call.communicatorId);
         int64_t& next = store::isP2p(call.op) ? messages[{hash, call.op, call.peer.value_or(-1)}] : collectives[hash];
-        if (call.seq) next = *call.seq;
+        constexpr int64_t kMostSequence = int64_t{1} << 61;  // a file may hold any number, and the next one is one more
+        if (call.seq && *call.seq >= 0 && *call.seq <= kMostSequence) next = *call.seq;
         call.seq = next++;
     }
 }

@@ -195,6 +195,7 @@ void TraceBuilder::State::addMissingRanks() {
 
 /// Ranks of a run that was to have summaries of kernels and that has none of them: their silence is no rest.
 void TraceBuilder::State::tellUnsummarised() {
+    if (facts.meta.contains("imported_from")) return;  // an export holds no sums of kernels
     const auto light = facts.meta.find("light");
     if (light == facts.meta.end() || light->second != "kernels") return;
     for (const RankSummary& summary : summaries) {

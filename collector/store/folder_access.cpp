@@ -41,7 +41,9 @@ void makeFolderInside(const fs::path& folder) {
 }
 
 mode_t fileModeIn(const fs::path& folder) {
-    return kOwnFile | (modeOf(folder) & kOthers);
+    constexpr mode_t kReadOnly = 0044;  // of /tmp, which all may write into and nobody may clear
+    const mode_t mode = modeOf(folder);
+    return kOwnFile | (mode & ((mode & S_ISVTX) != 0 ? kReadOnly : kOthers));
 }
 
 void setFileMode(const fs::path& file) {

@@ -384,7 +384,7 @@ CREATE TABLE counter (             -- values that an imported trace samples, of 
   id INTEGER PRIMARY KEY,          -- sorted by (rank, time_ns)
   rank INTEGER NOT NULL,           -- whose device it is of; of ranks that share one the first alone has them
   time_ns INTEGER NOT NULL,        -- the value holds until the next one of that name; within the time of the rank's other events
-  name_id INTEGER NOT NULL REFERENCES string(id),  -- with its unit, as the trace has it: "SMs Active [Throughput %]", "memory allocated on CUDA device 0 [bytes]"
+  name_id INTEGER NOT NULL REFERENCES string(id),  -- with its unit, as the trace has it: "SMs Active [Throughput %]", "memory allocated on device 0 [bytes]"
   value INTEGER NOT NULL
 );
 

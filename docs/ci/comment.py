@@ -10,11 +10,11 @@ GitLab: RANKSCOPE_COMMENT_TOKEN (a project access token with the scope `api`; CI
 job has: CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID.
 """
 
+import http.client
 import json
 import os
 import pathlib
 import sys
-import urllib.error
 import urllib.request
 
 MARK = "<!-- rankscope step time -->"
@@ -57,7 +57,7 @@ def present_comment(service):
     page = 1
     while rows := ask(service, "GET", f"{service.comments}?per_page=100&page={page}"):
         for row in rows:
-            if row["body"].startswith(MARK):
+            if (row["body"] or "").startswith(MARK):
                 return row["id"]
         page += 1
     return None
@@ -77,7 +77,7 @@ def main(file):
             ask(service, "POST", service.comments, body)
         else:
             ask(service, service.rewrite, service.one.format(present), body)
-    except (urllib.error.URLError, TimeoutError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         print(f"no comment: {error}", file=sys.stderr)
 
 

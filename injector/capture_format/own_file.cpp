@@ -29,7 +29,9 @@ mode_t openToOthers(const char* path) noexcept {
     if (slash == nullptr) return 0;
     slash[1] = '\0';
     struct stat info {};
-    return syscall(SYS_newfstatat, AT_FDCWD, folder, &info, 0) == 0 ? info.st_mode & 0066 : 0;
+    if (syscall(SYS_newfstatat, AT_FDCWD, folder, &info, 0) != 0) return 0;
+    // A folder that all may write into and nobody may clear (/tmp) gives nobody the right to write its files.
+    return info.st_mode & ((info.st_mode & S_ISVTX) != 0 ? 0044 : 0066);
 }
 
 // High numbers keep out of the way of programs that count on the low ones.

@@ -14,7 +14,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["RANKSCOPE_BUILD"])
-NEWEST_PRELOADED_GLIBC = (2, 28)
+NEWEST_PRELOADED_GLIBC = (2, 17)
 TIMEOUT_S = 300
 
 

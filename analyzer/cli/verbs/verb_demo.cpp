@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/plain_text.h"
+#include "collector/store/bounded_json.h"
 
 namespace rankscope::cli {
 namespace {
@@ -20,8 +20,7 @@ constexpr const char* kScenario = "fsdp-slow-rank";
 
 // An earlier demo, and nothing else, is replaced without being asked.
 bool isEarlierDemo(const std::string& name) {
-    std::ifstream file(std::filesystem::path(name) / "run.json");
-    const auto document = nlohmann::json::parse(file, nullptr, false);
+    const auto document = store::readJsonOrNothing(std::filesystem::path(name) / "run.json");
     return document.is_object() && document.value("scenario", nlohmann::json()) == kScenario;
 }
 

@@ -18,6 +18,7 @@
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
+#include "collector/store/bounded_json.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
 
@@ -60,8 +61,7 @@ std::optional<int64_t> integerIn(const nlohmann::json& object, const char* key) 
 }
 
 void tellDescription(const fs::path& file, ListedRun& run) {
-    std::ifstream stream(file);
-    const auto document = nlohmann::json::parse(stream, nullptr, false);
+    const auto document = store::readJsonOrNothing(file);
     if (!document.is_object()) {
         run.problem = "run.json is damaged";
         return;
