@@ -11,6 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/golden"))
+from tune_test import LAUNCH  # noqa: E402
 from virtual_run import RANKSCOPE, SMALL, TIMEOUT_S, VirtualRunTest  # noqa: E402
 
 try:
@@ -19,6 +20,10 @@ except ImportError:
     print("python3-jsonschema is not here")
     sys.exit(77)
 
+# Its slow rank's device says that it is throttled.
+THROTTLED = dict(SMALL, name="throttled", faults=[{"kind": "straggler", "rank": 1, "factor": 1.5, "throttle": "power"}])
+# Many small messages in a world of no noise: settings of NCCL decide, and runs repeat each other.
+SMALL_MESSAGES = dict(SMALL, name="messages", noise=0, faults=[], parallel={"dp": 4, "bucket_mb": 0.5})
 SAMPLE = os.environ.get("RANKSCOPE_SAMPLE_COMPARISON", "rankscope_sample_comparison")
 SCHEMAS = {file.stem: json.loads(file.read_text()) for file in (ROOT / "docs/schemas").glob("*.json")}
 JOBS = {"data": SMALL, "pipeline": dict(SMALL, name="pipeline", kind="pp", parallel={"dp": 1, "pp": 4, "micro_batches": 4, "schedule": "1f1b"}, cluster={"nodes": 1, "ranks_per_node": 4}, faults=[])}
@@ -53,9 +58,21 @@ def members(schema, path=""):
             yield from members(schema[inner], path + "[]")
 
 
+def summaries(saved):
+    """A baseline's files of a month, of saved runs: four entries of three runs each, then another level with another finding, in which a run is odd. `saved`: of a run with a fault and of one without."""
+    for entry in range(8):
+        for run in range(3):
+            slower = 1.2 if entry >= 4 else 1
+            ratio = slower * (1 + 0.002 * run) * (1.5 if (entry, run) == (5, 2) else 1)
+            of = saved[0 if entry < 4 else 1]
+            yield dict(of, name=f"c{entry}-{run}", label="" if entry == 7 else f"c{entry}", start_unix_ns=0 if entry == 2 else 1_700_000_000_000_000_000 + entry * 1_000_000_000 + run,
+                       saved_order=entry + 1, steps_ns=[ratio * ns for ns in saved[0]["steps_ns"]])
+
+
 class Schemas(VirtualRunTest):
     def json_of(self, *words):
-        result = subprocess.run([RANKSCOPE, "-q", *words, "--format", "json"], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+        options = words.index("--") if "--" in words else len(words)
+        result = subprocess.run([RANKSCOPE, "-q", *words[:options], "--format", "json", *words[options:]], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S)
         return json.loads(result.stdout)
 
     def check(self, name, data):
@@ -65,7 +82,13 @@ class Schemas(VirtualRunTest):
     def test_are_schemas_in_which_every_member_is_described(self):
         for name, schema in SCHEMAS.items():
             jsonschema.Draft202012Validator.check_schema(schema)
-            self.assertEqual(schema["properties"]["schema"]["const"], "rankscope." + name.replace("-", "/"))
+            self.assertEqual(schema["properties"]["schema"]["const"], "rankscope." + "/".join(name.rsplit("-", 1)))
+            self.assertEqual(schema["$id"], f"https://rankscope.dev/schemas/{name}.json")
+            for path, member in [("", schema), *members(schema)]:
+                self.assertEqual("additionalProperties" in member, "object" in member.get("type", []), (name, path))
+                if "properties" in member:
+                    self.assertIs(member["additionalProperties"], False, (name, path))
+                    self.assertLessEqual(set(member.get("required", [])), set(member["properties"]), (name, path))
             for path, member in members(schema):
                 self.assertGreater(len(member.get("description", "")), 2, (name, path))
                 if "null" in member.get("type", []):
@@ -101,6 +124,105 @@ class Schemas(VirtualRunTest):
             with self.subTest(sample=sample):
                 self.check("compare-1", comparison)
                 self.assertNotIn("None", message(reports["pipeline"], comparison))
+
+    def saved(self, *words):
+        """The files of a baseline that `baseline save` fills."""
+        before = set((self.folder / "baseline").glob("*.json"))
+        self.check_run(RANKSCOPE, "-q", "baseline", "save", "--dir", "baseline", *words)
+        return [json.loads(file.read_text()) for file in sorted(set((self.folder / "baseline").glob("*.json")) - before)]
+
+    def test_files_of_a_baseline_and_its_trend_are_valid(self):
+        (self.folder / "baseline").mkdir()
+        self.run_scenario(self.write_scenario(THROTTLED), "slow")
+        self.run_scenario(self.write_scenario(dict(SMALL, name="well", faults=[])), "well")
+        self.run_scenario(self.write_scenario(dict(SMALL, name="long", steps=520, faults=[])), "long")
+        slow, = self.saved("slow", "--label", "c1")
+        well, = self.saved("well")
+        long, = self.saved("long")
+        self.assertIn("RS301", [finding["id"] for finding in slow["findings"]])
+        self.assertEqual((well["label"], long["steps_per_sample"]), ("", 2))
+        self.assertIn("step_p95_ns", long)
+        self.check_run(RANKSCOPE, "-q", "baseline", "accept", "--dir", "baseline", "--label", "c1")
+        files = [json.loads(file.read_text()) for file in (self.folder / "baseline").glob("*.json")]
+        self.assertEqual([file["label"] for file in files if "begins_level" in file], ["c1"])
+        # Of an older version, too: what is committed stays readable.
+        files += [json.loads(file.read_text()) for file in (ROOT / "tests/golden/demo-baseline").glob("*.json")]
+        for file in [slow, well, long, *files]:
+            self.check("run-summary-1", file)
+        (self.folder / "month").mkdir()
+        for at, summary in enumerate(summaries((slow, well))):
+            self.check("run-summary-1", summary)
+            (self.folder / "month" / f"{at}.json").write_text(json.dumps(summary))
+        trend = self.json_of("trend", "--baseline", "month")
+        kind, = trend["kinds"]
+        self.assertEqual((len(kind["levels"]), [run["name"] for run in kind["left_out"]]), (2, ["c5-2"]))
+        self.assertIn("RS301", [finding["id"] for finding in kind["entries"][4]["went"]])
+        self.check("trend-1", trend)
+        self.check("trend-1", self.json_of("trend", "--baseline", "baseline"))
+
+    def test_what_verbs_say_of_a_run_is_valid(self):
+        (self.folder / "few.json").write_text(json.dumps({"distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10 * at, "dur": 5, "args": {"device": 0, "stream": 7, "correlation": at}} for at in range(1, 9)]}))
+        self.check_run(RANKSCOPE, "-q", "import", "few.json", "-o", "few")
+        self.run_scenario(self.write_scenario(THROTTLED), "throttled")
+        self.run_scenario(self.write_scenario(JOBS["pipeline"]), "pipeline")
+        self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", "nothing", "--", "true")
+        (self.folder / "damaged").mkdir()
+        (self.folder / "damaged" / "run.json").write_text("{")
+        self.check_run(RANKSCOPE, "-q", "analyze", "throttled", "-o", "throttled.txt")
+        for run, changes in (("throttled", ["balance", "no-contention"]), ("throttled", ["dp-ranks:count=8"]), ("pipeline", ["micro-batches:count=8"])):
+            played = self.json_of("whatif", run, *(word for change in changes for word in ("--change", change)))
+            self.assertEqual(played["changes"], changes)
+            self.check("whatif-1", played)
+        for run in ("throttled", "pipeline", "few"):
+            for options in ([], ["--per-rank", "--top", "2"], ["--tables", "hta"]):
+                with self.subTest(run=run, stats=options):
+                    self.check("stats-1", self.json_of("stats", run, *options))
+        self.assertIsNone(self.json_of("stats", "few", "--tables", "hta")["tables"]["communication_overlap"][0]["comp_comm_overlap_pctg"])
+        for run in ("throttled", "pipeline", "nothing"):
+            with self.subTest(top=run):
+                self.check("top-1", self.json_of("top", run, "--once"))
+        self.assertIn("power cap", [device["throttled_by"] for device in self.json_of("top", "throttled", "--once")["devices"]])
+        listed = self.json_of("list")
+        self.assertEqual({run["name"]: run["problem"] for run in listed["runs"] if run["problem"]}, {"damaged": "run.json is damaged"})
+        self.check("list-1", listed)
+        self.check("doctor-1", self.json_of("doctor"))
+
+    def test_measured_settings_and_a_sweep_are_valid(self):
+        (self.folder / "rows.csv").write_text("allreduce,0,-1,tree,ll,-1,2,4\n")
+        (self.folder / "promised.json").write_text(json.dumps({"candidates": [{"title": "promised", "env": {"NCCL_PROTO": "LL128", "NCCL_ALGO": None}, "predicted_saving_ns": 1000, "interval_ns": [500, 1500]}]}))
+        scenario = self.write_scenario(SMALL_MESSAGES)
+        self.environment["NCCL_PROTO"] = "simple"
+        tuned = self.json_of("tune", "--rounds", "2", "-o", "tuned", "--reference", str(scenario), "--candidates", "promised.json", "--tuner", "rows.csv", "--candidate", "NCCL_ALGO=nonsense")
+        self.assertEqual((tuned["winner"], [candidate["verdict"] for candidate in tuned["candidates"]].count("failed")), ("promised", 1))
+        self.check("tune-1", tuned)
+        self.assertEqual(json.loads((self.folder / "tuned" / "tune.json").read_text()), tuned)
+        del self.environment["NCCL_PROTO"]
+        self.run_scenario(scenario, "messages")
+        (self.folder / "launch.sh").write_text(LAUNCH)
+        swept = self.json_of("tune", "--virtual", "-o", "swept", "--sweep", "messages", "--", "sh", "launch.sh")
+        self.assertTrue(swept["collectives"])
+        self.check("sweep-1", swept)
+
+    def test_scores_are_valid(self):
+        (self.folder / "suite").mkdir()
+        straggler = dict(SMALL, model={"layers": 8, "hidden": 2048, "seq": 2048, "micro_batch": 4})
+        cluster = {"nodes": 2, "ranks_per_node": 2, "tflops": 300, "intra": {"alpha_us": 5, "gbps": 150}, "inter": {"alpha_us": 30, "gbps": 25}}
+        for scenario in (dict(straggler, name="found", expect=[{"id": "RS301", "ranks": [1]}], fixed={"faults": []}), dict(straggler, name="misplaced", expect=[{"id": "RS301", "ranks": [2]}]),
+                         dict(SMALL, name="advised", steps=6, cluster=cluster, model={"layers": 8, "hidden": 1024, "seq": 1024, "micro_batch": 2}, parallel={"dp": 4, "bucket_mb": 1}, faults=[],
+                              expect=[], follow={"ddp.bucket_cap_mb": {"parallel": {"bucket_mb": "$"}}}),
+                         dict(SMALL, name="broken", kind="no such kind")):
+            (self.folder / "suite" / f"{scenario['name']}.json").write_text(json.dumps(scenario))
+        score = self.json_of("reference", "score", "--scenarios", "suite", "--follow-advice")
+        rows = {row["name"]: row for row in score["scenarios"]}
+        self.assertEqual((rows["advised"]["advice"]["followed"], len(rows["misplaced"]["wrong_rank"]), rows["broken"]["step_ns"]), (["buckets"], 1, None))
+        self.assertTrue(rows["broken"]["error"])
+        self.check("score-1", score)
+        modes = self.json_of("reference", "score", "--scenarios", "suite", "--only", "found", "--no-fixed", "--links", "all")
+        self.assertEqual([mode["links"] for mode in modes["modes"]], ["told", "machine", "unknown"])
+        self.check("score_modes-1", modes)
+        for mode in modes["modes"]:
+            self.check("score-1", mode)
 
 
 if __name__ == "__main__":
