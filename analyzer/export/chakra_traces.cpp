@@ -202,6 +202,12 @@ class ChakraRank {
         return result;
     }
 
+    /// A task without a call is what the host did between two of them.
+    std::string hostName(uint32_t detail) {
+        std::string name(m_trace.string(detail));
+        return name.empty() ? "host" : name;
+    }
+
     void addTask(MessageFile& file, TaskId task) {
         const replay::TaskInfo& info = m_graph.info[task];
         int64_t durNs = m_graph.durationNs[task];
@@ -210,7 +216,7 @@ class ChakraRank {
             case TaskKind::blockingCall:
                 // What the host did since its last call belongs to a node of its own length.
                 durNs += m_graph.leadNs[task];
-                return addNode(file, nodeId(task, 0), m_trace.string(info.detail), kComputes, dependenciesOf(task),
+                return addNode(file, nodeId(task, 0), hostName(info.detail), kComputes, dependenciesOf(task),
                                m_calls.of(info.row).first, durNs, {}, [&](ChakraMessage<Node>& node) {
                                    addAttribute(node, "is_cpu_op", Attribute::boolean, 1);
                                });

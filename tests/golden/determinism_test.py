@@ -13,7 +13,8 @@ from virtual_run import RANKSCOPE, SMALL, VirtualRunTest
 
 class Determinism(VirtualRunTest):
     def assert_same_trace(self, first, second):
-        left, right = dump(self.folder / first / "trace.db"), dump(self.folder / second / "trace.db")
+        # Devices and ports are read once a second of real time, beside the job.
+        left, right = ([row for row in dump(self.folder / run / "trace.db") if "device_health" not in row and "port_counter" not in row] for run in (first, second))
         self.assertGreater(len(left), 100)
         different = [f"{a}\n{b}" for a, b in zip(left, right) if a != b]
         self.assertEqual((len(left), different[:5]), (len(right), []))

@@ -73,17 +73,16 @@ void checkOutput(const std::string& output, const std::vector<std::string>& inpu
         throw VerbError(kExitInput, fmt::format("cannot write {}: there is no folder {}", output, folder.string()),
                         "mkdir -p " + text::shellWord(folder.string()));
     for (const std::string& input : inputs)
-        if (fs::path(output).extension() == ".json" && fs::is_directory(input, ignored) &&
-            fs::equivalent(folder.empty() ? "." : folder, input, ignored))
-            throw VerbError(kExitUsage, fmt::format("{} would be read as a run of {}", output, input),
-                            "choose another folder for the result");
-    if (!fs::is_regular_file(output, ignored)) return;
-    for (const std::string& input : inputs)
-        if (isReadFrom(output, input))
+        if (fs::is_regular_file(output, ignored) && isReadFrom(output, input))
             throw VerbError(kExitUsage,
                             fmt::format("{} is what is read{}: it would be replaced", output,
                                         input == output ? "" : " for " + input),
                             "choose another file for the result");
+    for (const std::string& input : inputs)
+        if (fs::path(output).extension() == ".json" && fs::is_directory(input, ignored) &&
+            fs::equivalent(folder.empty() ? "." : folder, input, ignored))
+            throw VerbError(kExitUsage, fmt::format("{} would be read as a run of {}", output, input),
+                            "choose another folder for the result");
 }
 
 void requireDifferentFiles(const std::vector<std::string>& outputs) {

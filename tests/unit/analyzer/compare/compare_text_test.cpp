@@ -84,7 +84,6 @@ TEST(CompareText, ACauseThatIsAFindingSaysWhatToDo) {
     for (const std::string& page :
          {renderComparisonText(c, false), renderComparisonMarkdown(c), renderComparisonHtml(c)}) {
         EXPECT_NE(page.find("replace it"), std::string::npos) << page;
-        EXPECT_EQ(page.find("look at rank 2"), page.rfind("look at rank 2"));
     }
 }
 
