@@ -90,6 +90,7 @@ is_optional() { [[ " jobs format gui guitest fuzz reporttest packagetest slurm "
 without_it() {
     case "$1" in
         gui) echo "the timeline is built only where Qt 6 with Widgets and Svg is found" ;;
+        fuzz) echo "the fuzz targets need clang with libFuzzer" ;;
         *) echo "its tests will be skipped" ;;
     esac
 }

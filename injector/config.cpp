@@ -90,8 +90,10 @@ Config readConfig(const char* (*get)(const char* name)) noexcept {
         complain(config, "RANKSCOPE_RING_S");
     if (const char* text = get("RANKSCOPE_SLOW_STEP"); text != nullptr && !parseSeconds(text, config.slowStepE9))
         complain(config, "RANKSCOPE_SLOW_STEP");
-    if (const char* text = get("RANKSCOPE_KERNELS"))
+    if (const char* text = get("RANKSCOPE_KERNELS")) {
         config.kernelSummaries = std::strcmp(text, "summaries") == 0 && config.ringNs > 0;
+        if (!config.kernelSummaries) complain(config, "RANKSCOPE_KERNELS");
+    }
     if (const char* text = get("RANKSCOPE_CAPTURE_RANGE")) readRange(config, text);
     if (const char* text = get("RANKSCOPE_CLOCK")) config.cuptiClock = std::strcmp(text, "cupti") == 0;
     if (const char* text = get("RANKSCOPE_NCCL_CHANNELS"))

@@ -88,6 +88,7 @@ def bundle(stage):
     own = {path.name for path in stage.rglob("*") if is_elf(path)}
     folder = stage / BUNDLED
     folder.mkdir(parents=True)
+    sources = {}
     open_files = [path for path in sorted(stage.rglob("*")) if is_elf(path)]
     while open_files:
         path = open_files.pop()
@@ -95,17 +96,28 @@ def bundle(stage):
             if PROMISED.match(name) or name in own:
                 continue
             own.add(name)
-            shutil.copy2(loaded_path(path, name), folder / name)
+            source = pathlib.Path(loaded_path(path, name))  # from here on the loader finds our copy
+            shutil.copy2(source, folder / name)
+            sources[name] = source
             open_files.append(folder / name)
     licences = folder / "licences"
     licences.mkdir()
-    for library in sorted(folder.glob("*.so*")):
-        real = pathlib.Path(loaded_path(stage / "bin/rankscope", library.name)).resolve() if library.exists() else library
-        owner = subprocess.run(["dpkg-query", "-S", str(real)], capture_output=True, text=True)
-        package = owner.stdout.split(":")[0] if owner.returncode == 0 else ""
-        text = pathlib.Path(f"/usr/share/doc/{package}/copyright")
-        if package and text.exists():
-            shutil.copy2(text, licences / f"{package}.txt")
+    for name, source in sorted(sources.items()):
+        text = copyright_of(source)
+        if text is None:
+            sys.exit(f"make_wheel.py: the licence of {name} ({source}) is not found: a wheel does not pass a library on without it")
+        shutil.copy2(text, licences / f"{text.parent.name}.txt")
+
+
+def copyright_of(library):
+    """The licence of the Debian package that owns a library; None where no package says that it does."""
+    for path in (library, library.resolve()):
+        for known_as in (str(path), str(path).removeprefix("/usr")):  # /lib is a link to /usr/lib, and packages name either
+            owner = subprocess.run(["dpkg-query", "-S", known_as], capture_output=True, text=True)
+            text = pathlib.Path(f"/usr/share/doc/{owner.stdout.split(':')[0]}/copyright")
+            if owner.returncode == 0 and text.exists():
+                return text
+    return None
 
 
 def split_debug_information(stage, debug):

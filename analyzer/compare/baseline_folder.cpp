@@ -120,7 +120,7 @@ std::vector<fs::path> acceptInBaseline(const fs::path& folder, const std::string
     const std::string wanted = label.empty() && !runs.empty() ? runs.back().label : label;
     std::vector<fs::path> accepted;
     for (RunSummary& run : runs) {
-        // Without any label an entry is one run.
+        // Without any label an entry is the runs that were saved together.
         if (run.label != wanted || (wanted.empty() && &run != &runs.back())) continue;
         run.beginsLevel = true;
         text::writeOutputFile(renderSummary(run), run.file);

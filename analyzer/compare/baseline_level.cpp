@@ -222,6 +222,8 @@ BaselineTimeline timelineOf(const std::vector<RunSummary>& runs) {
     if (runs.empty()) return timeline;
     const Levels found = findLevels(runs);
     timeline.noise = found.noise;
+    timeline.hasPairs =
+        std::ranges::any_of(found.entries, [](const BaselineEntry& entry) { return entry.logs.size() > 1; });
     timeline.leftOut = found.leftOut;
     for (size_t i = 0; i < found.starts.size(); ++i)
         timeline.levels.push_back(levelOf(found.entries, found.starts[i],

@@ -54,6 +54,7 @@ struct BaselineTimeline {
     std::vector<Entry> entries;
     std::vector<BaselineLevel> levels;
     double noise = 0;                 // standard deviation of the logarithm of a run's step
+    bool hasPairs = false;            // an entry has two runs that count, so that `noise` is what runs differ by
     std::vector<LeftOutRun> leftOut;  // that do not count
 };
 

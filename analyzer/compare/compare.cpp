@@ -129,6 +129,7 @@ void judgeOddRuns(const std::vector<RunSummary>& base, const std::vector<RunSumm
     if (result.oddRuns.empty()) return;
     result.withoutOdd =
         compareStepTimes({usualBase.begin(), usualBase.end()}, {usualNew.begin(), usualNew.end()}, options);
+    result.withoutOdd->samples = result.step.samples;
     result.withoutOdd->reason = verdictSentence(*result.withoutOdd);
     const bool isSlowNew =
         std::ranges::any_of(result.oddRuns, [](const OddRun& odd) { return odd.side == "new" && odd.ratio > 1; });
@@ -154,8 +155,8 @@ void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSumm
     } else {
         const double samples = result.step.samples;
         result.step = compareStepTimes(result.base.runs, result.now.runs, options);
-        judgeOddRuns(base, now, options, result);
         result.step.samples = samples;
+        judgeOddRuns(base, now, options, result);
         result.step.reason =
             result.step.verdict == StepVerdict::undecided ? undecidedSentence(result) : verdictSentence(result.step);
         if (result.step.fewForExceptions && result.step.isClaim())

@@ -70,7 +70,7 @@ TrendOfKind trendOfKind(const std::vector<RunSummary>& runs) {
     kind.environment = runs.back().environment;
     kind.name = nameOf(kind.environment);
     BaselineTimeline timeline = timelineOf(runs);
-    kind.noise = timeline.noise;
+    if (timeline.hasPairs) kind.noise = timeline.noise;
     kind.levels = std::move(timeline.levels);
     kind.leftOut = std::move(timeline.leftOut);
     Seen before;

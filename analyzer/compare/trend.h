@@ -41,7 +41,8 @@ struct TrendEntry {
 struct TrendOfKind {
     std::string name;                                // "4 ranks, dp4, virtual GPUs"
     std::map<std::string, std::string> environment;  // of its newest run
-    double noise = 0;                                // standard deviation of a run, share of the step
+    std::optional<double> noise;                     // standard deviation of a run, share of the step; empty: no entry
+                                                     // has two runs that count
     std::vector<BaselineLevel> levels;               // oldest first
     std::vector<TrendEntry> entries;                 // oldest first
     std::vector<LeftOutRun> leftOut;                 // runs that are not like the others of their entry

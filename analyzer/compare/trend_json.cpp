@@ -47,7 +47,7 @@ Json trendKindJson(const TrendOfKind& kind) {
             {"step_ns", kind.levels.back().stepNs},
             {"ratio_to_oldest", kind.ratio()},
             {"sentence", trendSentence(kind)},
-            {"between_runs", kind.noise},
+            {"between_runs", orNull(kind.noise)},
             {"levels", std::move(levels)},
             {"entries", arrayOf(kind.entries, trendEntryJson)},
             {"left_out", arrayOf(kind.leftOut, [](const LeftOutRun& run) {

@@ -167,7 +167,8 @@ std::string trendTiles(const TrendOfKind& kind) {
                                                   : "with " + text::shortened(kind.levels.back().first, kTrendLabel));
     out += tile("Since the oldest", signedPercentText(kind.ratio() - 1),
                 kind.entries.size() == 1 ? "one entry" : fmt::format("{} entries", kind.entries.size()));
-    out += tile("Noise between runs", text::percentText(kind.noise), "of one entry");
+    out += tile("Noise between runs", kind.noise ? text::percentText(*kind.noise) : "unknown",
+                kind.noise ? "of one entry" : "no entry has two runs");
     out += tile("Findings", std::to_string(kind.entries.back().findings.size()), "in the newest entry");
     return out + "</dl>\n";
 }

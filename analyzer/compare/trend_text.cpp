@@ -116,7 +116,9 @@ std::string renderTrendText(const Trend& trend, size_t last, bool colour) {
     std::string out = text::oneLine(trend.baseline) + ": " + holdsText(trend) + "\n";
     for (const TrendOfKind& kind : trend.kinds) {
         out += "\n" + text::wrapped(paint.bold(text::oneLine(kind.name)) + ": " + trendSentence(kind));
-        out += text::wrapped(fmt::format("runs of an entry differ by {}", text::percentText(kind.noise)), "  ");
+        out += text::wrapped(kind.noise ? fmt::format("runs of an entry differ by {}", text::percentText(*kind.noise))
+                                        : "what runs differ by is not known: no entry has two",
+                             "  ");
         out += levelRows(kind, paint) + entryRows(kind, last, paint);
         if (!kind.leftOut.empty()) out += "  runs that do not count, the youngest first\n";
         for (const LeftOutRun& run : kind.leftOut | std::views::reverse | std::views::take(kMostLeftOut))

@@ -47,8 +47,7 @@ void assumeForAll(const std::vector<int>& steps, EditEffect& effect) {
 /// Of kernels of micro-batches that come none was recorded: they vary as the recorded steps do. ns, standard deviation.
 double deviationOfSteps(const replay::ReplayModel& replay) {
     if (!replay.available()) return 0;
-    const std::vector<double> steps = stepsBetweenEnds(replay.stepsNs(replay.graph, replay.unchanged));
-    return facts::medianError(steps) * std::sqrt(static_cast<double>(steps.size()));
+    return facts::robustDeviation(stepsBetweenEnds(replay.stepsNs(replay.graph, replay.unchanged)));
 }
 
 TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {

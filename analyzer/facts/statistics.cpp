@@ -34,12 +34,17 @@ double median(std::vector<double> values) {
     return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-double medianError(const std::vector<double>& values) {
+double robustDeviation(const std::vector<double>& values) {
     if (values.size() < 2) return 0;
     const double centre = median(values);
     std::vector<double> deviations;
     for (double value : values) deviations.push_back(std::abs(value - centre));
-    return 1.2533 * 1.4826 * median(deviations) / std::sqrt(static_cast<double>(values.size()));
+    return 1.4826 * median(deviations);
+}
+
+double medianError(const std::vector<double>& values) {
+    if (values.size() < 2) return 0;
+    return 1.2533 * robustDeviation(values) / std::sqrt(static_cast<double>(values.size()));
 }
 
 double quantile(std::vector<double> values, double q) {

@@ -25,8 +25,11 @@ struct Estimate {
 double mean(const std::vector<double>& values);
 double median(std::vector<double> values);
 
-/// Returns the standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right
-/// for normal noise).
+/// Returns the standard deviation, from the median absolute deviation (1.4826 x MAD, right for normal noise), which a
+/// few far values do not move; 0 for fewer than two.
+double robustDeviation(const std::vector<double>& values);
+
+/// Returns the standard error of the median: 1.2533 x robustDeviation() / sqrt(n).
 double medianError(const std::vector<double>& values);
 
 /// Returns the value that the share `q` of the sample (0 to 1) is not above, interpolated.

@@ -100,6 +100,9 @@ class Wheel(unittest.TestCase):
             for name, path in re.findall(r"(\S+) => (/\S+)", check("ldd", environment / program)):
                 bundled = (environment / "lib/rankscope/bundled" / name).exists()
                 self.assertEqual(path.startswith(str(environment)), bundled, f"{program} loads {path}")
+        licences = {path.stem for path in (environment / "lib/rankscope/bundled/licences").glob("*.txt") if path.stat().st_size > 100}
+        for library in ("libfmt", "libsimdjson", "zlib"):
+            self.assertTrue(any(name.startswith(library) for name in licences), f"{library} is passed on with its licence: {licences}")
         check(*pip, "uninstall", "--yes", "rankscope")
         left = {path for path in environment.rglob("*") if path.is_file()} - before
         self.assertEqual([path for path in left if "__pycache__" not in path.parts], [])

@@ -90,6 +90,31 @@ TEST(OddRuns, SayWhereTheyAreSlow) {
     EXPECT_EQ(describeOddRun(odd, {&usual, &other}, "new").diagnosis, "RS301");
 }
 
+TEST(OddRuns, ARankThatComputesALittleLongerIsNotWhyARunIsSlow) {
+    RunSummary odd = makeRun(1);
+    for (double& ns : odd.stepsNs) ns += 30 * kMs;  // of which the ranks' compute shows nothing
+    odd.roles[2].computeNs *= 1.03;
+    const RunSummary usual = makeRun(0), other = makeRun(2);
+    const OddRun told = describeOddRun(odd, {&usual, &other}, "new");
+    EXPECT_GT(told.ratio, 1.2);
+    EXPECT_TRUE(told.ranks.empty());
+}
+
+TEST(OddRuns, OfAnotherBatchTheStepWithoutThemIsAWholeStep) {
+    auto now = makeSide(10);
+    for (RunSummary& run : now)
+        for (double& ns : run.stepsNs) ns *= 7;
+    slowRank(now[1]);
+    for (double& ns : now[1].stepsNs) ns *= 1.3;
+    CompareOptions options;
+    options.samples = 7;
+    const Comparison c = compareRuns(makeSide(0), now, options);
+    ASSERT_TRUE(c.withoutOdd);
+    EXPECT_EQ(c.withoutOdd->samples, 7);
+    EXPECT_EQ(c.step.samples, 7);
+    EXPECT_EQ(c.withoutOdd->verdict, StepVerdict::noChange);
+}
+
 TEST(OddRuns, OneOfThreeNewRunsIsUndecided) {
     auto now = makeSide(10);
     slowRank(now[1]);

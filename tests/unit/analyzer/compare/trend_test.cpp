@@ -106,6 +106,8 @@ TEST(Trend, RunsWithoutALabelAreEntriesOfTheirOwn) {
     runs[2].startUnixNs = 0;
     const TrendOfKind kind = trendOf("b", runs).kinds.front();
     ASSERT_EQ(kind.entries.size(), 3u);
+    EXPECT_EQ(kind.noise, std::nullopt) << "what runs of one entry differ by was seen nowhere";
+    EXPECT_NE(renderTrendText(trendOf("b", runs), 20).find("not known"), std::string::npos);
     EXPECT_EQ(kind.entries[2].startUnixNs, std::nullopt);
 }
 
