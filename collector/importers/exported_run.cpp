@@ -327,7 +327,12 @@ void ExportedRun::handOver(const std::function<void(FileRank)>& take) {
     if (worldSize <= 0 && run->contains("source") && run->at("source") == "capture")
         worldSize = numberOf(m_about.meta, "world_size");
     m_losses.add("source_absent", "info", std::nullopt,
-                 "an export holds no allocations, no stacks of threads and no health of devices");
+                 "an export holds no allocations, no sums of kernels, no stacks of threads and no health of devices");
+    if (std::ranges::any_of(m_about.losses, [](const store::Loss& loss) { return loss.kind == "calls_left_out"; }))
+        m_losses.add(
+            "source_absent", "warning", std::nullopt,
+            "the run had left out the calls of some steps; an export does not tell of which, so that these are "
+            "analysed as if they had none");
     bool isFirst = true;
     for (auto& [number, rank] : m_ranks) {
         join(rank);
