@@ -144,8 +144,8 @@ void ExportedRun::fillMachine(const store::Rank& row, RankRecording& recording) 
 void ExportedRun::fillCommunicators(int32_t row, Rank& rank) const {
     RankRecording& recording = rank.recording;
     for (const store::Communicator& communicator : m_about.communicators) {
-        const auto member = std::ranges::find_if(m_about.members, [&](const store::CommunicatorMember& member) {
-            return member.communicatorId == communicator.id && member.rank == row;
+        const auto member = std::ranges::find_if(m_about.members, [&](const store::CommunicatorMember& candidate) {
+            return candidate.communicatorId == communicator.id && candidate.rank == row;
         });
         if (member == m_about.members.end()) continue;
         LocalCommunicator local;
