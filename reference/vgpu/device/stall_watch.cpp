@@ -5,9 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "reference/vgpu/device/deadlock.h"
 #include "reference/vgpu/device/local_process.h"
@@ -43,6 +45,14 @@ int giveUpAfterMs() {
     return ms;
 }
 
+constexpr int64_t kNsPerMs = 1'000'000;
+
+int64_t nowNs() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 char taskState(int32_t pid, int32_t tid) {
     char path[64], text[512];
     std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
@@ -58,16 +68,29 @@ char taskState(int32_t pid, int32_t tid) {
 
 }  // namespace
 
-bool StallWatch::inspect(int sleptMs) {
+StallWatch::StallWatch(Arena& arena, uint32_t process)
+    : m_arena(arena),
+      m_process(process),
+      m_lookedNs(nowNs()),
+      m_progress(arena.progress.load()),
+      m_moves(arena.moves.load()) {}
+
+/// Since the last look, in ns: no longer than it took, for a wait may be woken early, and no longer than was asked for,
+/// for a job that was stopped meanwhile did not stand still by itself.
+int64_t StallWatch::sleptNs(int waitMs) {
+    const int64_t now = nowNs();
+    return std::min(now - std::exchange(m_lookedNs, now), waitMs * kNsPerMs);
+}
+
+bool StallWatch::inspect(int waitMs) {
     const uint64_t progress = m_arena.progress.load(), moves = m_arena.moves.load();
-    m_unmovedMs = moves == m_moves ? m_unmovedMs + sleptMs : 0;
-    m_stalledMs = progress == m_progress ? m_stalledMs + sleptMs : 0;
+    const int64_t slept = sleptNs(waitMs);
+    m_unmovedNs = moves == m_moves ? m_unmovedNs + slept : 0;
+    m_stalledNs = progress == m_progress ? m_stalledNs + slept : 0;
     m_progress = progress;
     m_moves = moves;
-    if (m_unmovedMs == 0) return false;
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const int64_t nowMs = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+    if (m_unmovedNs == 0) return false;
+    const int64_t nowMs = m_lookedNs / kNsPerMs;
     if (nowMs - m_arena.inspectedMs < kInspectMs) return false;
     m_arena.inspectedMs = nowMs;
     const bool reaped = reapDeadProcesses();
@@ -75,10 +98,10 @@ bool StallWatch::inspect(int sleptMs) {
     return giveUpStuckThreads() || reaped;
 }
 
-void StallWatch::lookWhileBlocked(int sleptMs) {
+void StallWatch::lookWhileBlocked(int waitMs) {
     endIfDeadlocked(m_arena);
     SharedLock lock(m_arena.lock);
-    inspect(sleptMs);
+    inspect(waitMs);
     Engine engine(m_arena);
     while (engine.advance(m_process) || engine.advanceQuiescent(m_process)) {
     }
@@ -98,17 +121,17 @@ bool StallWatch::reapDeadProcesses() {
 }
 
 void StallWatch::tellIfStuck() {
-    if (m_unmovedMs < tellAfterMs() || m_arena.deadlockTold == m_moves) return;
+    if (m_unmovedNs < tellAfterMs() * kNsPerMs || m_arena.deadlockTold == m_moves) return;
     if (!Engine(m_arena).isIdle()) return;  // somebody works; whether he is stuck is seen below
     m_arena.deadlockTold = m_moves;
     const bool isForEver = isDeadlock(m_arena);
-    reportThreads(m_arena, m_unmovedMs, isForEver);
+    reportThreads(m_arena, static_cast<int>(m_unmovedNs / kNsPerMs), isForEver);
     if (isForEver) m_arena.deadlocked.store(1, std::memory_order_release);
 }
 
 /// The one place where real time decides, for threads that are blocked in a way that is not seen here.
 bool StallWatch::giveUpStuckThreads() {
-    if (m_stalledMs < giveUpAfterMs()) return false;
+    if (m_stalledNs < giveUpAfterMs() * kNsPerMs) return false;
     bool gaveUp = false;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         const Process& process = m_arena.processes[p];
@@ -117,7 +140,7 @@ bool StallWatch::giveUpStuckThreads() {
             HostThread& thread = m_arena.threads[t];
             if (thread.state != ThreadState::running || thread.sleepsOut.load()) continue;
             const char state = taskState(process.pid, thread.tid);
-            if (state != 'S' && state != 'X' && m_stalledMs < 3 * giveUpAfterMs()) continue;
+            if (state != 'S' && state != 'X' && m_stalledNs < 3 * giveUpAfterMs() * kNsPerMs) continue;
             reportGivenUp(m_arena, thread);
             Engine(m_arena).park(thread, ParkKind::message, "a call that is not seen");
             Engine(m_arena).observe(thread);

@@ -11,25 +11,26 @@ namespace rankscope::vgpu {
 
 class StallWatch {
   public:
-    StallWatch(Arena& arena, uint32_t process)
-        : m_arena(arena), m_process(process), m_progress(arena.progress.load()), m_moves(arena.moves.load()) {}
+    StallWatch(Arena& arena, uint32_t process);
 
-    /// Called with Arena::lock held after a wait of `sleptMs` brought nothing. True if somebody left the bounds.
-    bool inspect(int sleptMs);
+    /// Called with Arena::lock held after a wait of at most `waitMs` brought nothing. True if somebody left the bounds.
+    bool inspect(int waitMs);
     /// The same without the lock, by a thread that is blocked in libc; moves the simulation if it can go on.
-    void lookWhileBlocked(int sleptMs);
+    void lookWhileBlocked(int waitMs);
 
   private:
+    int64_t sleptNs(int waitMs);
     bool reapDeadProcesses();
     bool giveUpStuckThreads();
     void tellIfStuck();
 
     Arena& m_arena;
     uint32_t m_process;
+    int64_t m_lookedNs;
     uint64_t m_progress;
-    int m_stalledMs = 0;
+    int64_t m_stalledNs = 0;
     uint64_t m_moves;
-    int m_unmovedMs = 0;
+    int64_t m_unmovedNs = 0;
 };
 
 }  // namespace rankscope::vgpu

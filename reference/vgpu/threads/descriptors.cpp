@@ -77,10 +77,11 @@ bool BlockedOutside::isTold(int64_t ms) {
     HostThread& shared = *m_clock->shared;
     const uint32_t before = shared.futex.load(std::memory_order_acquire);
     if (shared.state.load(std::memory_order_acquire) != ThreadState::parked) return true;
+    LocalProcess& process = LocalProcess::instance();
+    StallWatch watch(process.arena(), process.index());
     futexWait(shared.futex, before, static_cast<int>(ms));
     if (shared.state.load(std::memory_order_acquire) != ThreadState::parked) return true;
-    LocalProcess& process = LocalProcess::instance();
-    StallWatch(process.arena(), process.index()).lookWhileBlocked(static_cast<int>(ms));
+    watch.lookWhileBlocked(static_cast<int>(ms));
     return false;
 }
 
