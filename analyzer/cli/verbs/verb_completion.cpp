@@ -7,6 +7,7 @@
 
 #include "analyzer/cli/command_line/completion.h"
 #include "analyzer/cli/command_line/man_page.h"
+#include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
