@@ -51,14 +51,15 @@ bool isSameProgram(const char* path) {
 }
 
 /// Programs that a process with a clock starts are none of the job's, but for those that are the same program as the
-/// process itself: Python that starts another Python shares its work with it (loaders by `spawn` or `forkserver`). It
+/// process itself: Python that starts another Python shares its work with it (loaders by `spawn` or `forkserver`). Not
+/// those of a process that gave no device work: a launcher's ranks are processes of their own. Such a program
 /// gets a place as a forked process does, and takes that when it has loaded this library. Only for children of vfork(),
 /// which run in their parent's memory: in the others this has become a process of the job in fork().
 class Started {
   public:
     Started(const char* path, char* const* environment) {
         LocalProcess* process = LocalProcess::ifAny();
-        if (!process || !process->hasArena() || process->pid() != getppid() || isInsideCall() ||
+        if (!process || !process->isUnderWay() || process->pid() != getppid() || isInsideCall() ||
             SharedLock::isHeldHere() || !isSameProgram(path))
             return;
         ThreadClock* clock = activeClock();
