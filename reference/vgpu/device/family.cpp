@@ -89,11 +89,21 @@ void LocalProcess::beginForked(Arena& arena, Child child) {
         process.startTime = processStartTime(process.pid);
     }
     reopenArena();
-    LocalProcess& own = instance();
-    own.m_arena = &arena;
-    own.m_index = child.index;
-    own.m_order.resize(kOpsPerProcess);
-    own.adoptThread(child.thread);
+    instance().takePlace(arena, child);
+}
+
+void LocalProcess::beginStarted(const char* arenaPath, uint32_t index, uint32_t thread) {
+    Arena* arena = joinArena(arenaPath);
+    if (!arena || index >= arena->processCount || thread >= arena->threadCount) return;
+    const Process& process = arena->processes[index];
+    if (process.alive && process.pid == getpid()) instance().takePlace(*arena, {index, &arena->threads[thread]});
+}
+
+void LocalProcess::takePlace(Arena& arena, Child child) {
+    m_arena = &arena;
+    m_index = child.index;
+    m_order.resize(kOpsPerProcess);
+    adoptThread(child.thread);
 }
 
 void LocalProcess::beginEnding() {

@@ -69,7 +69,7 @@ std::string jobKey() {
 }
 
 [[gnu::destructor]] void leaveAtExit() {
-    if (LocalProcess* process = g_process) process->leave();
+    if (LocalProcess* process = g_process) process->isForked() ? process->beginEnding() : process->leave();
 }
 
 }  // namespace

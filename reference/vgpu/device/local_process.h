@@ -221,6 +221,8 @@ class LocalProcess {
     Child prepareFork(const ThreadClock& thread);
     void forkEnded(Child child, int32_t pid);
     static void beginForked(Arena& arena, Child child);
+    /// The same in a program that a process started, in the place that it has prepared for it.
+    static void beginStarted(const char* arenaPath, uint32_t index, uint32_t thread);
 
     // Pipes and connections, by the inode of the end that is read; semaphores between processes, by their place in
     // shared memory.
@@ -282,6 +284,7 @@ class LocalProcess {
   private:
     LocalProcess();
     void attach();
+    void takePlace(Arena& arena, Child child);
     void placeOnNode();
     void plantPairLinks();
     void describeDevice(LocalDevice& device);

@@ -284,6 +284,21 @@ void reopenArena() {
     g_arenaFd = open(g_arenaPath.c_str(), kOpenFlags);
 }
 
+const char* arenaPath() {
+    return g_arenaPath.c_str();
+}
+
+Arena* joinArena(const char* path) {
+    g_arenaPath = path;
+    reopenArena();
+    struct stat status;
+    if (g_arenaFd < 0 || fstat(g_arenaFd, &status) != 0 || static_cast<uint64_t>(status.st_size) != kArenaBytes)
+        return nullptr;
+    void* memory = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, g_arenaFd, 0);
+    if (memory == MAP_FAILED || static_cast<Arena*>(memory)->magic != kMagic) return nullptr;
+    return static_cast<Arena*>(memory);
+}
+
 void detachArena(Arena* arena, uint32_t processIndex) {
     flock(g_arenaFd, LOCK_EX);
     arena->processes[processIndex].alive = 0;

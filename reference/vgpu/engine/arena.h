@@ -254,7 +254,7 @@ struct Process {
 struct Member {
     uint32_t process, device;
     int64_t arrivedNs;
-    uint32_t joined, left;
+    uint32_t joined, left;  ///< it has come, and it has destroyed its handle
     int32_t color, key;
 };
 
@@ -376,6 +376,10 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
 uint32_t reserveProcess(Arena& arena, uint32_t parent);
 /// In a forked process: its own hold on the parent's arena.
 void reopenArena();
+/// Where the arena of this process lies, for a program that is to join it.
+const char* arenaPath();
+/// Maps an arena that a living process of the job has told of; null where that cannot be.
+Arena* joinArena(const char* path);
 
 /// Removes the arena's name if no live process is left.
 void detachArena(Arena* arena, uint32_t processIndex);

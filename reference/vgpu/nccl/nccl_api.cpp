@@ -174,6 +174,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (!*comm->aborted) waitForCompletion(process, comm->pending);
     process.clock().ns += kDestroyNs;
     process.publish(process.clock());
+    leaveComm(process, *comm);
     closeProfiler(*comm);
     comm->tuner.close();
     delete comm;

@@ -120,10 +120,17 @@ void abortPending(LocalProcess& process, ncclComm& comm) {
     process.engine().advance(process.index());
 }
 
+void leaveComm(LocalProcess& process, const ncclComm& comm) {
+    SharedLock lock(process.arena().lock);
+    Arena& arena = process.arena();
+    arena.members[arena.comms[comm.shared].firstMember + static_cast<uint32_t>(comm.rank)].left = 1;
+}
+
 bool hasDeadMember(LocalProcess& process, const ncclComm& comm) {
     const Arena& arena = process.arena();
     const Member* members = arena.members + arena.comms[comm.shared].firstMember;
     for (int rank = 0; rank < comm.size; rank++) {
+        if (members[rank].left) continue;
         const Process& peer = arena.processes[members[rank].process];
         if (!peer.alive || !processLives(peer.pid, peer.startTime)) return true;
     }

@@ -58,6 +58,10 @@ ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uin
 /// Ends this rank's unfinished operations on the communicator; the others' stay.
 void abortPending(LocalProcess& process, ncclComm& comm);
 
+/// This rank is through with the communicator: that its process ends is no error of the others'.
+void leaveComm(LocalProcess& process, const ncclComm& comm);
+
+/// Whether a member has ended that had not left the communicator.
 bool hasDeadMember(LocalProcess& process, const ncclComm& comm);
 
 }  // namespace rankscope::vgpu

@@ -397,6 +397,10 @@ TEST_F(VgpuJob, aRankIsDoneWithACommunicatorThatOthersHaveLeft) {
     EXPECT_EQ(run("leave 2"), 0);
 }
 
+TEST_F(VgpuJob, whoHasDestroyedItsCommunicatorMayEndBeforeTheOthersHave) {
+    EXPECT_EQ(run("early 2"), 0);
+}
+
 TEST_F(VgpuJob, sharedMemoryIsGoneAfterTheJob) {
     auto count = [] {
         return std::count_if(
