@@ -10,10 +10,10 @@
 //   comms       two threads with a communicator and a stream each, which share the links
 //   semaphore   two threads that take turns by semaphores and meet at a barrier
 //   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
+//   started     the same by a program that is started for it
 //   loaders     batches from two forked processes that write into one pipe
-//   connections a thread that takes numbers of batches from a queue in shared memory and fetches each by a connection
-//   to
-//               who loaded it, while the main thread works with the same pool
+//   connections a thread that takes numbers of batches from a queue in shared memory and fetches each from who loaded
+//               it, by a connection, while the main thread works with the same pool
 //   eventfd     a thread that is told by an eventfd, through poll()
 //   looking     a thread that polls what another one reads in two parts, again and again until it has
 //   timeout     waits that end by themselves after a millisecond, and sleeps
@@ -330,12 +330,31 @@ void askFor(int requests, int number) {
     CHECK(write(requests, &number, sizeof number) != sizeof number);
 }
 
-void process(Gpu& gpu) {
+pid_t forkLoader(int requests, int batches) {
+    const pid_t loader = fork();
+    if (loader == 0) load(requests, batches, 0);
+    return loader;
+}
+
+/// As Python starts another Python: the same program, from a child of vfork().
+pid_t startLoader(int requests, int batches) {
+    std::string words[] = {"/proc/self/exe", "load", std::to_string(requests), std::to_string(batches)};
+    char* const arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+    const pid_t loader = vfork();
+    if (loader == 0) {
+        execv(arguments[0], arguments);
+        _exit(127);
+    }
+    return loader;
+}
+
+void takeBatches(Gpu& gpu, pid_t (*begin)(int requests, int batches)) {
     int requests[2], batches[2];
     CHECK(pipe(requests));
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, batches));
-    const pid_t loader = fork();
-    if (loader == 0) load(requests[0], batches[1], 0);
+    gpu.sum(256);  // the programs that a process starts are part of the job once it has given its device work
+    gpu.wait();
+    const pid_t loader = begin(requests[0], batches[1]);
     for (int step = 0; step < kSteps; step++) {
         askFor(requests[1], step);
         Batch batch{};
@@ -348,6 +367,14 @@ void process(Gpu& gpu) {
     askFor(requests[1], -1);
     waitpid(loader, nullptr, 0);
     gpu.wait();
+}
+
+void process(Gpu& gpu) {
+    takeBatches(gpu, forkLoader);
+}
+
+void started(Gpu& gpu) {
+    takeBatches(gpu, startLoader);
 }
 
 void loaders(Gpu& gpu) {
@@ -611,15 +638,23 @@ void answer(Gpu& gpu) {
     gpu.wait();
 }
 
-const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
-    {"autograd", autograd},   {"watchdog", watchdog},
-    {"pool", pool},           {"mutex", mutex},
-    {"join", join},           {"comms", comms},
-    {"semaphore", semaphore}, {"process", process},
-    {"loaders", loaders},     {"connections", connections},
-    {"eventfd", eventfds},    {"looking", looking},
-    {"timeout", timeout},     {"polling", polling},
-    {"deadlock", deadlock},   {"answer", answer}};
+const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {{"autograd", autograd},
+                                                                    {"watchdog", watchdog},
+                                                                    {"pool", pool},
+                                                                    {"mutex", mutex},
+                                                                    {"join", join},
+                                                                    {"comms", comms},
+                                                                    {"semaphore", semaphore},
+                                                                    {"process", process},
+                                                                    {"started", started},
+                                                                    {"loaders", loaders},
+                                                                    {"connections", connections},
+                                                                    {"eventfd", eventfds},
+                                                                    {"looking", looking},
+                                                                    {"timeout", timeout},
+                                                                    {"polling", polling},
+                                                                    {"deadlock", deadlock},
+                                                                    {"answer", answer}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);
@@ -637,6 +672,7 @@ int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& i
 
 int main(int argc, char** argv) {
     if (argc < 3) return 64;
+    if (argc == 4 && std::string(argv[1]) == "load") load(std::atoi(argv[2]), std::atoi(argv[3]), 0);
     g_disturb = std::getenv("VGPU_DISTURB") != nullptr;
     const int ranks = std::atoi(argv[2]);
     std::vector<int> pipes(static_cast<size_t>(ranks) * 2);

@@ -104,8 +104,8 @@ TEST_P(VgpuThreads, timesAreTheSameHoweverTheSystemRunsTheThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, VgpuThreads,
                          testing::Values("autograd", "watchdog", "pool", "mutex", "join", "comms", "semaphore",
-                                         "process", "loaders", "connections", "eventfd", "looking", "timeout",
-                                         "polling"),
+                                         "process", "started", "loaders", "connections", "eventfd", "looking",
+                                         "timeout", "polling"),
                          [](const auto& mode) { return std::string(mode.param); });
 
 /// Of a rank's memsets, in the order in which they began: start and duration, in ns.
@@ -124,8 +124,10 @@ std::vector<Work> memsetsOf(const std::vector<std::string>& times) {
 
 class VgpuThreadClocks : public VgpuThreads {};
 
-TEST_F(VgpuThreadClocks, whatAForkedLoaderTakesTheRankWaits) {
-    ASSERT_EQ(run("process 1"), 0);
+class VgpuLoaders : public VgpuThreads {};
+
+TEST_P(VgpuLoaders, whatALoaderTakesTheRankWaits) {
+    ASSERT_EQ(run(GetParam() + std::string(" 1")), 0);
     const std::vector<Work> work = memsetsOf(deviceTimes(0));
     ASSERT_EQ(work.size(), 6u);
     for (size_t i = 1; i < work.size(); i++) {
@@ -133,6 +135,9 @@ TEST_F(VgpuThreadClocks, whatAForkedLoaderTakesTheRankWaits) {
         EXPECT_LT(work[i].startNs - work[i - 1].startNs, 1'200'000);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, VgpuLoaders, testing::Values("process", "started"),
+                         [](const auto& way) { return std::string(way.param); });
 
 TEST_F(VgpuThreadClocks, sleepsAndTimedWaitsTakeTheirLength) {
     ASSERT_EQ(run("timeout 1"), 0);
