@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/vgpu/device/stall_watch.h"
 
-#include <fcntl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "reference/vgpu/device/deadlock.h"
@@ -51,19 +47,6 @@ int64_t nowNs() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
-char taskState(int32_t pid, int32_t tid) {
-    char path[64], text[512];
-    std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 'X';
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0) return 'X';
-    text[length] = 0;
-    const char* end = std::strrchr(text, ')');
-    return end && end[1] ? end[2] : 'X';
 }
 
 }  // namespace
@@ -139,7 +122,7 @@ bool StallWatch::giveUpStuckThreads() {
         for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
             HostThread& thread = m_arena.threads[t];
             if (thread.state != ThreadState::running || thread.sleepsOut.load()) continue;
-            const char state = taskState(process.pid, thread.tid);
+            const char state = threadStateOf(process.pid, thread.tid);
             if (state != 'S' && state != 'X' && m_stalledNs < 3 * giveUpAfterMs() * kNsPerMs) continue;
             reportGivenUp(m_arena, thread);
             Engine(m_arena).park(thread, ParkKind::message, "a call that is not seen");

@@ -148,6 +148,21 @@ void wakeNow() {
 /// Counted before a lock is asked for and after it is given back: a signal handler may look at any moment.
 thread_local volatile int t_held = 0;
 
+using StatText = char[1024];
+
+/// The fields of a /proc/…/stat from the state on; the name before them may contain blanks and brackets. Null: there is
+/// no such process or thread.
+const char* statBehindName(const char* path, StatText& text) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return nullptr;
+    const ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (length <= 0) return nullptr;
+    text[length] = 0;
+    const char* end = std::strrchr(text, ')');
+    return end && end[1] == ' ' && end[2] ? end + 2 : nullptr;
+}
+
 }  // namespace
 
 void wakeBehindLock(std::atomic<uint32_t>& word) {
@@ -308,20 +323,21 @@ void detachArena(Arena* arena, uint32_t processIndex) {
 }
 
 uint64_t processStartTime(int32_t pid) {
-    char path[64], text[1024];
+    char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0) return 0;
-    text[length] = 0;
-    const char* field = std::strrchr(text, ')');  // the command may contain blanks and brackets
-    if (!field) return 0;
-    if (field[1] == ' ' && (field[2] == 'Z' || field[2] == 'X')) return 0;
-    field++;
+    StatText text;
+    const char* field = statBehindName(path, text);
+    if (!field || *field == 'Z' || *field == 'X') return 0;
     for (int i = 0; i < 19 && field; i++) field = std::strchr(field + 1, ' ');
     return field ? std::strtoull(field + 1, nullptr, 10) : 0;
+}
+
+char threadStateOf(int32_t pid, int32_t tid) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+    StatText text;
+    const char* field = statBehindName(path, text);
+    return field ? *field : 'X';
 }
 
 bool processLives(int32_t pid, uint64_t startTime) {

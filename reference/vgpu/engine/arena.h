@@ -401,6 +401,8 @@ int64_t monotonicMs();
 
 bool processLives(int32_t pid, uint64_t startTime);
 uint64_t processStartTime(int32_t pid);
+/// As the system says it (proc(5)): 'R' runs or is to run, 'S' sleeps; 'X': there is no such thread.
+char threadStateOf(int32_t pid, int32_t tid);
 
 void futexWait(std::atomic<uint32_t>& word, uint32_t expected, int timeoutMs);
 void futexWake(std::atomic<uint32_t>& word, int count = 1 << 30);

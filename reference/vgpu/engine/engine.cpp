@@ -17,8 +17,10 @@ namespace {
 constexpr int64_t kWakeNs = 1500;
 
 /// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one
-/// machine take less than a millisecond, or as long as the system lets a busy server wait for its turn.
+/// machine take less than a millisecond.
 constexpr int64_t kOutsideMs = 20;
+/// The same while the system lets one that has got its answer wait for a processor: some hundred busy programs' turns.
+constexpr int64_t kRunnableMs = 1000;
 
 /// Where a thread stands in the order of its family: by virtual time, then by birth; one that waits for the end of a
 /// time comes last, since another may still wake it in the same instant.
@@ -323,6 +325,18 @@ void Engine::reach(Process& island, int64_t ns) {
     island.nowNs = std::max(island.nowNs, ns);
 }
 
+/// Whether a thread that is blocked outside is awake again, if only in the system's queue. A server's is, too, that
+/// never uses a device: it has got a question.
+bool Engine::isOutsideAnswered() const {
+    for (uint32_t t = 0; t < m_arena.threadCount; t++) {
+        const HostThread& thread = m_arena.threads[t];
+        if (thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside && !thread.left &&
+            threadStateOf(m_arena.processes[thread.process].pid, thread.tid) == 'R')
+            return true;
+    }
+    return false;
+}
+
 /// Threads that are blocked in a call that a process without a clock may end keep the job from going on for
 /// kOutsideMs of real time: an answer is on its way, or they wait for somebody who himself waits for the device. This
 /// guards an order of events only; what each thread's clock shows does not depend on it.
@@ -340,7 +354,8 @@ bool Engine::outsideMayStillWake() {
         m_arena.quietProgress = progress;
         return true;
     }
-    if (monotonicMs() - m_arena.quietSinceMs < kOutsideMs) return true;
+    const int64_t quietMs = monotonicMs() - m_arena.quietSinceMs;
+    if (quietMs < kOutsideMs || (quietMs < kRunnableMs && isOutsideAnswered())) return true;
     for (uint32_t t = 0; t < m_arena.threadCount; t++)
         if (m_arena.threads[t].state == ThreadState::parked) m_arena.threads[t].left = 1;
     return false;

@@ -90,6 +90,7 @@ class Engine {
     bool settleTurns(uint32_t root, int64_t boundNs);
     bool hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) const;
     bool outsideMayStillWake();
+    bool isOutsideAnswered() const;
     bool hasEvents() const;
     void note(const HostThread& thread);
     HostThread* earliestAsking();
