@@ -14,6 +14,9 @@ namespace {
 
 using simdjson::dom::element;
 
+/// Names of kernels that CUTLASS makes have 10 KB.
+constexpr size_t kMostSymbolBytes = 16384;
+
 /// Rows of a table; those that cannot be are left out.
 template <typename Row>
 void readRows(element about, std::vector<Row>& rows) {
@@ -72,7 +75,7 @@ ExportedAbout readExportedAbout(const std::filesystem::path& file, std::string_v
             std::string_view name;
             if (std::from_chars(key.data(), key.data() + key.size(), id).ec == std::errc() &&
                 value.get(name) == simdjson::SUCCESS)
-                result.symbols.emplace(id, name);
+                result.symbols.emplace(id, name.substr(0, kMostSymbolBytes));
         }
     return result;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <protozero/pbf_message.hpp>
 #include <unordered_map>
 
 #include "collector/importers/exported_run.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/input_file.h"
+#include "collector/importers/protobuf_fields.h"
 #include "collector/importers/text_window.h"
 
 namespace rankscope::collector {
@@ -39,15 +39,10 @@ enum class ChromeMetadata : protozero::pbf_tag_type { name = 1, string = 2 };
 constexpr int64_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // TrackEvent.Type
 /// What is told of the run is the largest packet.
 constexpr uint64_t kMostPacketBytes = uint64_t{256} << 20;
+/// Messages of ranges are shorter; each event of a name costs its length.
+constexpr size_t kMostInternedBytes = 4096;
 /// A tag and a length of up to ten bytes.
 constexpr size_t kMostHeadBytes = 11;
-
-template <typename Tag>
-using Message = protozero::pbf_message<Tag>;
-
-std::string_view viewOf(const protozero::data_view& data) {
-    return {data.data(), data.size()};
-}
 
 class ExportedPerfetto {
   public:
@@ -60,7 +55,7 @@ class ExportedPerfetto {
             isCut = !size;
             if (isCut) break;
             try {
-                readPacket(Message<Packet>(m_window.data(), *size));
+                readPacket(PbMessage<Packet>(m_window.data(), *size));
             } catch (const protozero::exception&) {
                 if (!m_run) break;
                 m_run->losses().add("bad_block", "warning", m_window.offset(), "packets that are damaged are left out");
@@ -99,41 +94,41 @@ class ExportedPerfetto {
         return size;
     }
 
-    void readPacket(Message<Packet> packet) {
+    void readPacket(PbMessage<Packet> packet) {
         uint64_t timeNs = 0;
         protozero::data_view event;
-        while (packet.next()) switch (packet.tag()) {
-                case Packet::chromeEvents:
+        while (packet.next()) switch (packet.tag_and_type()) {
+                case pbTextField(Packet::chromeEvents):
                     readAbout(packet.get_message());
                     break;
-                case Packet::timestamp:
+                case pbNumberField(Packet::timestamp):
                     timeNs = packet.get_uint64();
                     break;
-                case Packet::internedData:
+                case pbTextField(Packet::internedData):
                     readTexts(packet.get_message());
                     break;
-                case Packet::trackDescriptor:
+                case pbTextField(Packet::trackDescriptor):
                     readTrack(packet.get_message());
                     break;
-                case Packet::trackEvent:
+                case pbTextField(Packet::trackEvent):
                     event = packet.get_view();
                     break;
                 default:
                     packet.skip();
             }
-        if (event.data() != nullptr && m_run) readEvent(Message<TrackEvent>(event), static_cast<int64_t>(timeNs));
+        if (event.data() != nullptr && m_run) readEvent(PbMessage<TrackEvent>(event), static_cast<int64_t>(timeNs));
     }
 
-    void readAbout(Message<ChromeEvents> events) {
-        while (events.next(ChromeEvents::metadata)) {
-            Message<ChromeMetadata> metadata = events.get_message();
+    void readAbout(PbMessage<ChromeEvents> events) {
+        while (nextTextField(events, ChromeEvents::metadata)) {
+            PbMessage<ChromeMetadata> metadata = events.get_message();
             std::string_view name, text;
-            while (metadata.next()) switch (metadata.tag()) {
-                    case ChromeMetadata::name:
-                        name = viewOf(metadata.get_view());
+            while (metadata.next()) switch (metadata.tag_and_type()) {
+                    case pbTextField(ChromeMetadata::name):
+                        name = pbView(metadata.get_view());
                         break;
-                    case ChromeMetadata::string:
-                        text = viewOf(metadata.get_view());
+                    case pbTextField(ChromeMetadata::string):
+                        text = pbView(metadata.get_view());
                         break;
                     default:
                         metadata.skip();
@@ -143,29 +138,37 @@ class ExportedPerfetto {
         }
     }
 
-    void readTexts(Message<InternedData> data) {
+    void readTexts(PbMessage<InternedData> data) {
         while (data.next()) {
             const auto kind = data.tag();
-            if (kind != InternedData::categories && kind != InternedData::eventNames &&
-                kind != InternedData::annotationNames) {
+            if (data.wire_type() != protozero::pbf_wire_type::length_delimited ||
+                (kind != InternedData::categories && kind != InternedData::eventNames &&
+                 kind != InternedData::annotationNames)) {
                 data.skip();
                 continue;
             }
-            Message<Interned> one = data.get_message();
+            PbMessage<Interned> one = data.get_message();
             uint64_t id = 0;
             std::string text;
-            while (one.next()) switch (one.tag()) {
-                    case Interned::id:
+            while (one.next()) switch (one.tag_and_type()) {
+                    case pbNumberField(Interned::id):
                         id = one.get_uint64();
                         break;
-                    case Interned::name:
-                        text = one.get_string();
+                    case pbTextField(Interned::name):
+                        text = nameOf(pbView(one.get_view()));
                         break;
                     default:
                         one.skip();
                 }
             textsOf(kind)[id] = std::move(text);
         }
+    }
+
+    std::string_view nameOf(std::string_view text) {
+        if (text.size() <= kMostInternedBytes) return text;
+        if (m_run)
+            m_run->losses().add("bad_block", "info", m_window.offset(), "names are cut that have more than 4 KiB");
+        return text.substr(0, kMostInternedBytes);
     }
 
     std::unordered_map<uint64_t, std::string>& textsOf(InternedData kind) {
@@ -179,28 +182,29 @@ class ExportedPerfetto {
         return found == texts.end() ? std::string_view() : found->second;
     }
 
-    void readTrack(Message<TrackDescriptor> track) {
+    void readTrack(PbMessage<TrackDescriptor> track) {
         uint64_t uuid = 0, parent = 0;
         std::optional<int64_t> process;
         std::string name;
         bool isCounter = false;
-        while (track.next()) switch (track.tag()) {
-                case TrackDescriptor::name:
-                    name = track.get_string();
+        while (track.next()) switch (track.tag_and_type()) {
+                case pbTextField(TrackDescriptor::name):
+                    name = nameOf(pbView(track.get_view()));
                     break;
-                case TrackDescriptor::counter:
+                case pbTextField(TrackDescriptor::counter):
                     isCounter = true;
                     track.skip();
                     break;
-                case TrackDescriptor::uuid:
+                case pbNumberField(TrackDescriptor::uuid):
                     uuid = track.get_uint64();
                     break;
-                case TrackDescriptor::parent:
+                case pbNumberField(TrackDescriptor::parent):
                     parent = track.get_uint64();
                     break;
-                case TrackDescriptor::process: {
-                    Message<ProcessDescriptor> described = track.get_message();
-                    while (described.next(ProcessDescriptor::pid)) process = int64_t{described.get_int32()} - 1;
+                case pbTextField(TrackDescriptor::process): {
+                    PbMessage<ProcessDescriptor> described = track.get_message();
+                    while (described.next(ProcessDescriptor::pid, protozero::pbf_wire_type::varint))
+                        process = int64_t{described.get_int32()} - 1;
                     break;
                 }
                 default:
@@ -211,27 +215,27 @@ class ExportedPerfetto {
         m_processOf[uuid] = process ? *process : m_processOf.contains(parent) ? m_processOf[parent] : -1;
     }
 
-    void readEvent(Message<TrackEvent> event, int64_t timeNs) {
+    void readEvent(PbMessage<TrackEvent> event, int64_t timeNs) {
         ToldEvent told;
         int64_t type = 0, value = 0;
         uint64_t track = 0;
-        while (event.next()) switch (event.tag()) {
-                case TrackEvent::type:
+        while (event.next()) switch (event.tag_and_type()) {
+                case pbNumberField(TrackEvent::type):
                     type = event.get_enum();
                     break;
-                case TrackEvent::track:
+                case pbNumberField(TrackEvent::track):
                     track = event.get_uint64();
                     break;
-                case TrackEvent::counterValue:
+                case pbNumberField(TrackEvent::counterValue):
                     value = event.get_int64();
                     break;
-                case TrackEvent::nameId:
+                case pbNumberField(TrackEvent::nameId):
                     told.name = textOf(m_names, event.get_uint64());
                     break;
-                case TrackEvent::categoryIds:
+                case pbNumberField(TrackEvent::categoryIds):
                     told.category = textOf(m_categories, event.get_uint64());
                     break;
-                case TrackEvent::annotation:
+                case pbTextField(TrackEvent::annotation):
                     readAnnotation(event.get_message(), told);
                     break;
                 default:
@@ -261,18 +265,18 @@ class ExportedPerfetto {
         if (type == kSliceBegin) open.push_back({place, timeNs});
     }
 
-    void readAnnotation(Message<Annotation> annotation, ToldEvent& event) const {
+    void readAnnotation(PbMessage<Annotation> annotation, ToldEvent& event) const {
         std::string_view name;
         ToldValue value;
-        while (annotation.next()) switch (annotation.tag()) {
-                case Annotation::nameId:
+        while (annotation.next()) switch (annotation.tag_and_type()) {
+                case pbNumberField(Annotation::nameId):
                     name = textOf(m_arguments, annotation.get_uint64());
                     break;
-                case Annotation::integer:
+                case pbNumberField(Annotation::integer):
                     value.number = annotation.get_int64();
                     break;
-                case Annotation::string:
-                    value.text = viewOf(annotation.get_view());
+                case pbTextField(Annotation::string):
+                    value.text = pbView(annotation.get_view());
                     break;
                 default:
                     annotation.skip();

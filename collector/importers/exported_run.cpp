@@ -13,6 +13,8 @@ namespace {
 
 /// 73 years, so that sums of a few such times do not overflow.
 constexpr int64_t kMostExportedNs = int64_t{1} << 61;
+/// The largest machines have 200,000 GPUs; a recording without an event takes 2 KB.
+constexpr size_t kMostExportedRanks = size_t{1} << 18;
 
 int64_t numberOf(const std::map<std::string, std::string>& meta, const char* key) {
     int64_t number = 0;
@@ -41,9 +43,9 @@ std::optional<int64_t> numberArgument(const ToldEvent& event, std::string_view n
 }
 
 template <typename Row>
-const Row* rowOf(const std::vector<Row>& rows, std::optional<int64_t> id) {
-    const auto found = id ? std::ranges::find(rows, *id, &Row::id) : rows.end();
-    return found == rows.end() ? nullptr : &*found;
+const Row* rowOf(const std::unordered_map<int64_t, const Row*>& rows, std::optional<int64_t> id) {
+    const auto found = id ? rows.find(*id) : rows.end();
+    return found == rows.end() ? nullptr : found->second;
 }
 
 /// Replaces the id of a row by its index in this rank; false where it has none.
@@ -72,82 +74,91 @@ ExportedRun::ExportedRun(const std::filesystem::path& file, ExportedAbout about)
     if (source != m_about.meta.end() && source->second == "flight_recorder")
         throw ImportError(m_file, 0, "this is an export of a flight recorder's dumps, whose states no event tells",
                           "import the dumps themselves");
+    m_index = ExportedIndex(m_about);
+    if (m_index.ranks.size() > kMostExportedRanks)
+        throw ImportError(m_file, 0, "the export tells of " + std::to_string(m_index.ranks.size()) + " ranks",
+                          "no job has as many: export the run again");
 }
 
-ExportedRun::Rank& ExportedRun::rankOf(int64_t number) {
-    const auto [at, isNew] = m_ranks.try_emplace(number);
-    if (!isNew) return at->second;
-    const auto row = std::ranges::find(m_about.ranks, number, &store::Rank::rank);
-    if (row != m_about.ranks.end()) fill(*row, at->second);
-    return at->second;
+ExportedRun::Rank* ExportedRun::rankOf(int64_t number) {
+    const auto known = m_ranks.find(number);
+    if (known != m_ranks.end()) return &known->second;
+    const auto own = m_index.ranks.find(number);
+    if (own == m_index.ranks.end()) return nullptr;
+    Rank& rank = m_ranks[number];
+    fill(own->second, rank);
+    return &rank;
 }
 
-void ExportedRun::addRank(int64_t rank) {
-    const auto row = std::ranges::find(m_about.ranks, rank, &store::Rank::rank);
-    if (row != m_about.ranks.end() && row->state != store::RankState::missing) rankOf(rank);
+void ExportedRun::addRank(int64_t number) {
+    const auto own = m_index.ranks.find(number);
+    if (own != m_index.ranks.end() && own->second.row->state != store::RankState::missing) rankOf(number);
 }
 
-void ExportedRun::fill(const store::Rank& row, Rank& rank) const {
+void ExportedRun::fill(const ExportedIndex::OfRank& own, Rank& rank) {
+    const store::Rank& row = *own.row;
     RankRecording& recording = rank.recording;
     recording.localRank = row.localRank;
     recording.state = row.state;
-    if (const store::Process* process = rowOf(m_about.processes, row.processId)) {
+    if (const store::Process* process = rowOf(m_index.processes, row.processId)) {
         recording.process = *process;
         if (recording.process.startNs) recording.process.startNs = onHost(*recording.process.startNs);
         if (recording.process.endNs) recording.process.endNs = onHost(*recording.process.endNs);
     }
-    if (const store::Host* host = rowOf(m_about.hosts, row.hostId)) {
-        recording.hostName = host->name;
-        recording.bootId = host->bootId.value_or("");
+    for (const store::Stream* stream : own.streams) {
+        const store::Device* device = rowOf(m_index.devices, stream->deviceId);
+        rank.streams.emplace(stream->id, static_cast<int32_t>(recording.streams.size()));
+        recording.streams.push_back({device == nullptr ? 0 : device->ordinal, stream->context, stream->nativeId,
+                                     stream->handle, stream->priority});
     }
-    for (const store::Stream& stream : m_about.streams) {
-        if (stream.rank != row.rank) continue;
-        const store::Device* device = rowOf(m_about.devices, stream.deviceId);
-        rank.streams.emplace(stream.id, static_cast<int32_t>(recording.streams.size()));
-        recording.streams.push_back(
-            {device == nullptr ? 0 : device->ordinal, stream.context, stream.nativeId, stream.handle, stream.priority});
-    }
-    for (const store::Thread& thread : m_about.threads) {
-        if (thread.rank.value_or(row.rank) != row.rank) continue;
-        rank.threads.emplace(thread.id, static_cast<int32_t>(recording.threads.size()));
-        recording.threads.push_back({thread.tid, thread.name.value_or("")});
-    }
-    fillMachine(row, recording);
-    fillCommunicators(row.rank, rank);
-    for (store::FailedAllocation allocation : m_about.failedAllocations) {
-        if (allocation.rank != row.rank) continue;
+    for (const store::Thread* thread : own.threads) addThread(*thread, rank);
+    fillMachine(own, recording);
+    fillCommunicators(own, rank);
+    for (const store::FailedAllocation* told : own.failedAllocations) {
+        store::FailedAllocation allocation = *told;
         allocation.refusedNs = onHost(allocation.refusedNs);
         recording.failedAllocations.push_back(std::move(allocation));
     }
-    for (const store::SourceStatus& source : m_about.sources)
-        if (source.rank == row.rank) recording.sources.push_back(source);
+    for (const store::SourceStatus* source : own.sources) recording.sources.push_back(*source);
     // What the collector says of the whole is found anew.
-    for (const store::Loss& loss : m_about.losses)
-        if (loss.rank == row.rank && loss.source != "collector") recording.losses.push_back(loss);
+    for (const store::Loss* loss : own.losses)
+        if (loss->source != "collector") recording.losses.push_back(*loss);
 }
 
-void ExportedRun::fillMachine(const store::Rank& row, RankRecording& recording) const {
-    for (const store::Device& device : m_about.devices) {
-        if (device.hostId != row.hostId) continue;
-        if (device.id == row.deviceId) recording.device = device.ordinal;
+/// What a host has in common is told once, by the first of its ranks.
+void ExportedRun::fillMachine(const ExportedIndex::OfRank& own, RankRecording& recording) {
+    const auto add = [&recording](const store::Device& device) {
         recording.devices.push_back({device.ordinal, device.name.value_or(""), device.memoryBytes,
                                      device.multiprocessors, device.computeCapability});
-    }
-    for (const store::MachineLink& link : m_about.machineLinks) {
-        if (link.hostId != row.hostId || link.rank.value_or(row.rank) != row.rank) continue;
+    };
+    const auto addLink = [&recording](const store::MachineLink& link) {
         LocalMachineLink local{{}, link.kind, link.name, link.source, link.count, link.generation, link.bytesPerS};
         if (link.rank) local.device = recording.device;
         recording.machineLinks.push_back(std::move(local));
+    };
+    const auto host = m_index.hosts.find(std::optional<int64_t>(own.row->hostId).value_or(-1));
+    const store::Device* device = rowOf(m_index.devices, own.row->deviceId);
+    if (device != nullptr) recording.device = device->ordinal;
+    if (host == m_index.hosts.end()) return;
+    if (host->second.row != nullptr) {
+        recording.hostName = host->second.row->name;
+        recording.bootId = host->second.row->bootId.value_or("");
     }
+    const bool isFirst = m_told.insert(host->first).second;
+    if (isFirst)
+        for (const store::Device* one : host->second.devices) add(*one);
+    else if (device != nullptr)
+        add(*device);
+    if (isFirst)
+        for (const store::MachineLink* link : host->second.links) addLink(*link);
+    for (const store::MachineLink* link : own.links)
+        if (link->hostId == host->first) addLink(*link);
 }
 
-void ExportedRun::fillCommunicators(int32_t row, Rank& rank) const {
+void ExportedRun::fillCommunicators(const ExportedIndex::OfRank& own, Rank& rank) const {
     RankRecording& recording = rank.recording;
-    for (const store::Communicator& communicator : m_about.communicators) {
-        const auto member = std::ranges::find_if(m_about.members, [&](const store::CommunicatorMember& candidate) {
-            return candidate.communicatorId == communicator.id && candidate.rank == row;
-        });
-        if (member == m_about.members.end()) continue;
+    for (const auto& [place, member] : own.members) {
+        const store::Communicator& communicator = m_about.communicators[place];
         LocalCommunicator local;
         local.hash = static_cast<uint64_t>(communicator.hash);
         local.identity = communicator.identity;
@@ -164,6 +175,19 @@ void ExportedRun::fillCommunicators(int32_t row, Rank& rank) const {
     }
 }
 
+void ExportedRun::addThread(const store::Thread& thread, Rank& rank) {
+    rank.threads.emplace(thread.id, static_cast<int32_t>(rank.recording.threads.size()));
+    rank.recording.threads.push_back({thread.tid, thread.name.value_or("")});
+}
+
+/// A thread that is told of no rank is of those whose events name it.
+void ExportedRun::useSharedThread(const ToldEvent& event, Rank& rank) const {
+    if (m_index.sharedThreads.empty()) return;
+    const auto id = numberArgument(event, "thread_id");
+    const store::Thread* shared = rowOf(m_index.sharedThreads, id);
+    if (shared != nullptr && !rank.threads.contains(*id)) addThread(*shared, rank);
+}
+
 /// Sets what an event's arguments tell, and makes ids of streams, threads and communicators local.
 template <typename Row>
 bool ExportedRun::decode(const ToldEvent& event, Rank& rank, Row& row) const {
@@ -175,7 +199,10 @@ bool ExportedRun::decode(const ToldEvent& event, Rank& rank, Row& row) const {
         return std::nullopt;
     });
     if constexpr (requires { row.streamId; }) good = localise(row.streamId, rank.streams) && good;
-    if constexpr (requires { row.threadId; }) good = localise(row.threadId, rank.threads) && good;
+    if constexpr (requires { row.threadId; }) {
+        useSharedThread(event, rank);
+        good = localise(row.threadId, rank.threads) && good;
+    }
     if constexpr (requires { row.communicatorId; }) good = localise(row.communicatorId, rank.communicators) && good;
     if constexpr (requires { row.startNs; }) row.startNs = event.startNs + m_baseNs;
     if constexpr (requires { row.durNs; }) {
@@ -205,8 +232,13 @@ ExportedRun::Place ExportedRun::keepKernel(const ToldEvent& event, Rank& rank) {
     RankRecording& recording = rank.recording;
     store::Kernel kernel;
     const auto symbol = m_about.symbols.find(numberArgument(event, "symbol").value_or(-1));
-    kernel.nameId =
-        recording.strings.intern(symbol == m_about.symbols.end() ? event.name : std::string_view(symbol->second));
+    if (symbol == m_about.symbols.end()) {
+        kernel.nameId = recording.strings.intern(event.name);
+    } else {
+        const auto [known, isNew] = rank.symbols.try_emplace(symbol->first);
+        if (isNew) known->second = recording.strings.intern(symbol->second);
+        kernel.nameId = known->second;
+    }
     const Place place = keep(event, rank, kernel, recording.kernels, Place::Table::kernel);
     const auto id = numberArgument(event, "kernel_id");
     if (place.table != Place::Table::none && id) rank.kernels.emplace(*id, static_cast<int64_t>(place.index));
@@ -238,10 +270,12 @@ ExportedRun::Place ExportedRun::keepDeviceEvent(const ToldEvent& event, Rank& ra
 
 ExportedRun::Place ExportedRun::add(const ToldEvent& event) {
     if (event.category == "finding" || event.category == "step") return {};  // found anew
-    if (event.process < 0 || event.process >= kMostRanks || event.startNs < -kMostExportedNs ||
-        event.startNs > kMostExportedNs || event.durNs.value_or(0) < 0 || event.durNs.value_or(0) > kMostExportedNs)
+    if (event.startNs < -kMostExportedNs || event.startNs > kMostExportedNs || event.durNs.value_or(0) < 0 ||
+        event.durNs.value_or(0) > kMostExportedNs)
         return leaveOut();
-    Rank& rank = rankOf(event.process);
+    Rank* const known = rankOf(event.process);
+    if (known == nullptr) return leaveOut();
+    Rank& rank = *known;
     RankRecording& recording = rank.recording;
     ++rank.events;
     if (event.category == "kernel" || event.category == "nccl_kernel") return keepKernel(event, rank);
@@ -263,11 +297,12 @@ ExportedRun::Place ExportedRun::add(const ToldEvent& event) {
 }
 
 void ExportedRun::addCounter(int64_t process, std::string_view name, int64_t ns, int64_t value) {
-    if (process < 0 || process >= kMostRanks || ns < -kMostExportedNs || ns > kMostExportedNs) {
+    Rank* const rank = ns < -kMostExportedNs || ns > kMostExportedNs ? nullptr : rankOf(process);
+    if (rank == nullptr) {
         leaveOut();
         return;
     }
-    RankRecording& recording = rankOf(process).recording;
+    RankRecording& recording = rank->recording;
     store::Counter counter;
     counter.timeNs = ns + m_baseNs;
     counter.nameId = recording.strings.intern(name);
@@ -277,7 +312,7 @@ void ExportedRun::addCounter(int64_t process, std::string_view name, int64_t ns,
 
 void ExportedRun::setDuration(const Place& place, int64_t durNs) {
     if (place.table == Place::Table::none || durNs < 0 || durNs > kMostExportedNs) return;
-    RankRecording& recording = rankOf(place.rank).recording;
+    RankRecording& recording = m_ranks.at(place.rank).recording;
     switch (place.table) {
         case Place::Table::none:
             break;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "collector/importers/exported_about.h"
+#include "collector/importers/exported_index.h"
 #include "collector/importers/reader.h"
 #include "collector/importers/row_values.h"
 
@@ -40,7 +42,10 @@ class ExportedRun {
         size_t index = 0;
     };
 
+    /// Throws ImportError for a run that events cannot tell.
     ExportedRun(const std::filesystem::path& file, ExportedAbout about);
+    ExportedRun(const ExportedRun&) = delete;  // its index points into it
+    ExportedRun& operator=(const ExportedRun&) = delete;
 
     /// A rank that the file holds, with events or without.
     void addRank(int64_t rank);
@@ -58,13 +63,17 @@ class ExportedRun {
         RankRecording recording;
         std::unordered_map<int64_t, int32_t> streams, threads, communicators;  // local, by row
         std::unordered_map<int64_t, int64_t> kernels, calls;                   // local, by row
+        std::unordered_map<int64_t, int32_t> symbols;                          // names of kernels, by symbol
         uint64_t events = 0;
     };
 
-    Rank& rankOf(int64_t rank);
-    void fill(const store::Rank& row, Rank& rank) const;
-    void fillMachine(const store::Rank& row, RankRecording& recording) const;
-    void fillCommunicators(int32_t row, Rank& rank) const;
+    /// Null for a rank that the export does not name.
+    Rank* rankOf(int64_t rank);
+    void fill(const ExportedIndex::OfRank& own, Rank& rank);
+    void fillMachine(const ExportedIndex::OfRank& own, RankRecording& recording);
+    void fillCommunicators(const ExportedIndex::OfRank& own, Rank& rank) const;
+    static void addThread(const store::Thread& thread, Rank& rank);
+    void useSharedThread(const ToldEvent& event, Rank& rank) const;
     template <typename Row>
     bool decode(const ToldEvent& event, Rank& rank, Row& row) const;
     template <typename Row>
@@ -81,7 +90,9 @@ class ExportedRun {
     int64_t onHost(int64_t ns) const;
 
     ExportedAbout m_about;
-    int64_t m_baseNs = 0;  // Unix time of the job clock's 0; 0: unknown
+    ExportedIndex m_index;     // into m_about
+    std::set<int64_t> m_told;  // hosts whose devices and links a rank has told
+    int64_t m_baseNs = 0;      // Unix time of the job clock's 0; 0: unknown
     std::map<int64_t, Rank> m_ranks;
     ImportLosses m_losses;
 };

@@ -96,7 +96,7 @@ NcclPayload NsysPayloads::read(std::string_view blob) const {
 std::optional<std::pair<NcclRange::Kind, store::Op>> parseNcclRange(std::string_view name) {
     using Kind = NcclRange::Kind;
     using store::Op;
-    constexpr std::array<std::pair<std::string_view, std::pair<Kind, Op>>, 17> kRanges{{
+    constexpr std::array<std::pair<std::string_view, std::pair<Kind, Op>>, 20> kRanges{{
         {"ncclAllReduce", {Kind::operation, Op::allReduce}},
         {"ncclAllGather", {Kind::operation, Op::allGather}},
         {"ncclReduceScatter", {Kind::operation, Op::reduceScatter}},
@@ -104,6 +104,9 @@ std::optional<std::pair<NcclRange::Kind, store::Op>> parseNcclRange(std::string_
         {"ncclBcast", {Kind::operation, Op::broadcast}},
         {"ncclReduce", {Kind::operation, Op::reduce}},
         {"ncclAlltoAll", {Kind::operation, Op::allToAll}},
+        {"ncclAllToAll", {Kind::operation, Op::allToAll}},  // these three are RCCL's
+        {"ncclAllToAllv", {Kind::operation, Op::allToAll}},
+        {"ncclAllReduceWithBias", {Kind::operation, Op::allReduce}},
         {"ncclGather", {Kind::operation, Op::gather}},
         {"ncclScatter", {Kind::operation, Op::scatter}},
         {"ncclSend", {Kind::operation, Op::send}},

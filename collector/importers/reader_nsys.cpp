@@ -326,8 +326,8 @@ class NsysReport {
         });
         if (ofNone > 0)
             m_losses.add("source_absent", "info", std::nullopt,
-                         "samples of GPU_METRICS are left out: of GPUs that no rank computes on, or of metrics without "
-                         "a name",
+                         "samples of GPU_METRICS are left out: of GPUs that no rank computes on, of metrics without a "
+                         "name, or with a value that is no whole number",
                          ofNone);
     }
 

@@ -3,134 +3,129 @@
 // each of its streams, and lines of the host's threads. A rank is a device. Names of planes, lines and stats as in
 // openxla/xla, xla/tsl/profiler/utils/xplane_schema.cc of 2025.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "collector/importers/device_rank.h"
 #include "collector/importers/import_error.h"
-#include "collector/importers/json_scan.h"
 #include "collector/importers/readers.h"
 #include "collector/importers/recording_rows.h"
 #include "collector/importers/vendor_loss.h"
+#include "collector/importers/xplane_words.h"
 #include "collector/importers/xspace.h"
 
 namespace rankscope::collector {
 
 namespace {
 
-constexpr std::string_view kGpuPlane = "/device:GPU:", kTpuPlane = "/device:TPU:", kHostPlane = "/host:CPU",
-                           kPythonPlane = "/host:python-tracer", kStreamLine = "Stream #", kOperationsLine = "XLA Ops";
+constexpr std::string_view kHostPlane = "/host:CPU", kPythonPlane = "/host:python-tracer", kStreamLine = "Stream #",
+                           kOperationsLine = "XLA Ops";
 /// Calls of the driver, by CUPTI and by ROCm's tracer.
 constexpr std::string_view kCallPlanes[] = {"/host:CUPTI", "/host:ROCTRACER"};
-/// Ordinals of devices beyond are damage.
-constexpr int64_t kMostOrdinal = 4096;
+/// XLA's tracer stops at two million calls and as many device events; this is of eight devices.
+constexpr size_t kMostXEvents = size_t{16} << 20;
+/// Rows that the host's ranges may become, which each device of the file has.
+constexpr size_t kMostHostRows = size_t{32} << 20;
+/// A step's name is a word; the number is put behind it.
+constexpr size_t kMostStepBytes = 256;
 /// Unix times before 2001 are times since the recording began.
 constexpr int64_t kLeastUnixNs = 978'307'200'000'000'000, kMostUnixNs = int64_t{1} << 61;
 
-/// Ordinal of a plane of a device ("/device:GPU:3"); empty for others.
-std::optional<int64_t> ordinalOf(std::string_view plane) {
-    for (const std::string_view prefix : {kGpuPlane, kTpuPlane}) {
-        if (!plane.starts_with(prefix)) continue;
-        plane.remove_prefix(prefix.size());
-        int64_t ordinal = 0;
-        const auto [end, error] = std::from_chars(plane.data(), plane.data() + plane.size(), ordinal);
-        if (error == std::errc() && end == plane.data() + plane.size() && ordinal >= 0 && ordinal < kMostOrdinal)
-            return ordinal;
-    }
-    return std::nullopt;
-}
+/// Stats that are read; kXplaneStats has their names in this order.
+enum XplaneStat : size_t {
+    kContext,
+    kCorrelation,
+    kCopyDetails,
+    kSetDetails,
+    kSetDetailsOfRocm,
+    kKernelDetails,
+    kHloOp,
+    kStep,
+    kStartTime,
+    kCores,
+    kMemory,
+    kDeviceTypeText,
+    kDeviceType,
+    kMajor,
+    kMinor
+};
+constexpr std::string_view kXplaneStats[] = {
+    "context_id",  "correlation_id",    "memcpy_details",     "memset_details", "Memset_details", "kernel_details",
+    "hlo_op",      "step_num",          "profile_start_time", "core_count",     "memory_size",    "device_type_string",
+    "device_type", "compute_cap_major", "compute_cap_minor"};
+static_assert(std::size(kXplaneStats) == kMinor + 1);
 
-/// What an HLO instruction does among devices: "all-reduce.3", "%all-gather-start.1 = …"; unknown for what computes,
-/// and for permutations, which are no collective of ours.
-store::Op opOfHlo(std::string_view name) {
-    if (name.starts_with('%')) name.remove_prefix(1);
-    constexpr std::pair<std::string_view, store::Op> kOps[] = {
-        {"all-reduce", store::Op::allReduce},         {"all-gather", store::Op::allGather},
-        {"reduce-scatter", store::Op::reduceScatter}, {"all-to-all", store::Op::allToAll},
-        {"ragged-all-to-all", store::Op::allToAll},   {"collective-broadcast", store::Op::broadcast}};
-    for (const auto& [prefix, op] : kOps) {
-        if (!name.starts_with(prefix)) continue;
-        std::string_view rest = name.substr(prefix.size());
-        for (const std::string_view part : {"-start", "-done"})
-            if (rest.starts_with(part)) rest.remove_prefix(part.size());
-        if (rest.empty() || rest.front() == '.' || rest.front() == ' ') return op;
-    }
-    return store::Op::unknown;
-}
+struct XplaneDevice {
+    std::unique_ptr<DeviceRank> rank;
+    bool byStreams = false;  // else by the line of XLA's operations
+    LocalDevice about;
+};
 
-/// The beginning of a collective that goes on beside what follows; its end is an instruction of its own.
-bool isHloStart(std::string_view name) {
-    return name.substr(0, name.find_first_of(". =")).ends_with("-start");
-}
-
-/// Value of a word in "grid:160,1,1 block:128,1,1 size:65536".
-std::string_view wordIn(std::string_view details, std::string_view key) {
-    for (size_t at = 0; at < details.size();) {
-        const size_t end = std::min(details.find_first_of(" \n", at), details.size());
-        const std::string_view word = details.substr(at, end - at);
-        if (word.starts_with(key) && word.size() > key.size() && word[key.size()] == ':')
-            return word.substr(key.size() + 1);
-        at = end + 1;
-    }
-    return {};
-}
-
-std::optional<int64_t> wholeNumber(std::string_view text) {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-/// Product of "160,1,1"; empty for what is none.
-std::optional<uint32_t> productIn(std::string_view factors) {
-    uint64_t all = factors.empty() ? UINT64_MAX : 1;
-    for (size_t at = 0; at < factors.size();) {
-        const size_t end = std::min(factors.find(',', at), factors.size());
-        const auto factor = wholeNumber(factors.substr(at, end - at));
-        if (!factor || *factor < 0 || *factor > UINT32_MAX) return std::nullopt;
-        all = std::min<uint64_t>(all * static_cast<uint64_t>(*factor), UINT32_MAX);
-        at = end + 1;
-    }
-    return all == UINT64_MAX ? std::nullopt : std::optional(static_cast<uint32_t>(all));
-}
-
-/// CUpti_ActivityMemoryKind by the name in details of a copy.
-std::optional<int32_t> memoryOf(std::string_view kind) {
-    if (kind == "pageable") return 1;
-    if (kind == "pinned") return 2;
-    if (kind == "device") return 3;
-    return std::nullopt;
-}
-
-class XplaneFile {
+/// What is told of devices, in front of the events.
+class XplaneDevices : public XSpaceVisitor {
   public:
-    explicit XplaneFile(const std::filesystem::path& file) : m_file(file), m_space(file) {}
+    bool plane(std::string_view name, const XStats& stats) override {
+        const auto number = [&stats](XplaneStat stat) { return stats[stat] ? stats[stat]->number : std::nullopt; };
+        if (name == "Task Environment") {
+            const auto startNs = number(kStartTime);
+            if (startNs && *startNs >= kLeastUnixNs && *startNs <= kMostUnixNs) baseNs = startNs;
+            return false;
+        }
+        const auto ordinal = ordinalOfPlane(name);
+        if (ordinal == -1) ++impossible;
+        if (!ordinal || *ordinal < 0) return false;
+        m_about = {};
+        m_about.ordinal = static_cast<int32_t>(*ordinal);
+        m_about.multiprocessors = number(kCores);
+        m_about.memoryBytes = number(kMemory);
+        for (const XplaneStat stat : {kDeviceTypeText, kDeviceType})
+            if (stats[stat] && m_about.name.empty()) m_about.name = stats[stat]->text;
+        const auto major = number(kMajor), minor = number(kMinor);
+        if (major && minor && *major > 0 && *major < 100 && *minor >= 0 && *minor < 10)
+            m_about.computeCapability = *major * 10 + *minor;
+        return true;
+    }
+    bool line(const XLine& line) override {
+        const bool isStream = line.name.starts_with(kStreamLine);
+        if (!isStream && line.name != kOperationsLine) return false;
+        XplaneDevice& device = devices[m_about.ordinal];
+        device.byStreams = device.byStreams || isStream;
+        device.about = m_about;
+        return false;
+    }
+    void event(const XEvent&) override {}
+
+    std::map<int64_t, XplaneDevice> devices;
+    std::optional<int64_t> baseNs;
+    int64_t impossible = 0;  // planes of devices that no host has
+
+  private:
+    LocalDevice m_about;  // of the plane that is visited
+};
+
+class XplaneFile : private XSpaceVisitor {
+  public:
+    explicit XplaneFile(const std::filesystem::path& file)
+        : m_file(file), m_space(file, {std::begin(kXplaneStats), std::end(kXplaneStats)}) {}
 
     void read(const ReadOptions& options, const std::function<void(FileRank)>& take) {
         findDevices();
-        m_space.forEachEvent([this](const XPlane& plane, const XLine& line) { return isWanted(plane, line); },
-                             [this](const XPlane& plane, const XLine& line, const XEvent& event) {
-                                 if (const auto ordinal = ordinalOf(plane.name))
-                                     addDevice(*ordinal, line, event);
-                                 else if (isCallPlane(plane.name))
-                                     addCall(line, event);
-                                 else
-                                     addHost(line, event);
-                             });
+        m_losses = m_space.losses();
+        m_space.visit(*this, m_losses);
         joinHost();
         handOver(options, take);
     }
 
   private:
-    struct Device {
-        std::unique_ptr<DeviceRank> rank;
-        bool byStreams = false;  // else by the line of XLA's operations
-        LocalDevice about;
+    /// What an event's name tells, found out once.
+    struct Name {
+        int32_t id = 0;
+        int32_t shown = 0;  // of a kernel
+        store::Op op = store::Op::unknown;
     };
     struct Call {
         int64_t tid = 0;
@@ -139,44 +134,23 @@ class XplaneFile {
     };
     struct Range {
         int64_t tid = 0;
-        std::string text;
+        int32_t name = 0;
         bool isOperation = false;
+        std::optional<int64_t> step;
         store::NvtxRange row;
     };
-
-    static bool isCallPlane(std::string_view name) {
-        return std::ranges::find(kCallPlanes, name) != std::end(kCallPlanes);
-    }
+    enum class Kind { device, calls, host };
 
     void findDevices() {
-        for (const XPlane& plane : m_space.planes()) {
-            if (plane.name == "Task Environment")
-                for (const XStat& stat : plane.stats)
-                    if (stat.name == "profile_start_time" && stat.number && *stat.number >= kLeastUnixNs &&
-                        *stat.number <= kMostUnixNs)
-                        m_baseNs = stat.number;
-            const auto ordinal = ordinalOf(plane.name);
-            const auto has = [&](std::string_view prefix) {
-                return std::ranges::any_of(plane.lines,
-                                           [&](const XLine& line) { return line.name.starts_with(prefix); });
-            };
-            if (!ordinal || (!has(kStreamLine) && !has(kOperationsLine))) continue;
-            Device& device = m_devices[*ordinal];
-            device.byStreams = has(kStreamLine);
-            device.about.ordinal = static_cast<int32_t>(*ordinal);
-            std::optional<int64_t> major, minor;
-            for (const XStat& stat : plane.stats) {
-                if (stat.name == "core_count") device.about.multiprocessors = stat.number;
-                if (stat.name == "memory_size") device.about.memoryBytes = stat.number;
-                if (stat.name == "device_type_string" || stat.name == "device_type") device.about.name = stat.text;
-                if (stat.name == "compute_cap_major") major = stat.number;
-                if (stat.name == "compute_cap_minor") minor = stat.number;
-            }
-            if (major && minor && *major > 0 && *major < 100 && *minor >= 0 && *minor < 10)
-                device.about.computeCapability = *major * 10 + *minor;
+        XplaneDevices found;
+        ImportLosses ignored;  // told when events are read
+        m_space.visit(found, ignored);
+        m_devices = std::move(found.devices);
+        m_baseNs = found.baseNs;
+        m_impossible = found.impossible;
+        for (auto& [ordinal, device] : m_devices)
             device.rank = std::make_unique<DeviceRank>(
-                [this](int64_t name) { return std::string_view(m_names[static_cast<int32_t>(name)]); }, *ordinal);
-        }
+                [this](int64_t name) { return std::string_view(m_texts[static_cast<int32_t>(name)]); }, ordinal);
         if (m_devices.empty())
             throw ImportError(m_file, 0,
                               "the recording holds no device with streams or operations of XLA: it is of the "
@@ -184,28 +158,61 @@ class XplaneFile {
                               "record while a device computes: jax.profiler.trace around some steps");
     }
 
-    bool isWanted(const XPlane& plane, const XLine& line) const {
-        if (const auto ordinal = ordinalOf(plane.name)) {
+    bool plane(std::string_view name, const XStats&) override {
+        m_device = nullptr;
+        if (const auto ordinal = ordinalOfPlane(name)) {
             const auto device = m_devices.find(*ordinal);
-            if (device == m_devices.end()) return false;
-            return device->second.byStreams ? line.name.starts_with(kStreamLine) : line.name == kOperationsLine;
+            m_device = device == m_devices.end() ? nullptr : &device->second;
+            m_kind = Kind::device;
+            return m_device != nullptr;
         }
-        return plane.name == kHostPlane || plane.name == kPythonPlane || isCallPlane(plane.name);
+        m_kind = std::ranges::find(kCallPlanes, name) != std::end(kCallPlanes) ? Kind::calls : Kind::host;
+        return m_kind == Kind::calls || name == kHostPlane || name == kPythonPlane;
     }
 
-    void addDevice(int64_t ordinal, const XLine& line, const XEvent& event) {
-        Device& device = m_devices.at(ordinal);
-        const DeviceRow row{event.startNs, event.durNs, event.number("context_id").value_or(0), line.id,
-                            event.number("correlation_id")};
-        const std::string_view copied = event.text("memcpy_details");
-        std::string_view set = event.text("memset_details");
-        if (set.empty()) set = event.text("Memset_details");
+    bool line(const XLine& line) override {
+        m_line = line;
+        m_isNamed = false;
+        if (m_kind != Kind::device) return true;
+        return m_device->byStreams ? line.name.starts_with(kStreamLine) : line.name == kOperationsLine;
+    }
+
+    void event(const XEvent& event) override {
+        if (++m_events > kMostXEvents) {
+            ++m_leftOut;
+            return;
+        }
+        if (m_kind == Kind::device)
+            addDevice(event);
+        else if (m_kind == Kind::calls)
+            addCall(event);
+        else
+            addHost(event);
+    }
+
+    const Name& nameOf(const XEvent& event) {
+        const auto [known, isNew] = m_names.try_emplace(event.nameKey);
+        if (isNew) {
+            known->second.id = m_texts.intern(event.name);
+            known->second.shown = event.displayName.empty() ? known->second.id : m_texts.intern(event.displayName);
+            // On a TPU the core goes on behind the start; it waits, if at all, where the collective is to be done.
+            if (!isHloStart(event.name)) known->second.op = opOfHlo(event.name);
+        }
+        return known->second;
+    }
+
+    void addDevice(const XEvent& event) {
+        const DeviceRow row{event.startNs, event.durNs, event.number(kContext).value_or(0), m_line.id,
+                            event.number(kCorrelation)};
+        const std::string_view copied = event.text(kCopyDetails);
+        std::string_view set = event.text(kSetDetails);
+        if (set.empty()) set = event.text(kSetDetailsOfRocm);
         if (!copied.empty() || event.name.starts_with("Memcpy")) {
-            addCopy(*device.rank, row, event.name, copied);
+            addCopy(*m_device->rank, row, event.name, copied);
         } else if (!set.empty() || event.name == "Memset") {
-            device.rank->addSet(row, std::max<int64_t>(0, wholeNumber(wordIn(set, "size")).value_or(0)));
+            m_device->rank->addSet(row, std::max<int64_t>(0, wholeNumber(wordIn(set, "size")).value_or(0)));
         } else if (!event.name.starts_with("MemoryResidency")) {
-            addKernel(device, row, event);
+            addKernel(row, event);
         }
     }
 
@@ -221,40 +228,37 @@ class XplaneFile {
         rank.addCopy(row, copy);
     }
 
-    void addKernel(const Device& device, const DeviceRow& row, const XEvent& event) {
+    void addKernel(const DeviceRow& row, const XEvent& event) {
         store::Kernel kernel;
-        const std::string_view details = event.text("kernel_details");
+        const std::string_view details = event.text(kKernelDetails);
         kernel.gridBlocks = productIn(wordIn(details, "grid"));
         kernel.blockThreads = productIn(wordIn(details, "block"));
-        const std::string_view hlo = device.byStreams ? event.text("hlo_op") : event.name;
-        store::Op op = opOfHlo(hlo);
-        // On a TPU the core goes on behind the start; it waits, if at all, where the collective is to be done.
-        if (!device.byStreams && isHloStart(hlo)) op = store::Op::unknown;
-        const std::string_view shown = device.byStreams || event.displayName.empty() ? event.name : event.displayName;
-        device.rank->addKernel(row, m_names.intern(shown), kernel, op);
+        const Name& name = nameOf(event);
+        if (m_device->byStreams)
+            m_device->rank->addKernel(row, name.id, kernel, opOfHlo(event.text(kHloOp)));
+        else
+            m_device->rank->addKernel(row, name.shown, kernel, name.op);
     }
 
-    void addCall(const XLine& line, const XEvent& event) {
+    void addCall(const XEvent& event) {
         store::ApiCall call;
         call.startNs = event.startNs;
         call.durNs = event.durNs;
-        call.correlationId = correlationOf(event.number("correlation_id"));
-        m_calls.push_back({line.id, m_names.intern(event.name), call});
+        call.correlationId = correlationOf(event.number(kCorrelation));
+        m_calls.push_back({m_line.id, nameOf(event).id, call});
     }
 
     /// A step is a range with its number behind the name; what else the host did is kept where it tells why a device
     /// stood idle.
-    void addHost(const XLine& line, const XEvent& event) {
-        Range range{line.id, std::string(event.name), true, {}};
+    void addHost(const XEvent& event) {
+        Range range{m_line.id, nameOf(event).id, true, event.number(kStep), {}};
         range.row.startNs = event.startNs;
         range.row.durNs = event.durNs;
         range.row.kind = store::NvtxKind::pushPop;
-        if (const auto step = event.number("step_num")) {
-            range.text += " " + std::to_string(*step);
-            range.isOperation = false;
-        }
-        m_threads.emplace(line.id, line.name);
-        m_ranges.push_back(std::move(range));
+        range.isOperation = !range.step;
+        if (!m_isNamed) m_threads.try_emplace(m_line.id, m_line.name);
+        m_isNamed = true;
+        m_ranges.push_back(range);
     }
 
     /// Host work is of the process, which drives all devices of the file: a call is of the rank whose work it caused.
@@ -271,20 +275,39 @@ class XplaneFile {
             (own == rankOf.end() ? *m_devices.begin()->second.rank : *own->second)
                 .addCall(call.tid, call.name, call.row);
         }
+        size_t rows = 0, without = 0;
         for (const auto& [ordinal, device] : m_devices) {
-            for (const Range& range : m_ranges) {
-                if (range.isOperation)
-                    device.rank->addOperation(range.tid, range.text, range.row.startNs, *range.row.durNs,
-                                              range.text.starts_with('$'));
-                else
-                    device.rank->addRange(range.tid, range.text, {}, range.row);
-            }
+            rows += m_ranges.size();
+            if (rows > kMostHostRows && device.rank != m_devices.begin()->second.rank)
+                ++without;
+            else
+                addRanges(*device.rank);
             for (const auto& [tid, name] : m_threads) device.rank->nameThread(tid, name);
+        }
+        if (without > 0)
+            m_losses.add("bad_block", "warning", std::nullopt,
+                         "devices are left without the host's ranges, which are too many for all", without);
+    }
+
+    void addRanges(DeviceRank& rank) const {
+        for (const Range& range : m_ranges) {
+            const std::string& name = m_texts[range.name];
+            if (range.isOperation)
+                rank.addOperation(range.tid, name, range.row.startNs, *range.row.durNs, name.starts_with('$'));
+            else
+                rank.addRange(range.tid, name.substr(0, kMostStepBytes) + " " + std::to_string(*range.step), {},
+                              range.row);
         }
     }
 
     void handOver(const ReadOptions& options, const std::function<void(FileRank)>& take) {
-        ImportLosses& losses = m_space.losses();
+        ImportLosses& losses = m_losses;
+        if (m_leftOut > 0)
+            losses.add("bad_block", "warning", std::nullopt,
+                       "events are left out: the recording has more than " + std::to_string(kMostXEvents), m_leftOut);
+        if (m_impossible > 0)
+            losses.add("bad_block", "warning", std::nullopt, "planes of devices that no host has are left out",
+                       m_impossible);
         if (m_calls.empty())
             losses.add("source_absent", "info", std::nullopt,
                        "no calls of the driver are in the recording: what launches and waits cost is not judged");
@@ -297,7 +320,7 @@ class XplaneFile {
         for (auto& [ordinal, device] : m_devices) {
             FileRank read = device.rank->finish(m_devices.size() > 1, options);
             read.recording.devices.push_back(device.about);
-            if (!m_space.hosts().empty()) read.recording.hostName = m_space.hosts().front();
+            read.recording.hostName = m_space.host();
             const auto first = earliestNs(read.recording);
             if (m_baseNs && first && *first < kLeastUnixNs) read.header.baseTimeNs = m_baseNs;
             if (isFirst)  // of the file, and told once
@@ -310,12 +333,21 @@ class XplaneFile {
 
     std::filesystem::path m_file;
     XSpace m_space;
-    LocalStrings m_names;  // of kernels and calls
-    std::map<int64_t, Device> m_devices;
+    ImportLosses m_losses;
+    LocalStrings m_texts;                        // of kernels, calls and ranges
+    std::unordered_map<uint64_t, Name> m_names;  // by key of the event's name
+    std::map<int64_t, XplaneDevice> m_devices;
     std::optional<int64_t> m_baseNs;
     std::vector<Call> m_calls;
     std::vector<Range> m_ranges;
     std::map<int64_t, std::string> m_threads;
+    size_t m_events = 0;
+    int64_t m_leftOut = 0, m_impossible = 0;
+    // Of the plane and the line that are visited:
+    Kind m_kind = Kind::host;
+    XplaneDevice* m_device = nullptr;
+    XLine m_line;
+    bool m_isNamed = false;  // among m_threads
 };
 
 }  // namespace

@@ -51,6 +51,14 @@ int32_t copyBetween(const RocprofAgent* from, const RocprofAgent* to, bool isSam
     return to->isGpu ? kHostToDevice : kHostToHost;
 }
 
+/// Calls of RCCL that move no data: about communicators, versions, errors, memory and algorithms.
+bool isRcclService(std::string_view name) {
+    for (const std::string_view start :
+         {"ncclComm", "ncclGet", "ncclRedOp", "ncclMem", "ncclGroup", "mscclLoad", "mscclUnload"})
+        if (name.starts_with(start)) return true;
+    return false;
+}
+
 }  // namespace
 
 std::optional<DeviceRow> RocprofRun::rowOf(const RocprofTimes& times, int64_t stream) {
@@ -63,15 +71,20 @@ std::optional<DeviceRow> RocprofRun::rowOf(const RocprofTimes& times, int64_t st
     return DeviceRow{*times.startNs, *times.endNs - *times.startNs, 0, stream, times.correlation};
 }
 
-DeviceRank& RocprofRun::rankOf(Process& process, int64_t agent) {
-    std::unique_ptr<DeviceRank>& rank = process.m_ranks[agent];
-    if (!rank) {
-        const auto known = process.agents.find(agent);
-        rank = std::make_unique<DeviceRank>(
-            [this](int64_t name) { return std::string_view(m_names[static_cast<int32_t>(name)]); },
-            known == process.agents.end() ? 0 : known->second.ordinal);
+DeviceRank* RocprofRun::rankOf(Process& process, int64_t agent) {
+    const auto rank = process.m_ranks.find(agent);
+    if (rank != process.m_ranks.end()) return rank->second.get();
+    if (process.m_ranks.size() >= kMostRocprofRanks) {
+        m_losses.add("bad_block", "warning", std::nullopt,
+                     "kernels and copies are left out that are on more devices than a host has");
+        return nullptr;
     }
-    return *rank;
+    const auto known = process.agents.find(agent);
+    std::unique_ptr<DeviceRank>& made = process.m_ranks[agent];
+    made = std::make_unique<DeviceRank>(
+        [this](int64_t name) { return std::string_view(m_names[static_cast<int32_t>(name)]); },
+        known == process.agents.end() ? 0 : known->second.ordinal);
+    return made.get();
 }
 
 void RocprofRun::addKernel(Process& process, int64_t agent, int64_t stream, const RocprofTimes& times,
@@ -79,14 +92,14 @@ void RocprofRun::addKernel(Process& process, int64_t agent, int64_t stream, cons
     const auto row = rowOf(times, stream);
     if (!row) return;
     const auto known = process.agents.find(agent);
-    if (process.m_ranks.size() >= kMostRocprofRanks || (known != process.agents.end() && !known->second.isGpu)) {
+    if (known != process.agents.end() && !known->second.isGpu) {
         m_losses.add("bad_block", "warning", std::nullopt, "kernels on an agent that is no GPU are left out");
         return;
     }
     store::Kernel kernel;
     kernel.gridBlocks = groupsOf(dispatch);
     kernel.blockThreads = productOfSizes(dispatch.workgroup);
-    rankOf(process, agent).addKernel(*row, m_names.intern(name), kernel);
+    if (DeviceRank* const rank = rankOf(process, agent)) rank->addKernel(*row, m_names.intern(name), kernel);
 }
 
 void RocprofRun::addCopy(Process& process, int64_t from, int64_t to, int64_t stream, const RocprofTimes& times,
@@ -102,9 +115,12 @@ void RocprofRun::addCopy(Process& process, int64_t from, int64_t to, int64_t str
     copy.bytes = std::max<int64_t>(0, bytes);
     copy.kind = copyBetween(source, target, from == to);
     const bool isSources = source != nullptr && source->isGpu;
-    if (process.m_ranks.size() >= kMostRocprofRanks) return;
-    if (!isSources && (target == nullptr || !target->isGpu)) return;  // on the host alone
-    rankOf(process, isSources ? from : to).addCopy(*row, copy);
+    if (!isSources && (target == nullptr || !target->isGpu)) {
+        m_losses.add("source_absent", "info", std::nullopt,
+                     "copies are left out that are from no GPU and to none that the file names");
+        return;
+    }
+    if (DeviceRank* const rank = rankOf(process, isSources ? from : to)) rank->addCopy(*row, copy);
 }
 
 void RocprofRun::addCall(Process& process, std::string_view domain, int64_t tid, const RocprofTimes& times,
@@ -113,7 +129,12 @@ void RocprofRun::addCall(Process& process, std::string_view domain, int64_t tid,
     if (!row) return;
     if (domain.starts_with("RCCL")) {
         const auto told = parseNcclRange(name);
-        if (!told) return;
+        if (!told) {
+            if (!isRcclService(name))
+                m_losses.add("source_absent", "info", std::nullopt,
+                             "calls of RCCL are left out that are none of the operations known here");
+            return;
+        }
         NcclRange range{told->first, told->second, 0, row->startNs, row->startNs + row->durNs, {}};
         range.payload.bytes = bytes;
         process.m_collectives.push_back({tid, range});

@@ -89,7 +89,8 @@ class RocprofRun {
     void handOver(const ReadOptions& options, const std::function<void(FileRank)>& take);
 
   private:
-    DeviceRank& rankOf(Process& process, int64_t agent);
+    /// Null where there are too many; that is told.
+    DeviceRank* rankOf(Process& process, int64_t agent);
     std::optional<DeviceRow> rowOf(const RocprofTimes& times, int64_t stream);
     void joinHost(Process& process);
     void finish(Process& process, int64_t agent, const ReadOptions& options, FileRank& read);

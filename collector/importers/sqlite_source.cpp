@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/importers/sqlite_source.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 
 #include "collector/importers/import_error.h"
 
@@ -20,16 +25,35 @@ bool holdsText(std::string type) {
                                 [&](const char* number) { return type.find(number) != std::string::npos; });
 }
 
-/// A file stays as it is, and may lie where nothing can be written; a log or journal beside it holds a part of it.
-store::Database opened(const std::filesystem::path& file) {
+/// The file itself, where its name is a link: SQLite looks beside that for what belongs to it.
+std::filesystem::path realPath(const std::filesystem::path& file) {
     std::error_code ignored;
-    const std::filesystem::path real = std::filesystem::canonical(file, ignored);  // SQLite looks beside that, too
-    const auto isBeside = [&](const char* ending) {
-        return std::filesystem::exists((real.empty() ? file : real).string() + ending, ignored);
-    };
+    const std::filesystem::path real = std::filesystem::canonical(file, ignored);
+    return real.empty() ? file : real;
+}
+
+/// A journal with pages in it: the writer was killed, or writes still. One that a writer is done with is empty, or
+/// begins with zeros.
+bool hasJournal(const std::filesystem::path& real) {
+    const std::string name = real.string() + "-journal";
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(name, ignored)) return false;
+    std::ifstream journal(name, std::ios::binary);
+    char first = 0;
+    return !journal.get(first) ? std::filesystem::file_size(name, ignored) > 0 : first != 0;
+}
+
+/// A file stays as it is, and may lie where nothing can be written: it is read without a look beside it. A log beside
+/// it (-wal) holds a part of it, and is read with it.
+store::Database opened(const std::filesystem::path& file, bool hasJournal) {
+    const std::string real = realPath(file).string();
+    std::error_code ignored;
+    const bool hasLog = !hasJournal && std::filesystem::exists(real + "-wal", ignored);
     try {
-        return {file.string(),
-                isBeside("-wal") || isBeside("-journal") ? store::OpenMode::readOnly : store::OpenMode::immutable};
+        store::Database database(real, hasLog ? store::OpenMode::readOnly : store::OpenMode::immutable);
+        // Values may be as large as the file, and are read to know their length.
+        sqlite3_limit(database.handle(), SQLITE_LIMIT_LENGTH, std::numeric_limits<int>::max());
+        return database;
     } catch (const store::Error& error) {
         throw ImportError(file, 0, error.cause(), error.hint());
     }
@@ -53,7 +77,7 @@ std::string SqliteSource::isTooLarge(const std::string& column) {
 }
 
 SqliteSource::SqliteSource(const std::filesystem::path& file, const std::string& hint)
-    : m_file(file), m_database(opened(file)) {
+    : m_file(file), m_hasJournal(hasJournal(realPath(file))), m_database(opened(file, m_hasJournal)) {
     try {
         // Virtual tables and views have no page of their own.
         store::Statement tables(m_database, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0");
@@ -68,6 +92,14 @@ SqliteSource::SqliteSource(const std::filesystem::path& file, const std::string&
     }
     if (has("meta") && has("nccl_call") && has("extent"))
         throw ImportError(file, 0, "this is a run of Rankscope itself", "analyze it: rankscope analyze FOLDER");
+}
+
+void SqliteSource::tellJournal(ImportLosses& losses) {
+    if (!m_hasJournal) return;
+    m_hasJournal = false;
+    losses.add("torn_tail", "error", std::nullopt,
+               "a journal lies beside the database: its writer was interrupted, or writes still; what it had not "
+               "ended is read as it stands in the file, which is left as it is");
 }
 
 std::vector<std::string> SqliteSource::tables() const {

@@ -20,7 +20,8 @@ namespace rankscope::collector {
 
 class SqliteSource {
   public:
-    /// Throws ImportError for what is no database that can be read, with this hint, and for a run of Rankscope itself.
+    /// The file stays as it is, also where SQLite would undo what its writer has not ended: that is a loss. Throws
+    /// ImportError for what is no database that can be read, with this hint, and for a run of Rankscope itself.
     SqliteSource(const std::filesystem::path& file, const std::string& hint);
 
     bool has(const std::string& table) const { return m_columns.count(table) > 0; }
@@ -50,6 +51,7 @@ class SqliteSource {
     template <typename Visit>
     uint64_t forEach(const std::string& table, std::initializer_list<const char*> columns, ImportLosses& losses,
                      Visit visit) {
+        tellJournal(losses);
         if (!has(table)) return 0;
         uint64_t rows = 0;
         int64_t tooLarge = 0;
@@ -76,10 +78,13 @@ class SqliteSource {
     static std::string isTooLarge(const std::string& column);
 
     std::filesystem::path m_file;
+    bool m_hasJournal;  // of a writer that has not ended what it began; until it is told
     store::Database m_database;
     std::map<std::string, std::map<std::string, bool>> m_columns;  // by table: true for what holds texts or blobs
 
   private:
+    /// Once.
+    void tellJournal(ImportLosses& losses);
     /// Of a table: the columns as asked for, and how many values of the row are too large.
     std::string select(const std::string& table, std::initializer_list<const char*> columns) const;
 };

@@ -2,19 +2,26 @@
 #include "collector/importers/xspace.h"
 
 #include <algorithm>
-#include <protozero/pbf_message.hpp>
+#include <unordered_map>
 
 #include "collector/importers/import_error.h"
 #include "collector/importers/input_file.h"
+#include "collector/importers/protobuf_fields.h"
 
 namespace rankscope::collector {
 
 namespace {
 
-/// Recordings of minutes on eight devices have some hundred megabytes; while one is read it is held twice.
+/// Recordings of minutes on eight devices have some hundred megabytes.
 constexpr size_t kMostXSpaceBytes = size_t{1} << 30;
 /// 73 years, so that sums of a few such times do not overflow.
 constexpr int64_t kMostXSpaceNs = int64_t{1} << 61;
+/// Names of events and of stats that one plane may have: programs have some 100,000 operations.
+constexpr size_t kMostXNames = size_t{1} << 20;
+/// An operation of a TPU is named by its whole text, which may list hundreds of operands.
+constexpr size_t kMostXNameBytes = 4096;
+/// Details of a kernel or a copy have 100 bytes.
+constexpr size_t kMostXTextBytes = 1024;
 
 enum class Space : protozero::pbf_tag_type { planes = 1, hostnames = 4 };
 enum class Plane : protozero::pbf_tag_type { name = 2, lines = 3, eventMetadata = 4, statMetadata = 5, stats = 6 };
@@ -22,7 +29,6 @@ enum class Line : protozero::pbf_tag_type { id = 1, name = 2, timestampNs = 3, e
 enum class Event : protozero::pbf_tag_type { metadataId = 1, offsetPs = 2, durationPs = 3, stats = 4 };
 enum class Stat : protozero::pbf_tag_type {
     metadataId = 1,
-    real = 2,
     unsignedNumber = 3,
     number = 4,
     text = 5,
@@ -30,251 +36,302 @@ enum class Stat : protozero::pbf_tag_type {
     reference = 7
 };
 enum class MapEntry : protozero::pbf_tag_type { key = 1, value = 2 };
-enum class Named : protozero::pbf_tag_type { id = 1, name = 2, displayName = 4, stats = 5 };
+enum class Named : protozero::pbf_tag_type { name = 2, displayName = 4, stats = 5 };
 
 template <typename Tag>
-using PlainMessage = protozero::pbf_message<Tag>;
-
-std::string_view plainView(const protozero::data_view& data) {
-    return {data.data(), data.size()};
+PbMessage<Tag> messageOf(std::string_view bytes) {
+    return {bytes.data(), bytes.size()};
 }
 
-struct EventName {
-    std::string_view name, displayName;
-    std::vector<std::string_view> stats;  // messages
+/// The first bytes of a text, in whole characters.
+std::string_view firstBytes(std::string_view text, size_t most) {
+    if (text.size() <= most) return text;
+    while (most > 0 && (text[most] & 0xc0) == 0x80) --most;
+    return text.substr(0, most);
+}
+
+struct Entry {
+    int64_t key = 0;
+    std::string_view value;
 };
+
+Entry entryOf(std::string_view message) {
+    Entry entry;
+    auto fields = messageOf<MapEntry>(message);
+    while (fields.next()) switch (fields.tag_and_type()) {
+            case pbNumberField(MapEntry::key):
+                entry.key = fields.get_int64();
+                break;
+            case pbTextField(MapEntry::value):
+                entry.value = pbView(fields.get_view());
+                break;
+            default:
+                fields.skip();
+        }
+    return entry;
+}
+
+/// Sets what is not set yet.
+void complete(XStats& stats, const XStats& further) {
+    for (size_t i = 0; i < stats.size() && i < further.size(); ++i)
+        if (!stats[i]) stats[i] = further[i];
+}
 
 }  // namespace
 
-/// What lines, events and stats of a plane name by number; it stands behind them.
+/// What lines, events and stats of a plane name by number.
 struct XSpace::Metadata {
+    struct StatName {
+        std::string_view name;
+        size_t place = 0;  ///< among the names asked for; their number: none of them
+    };
+    struct EventName {
+        uint64_t key = 0;
+        std::string_view name, displayName;
+        XStats stats;  ///< empty: none of those asked for
+    };
+    std::unordered_map<int64_t, StatName> stats;
     std::unordered_map<int64_t, EventName> events;
-    std::unordered_map<int64_t, std::string_view> stats;
 
-    std::string_view statName(int64_t id) const {
-        const auto found = stats.find(id);
-        return found == stats.end() ? std::string_view() : found->second;
+    void addStatName(std::string_view message, const std::vector<std::string_view>& wanted) {
+        const Entry entry = entryOf(message);
+        StatName result;
+        auto named = messageOf<Named>(entry.value);
+        while (nextTextField(named, Named::name)) result.name = pbView(named.get_view());
+        result.place = static_cast<size_t>(std::ranges::find(wanted, result.name) - wanted.begin());
+        stats.insert_or_assign(entry.key, result);
     }
 
-    XStat stat(std::string_view message) const {
-        XStat result;
-        PlainMessage<Stat> stat(message.data(), message.size());
-        while (stat.next()) switch (stat.tag()) {
-                case Stat::metadataId:
-                    result.name = statName(stat.get_int64());
+    /// True where the name is cut.
+    bool addEventName(std::string_view message, uint64_t key, size_t wanted) {
+        const Entry entry = entryOf(message);
+        EventName result{key, {}, {}, {}};
+        auto named = messageOf<Named>(entry.value);
+        while (named.next()) switch (named.tag_and_type()) {
+                case pbTextField(Named::name):
+                    result.name = pbView(named.get_view());
                     break;
-                case Stat::unsignedNumber:
-                    result.number = static_cast<int64_t>(stat.get_uint64());
+                case pbTextField(Named::displayName):
+                    result.displayName = pbView(named.get_view());
                     break;
-                case Stat::number:
-                    result.number = stat.get_int64();
-                    break;
-                case Stat::text:
-                case Stat::bytes:
-                    result.text = plainView(stat.get_view());
-                    break;
-                case Stat::reference:
-                    result.text = statName(static_cast<int64_t>(stat.get_uint64()));
+                case pbTextField(Named::stats):
+                    addStat(pbView(named.get_view()), result.stats, wanted);
                     break;
                 default:
-                    stat.skip();
+                    named.skip();
             }
-        return result;
+        const bool isCut = result.name.size() > kMostXNameBytes || result.displayName.size() > kMostXNameBytes;
+        result.name = firstBytes(result.name, kMostXNameBytes);
+        result.displayName = firstBytes(result.displayName, kMostXNameBytes);
+        events.insert_or_assign(entry.key, std::move(result));
+        return isCut;
+    }
+
+    /// Sets a stat of `into` if it is one of those asked for and the first of its name.
+    void addStat(std::string_view message, XStats& into, size_t wanted) const {
+        auto fields = messageOf<Stat>(message);
+        XStat value;
+        size_t place = wanted;
+        while (fields.next()) switch (fields.tag_and_type()) {
+                case pbNumberField(Stat::metadataId): {
+                    const auto known = stats.find(fields.get_int64());
+                    place = known == stats.end() ? wanted : known->second.place;
+                    break;
+                }
+                case pbNumberField(Stat::unsignedNumber):
+                    value.number = static_cast<int64_t>(fields.get_uint64());
+                    break;
+                case pbNumberField(Stat::number):
+                    value.number = fields.get_int64();
+                    break;
+                case pbTextField(Stat::text):
+                case pbTextField(Stat::bytes):
+                    value.text = firstBytes(pbView(fields.get_view()), kMostXTextBytes);
+                    break;
+                case pbNumberField(Stat::reference): {
+                    const auto known = stats.find(static_cast<int64_t>(fields.get_uint64()));
+                    if (known != stats.end()) value.text = firstBytes(known->second.name, kMostXTextBytes);
+                    break;
+                }
+                default:
+                    fields.skip();
+            }
+        if (place >= wanted) return;
+        if (into.empty()) into.resize(wanted);
+        if (!into[place]) into[place] = value;
     }
 };
 
-std::optional<int64_t> XEvent::number(std::string_view stat) const {
-    const auto found = std::ranges::find(stats, stat, &XStat::name);
-    return found == stats.end() ? std::nullopt : found->number;
+std::optional<int64_t> XEvent::number(size_t stat) const {
+    return stat < stats.size() && stats[stat] ? stats[stat]->number : std::nullopt;
 }
 
-std::string_view XEvent::text(std::string_view stat) const {
-    const auto found = std::ranges::find(stats, stat, &XStat::name);
-    return found == stats.end() ? std::string_view() : found->text;
+std::string_view XEvent::text(size_t stat) const {
+    return stat < stats.size() && stats[stat] ? stats[stat]->text : std::string_view();
 }
 
-XSpace::XSpace(const std::filesystem::path& file) : m_file(file) {
+XSpace::XSpace(const std::filesystem::path& file, std::vector<std::string_view> stats) : m_stats(std::move(stats)) {
     InputFile input(file);
     m_text = wholeText(input, kMostXSpaceBytes, "a recording of XLA's profiler");
-    PlainMessage<Space> space(m_text.data(), m_text.size());
+    auto space = messageOf<Space>(m_text);
+    bool hasPlane = false;
+    size_t end = 0;  // of what is whole
     try {
-        while (space.next()) switch (space.tag()) {
-                case Space::planes:
-                    m_planes.push_back(plainView(space.get_view()));
+        for (; space.next(); end = m_text.size() - space.length()) switch (space.tag_and_type()) {
+                case pbTextField(Space::planes):
+                    space.skip();
+                    hasPlane = true;
                     break;
-                case Space::hostnames:
-                    m_hosts.push_back(space.get_string());
+                case pbTextField(Space::hostnames): {
+                    const std::string_view name = pbView(space.get_view());
+                    if (m_host.empty()) m_host = firstBytes(name, kMostXTextBytes);
                     break;
+                }
                 default:
                     space.skip();
             }
     } catch (const protozero::exception&) {
-        m_losses.add(
-            "torn_tail", "error", m_text.size() - space.length(),
-            "the file is cut off or damaged; the planes in front of that are imported, and one in whose middle "
-            "it is, is not");
+        m_losses.add("torn_tail", "error", end,
+                     "the file is cut off or damaged: planes in front of that are imported, what begins here is not");
+        m_text.resize(end);
     }
     if (!input.damage().empty()) m_losses.add("torn_tail", "error", m_text.size(), input.damage());
-    if (m_planes.empty())
+    if (!hasPlane)
         throw ImportError(file, 0,
                           "no plane of it can be read: it is cut off, damaged, or no recording of XLA's profiler",
                           "record again with jax.profiler.trace");
 }
 
-void XSpace::readPlane(std::string_view message, const Wanted& wanted, const Visit& visit, XPlane& plane) {
+void XSpace::visit(XSpaceVisitor& visitor, ImportLosses& losses) {
+    auto space = messageOf<Space>(m_text);
+    while (nextTextField(space, Space::planes)) {
+        const std::string_view message = pbView(space.get_view());
+        try {
+            visitPlane(message, visitor, losses);
+        } catch (const protozero::exception&) {
+            losses.add("bad_block", "warning", offsetOf(message), "planes that are damaged are left out");
+        }
+    }
+}
+
+/// Lines stand in front of the names that their events have: a plane is gone over several times, and nothing is kept.
+void XSpace::visitPlane(std::string_view message, XSpaceVisitor& visitor, ImportLosses& losses) {
+    std::string_view name;
     Metadata metadata;
-    std::vector<std::string_view> lines, stats;
-    PlainMessage<Plane> fields(message.data(), message.size());
-    while (fields.next()) switch (fields.tag()) {
-            case Plane::name:
-                plane.name = plainView(fields.get_view());
+    for (auto fields = messageOf<Plane>(message); fields.next();) switch (fields.tag_and_type()) {
+            case pbTextField(Plane::name):
+                name = pbView(fields.get_view());
                 break;
-            case Plane::lines:
-                lines.push_back(plainView(fields.get_view()));
-                break;
-            case Plane::stats:
-                stats.push_back(plainView(fields.get_view()));
-                break;
-            case Plane::eventMetadata:
-            case Plane::statMetadata: {
-                const bool isEvent = fields.tag() == Plane::eventMetadata;
-                PlainMessage<MapEntry> entry = fields.get_message();
-                int64_t key = 0;
-                EventName name;
-                while (entry.next()) switch (entry.tag()) {
-                        case MapEntry::key:
-                            key = entry.get_int64();
-                            break;
-                        case MapEntry::value: {
-                            PlainMessage<Named> named = entry.get_message();
-                            while (named.next()) switch (named.tag()) {
-                                    case Named::name:
-                                        name.name = plainView(named.get_view());
-                                        break;
-                                    case Named::displayName:
-                                        if (isEvent)
-                                            name.displayName = plainView(named.get_view());
-                                        else
-                                            named.skip();
-                                        break;
-                                    case Named::stats:
-                                        if (isEvent)
-                                            name.stats.push_back(plainView(named.get_view()));
-                                        else
-                                            named.skip();
-                                        break;
-                                    default:
-                                        named.skip();
-                                }
-                            break;
-                        }
-                        default:
-                            entry.skip();
-                    }
-                if (isEvent)
-                    metadata.events[key] = std::move(name);
+            case pbTextField(Plane::statMetadata):
+                if (metadata.stats.size() < kMostXNames)
+                    metadata.addStatName(pbView(fields.get_view()), m_stats);
                 else
-                    metadata.stats[key] = name.name;
+                    fields.skip();
                 break;
-            }
             default:
                 fields.skip();
         }
-    for (const std::string_view stat : stats) plane.stats.push_back(metadata.stat(stat));
-    for (const std::string_view text : lines) {
-        XLine line;
-        int64_t startNs = 0;
-        std::vector<std::string_view> events;
-        PlainMessage<Line> told(text.data(), text.size());
-        while (told.next()) switch (told.tag()) {
-                case Line::id:
-                    line.id = told.get_int64();
+    XStats stats(m_stats.size());
+    for (auto fields = messageOf<Plane>(message); nextTextField(fields, Plane::stats);)
+        metadata.addStat(pbView(fields.get_view()), stats, m_stats.size());
+    if (!visitor.plane(name, stats)) return;
+    int64_t cut = 0, unnamed = 0;
+    for (auto fields = messageOf<Plane>(message); nextTextField(fields, Plane::eventMetadata);) {
+        const std::string_view entry = pbView(fields.get_view());
+        if (metadata.events.size() < kMostXNames)
+            cut += metadata.addEventName(entry, ++m_nameKeys, m_stats.size());
+        else
+            ++unnamed;
+    }
+    if (cut > 0)
+        losses.add("bad_block", "info", offsetOf(message), "names of events are cut that have more than 4 KiB", cut);
+    if (unnamed > 0 || metadata.stats.size() >= kMostXNames)
+        losses.add("bad_block", "warning", offsetOf(message),
+                   "a plane names more than 1,048,576 events or stats: those behind that have no name");
+    for (auto fields = messageOf<Plane>(message); nextTextField(fields, Plane::lines);) {
+        const std::string_view line = pbView(fields.get_view());
+        try {
+            visitLine(line, metadata, visitor, losses);
+        } catch (const protozero::exception&) {
+            losses.add("bad_block", "warning", offsetOf(line),
+                       "a line is damaged: its events behind that are left out");
+        }
+    }
+}
+
+void XSpace::visitLine(std::string_view message, const Metadata& metadata, XSpaceVisitor& visitor,
+                       ImportLosses& losses) {
+    XLine line;
+    int64_t startNs = 0;
+    std::string_view displayName;
+    bool isDamaged = false;
+    auto fields = messageOf<Line>(message);
+    try {
+        while (fields.next()) switch (fields.tag_and_type()) {
+                case pbNumberField(Line::id):
+                    line.id = fields.get_int64();
                     break;
-                case Line::name:
-                    line.name = plainView(told.get_view());
+                case pbTextField(Line::name):
+                    line.name = pbView(fields.get_view());
                     break;
-                case Line::displayName:
-                    if (line.name.empty())
-                        line.name = plainView(told.get_view());
-                    else
-                        told.skip();
+                case pbTextField(Line::displayName):
+                    displayName = pbView(fields.get_view());
                     break;
-                case Line::timestampNs:
-                    startNs = told.get_int64();
-                    break;
-                case Line::events:
-                    events.push_back(plainView(told.get_view()));
+                case pbNumberField(Line::timestampNs):
+                    startNs = fields.get_int64();
                     break;
                 default:
-                    told.skip();
+                    fields.skip();
             }
-        plane.lines.push_back(line);
-        if (!wanted || !wanted(plane, line)) continue;
-        for (const std::string_view one : events) {
-            XEvent event;
-            int64_t offsetPs = 0, durationPs = 0, id = 0;
-            std::vector<std::string_view> ownStats;
-            PlainMessage<Event> parts(one.data(), one.size());
-            while (parts.next()) switch (parts.tag()) {
-                    case Event::metadataId:
-                        id = parts.get_int64();
-                        break;
-                    case Event::offsetPs:
-                        offsetPs = parts.get_int64();
-                        break;
-                    case Event::durationPs:
-                        durationPs = parts.get_int64();
-                        break;
-                    case Event::stats:
-                        ownStats.push_back(plainView(parts.get_view()));
-                        break;
-                    default:
-                        parts.skip();
-                }
-            // Differences of times within the limit are in range; whole nanoseconds keep ends that meet together.
-            const int64_t offsetNs = offsetPs / 1000,
-                          endNs = offsetNs + (offsetPs % 1000 + durationPs % 1000) / 1000 + durationPs / 1000;
-            if (durationPs < 0 || startNs < -kMostXSpaceNs || startNs > kMostXSpaceNs) {
-                m_losses.add("bad_block", "warning", std::nullopt, "events with times that cannot be are left out");
-                continue;
-            }
-            event.startNs = startNs + offsetNs;
-            event.durNs = endNs - offsetNs;
-            for (const std::string_view stat : ownStats) event.stats.push_back(metadata.stat(stat));
-            const auto name = metadata.events.find(id);
-            if (name != metadata.events.end()) {
-                event.name = name->second.name;
-                event.displayName = name->second.displayName;
-                for (const std::string_view stat : name->second.stats) event.stats.push_back(metadata.stat(stat));
-            }
-            visit(plane, line, event);
-        }
+    } catch (const protozero::exception&) {
+        isDamaged = true;  // told where its events are read to that place
     }
+    if (line.name.empty()) line.name = displayName;
+    line.name = firstBytes(line.name, kMostXTextBytes);
+    if (visitor.line(line)) return visitEvents(message, startNs, metadata, visitor, losses);
+    if (isDamaged) throw protozero::exception();
 }
 
-void XSpace::forEachEvent(const Wanted& wanted, const Visit& visit) {
-    for (const std::string_view message : m_planes) {
-        XPlane plane;
-        try {
-            readPlane(message, wanted, visit, plane);
-        } catch (const protozero::exception&) {
-            m_losses.add("bad_block", "warning", static_cast<uint64_t>(message.data() - m_text.data()),
-                         "a plane is damaged: what stands behind that is left out");
+void XSpace::visitEvents(std::string_view line, int64_t startNs, const Metadata& metadata, XSpaceVisitor& visitor,
+                         ImportLosses& losses) {
+    XEvent event;
+    for (auto fields = messageOf<Line>(line); nextTextField(fields, Line::events);) {
+        int64_t offsetPs = 0, durationPs = 0, id = 0;
+        event.stats.assign(m_stats.size(), std::nullopt);
+        for (PbMessage<Event> parts = fields.get_message(); parts.next();) switch (parts.tag_and_type()) {
+                case pbNumberField(Event::metadataId):
+                    id = parts.get_int64();
+                    break;
+                case pbNumberField(Event::offsetPs):
+                    offsetPs = parts.get_int64();
+                    break;
+                case pbNumberField(Event::durationPs):
+                    durationPs = parts.get_int64();
+                    break;
+                case pbTextField(Event::stats):
+                    metadata.addStat(pbView(parts.get_view()), event.stats, m_stats.size());
+                    break;
+                default:
+                    parts.skip();
+            }
+        if (durationPs < 0 || startNs < -kMostXSpaceNs || startNs > kMostXSpaceNs) {
+            losses.add("bad_block", "warning", std::nullopt, "events with times that cannot be are left out");
+            continue;
         }
+        // Differences of times within the limit are in range; whole nanoseconds keep ends that meet together.
+        const int64_t offsetNs = offsetPs / 1000,
+                      endNs = offsetNs + (offsetPs % 1000 + durationPs % 1000) / 1000 + durationPs / 1000;
+        event.startNs = startNs + offsetNs;
+        event.durNs = endNs - offsetNs;
+        const auto name = metadata.events.find(id);
+        const Metadata::EventName none;
+        const Metadata::EventName& known = name == metadata.events.end() ? none : name->second;
+        event.nameKey = known.key;
+        event.name = known.name;
+        event.displayName = known.displayName;
+        complete(event.stats, known.stats);
+        visitor.event(event);
     }
-}
-
-std::vector<XPlane> XSpace::planes() {
-    std::vector<XPlane> result;
-    for (const std::string_view message : m_planes) {
-        XPlane plane;
-        try {
-            readPlane(message, nullptr, nullptr, plane);
-        } catch (const protozero::exception&) {  // told when its events are read
-        }
-        result.push_back(std::move(plane));
-    }
-    return result;
 }
 
 }  // namespace rankscope::collector

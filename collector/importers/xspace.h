@@ -5,32 +5,33 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "collector/importers/import_loss.h"
 
 namespace rankscope::collector {
 
-/// Views are of the file's text.
+/// A value that a plane or an event has under a name. Views are of the file's text.
 struct XStat {
-    std::string_view name;
     std::optional<int64_t> number;
-    std::string_view text;
+    std::string_view text;  ///< its first KiB
 };
 
+/// By the place of their names among those asked for; empty where there is none.
+using XStats = std::vector<std::optional<XStat>>;
+
 struct XEvent {
+    uint64_t nameKey = 0;  ///< the same for events with the same name of a plane, another in each plane; 0: none
     std::string_view name, displayName;
     int64_t startNs = 0;
     int64_t durNs = 0;
-    std::vector<XStat> stats;
+    XStats stats;
 
-    std::optional<int64_t> number(std::string_view stat) const;
-    std::string_view text(std::string_view stat) const;
+    std::optional<int64_t> number(size_t stat) const;
+    std::string_view text(size_t stat) const;
 };
 
 struct XLine {
@@ -38,34 +39,41 @@ struct XLine {
     std::string_view name;
 };
 
-struct XPlane {
-    std::string_view name;
-    std::vector<XStat> stats;
-    std::vector<XLine> lines;
+/// Is led through a recording: each plane, its lines, the events of each.
+class XSpaceVisitor {
+  public:
+    virtual ~XSpaceVisitor() = default;
+    /// Whether its lines are wanted.
+    virtual bool plane(std::string_view name, const XStats& stats) = 0;
+    /// Whether its events are wanted.
+    virtual bool line(const XLine& line) = 0;
+    virtual void event(const XEvent& event) = 0;
 };
 
 class XSpace {
   public:
-    /// Throws ImportError for what is no such file.
-    explicit XSpace(const std::filesystem::path& file);
+    /// Stats of other names than these are not read. Throws ImportError for what is no such file.
+    XSpace(const std::filesystem::path& file, std::vector<std::string_view> stats);
 
-    const std::vector<std::string>& hosts() const { return m_hosts; }
-    ImportLosses& losses() { return m_losses; }
+    const std::string& host() const { return m_host; }
+    /// Of the file as a whole.
+    const ImportLosses& losses() const { return m_losses; }
 
-    /// Visits planes in their order, and the events of those lines of it that are wanted.
-    using Wanted = std::function<bool(const XPlane& plane, const XLine& line)>;
-    using Visit = std::function<void(const XPlane& plane, const XLine& line, const XEvent& event)>;
-    void forEachEvent(const Wanted& wanted, const Visit& visit);
-    std::vector<XPlane> planes();
+    /// In the order of the file. Nothing of it is held, however large it is, but the names of one plane.
+    void visit(XSpaceVisitor& visitor, ImportLosses& losses);
 
   private:
     struct Metadata;
-    void readPlane(std::string_view message, const Wanted& wanted, const Visit& visit, XPlane& plane);
+    void visitPlane(std::string_view message, XSpaceVisitor& visitor, ImportLosses& losses);
+    void visitLine(std::string_view message, const Metadata& metadata, XSpaceVisitor& visitor, ImportLosses& losses);
+    void visitEvents(std::string_view line, int64_t startNs, const Metadata& metadata, XSpaceVisitor& visitor,
+                     ImportLosses& losses);
+    uint64_t offsetOf(std::string_view part) const { return static_cast<uint64_t>(part.data() - m_text.data()); }
 
-    std::filesystem::path m_file;
+    std::vector<std::string_view> m_stats;
     std::string m_text;
-    std::vector<std::string_view> m_planes;
-    std::vector<std::string> m_hosts;
+    std::string m_host;
+    uint64_t m_nameKeys = 0;
     ImportLosses m_losses;
 };
 

@@ -99,8 +99,12 @@ void placeCounters(RankRecording& recording) {
     widen(recording.memsets);
     widen(recording.apiCalls);
     widen(recording.nvtx);
-    std::erase_if(recording.counters,
-                  [&](const store::Counter& row) { return row.timeNs < firstNs || row.timeNs > lastNs; });
+    const size_t outside = std::erase_if(
+        recording.counters, [&](const store::Counter& row) { return row.timeNs < firstNs || row.timeNs > lastNs; });
+    if (outside > 0)
+        recording.losses.push_back({0, "source_absent", store::Severity::info, recording.rank, std::nullopt,
+                                    static_cast<int64_t>(outside), std::nullopt, std::nullopt,
+                                    "samples of counters from before its first and after its last event are left out"});
     sortRows(recording.counters, [](const store::Counter& a, const store::Counter& b) {
         return std::tie(a.timeNs, a.nameId) < std::tie(b.timeNs, b.nameId);
     });

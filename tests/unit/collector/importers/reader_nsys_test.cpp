@@ -222,6 +222,7 @@ TEST_F(NsysReader, GpuMetricsAreCountersOfTheRankOnThatGpu) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM counter"), 3);
     EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE message LIKE 'samples of GPU_METRICS are left out%'"), 3);
     EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE message LIKE 'rows of GPU_METRICS%'"), 2);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE message LIKE 'samples of counters from before%'"), 1);
 }
 
 TEST_F(NsysReader, CallsOfTheOperatingSystemAreKeptWhereAskedAndOnThreadsThatCallCuda) {
@@ -574,6 +575,56 @@ TEST_F(NsysReader, ALogBesideAFileIsRead) {
     ASSERT_TRUE(std::filesystem::exists(file.string() + "-wal"));
     import({file});
     EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+}
+
+TEST_F(NsysReader, AJournalBesideAFileIsNotPlayedBackAndThatIsTold) {
+    const auto file = make("job.sqlite", [](Report& report) { fillTwoRanks(report); });
+    const auto bytesOf = [](const std::filesystem::path& of) {
+        std::ifstream in(of, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    // What a writer leaves that is killed: parts of its change in the file, and what they were in the journal.
+    Database writer(file.string(), OpenMode::readWrite);
+    writer.execute("PRAGMA cache_size = 1; BEGIN; UPDATE StringIds SET value = value || 'x'");
+    for (int i = 0; i < 200; ++i)
+        writer.execute("INSERT INTO StringIds SELECT 1000 + max(id), hex(zeroblob(900)) FROM StringIds");
+    std::filesystem::create_directory(m_folder / "killed");
+    const auto killed = m_folder / "killed/job.sqlite";
+    std::filesystem::copy_file(file, killed);
+    std::filesystem::copy_file(file.string() + "-journal", killed.string() + "-journal");
+    std::filesystem::create_directory(m_folder / "links");
+    std::filesystem::create_symlink(killed, m_folder / "links/linked.sqlite");
+    const std::string before = bytesOf(killed), journal = bytesOf(killed.string() + "-journal");
+    ASSERT_GT(journal.size(), 512u);
+    for (const auto& named : {killed, m_folder / "links/linked.sqlite"}) {
+        Database trace = import({named});
+        EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity = 'error' AND message LIKE 'a journal lies "
+                                "beside the database%'"),
+                  1);
+        EXPECT_TRUE(bytesOf(killed) == before);
+        EXPECT_TRUE(bytesOf(killed.string() + "-journal") == journal);
+    }
+    // A writer that is done may leave a journal whose beginning is zero.
+    std::filesystem::copy_file(file.string() + "-journal", m_folder / "done.sqlite-journal");
+    std::fstream(m_folder / "done.sqlite-journal", std::ios::in | std::ios::out | std::ios::binary)
+        .write("\0\0\0\0", 4);
+    const auto done = make("done.sqlite", [](Report& report) { fillTwoRanks(report); });
+    Database trace = import({done});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE message LIKE 'a journal%'"), 0);
+}
+
+TEST_F(NsysReader, AValueOfAnySizeIsLeftOutAlone) {
+    // Beyond what Rankscope reads of its own files.
+    Database trace = import({make("job.sqlite", [](Report& report) {
+        report.range(500, 1000, 2000, std::string(65 << 20, 'x'));
+        fillTwoRanks(report);
+    })});
+    EXPECT_EQ(m_result.ranks, (std::vector<int32_t>{2, 3}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'torn_tail'"), 0);
+    EXPECT_EQ(trace.integer("SELECT SUM(count) FROM loss WHERE kind = 'bad_block' AND message LIKE "
+                            "'texts and blobs of NVTX_EVENTS that are too large%'"),
+              1);
 }
 
 TEST_F(NsysReader, AGraphThatWasRecordedAsAWholeIsSaidToHideItsKernels) {

@@ -10,7 +10,9 @@
 
 #include "collector/importers/import.h"
 #include "collector/importers/import_error.h"
+#include "collector/importers/readers.h"
 #include "collector/store/sqlite.h"
+#include "tests/unit/collector/importers/protobuf_text.h"
 #include "tests/unit/collector/importers/trace_files.h"
 
 namespace rankscope::collector {
@@ -19,17 +21,8 @@ namespace {
 using store::Database;
 using store::OpenMode;
 
-std::string pbVarint(uint64_t value) {
-    std::string bytes;
-    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-    return bytes + static_cast<char>(value);
-}
-std::string pbNumber(uint32_t field, int64_t value) {
-    return pbVarint(uint64_t{field} << 3) + pbVarint(static_cast<uint64_t>(value));
-}
-std::string pbBytes(uint32_t field, const std::string& bytes) {
-    return pbVarint(uint64_t{field} << 3 | 2) + pbVarint(bytes.size()) + bytes;
-}
+using tests::pbBytes;
+using tests::pbNumber;
 
 /// A plane under construction: names of events and stats get their numbers as they are used.
 class PlaneMaker {
@@ -132,9 +125,26 @@ class XplaneReader : public testing::Test {
         }
         return "";
     }
+    std::vector<FileRank> read(std::string_view bytes) {
+        std::vector<FileRank> ranks;
+        kXplaneReader.read(m_folder.write("read.xplane.pb", bytes), {},
+                           [&](FileRank rank) { ranks.push_back(std::move(rank)); });
+        return ranks;
+    }
+    static int64_t lossOf(const FileRank& rank, std::string_view start) {
+        for (const ImportLoss& loss : rank.losses.all())
+            if (loss.message.starts_with(start)) return loss.count;
+        return 0;
+    }
     tests::TraceFolder m_folder;
     ImportResult m_result;
 };
+
+std::string repeated(const std::string& bytes, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += bytes;
+    return all;
+}
 
 TEST_F(XplaneReader, DevicesAreRanksWithTheirStreams) {
     const auto file = m_folder.write("h100-a.xplane.pb", twoGpus());
@@ -207,6 +217,99 @@ TEST_F(XplaneReader, ACutFileGivesThePlanesInFrontOfTheCut) {
             }
         }
     }
+}
+
+TEST_F(XplaneReader, WhatHasNothingInItTakesNoRoom) {
+    // Of two bytes each: stats and lines of a plane, events of a line, stats of an event, planes.
+    PlaneMaker plane("/device:GPU:0");
+    const std::string gemm = plane.event("gemm", 10, 10) + repeated(pbBytes(4, ""), 100'000);
+    plane.line(1, "Stream #1", {gemm});
+    std::string bytes = plane.plane();
+    const std::string inside = bytes.substr(bytes.find("\x12\x0d/device"));
+    bytes = pbBytes(1, inside + repeated(pbBytes(6, ""), 1'000'000) + repeated(pbBytes(3, ""), 1'000'000) +
+                           repeated(pbBytes(4, ""), 1'000'000) + repeated(pbBytes(5, ""), 1'000'000)) +
+            repeated(pbBytes(1, ""), 1'000'000);
+    const auto ranks = read(bytes);
+    ASSERT_EQ(ranks.size(), 1u);
+    EXPECT_EQ(ranks[0].recording.kernels.size(), 1u);
+}
+
+TEST_F(XplaneReader, StatsOfANameAreNotReadAgainForEachEvent) {
+    // 200,000 events of one name, which has 200,000 stats and a name of a megabyte: 10^10 steps were each to look.
+    PlaneMaker plane("/device:GPU:0");
+    const std::string event = pbNumber(1, 1) + pbNumber(2, 5000) + pbNumber(3, 1000);
+    const std::string named = pbNumber(1, 1) + pbBytes(2, std::string(1'000'000, 'k')) +
+                              repeated(pbBytes(5, pbNumber(1, 2) + pbNumber(4, 3)), 200'000);
+    const std::string bytes = pbBytes(
+        1, pbBytes(2, "/device:GPU:0") + pbBytes(3, pbBytes(2, "Stream #1") + repeated(pbBytes(4, event), 200'000)) +
+               pbBytes(4, pbNumber(1, 1) + pbBytes(2, named)));
+    const auto ranks = read(bytes);
+    ASSERT_EQ(ranks.size(), 1u);
+    EXPECT_EQ(ranks[0].recording.kernels.size(), 200'000u);
+    EXPECT_EQ(ranks[0].recording.strings[ranks[0].recording.kernels[0].nameId].size(), 4096u);
+    EXPECT_EQ(lossOf(ranks[0], "names of events are cut"), 1);
+}
+
+TEST_F(XplaneReader, APlaneWithMoreNamesThanAnyProgramKeepsItsEvents) {
+    std::string names;
+    for (int64_t i = 1; i <= (1 << 20) + 5; ++i) names += pbBytes(4, pbNumber(1, i) + pbBytes(2, pbBytes(2, "k")));
+    const auto event = [](int64_t name) {
+        return pbBytes(4, pbNumber(1, name) + pbNumber(2, name) + pbNumber(3, 1000));
+    };
+    const auto ranks =
+        read(pbBytes(1, pbBytes(2, "/device:GPU:0") +
+                            pbBytes(3, pbBytes(2, "Stream #1") + event(7) + event((1 << 20) + 3)) + names));
+    ASSERT_EQ(ranks.size(), 1u);
+    EXPECT_EQ(ranks[0].recording.kernels.size(), 2u);
+    EXPECT_EQ(lossOf(ranks[0], "a plane names more than 1,048,576"), 1);
+}
+
+TEST_F(XplaneReader, PlanesOfDevicesThatNoHostHasAreLeftOut) {
+    std::string bytes;
+    for (const char* ordinal : {"0", "254", "255", "4095", "-1", "99999999999999999999"}) {
+        PlaneMaker plane(std::string("/device:GPU:") + ordinal);
+        plane.line(1, "Stream #1", {plane.event("gemm", 10, 10)});
+        bytes += plane.plane();
+    }
+    PlaneMaker part("/device:TPU:0 SparseCore 1");
+    part.line(1, "XLA Ops", {part.event("gather", 10, 10)});
+    const auto ranks = read(bytes + part.plane());
+    EXPECT_EQ(ranks.size(), 2u);
+    EXPECT_EQ(lossOf(ranks.at(0), "planes of devices that no host has"), 4);
+}
+
+TEST_F(XplaneReader, FieldsOfAnotherTypeAreNotRead) {
+    PlaneMaker plane("/device:GPU:0");
+    plane.line(1, "Stream #1", {plane.event("gemm", 10, 10)});
+    const std::string whole = plane.plane();
+    // Each number once as a text and once as a number, where the other one stands.
+    std::string wrongLine, wrongEvent, wrongPlane, wrongStat;
+    for (uint32_t field = 1; field <= 11; ++field) {
+        if (field != 2 && field != 4 && field != 11) wrongLine += pbBytes(field, "ab");
+        if (field == 2 || field == 4 || field == 11) wrongLine += pbNumber(field, 300);
+        wrongEvent += field == 4 ? pbNumber(field, 300) : pbBytes(field, "ab");
+        wrongStat += field == 5 || field == 6 ? pbNumber(field, 300) : pbBytes(field, "ab");
+        if (field != 1) wrongPlane += pbNumber(field, 300);
+    }
+    wrongEvent += pbBytes(4, wrongStat);
+    const auto ranks = read(whole + pbNumber(1, 300) + pbNumber(4, 300) +
+                            pbBytes(1, pbBytes(2, "/device:GPU:1") + wrongPlane +
+                                           pbBytes(3, pbBytes(2, "Stream #1") + wrongLine + pbBytes(4, wrongEvent)) +
+                                           pbBytes(4, pbBytes(1, "ab") + pbNumber(2, 300)) + pbBytes(6, wrongStat) +
+                                           pbBytes(5, pbNumber(1, 1) + pbBytes(2, pbNumber(2, 300)))));
+    ASSERT_EQ(ranks.size(), 2u);
+    EXPECT_EQ(ranks[0].recording.kernels.size(), 1u);
+    EXPECT_EQ(ranks[1].recording.kernels.size(), 1u) << "an event without a name and a time, but an event";
+}
+
+TEST_F(XplaneReader, ADamagedLineCostsItsOwnEventsAlone) {
+    PlaneMaker plane("/device:GPU:0");
+    plane.line(1, "Stream #1", {plane.event("gemm", 10, 10), std::string("\x08\xff", 2)});
+    plane.line(2, "Stream #2", {plane.event("gemm", 30, 10)});
+    const auto ranks = read(plane.plane());
+    ASSERT_EQ(ranks.size(), 1u);
+    EXPECT_EQ(ranks[0].recording.kernels.size(), 2u);
+    EXPECT_EQ(lossOf(ranks[0], "a line is damaged"), 1);
 }
 
 TEST_F(XplaneReader, OneOfTheHostAloneIsRefused) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// An export of Rankscope, as trace events or as packets of Perfetto.
+#include "collector/importers/import_error.h"
+#include "collector/importers/readers.h"
+#include "tests/fuzz/fuzz_input.h"
+
+using namespace rankscope;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+    const auto file = fuzz::folder().write("run.export", fuzz::textOf(data, bytes));
+    try {
+        collector::kExportReader.read(file, {}, [](const collector::FileRank&) {});
+    } catch (const collector::ImportError&) {
+    }
+    return 0;
+}
