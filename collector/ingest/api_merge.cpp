@@ -125,42 +125,83 @@ void fold(std::vector<ApiCall>& seenByCupti, const std::vector<ApiCall>& hooked,
     }
 }
 
-void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const std::vector<ApiCall>& hooked,
-                    RankRecording& recording) {
-    // What a call allocated or freed stands in its AllocationRecord: same thread, stamped inside the call.
-    struct Detail {
-        int32_t thread;
-        int64_t timeNs;
-        uint64_t bytes;
-        bool refused;
-    };
-    std::vector<Detail> details;
+/// What a call allocated, as its AllocationRecord says: pushed on the call's thread when it had ended.
+struct Allocated {
+    int32_t thread;
+    int64_t timeNs;
+    uint64_t bytes, address;
+};
+
+std::vector<Allocated> allocatedOf(const RawCapture& raw, const ThreadOfRing& threads) {
+    std::vector<Allocated> allocated;
     for (const auto& [ring, record] : raw.allocations) {
         const auto thread = threads.find(ring);
-        if (thread != threads.end())
-            details.push_back({thread->second, record.timeNs, record.bytes, record.address == 0});
+        if (thread == threads.end() || record.bytes == 0)
+            continue;  // of a call that frees: the call itself has the address
+        allocated.push_back({thread->second, record.timeNs, record.bytes, record.address});
     }
-    std::stable_sort(details.begin(), details.end(), [](const Detail& a, const Detail& b) {
-        return std::tie(a.thread, a.timeNs) < std::tie(b.thread, b.timeNs);
-    });
+    std::ranges::stable_sort(allocated, {}, [](const Allocated& a) { return std::tuple(a.thread, a.timeNs); });
+    return allocated;
+}
+
+/// What happens to an address: it is given out, or given back by the allocation row `row`.
+struct AddressUse {
+    int64_t timeNs;
+    bool frees;
+    uint64_t address;
+    int64_t bytes;
+    size_t row;
+};
+
+/// A call that frees names an address; its bytes are those that the address was given out with.
+void addFreedBytes(std::vector<AddressUse> uses, std::vector<store::Allocation>& rows) {
+    std::ranges::stable_sort(uses, {}, [](const AddressUse& use) { return std::tuple(use.timeNs, use.frees); });
+    std::unordered_map<uint64_t, int64_t> given;
+    for (const AddressUse& use : uses) {
+        if (!use.frees) {
+            given[use.address] = use.bytes;
+        } else if (const auto found = given.find(use.address); found != given.end()) {
+            rows[use.row].bytes = found->second;
+            given.erase(found);
+        }
+    }
+}
+
+void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const std::vector<ApiCall>& hooked,
+                    RankRecording& recording) {
+    const std::vector<Allocated> allocated = allocatedOf(raw, threads);
+    std::vector<AddressUse> uses;
     size_t next = 0;
-    for (const ApiCall& call : hooked) {
+    for (size_t i = 0; i < hooked.size(); ++i) {
+        const ApiCall& call = hooked[i];
         if (call.kind != ApiKind::allocate && call.kind != ApiKind::free) continue;
         const bool frees = call.kind == ApiKind::free;
+        const size_t index = recording.allocations.size();
         store::Allocation row{0, 0, call.threadId, call.startNs, call.durNs, frees, {}, call.nameId};
-        if (!frees) row.bytes = call.argument;
-        while (next < details.size() &&
-               std::tie(details[next].thread, details[next].timeNs) < std::tie(call.threadId, call.startNs))
+        if (frees) {
+            uses.push_back({call.startNs, true, static_cast<uint64_t>(call.argument.value_or(0)), 0, index});
+            recording.allocations.push_back(row);
+            continue;
+        }
+        row.bytes = call.argument;
+        while (next < allocated.size() &&
+               std::tuple(allocated[next].thread, allocated[next].timeNs) < std::tuple(call.threadId, call.startNs))
             ++next;
-        const bool matches = next < details.size() && details[next].thread == call.threadId &&
-                             details[next].timeNs <= call.startNs + call.durNs;
-        if (matches && details[next].bytes != 0) row.bytes = static_cast<int64_t>(details[next].bytes);
-        if (matches && !frees && details[next].refused)
-            recording.failedAllocations.push_back(
-                {0, 0, details[next].timeNs, row.bytes.value_or(0), recording.strings[call.nameId]});
-        if (matches) ++next;
+        // The record comes behind its call and in front of the thread's next one.
+        const bool hasNext = i + 1 < hooked.size() && hooked[i + 1].threadId == call.threadId;
+        const int64_t untilNs = hasNext ? std::max(call.startNs + call.durNs, hooked[i + 1].startNs - 1) : INT64_MAX;
+        if (next < allocated.size() && allocated[next].thread == call.threadId && allocated[next].timeNs <= untilNs) {
+            const Allocated& is = allocated[next++];
+            row.bytes = static_cast<int64_t>(is.bytes);
+            if (is.address == 0)
+                recording.failedAllocations.push_back({0, 0, is.timeNs, *row.bytes, recording.strings[call.nameId]});
+            else
+                uses.push_back({is.timeNs, false, is.address, *row.bytes, index});
+            if (is.address == 0) row.bytes = 0;
+        }
         recording.allocations.push_back(row);
     }
+    addFreedBytes(std::move(uses), recording.allocations);
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ CREATE TABLE allocation (
   start_ns INTEGER NOT NULL,
   dur_ns INTEGER NOT NULL,
   free INTEGER NOT NULL,           -- 0 allocate, 1 free
-  bytes INTEGER,
+  bytes INTEGER,                   -- of one that was refused 0; of a free those that its address was allocated with, NULL: before the recording, or unknown
   name_id INTEGER NOT NULL REFERENCES string(id)
 );
 
