@@ -8,7 +8,10 @@
 #include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/report/bound.h"
+#include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/report/step_overview.h"
 #include "collector/store/error.h"
@@ -172,6 +175,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     report.efficiency = efficiencySection(analysis, report.breakdown);
     if (!report.run.isRecorder) report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
+    report.bound = boundOf(report.replay, report.breakdown, !diagnose::isByCalls(analysis));
     if (diagnose::whyOnlyTheEnd(analysis).empty()) report.accounting = diagnose::accountFor(analysis, claims, findings);
     report.notJudged = diagnose::notJudged(analysis);
     std::erase_if(
@@ -240,6 +244,8 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     Report report = buildReport(analysis, claims, std::move(findings));
     report.replay.ceiling = ceiling;
     report.overview = std::move(overview);
+    store::TraceReader reader(database);
+    report.memory = readMemory(reader);
     if (options.storeResults) {
         try {
             storeResults(database, analysis, report);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "analyzer/report/bound.h"
+#include "analyzer/report/memory.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/json_text.h"
@@ -130,6 +132,28 @@ Json replayJson(const ReplaySection& replay) {
             {"ceiling", ceiling}};
 }
 
+Json boundJson(const Bound& bound) {
+    const auto share = [&](double value) { return bound.isMeasured ? Json(value) : Json(nullptr); };
+    return {{"verdict", toText(bound.by)},
+            {"of", !bound.isMeasured ? Json(nullptr) : Json(bound.isOfPath ? "critical path" : "ranks' time")},
+            {"compute", share(bound.compute)},
+            {"communication", share(bound.communication)},
+            {"memory", share(bound.memory)},
+            {"host", share(bound.host)},
+            {"rest", share(bound.rest)}};
+}
+
+Json memoryJson(const MemoryRow& row) {
+    return {{"rank", row.rank},
+            {"peak_bytes", orNull(peakOf(row))},
+            {"device_bytes", orNull(row.deviceBytes)},
+            {"left_bytes", orNull(marginOf(row))},
+            {"source", sourceOf(row)},
+            {"held_bytes", orNull(row.heldBytes)},
+            {"used_bytes", orNull(row.usedBytes)},
+            {"sampled_bytes", orNull(row.sampledBytes)}};
+}
+
 Json linkClassJson(const std::optional<costs::LinkClass>& link) {
     if (!link) return nullptr;
     return {{"gbps", link->bytesPerNs},
@@ -223,6 +247,8 @@ std::string renderJson(const Report& r) {
     });
     json["collectives"] = arrayOf(r.collectives, collectiveJson);
     json["replay"] = replayJson(r.replay);
+    json["bound_by"] = boundJson(r.bound);
+    json["memory"] = arrayOf(r.memory, memoryJson);
     json["findings"] = arrayOf(r.findings, finding);
     json["notes"] = arrayOf(r.notes, finding);
     json["unexplained"] = arrayOf(r.accounting.unexplained, unexplainedJson);

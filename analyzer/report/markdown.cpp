@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "analyzer/report/bound.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/lists.h"
@@ -53,7 +54,7 @@ std::string renderMarkdown(const Report& r) {
     if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
         out += "\nLink peaks: " + words(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
-    if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
+    if (const std::string bound = boundLine(r); !bound.empty()) out += "\n" + bound + ".\n";
     const std::vector<LossLine> losses = lossLines(r.losses);
     for (const LossLine& loss : first(losses, kMostLosses))
         out += fmt::format("\n> {}: {}\n", loss.severity, words(loss.text));

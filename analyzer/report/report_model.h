@@ -101,6 +101,25 @@ struct ReplaySection {
     std::optional<diagnose::Ceiling> ceiling;  // less than the sum of the savings where findings share time
 };
 
+enum class BoundBy : uint8_t { unknown, mixed, compute, communication, memory, host };
+
+/// Is what the step is made of, as shares that add up to 1 (bound.h).
+struct Bound {
+    BoundBy by = BoundBy::unknown;
+    bool isMeasured = false;
+    bool isOfPath = false;  // of the critical path; else of all ranks' time
+    double compute = 0, communication = 0, memory = 0, host = 0, rest = 0;
+};
+
+/// Holds what is known of the peak of a rank's memory (memory.h).
+struct MemoryRow {
+    int rank = 0;
+    std::optional<int64_t> heldBytes;     // by CUDA's allocation calls of its process
+    std::optional<int64_t> usedBytes;     // of its device by all processes, as NVML read it
+    std::optional<int64_t> sampledBytes;  // as an imported trace samples it
+    std::optional<int64_t> deviceBytes;   // that its device has
+};
+
 struct LossRow {
     std::string kind;
     std::string severity;
@@ -121,6 +140,8 @@ struct Report {
     EfficiencySection efficiency;
     std::vector<CollectiveRow> collectives;
     ReplaySection replay;
+    Bound bound;
+    std::vector<MemoryRow> memory;       // by rank, of those that anything is known of
     std::vector<job::Finding> findings;  // found and inconclusive, by saving
     std::vector<job::Finding> notes;
     diagnose::Accounting accounting;             // of the time that is not compute

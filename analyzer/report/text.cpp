@@ -5,6 +5,8 @@
 #include <span>
 
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/report/bound.h"
+#include "analyzer/report/memory.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/lists.h"
@@ -28,6 +30,13 @@ class Lines {
     std::string wrapped(std::string_view text, std::string_view first = {}) const {
         return text::wrapped(text, first, m_columns);
     }
+    /// `first` and the text in their shades; commands in the text stay on a line, so that they can be pasted.
+    std::string wrapped(Shade firstShade, std::string_view first, std::string_view text) const {
+        const std::string lines =
+            text::withPlainSpaces(text::wrapped(text::withUnbrokenCommands(text), first, m_columns));
+        return m_paint(firstShade, lines.substr(0, first.size())) + lines.substr(first.size());
+    }
+    bool fits(size_t width) const { return width <= m_columns; }
 
   private:
     Painter m_paint;
@@ -39,12 +48,15 @@ Shade shadeOf(const LossLine& loss) {
 }
 
 void addLosses(std::span<const LossLine> lines, const Lines& paint, std::string& out) {
-    for (const LossLine& loss : lines)
-        out += paint(shadeOf(loss), fmt::format("{}: {}", loss.severity, text::plainText(loss.text))) + "\n";
+    for (const LossLine& loss : lines) {
+        std::string text = paint.wrapped(fmt::format("{}: {}", loss.severity, text::plainText(loss.text)));
+        text.pop_back();
+        out += paint(shadeOf(loss), text) + "\n";
+    }
 }
 
-// Losses that may change the answer stand in front of it, as many as leave it on the same screen; all others are told
-// with what the answer rests on.
+// Losses that may change the answer stand right behind it, as many as leave both on the same screen; all others are
+// told with what the answer rests on.
 struct LossParts {
     std::vector<LossLine> front, rest;
     size_t severeInRest = 0;
@@ -62,36 +74,41 @@ LossParts lossParts(const Report& r) {
     return parts;
 }
 
-void addHead(const Report& r, const LossParts& losses, const Lines& paint, std::string& out) {
+void addName(const Report& r, const Lines& paint, std::string& out) {
     const std::string name = r.run.name.empty() ? "this run" : text::oneLine(r.run.name);
     out += paint.bold(fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
+}
+
+void addFrontLosses(const LossParts& losses, const Lines& paint, std::string& out) {
+    addLosses(losses.front, paint, out);
+    if (losses.severeInRest > 0)
+        out += fmt::format("and {} more of such, at the end of this report\n", losses.severeInRest);
+}
+
+void addStep(const Report& r, const Lines& paint, std::string& out) {
     if (r.run.steps > 0) {
-        out += fmt::format("step {} (median of {}{}; {})\n", text::durationText(r.run.stepNs), r.run.steps,
-                           r.run.warmUpSteps > 0 ? fmt::format(", {} left out", r.run.warmUpSteps) : "",
-                           stepSourceText(r.run.stepSource));
+        out += paint.wrapped(fmt::format("step {} (median of {}{}; {})", text::durationText(r.run.stepNs), r.run.steps,
+                                         r.run.warmUpSteps > 0 ? fmt::format(", {} left out", r.run.warmUpSteps) : "",
+                                         stepSourceText(r.run.stepSource)));
     } else if (r.run.stepNs > 0) {
         out += paint.wrapped(
             fmt::format("no steps found: the {} of device activity are analysed as one; name them by NVTX "
                         "ranges ProfilerStep#N for what needs steps",
                         text::durationText(r.run.stepNs)));
     } else {
-        out += whatIsThereText(r.run) + "\n";
+        out += paint.wrapped(whatIsThereText(r.run));
     }
-    if (const std::string path = criticalPathText(r.replay); !path.empty()) out += path + "\n";
-    if (!r.run.isRecorder) out += fmt::format("layout {}\n", layoutText(r.layout));
-    addLosses(losses.front, paint, out);
-    if (losses.severeInRest > 0)
-        out += fmt::format("and {} more of such, at the end of this report\n", losses.severeInRest);
-    out += "\n";
+    if (const std::string bound = boundLine(r); !bound.empty()) out += paint.wrapped(bound);
+    if (!r.run.isRecorder) out += paint.wrapped("layout " + layoutText(r.layout));
 }
 
 void addBasis(const Report& r, const LossParts& losses, const Lines& paint, std::string& out) {
     constexpr size_t kMost = 50;
     std::string lines;
-    if (r.run.stepNs > 0) lines += replayText(r.replay) + "\n";
+    if (r.run.stepNs > 0) lines += paint.wrapped(replayText(r.replay));
     if (r.run.hosts.size() > 1)
-        lines +=
-            fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
+        lines += paint.wrapped(
+            fmt::format("clocks aligned by {}, arrival times good to {}", r.clock.method, boundText(r.clock.boundNs)));
     if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
         lines += paint.wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     addLosses(first(losses.rest, kMost), paint, lines);
@@ -108,27 +125,27 @@ void addHeadline(const Report& r, const Lines& paint, std::string& out) {
     verdict.pop_back();
     out += paint(shade, verdict) + "\n";
     for (const std::string& fact : unexplainedFacts(r.accounting)) out += paint.wrapped(text::plainText(fact), "  ");
-    if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
+    if (found > 1 && r.replay.ceiling) out += paint.wrapped(ceilingText(*r.replay.ceiling, found));
 }
 
 void addFinding(const Report& r, const std::string& name, const job::Finding& f, const Lines& paint, std::string& out) {
     const bool open = f.verdict == job::Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint.bold(text::plainText(f.title)) +
            (open ? " (inconclusive)" : "") + ", " + worthText(r, f) + "\n";
-    out += "  where   " + text::ranksText(f.ranks);
+    std::string where = text::ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
-        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + text::oneLine(host);
-    if (f.communicator) out += ", " + text::oneLine(groupText(r, *f.communicator));
+        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) where += " on " + text::oneLine(host);
+    if (f.communicator) where += ", " + text::oneLine(groupText(r, *f.communicator));
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks)
-        out += "; " + text::ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
-    out += "\n" + paint.wrapped(text::plainText(f.cause), "  why     ");
+        where += "; " + text::ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
+    out += paint.wrapped(where, "  where   ") + paint.wrapped(text::plainText(f.cause), "  why     ");
     if (open) out += paint.wrapped(text::plainText(f.whyInconclusive), "  but     ");
     for (size_t i = 0; i < f.evidence.facts.size(); ++i)
         out += paint.wrapped(text::plainText(f.evidence.facts[i]), i == 0 ? "  shown   " : "          ");
     if (f.windowEndNs > f.windowStartNs) out += paint.wrapped(bestSeenText(r, f), "          ");
     for (size_t i = 0; i < f.fix.size(); ++i)
-        out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + text::plainText(f.fix[i]) + "\n";
-    out += "  saves   " + text::plainText(savingText(r, f)) + "\n";
+        out += paint.wrapped(Shade::green, i == 0 ? "  fix     " : "          ", text::plainText(f.fix[i]));
+    out += paint.wrapped(text::plainText(savingText(r, f)), "  saves   ");
     if (f.savingNs) out += fmt::format("  what if rankscope whatif {}{}\n", name, job::asOptions(f.changes));
 }
 
@@ -148,11 +165,21 @@ std::string shareRow(const std::string& who, const facts::Attribution& a, bool s
                        transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
 }
 
+std::string efficiencyText(const Efficiency& efficiency) {
+    if (!efficiency.parallel) return {};
+    const std::string parallel = "parallel efficiency " + text::percentText(*efficiency.parallel);
+    if (!efficiency.loadBalance) return parallel + "; load balance unknown: one rank is recorded";
+    const std::string balance = parallel + " = load balance " + text::percentText(*efficiency.loadBalance),
+                      rest = text::percentText(*efficiency.serialisation);
+    if (!efficiency.transfer) return fmt::format("{} x serialisation and transfer {}", balance, rest);
+    return fmt::format("{} x serialisation {} x transfer {}", balance, rest, text::percentText(*efficiency.transfer));
+}
+
 void addBreakdown(const Report& r, const Lines& paint, std::string& out) {
     constexpr size_t kMostRankRows = 16;  // a breakdown of more ranks is summed up
     if (r.breakdown.empty() || r.run.stepNs <= 0) return;
-    out += "\n" + paint.bold("Where the time goes") +
-           ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
+    out += "\n" + paint.bold("Where the time goes") + ", in % of the step\n";
+    out += paint(Shade::dim, "  compute + waiting + transfer + memory + idle = 100") + "\n";
     out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting",
                                          "transfer", "memory", "idle", "hidden comm")) +
            "\n";
@@ -175,47 +202,65 @@ void addBreakdown(const Report& r, const Lines& paint, std::string& out) {
         out += paint(Shade::dim, fmt::format("  the 4 ranks with most and least compute of {}", rows.size())) + "\n";
     }
     if (!std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown))
-        out += paint(Shade::dim,
-                     "  ?: some ranks it communicates with are not recorded; how much of the next column is waiting "
-                     "for them is unknown") +
-               "\n";
+        out += paint.wrapped(
+            "?: some ranks it communicates with are not recorded; how much of the next column is waiting for them is "
+            "unknown",
+            "  ");
     if (const std::string idle = idleText(r); !idle.empty()) out += paint.wrapped(idle, "  ");
     for (const std::string& line : delayLines(r)) out += paint.wrapped(line, "  ");
-    if (r.efficiency.parallel && !r.efficiency.loadBalance) {
-        out += fmt::format("  parallel efficiency {}; load balance unknown: one rank is recorded\n",
-                           text::percentText(*r.efficiency.parallel));
-    } else if (r.efficiency.parallel && r.efficiency.transfer) {
-        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation {} x transfer {}\n",
-                           text::percentText(*r.efficiency.parallel), text::percentText(*r.efficiency.loadBalance),
-                           text::percentText(*r.efficiency.serialisation), text::percentText(*r.efficiency.transfer));
-    } else if (r.efficiency.parallel) {
-        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation and transfer {}\n",
-                           text::percentText(*r.efficiency.parallel), text::percentText(*r.efficiency.loadBalance),
-                           text::percentText(*r.efficiency.serialisation));
+    if (const std::string memory = memoryText(r.memory); !memory.empty()) out += paint.wrapped(memory, "  ");
+    if (const std::string efficiency = efficiencyText(r.efficiency); !efficiency.empty())
+        out += paint.wrapped(efficiency, "  ");
+}
+
+struct CollectiveWords {
+    std::string group, waiting, transfer, busbw, last;
+};
+
+CollectiveWords wordsOf(const CollectiveRow& row) {
+    return {row.group.empty() ? "unknown" : text::oneLine(row.group), knownDurationText(row.waitNsPerRankStep),
+            knownDurationText(row.transferNsPerRankStep), row.busbw ? text::bandwidthText(*row.busbw) : "unknown",
+            lastText(row, 3)};
+}
+
+/// A row where there is no room for a table.
+std::string collectiveText(const CollectiveRow& row) {
+    const CollectiveWords words = wordsOf(row);
+    return fmt::format("{} of {}, group {}: {} calls, waiting {}, transfer {}, busbw {}, last of all {}", row.op,
+                       row.sizeClass, words.group, countText(row.countPerStep), words.waiting, words.transfer,
+                       words.busbw, words.last);
+}
+
+/// Empty where it is wider than a line may be.
+std::string collectiveTableText(std::span<const CollectiveRow> rows, const Lines& paint) {
+    size_t width = 5, last = 11;
+    for (const CollectiveRow& row : rows) {
+        const CollectiveWords words = wordsOf(row);
+        width = std::max(width, words.group.size());
+        last = std::max(last, words.last.size());
     }
+    const auto line = [&](const auto& op, const auto& size, const auto& calls, const CollectiveWords& words) {
+        return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, words.group, width, calls,
+                           words.waiting, words.transfer, words.busbw, words.last);
+    };
+    const std::string head = line("op", "size", "calls", {"group", "waiting", "transfer", "busbw", "last of all"});
+    if (!paint.fits(head.size() - std::string_view("last of all").size() + last)) return {};
+    std::string out = paint(Shade::dim, head) + "\n";
+    for (const CollectiveRow& row : rows)
+        out += line(row.op, row.sizeClass, countText(row.countPerStep), wordsOf(row)) + "\n";
+    return out;
 }
 
 void addCollectives(const Report& r, const Lines& paint, std::string& out) {
     if (r.collectives.empty()) return;
     constexpr size_t kMost = 8;
-    out += "\n" + paint.bold("Collectives") +
-           ", per rank and step; waiting and transfer hold what is hidden behind compute, too\n";
-    size_t width = 5;
-    for (const CollectiveRow& row : first(r.collectives, kMost))
-        width = std::max(width, text::oneLine(row.group).size());
-    const auto line = [&](const auto& op, const auto& size, const auto& group, const auto& calls, const auto& waiting,
-                          const auto& transfer, const auto& busbw, const auto& last) {
-        return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, group, width, calls, waiting,
-                           transfer, busbw, last);
-    };
-    out +=
-        paint(Shade::dim, line("op", "size", "group", "calls", "waiting", "transfer", "busbw", "last of all")) + "\n";
-    for (const CollectiveRow& row : first(r.collectives, kMost))
-        out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : text::oneLine(row.group),
-                    countText(row.countPerStep), knownDurationText(row.waitNsPerRankStep),
-                    knownDurationText(row.transferNsPerRankStep),
-                    row.busbw ? text::bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
-               "\n";
+    out += "\n" + paint.bold("Collectives") + "\n";
+    out += paint.wrapped("per rank and step; waiting and transfer hold what is hidden behind compute, too", "  ");
+    if (const std::string table = collectiveTableText(first(r.collectives, kMost), paint); !table.empty()) {
+        out += table;
+    } else {
+        for (const CollectiveRow& row : first(r.collectives, kMost)) out += paint.wrapped(collectiveText(row), "  ");
+    }
     if (r.collectives.size() > kMost)
         out +=
             paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them",
@@ -229,8 +274,10 @@ std::string renderText(const Report& r, const TextStyle& style) {
     const Lines paint(Painter(style.colour), style.columns);
     std::string out;
     const LossParts losses = lossParts(r);
-    addHead(r, losses, paint, out);
+    addName(r, paint, out);
     addHeadline(r, paint, out);
+    addFrontLosses(losses, paint, out);
+    addStep(r, paint, out);
     const std::string name = text::shellWord(!style.runName.empty() ? style.runName
                                              : !r.run.name.empty()  ? r.run.name
                                                                     : "NAME");
@@ -240,7 +287,8 @@ std::string renderText(const Report& r, const TextStyle& style) {
         out += fmt::format("\n  and {} more findings: --format json lists them\n", r.findings.size() - kMost);
     if (!r.notes.empty()) {
         out += "\n" + paint.bold("Notes") + ", not worth a repair by themselves\n";
-        for (const job::Finding& note : first(r.notes, kMost)) out += "  " + text::plainText(noteText(note)) + "\n";
+        for (const job::Finding& note : first(r.notes, kMost))
+            out += paint.wrapped(text::plainText(noteText(note)), "  ");
         if (r.notes.size() > kMost)
             out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::text {
 namespace {
 
+constexpr const char* kNoBreak = "\u00a0";  // two bytes of UTF-8
 constexpr std::string_view kShadeBegins = "\x1b[";
 
 /// Bytes of the shade (ECMA-48, SGR) that a text begins with; 0: it begins with none.
@@ -65,6 +67,30 @@ std::string wrapped(std::string_view text, std::string_view first, size_t column
         empty = false;
     }
     return out + "\n";
+}
+
+std::string withUnbrokenCommands(std::string_view text) {
+    const auto isOption = [](std::string_view word) {
+        return word.size() > 1 && word[0] == '-' &&
+               (word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])));
+    };
+    std::string out, last;
+    for (size_t start = 0; start <= text.size();) {
+        const size_t end = std::min(text.find(' ', start), text.size());
+        const std::string word(text.substr(start, end - start));
+        start = end + 1;
+        const bool isValue = isOption(last) && last.find('=') == std::string::npos && !last.ends_with(',') &&
+                             !last.ends_with(';') && !word.starts_with('(');
+        if (!out.empty()) out += isOption(word) || isValue ? kNoBreak : " ";
+        out += word;
+        last = word;
+    }
+    return out;
+}
+
+std::string withPlainSpaces(std::string text) {
+    for (size_t at = 0; (at = text.find(kNoBreak, at)) != std::string::npos;) text.replace(at, 2, " ");
+    return text;
 }
 
 }  // namespace rankscope::text

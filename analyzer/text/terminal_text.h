@@ -33,4 +33,9 @@ inline constexpr size_t kTextColumns = 120;
 /// with as many spaces. A word that is longer stays whole. Ends with a newline.
 std::string wrapped(std::string_view text, std::string_view first = {}, size_t columns = kTextColumns);
 
+/// Joins the words of commands by no-break spaces, so that wrapped() keeps them on a line: an option, the word in front
+/// of it and the value behind it. withPlainSpaces() makes plain spaces of these again.
+std::string withUnbrokenCommands(std::string_view text);
+std::string withPlainSpaces(std::string text);
+
 }  // namespace rankscope::text

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/text/activity_colours.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::report::html {
@@ -13,6 +14,20 @@ namespace {
 
 const char* moodClass(Mood mood) {
     return mood == Mood::good ? "good" : mood == Mood::warn ? "warn" : "bad";
+}
+
+std::string variables(const text::ActivityColours& colours) {
+    return fmt::format(
+        "{{ --compute: #{:06x}; --overlapped: #{:06x}; --transfer: #{:06x}; --wait: #{:06x}; --memory: #{:06x}; }}\n",
+        colours.compute, colours.overlapped, colours.transfer, colours.waiting, colours.memory);
+}
+
+// In the order in which report.css chooses a theme: paper is always light.
+std::string activityStyle() {
+    const std::string light = variables(text::kActivitiesOnLight), dark = variables(text::kActivitiesOnDark);
+    return ":root " + light + "@media (prefers-color-scheme: dark) { :root:not([data-theme=\"light\"]) " + dark +
+           "}\n:root[data-theme=\"dark\"] " + dark +
+           "@media print { :root, :root[data-theme=\"dark\"], :root:not([data-theme=\"light\"]) " + light + "}\n";
 }
 
 }  // namespace
@@ -53,6 +68,7 @@ std::string renderPage(const Page& page) {
         "content=\"Rankscope\">\n<link rel=\"icon\" href=\"data:,\">\n";
     out += fmt::format("<title>{} - Rankscope</title>\n<style>\n", text::markupText(text::oneLine(page.title)));
     out.append(reportStyle())
+        .append(activityStyle())
         .append("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n");
     out += fmt::format(
         "<header class=\"top\"><h1>{}</h1><span class=\"about\">{}</span><button id=\"theme\" type=\"button\" "

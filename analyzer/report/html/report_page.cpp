@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "analyzer/report/bound.h"
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/report_sections.h"
@@ -31,6 +32,10 @@ std::string tiles(const Report& r) {
         out += tile("Step", text::durationText(r.run.stepNs),
                     r.run.steps > 0 ? fmt::format("median of {}, {} left out", r.run.steps, r.run.warmUpSteps)
                                     : "the whole recording as one");
+    if (r.bound.isMeasured) {
+        const std::string text = boundByText(r.bound);
+        out += tile("Verdict", toText(r.bound.by), text.substr(text.find(": ") + 2));
+    }
     if (r.replay.ceiling)
         out += tile(
             "Repairs save", text::percentText(r.replay.ceiling->share),
@@ -147,7 +152,7 @@ std::string renderHtml(const Report& whole) {
     page.body = tiles(r) + losses(r) + overviewSection(r) + findings(r, whole.findings.size()) + breakdownSection(r);
     page.body += "<div class=\"pair\">\n" + efficienciesSection(r) + criticalPathSection(r) + stepSection(r) +
                  bandwidthSection(r) + idleSection(r) + "</div>\n";
-    page.body += collectivesSection(r) + notes(r, whole.notes.size()) + notJudged(r) + background(r);
+    page.body += collectivesSection(r) + memorySection(r) + notes(r, whole.notes.size()) + notJudged(r) + background(r);
     page.data = renderJson(r);
     return renderPage(page);
 }

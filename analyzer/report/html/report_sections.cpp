@@ -10,6 +10,7 @@
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
+#include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
@@ -71,6 +72,26 @@ std::string breakdownSection(const Report& r) {
     for (const std::string& line : delayLines(r)) out += "<p>" + text::markupText("Late ranks: " + line) + ".</p>\n";
     return section("breakdown", "Where the time goes",
                    "Of the analysed steps. Compute, waiting, transfer, copies and idle add up to the step.", out);
+}
+
+std::string memorySection(const Report& r) {
+    if (r.memory.empty()) return {};
+    constexpr size_t kMost = 512;
+    Table table("memory-table", {{"rank", true}, {"peak", true}, {"of", true}, {"left", true}, {"told by"}});
+    const auto bytes = [](const std::optional<int64_t>& count) {
+        return count ? numberCell(text::bytesText(static_cast<double>(*count)), static_cast<double>(*count))
+                     : unknownCell();
+    };
+    for (const MemoryRow& row : text::first(r.memory, kMost))
+        table.add({numberCell(std::to_string(row.rank), row.rank), bytes(peakOf(row)), bytes(row.deviceBytes),
+                   bytes(marginOf(row)), textCell(std::string(sourceOf(row)))});
+    std::string summary = memoryText(r.memory);
+    summary = "Of the device" + summary.substr(summary.find(": ")) + ".";
+    std::string out = "<details><summary>Memory of each rank</summary>\n" + table.markup() + "</details>\n";
+    if (r.memory.size() > kMost)
+        out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMost,
+                           r.memory.size());
+    return section("memory", "Memory", summary, out);
 }
 
 std::string stepSection(const Report& r) {

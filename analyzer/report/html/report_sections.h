@@ -14,6 +14,7 @@ std::string findingCard(const Report& report, const job::Finding& finding);
 /// Shows where each rank's step goes, as a bar and in numbers.
 std::string breakdownSection(const Report& report);
 
+std::string memorySection(const Report& report);     // how much of its device each rank came to hold
 std::string stepSection(const Report& report);       // the length of each step
 std::string bandwidthSection(const Report& report);  // bus bandwidth by message size
 std::string efficienciesSection(const Report& report);

@@ -35,5 +35,14 @@ TEST(TerminalText, LeavesTextOfAnyLanguageAsItIs) {
     EXPECT_EQ(terminalText("", true), "");
 }
 
+TEST(TerminalText, CommandsStayOnALine) {
+    const std::string text = "look at rank 3: nvidia-smi -q -d CLOCK,POWER (throttling, a neighbour's process)";
+    EXPECT_EQ(
+        withPlainSpaces(wrapped(withUnbrokenCommands(text), "  fix  ", 44)),
+        "  fix  look at rank 3:\n       nvidia-smi -q -d CLOCK,POWER\n       (throttling, a neighbour's process)\n");
+    EXPECT_EQ(withPlainSpaces(withUnbrokenCommands(text)), text);
+    EXPECT_EQ(withUnbrokenCommands("a - b, the -1 of it"), "a - b, the -1 of it") << "a dash is no option";
+}
+
 }  // namespace
 }  // namespace rankscope::text
