@@ -136,7 +136,7 @@ const Diagnosis kExposedP2p{
         "findings keep that time.",
     .fix = "Overlap p2p with compute, use larger micro-batches, place neighbouring stages close together.",
     .hint =
-        "Framed are messages between stages that take long themselves: orange with no blue beside it, while both ends "
+        "Framed are messages between stages that take long themselves: red with no blue beside it, while both ends "
         "are there.",
     .detect = detectExposedP2p,
     .repair = instantMessages,

@@ -445,7 +445,7 @@ const Diagnosis kOverlap{
         "(DeepSpeed), an own stream for communication.",
     .hasSettings = true,
     .hint =
-        "Orange is communication with no compute beside it: the GPU could have computed meanwhile. Hidden "
+        "Red is transfer with no compute beside it: the GPU could have computed meanwhile. Hidden "
         "communication would be green.",
     .detect = detectPoorOverlap,
     .missing = missingForPoorOverlap,

@@ -460,7 +460,7 @@ const Diagnosis kSaturation{
         "Fewer bytes: bf16 gradients, compression hook, gradient accumulation, HSDP, ZeRO-2 instead of 3, a larger "
         "batch per rank.",
     .hint =
-        "Framed are large messages that already run as fast as the link can: orange shrinks only when fewer bytes are "
+        "Framed are large messages that already run as fast as the link can: red shrinks only when fewer bytes are "
         "sent.",
     .detect = detectSaturation,
     .missing = missingForSaturation,

@@ -242,7 +242,7 @@ const Diagnosis kUnderUsedLink{
         "NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.",
     .cureAt = CureAt::machine,
     .byCalls = true,
-    .hint = "Framed are large messages that run far slower than their link can: orange is longer than it had to be.",
+    .hint = "Framed are large messages that run far slower than their link can: red is longer than it had to be.",
     .detect = detectUnderUsedLink,
     .missing = missingForUnderUsedLink,
     .repair = healthyLinks,

@@ -337,7 +337,7 @@ const Diagnosis kAlgorithm{
     .hasSettings = true,
     .byCalls = true,
     .hint =
-        "Framed are collectives for which NCCL took a slower algorithm or protocol than there is: orange is longer "
+        "Framed are collectives for which NCCL took a slower algorithm or protocol than there is: red is longer "
         "than it had to be.",
     .detect = detectAlgorithm,
     .missing = missingForAlgorithm,

@@ -186,7 +186,7 @@ const Diagnosis kTensorParallelSpan{
     .cureAt = CureAt::machine,
     .hint =
         "Framed are the many collectives of layers that wait for the network between hosts: the blue of each layer is "
-        "cut apart by orange.",
+        "cut apart by red.",
     .detect = detectTensorParallelSpan,
     .missing = missingForTensorParallelSpan,
     .repair = placedInside,

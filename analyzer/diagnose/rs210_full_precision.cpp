@@ -176,7 +176,7 @@ const Diagnosis kFullPrecision{
     .fix = "bf16 compression hook (DDP), reduce_dtype (FSDP), communication_data_type (DeepSpeed).",
     .hasSettings = true,
     .hint =
-        "Framed are gradient sums in full precision: half the bytes would carry them, and orange would shrink "
+        "Framed are gradient sums in full precision: half the bytes would carry them, and red would shrink "
         "accordingly.",
     .detect = detectFullPrecision,
     .missing = missingForFullPrecision,

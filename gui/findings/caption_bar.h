@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QLabel>
+#include <QToolButton>
 #include <QWidget>
 
 #include "gui/findings/finding_tour.h"
@@ -18,10 +19,13 @@ class CaptionBar : public QWidget {
 
   private:
     void fill();
+    void fillSteps();
 
     TimelineModel& m_model;
     FindingTour& m_tour;
     QLabel* m_text;
+    QLabel* m_steps;
+    QToolButton *m_before, *m_next;
 };
 
 }  // namespace rankscope::gui

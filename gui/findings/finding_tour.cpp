@@ -81,6 +81,7 @@ void FindingTour::leave() {
     if (m_current < 0) return;
     m_current = -1;
     m_arrived = true;
+    m_model.changeLanes([](LaneTree& lanes) { lanes.setExcerpts({}); });
     m_model.setEvidence({});
     emit left();
 }
@@ -88,6 +89,7 @@ void FindingTour::leave() {
 bool FindingTour::isLoaded(const FindingInfo& finding) const {
     std::vector<int32_t> wanted;
     if (!finding.ranks.empty()) wanted.push_back(finding.ranks.front());
+    if (!finding.affectedRanks.empty()) wanted.push_back(finding.affectedRanks.front());
     for (const EvidenceLink& link : finding.evidence)
         if (link.rank >= 0) wanted.push_back(link.rank);
     for (const int32_t rank : wanted) {
@@ -108,32 +110,137 @@ void FindingTour::loadingEnded() {
     if (finding) show(*finding);
 }
 
+// Where the fix goes, then a rank on which its cost is seen: of all that wait, the one with the strongest evidence.
+// Where the fix goes everywhere, two that show it.
+std::vector<int32_t> FindingTour::ranksToCompare(const FindingInfo& finding, const Evidence& evidence) const {
+    constexpr size_t kSideBySide = 2;
+    std::vector<int32_t> seen;
+    if (!evidence.toFix.empty()) seen.push_back(finding.ranks.front());
+    for (const EventRef& event : evidence.events) seen.push_back(event.rank);
+    for (const MarkedTime& marked : evidence.times) seen.push_back(marked.rank);
+    for (const int32_t rank : finding.affectedRanks)
+        if (m_model.lanes().tracks(rank)) seen.push_back(rank);
+    if (seen.empty()) seen = finding.ranks;
+    std::vector<int32_t> ranks;
+    for (const int32_t rank : seen)
+        if (ranks.size() < kSideBySide && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
+    return ranks;
+}
+
+// The lanes with evidence, and the streams on which anything runs in `time`.
+RankExcerpt FindingTour::excerptOf(int32_t rank, const Evidence& evidence, TimeRange time) const {
+    constexpr size_t kMostLanes = 6;  // two ranks of these leave most of a small window to the others
+    RankExcerpt excerpt{rank, {}};
+    const RankTracks* tracks = m_model.lanes().tracks(rank);
+    if (!tracks) return excerpt;
+    std::vector<uint32_t>& lanes = excerpt.lanes;
+    const auto add = [&](uint32_t lane) {
+        if (lanes.size() < kMostLanes && std::ranges::find(lanes, lane) == lanes.end()) lanes.push_back(lane);
+    };
+    for (const EventRef& event : evidence.events)
+        if (event.rank == rank) add(event.lane);
+    const auto isBusy = [&](const Lane::Part& part) {
+        const size_t first = part.track.firstEndingAfter(time.beginNs);
+        return first < part.track.size() && part.track.startNs(first) < time.endNs;
+    };
+    for (uint32_t lane = 0; lane < tracks->lanes.size(); ++lane)
+        if (tracks->lanes[lane].kind == LaneKind::stream && std::ranges::any_of(tracks->lanes[lane].parts, isBusy))
+            add(lane);
+    std::ranges::sort(lanes);
+    return excerpt;
+}
+
 void FindingTour::show(const FindingInfo& finding) {
     m_arrived = true;  // before lanes change: that would bring us here again
     Evidence evidence = evidenceOnScreen(finding);
     const std::vector<EventRef> events = evidence.events;
     const std::vector<MarkedTime> gaps = evidence.times;
-    // The rank where the fix is to go is the one to look at, and the event that shows most; they may be two ranks.
     const int32_t culprit = finding.ranks.empty() ? -1 : finding.ranks.front();
-    m_model.changeLanes([&](LaneTree& lanes) {
-        if (culprit >= 0) lanes.expandRank(culprit);
-        if (!events.empty()) lanes.expandRank(events.front().rank);
-        if (events.empty() && !gaps.empty()) lanes.expandRank(gaps.front().rank);
-    });
-    m_model.setEvidence(std::move(evidence));
+    TimeRange time = m_model.axis().visible();
     if (!events.empty()) {
         const TrackEvent event = m_model.event(events.front());
-        m_model.show(
-            closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank), event));
-        m_model.select(events.front());
-    } else {
-        if (!gaps.empty())
-            m_model.show(stepsAround(gaps.front().time, gaps.front().rank));
-        else if (finding.window)
-            m_model.show(stepsAround(*finding.window, culprit));
-        m_model.select({});
+        time = closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank), event);
+    } else if (!gaps.empty()) {
+        time = stepsAround(gaps.front().time, gaps.front().rank);
+    } else if (finding.window) {
+        time = stepsAround(*finding.window, culprit);
     }
+    std::vector<RankExcerpt> excerpts;
+    for (const int32_t rank : ranksToCompare(finding, evidence)) excerpts.push_back(excerptOf(rank, evidence, time));
+    m_model.changeLanes([&](LaneTree& lanes) { lanes.setExcerpts(std::move(excerpts)); });
+    m_model.setEvidence(std::move(evidence));
+    if (!(time == m_model.axis().visible())) m_model.show(time);
+    m_model.select(events.empty() ? EventRef{} : events.front());
+    noteStepInView(finding);
     emit arrived();
+}
+
+bool FindingTour::goToEvidence(size_t entry) {
+    const FindingInfo* finding = current();
+    if (!finding || entry >= finding->evidence.size()) return false;
+    const EvidenceLink& link = finding->evidence[entry];
+    if (link.gap) {
+        m_model.show(stepsAround(*link.gap, link.rank));
+    } else {
+        const EventRef found = m_model.find(link.drawn.table, link.drawn.rowId, link.drawn.rank);
+        if (!found.valid()) return false;
+        const TrackEvent event = m_model.event(found);
+        m_model.show(closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, found.rank), event));
+        m_model.select(found);
+    }
+    noteStepInView(*finding);
+    emit moved();
+    return true;
+}
+
+// Of any rank, where the finding names none that has steps.
+const StepInfo* FindingTour::stepOf(int32_t rank, int32_t step) const {
+    const StepInfo* any = nullptr;
+    for (const StepInfo& known : m_model.run()->steps) {
+        if (known.step != step) continue;
+        if (known.rank == rank) return &known;
+        if (!any) any = &known;
+    }
+    return any;
+}
+
+void FindingTour::noteStepInView(const FindingInfo& finding) {
+    const TimeRange visible = m_model.axis().visible();
+    const int64_t middle = visible.beginNs + visible.span() / 2;
+    m_step = -1;
+    for (size_t i = 0; i < finding.steps.size(); ++i) {
+        const StepInfo* step = stepOf(finding.ranks.empty() ? -1 : finding.ranks.front(), finding.steps[i]);
+        if (step && step->range.beginNs <= middle && middle < step->range.endNs) m_step = static_cast<int>(i);
+    }
+}
+
+bool FindingTour::hasStep(int direction) const {
+    const FindingInfo* finding = current();
+    const int wanted = m_step + direction;
+    return finding && wanted >= 0 && wanted < std::ssize(finding->steps);
+}
+
+QString FindingTour::stepText() const {
+    const FindingInfo* finding = current();
+    if (!finding || finding->steps.empty()) return {};
+    const QString all = QString("%1 step%2 show%3 it")
+                            .arg(finding->steps.size())
+                            .arg(finding->steps.size() == 1 ? "" : "s", finding->steps.size() == 1 ? "s" : "");
+    return m_step < 0 ? all : QString("step %1; %2").arg(finding->steps[static_cast<size_t>(m_step)]).arg(all);
+}
+
+void FindingTour::goToStep(int direction) {
+    if (!hasStep(direction)) return;
+    const FindingInfo& finding = *current();
+    const int32_t rank = finding.ranks.empty() ? -1 : finding.ranks.front();
+    const StepInfo* to = stepOf(rank, finding.steps[static_cast<size_t>(m_step + direction)]);
+    if (!to) return;
+    const StepInfo* from = m_step >= 0 ? stepOf(rank, finding.steps[static_cast<size_t>(m_step)]) : nullptr;
+    m_step += direction;
+    const TimeRange visible = m_model.axis().visible();
+    const int64_t apart = from ? to->range.beginNs - from->range.beginNs : 0;
+    m_model.show(from ? TimeRange{visible.beginNs + apart, visible.endNs + apart} : stepsAround(to->range, to->rank));
+    emit moved();
 }
 
 // The steps of the rank that `range` touches, so that the picture begins and ends where the work does; the range itself

@@ -3,13 +3,15 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QFontDatabase>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "analyzer/text/plain_text.h"
 #include "gui/session/column_text.h"
+#include "gui/session/reading_hint.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -35,7 +37,7 @@ QString rankNames(const std::vector<int32_t>& ranks) {
 
 // The report's own verdict; of a run that an older version analysed, what its findings tell.
 QString headText(const RunInfo& run, size_t certain) {
-    if (!run.analyzed) return "This run is not analysed yet: rankscope analyze NAME";
+    if (!run.analyzed) return "This run is not analysed yet: rankscope analyze " + wholeText(text::shellWord(run.name));
     const bool open = std::ranges::count(run.findings, "inconclusive", &FindingInfo::verdict) > 0;
     QString text = !run.verdict.empty() ? wholeText(run.verdict)
                    : certain > 0
@@ -53,8 +55,27 @@ QString costText(const FindingInfo& finding) {
 }
 
 QString savingText(const FindingInfo& finding) {
+    if (finding.savingNs && finding.savingInterval)
+        return QString("%1 per step (%2 to %3), replayed")
+            .arg(QString::fromStdString(durationText(*finding.savingNs)),
+                 QString::fromStdString(durationText(finding.savingInterval->first)),
+                 QString::fromStdString(durationText(finding.savingInterval->second)));
     return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step"
                             : "unknown: the cause was seen to take " + percent(finding.severity) + " of the step";
+}
+
+// "rank 3 waits 4.1 ms", with the rank said once.
+QString evidenceHtml(const EvidenceLink& link) {
+    const QString note = wholeHtml(link.note), rank = QString("rank %1").arg(link.rank);
+    return link.rank < 0 || note.startsWith(rank) ? note : rank + ": " + note;
+}
+
+// What plays the repair; empty where none can be played.
+std::string whatIfCommand(const RunInfo& run, const FindingInfo& finding) {
+    if (!finding.savingNs || finding.changes.empty()) return {};
+    std::string command = "rankscope whatif " + text::shellWord(run.name);
+    for (const std::string& change : finding.changes) command += " --change " + text::shellWord(change);
+    return command;
 }
 
 QString listOf(const std::vector<std::string>& texts) {
@@ -81,7 +102,9 @@ FindingsPanel::FindingsPanel(TimelineModel& model, FindingTour& tour, QWidget* p
       m_tour(tour),
       m_head(new QLabel(this)),
       m_list(new QTreeWidget(this)),
-      m_text(new QTextBrowser(this)) {
+      m_text(new QTextBrowser(this)),
+      m_copyAll(new QPushButton("Copy", this)),
+      m_copyFix(new QPushButton("Copy fix", this)) {
     m_head->setWordWrap(true);
     m_head->setTextFormat(Qt::PlainText);
     m_list->setObjectName("findings");
@@ -91,25 +114,27 @@ FindingsPanel::FindingsPanel(TimelineModel& model, FindingTour& tour, QWidget* p
     m_list->header()->setSectionResizeMode(1, QHeaderView::Stretch);
     m_list->header()->setStretchLastSection(false);
     m_text->setOpenLinks(false);
-    auto* copyAll = new QPushButton("Copy", this);
-    auto* copyFix = new QPushButton("Copy fix", this);
+    connect(m_text, &QTextBrowser::anchorClicked, this, &FindingsPanel::follow);
     auto* buttons = new QHBoxLayout;
     buttons->addStretch();
-    buttons->addWidget(copyAll);
-    buttons->addWidget(copyFix);
+    buttons->addWidget(m_copyAll);
+    buttons->addWidget(m_copyFix);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addWidget(m_head);
     layout->addWidget(m_list, 2);
     layout->addWidget(m_text, 3);
     layout->addLayout(buttons);
-    connect(copyAll, &QPushButton::clicked, this, [this] { copyText(false); });
-    connect(copyFix, &QPushButton::clicked, this, [this] { copyText(true); });
+    connect(m_copyAll, &QPushButton::clicked, this, [this] { copyText(false); });
+    connect(m_copyFix, &QPushButton::clicked, this, [this] { copyText(true); });
     connect(m_list, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) {
         if (const FindingInfo* finding = findingOf(item)) m_tour.goTo(*finding);
     });
     connect(m_list, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
-        if (const FindingInfo* finding = findingOf(item)) showFinding(*finding);
+        const FindingInfo* finding = findingOf(item);
+        m_copyAll->setEnabled(finding != nullptr);
+        m_copyFix->setEnabled(finding != nullptr && !finding->fixes.empty());
+        if (finding) showFinding(*finding);
     });
     connect(m_list, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) {
         if (const FindingInfo* finding = findingOf(item)) m_tour.goTo(*finding);
@@ -150,6 +175,9 @@ void FindingsPanel::fill() {
     m_list->resizeColumnToContents(0);
     m_list->resizeColumnToContents(2);
     m_head->setText(headText(run, certain));
+    m_copyAll->setEnabled(false);
+    m_copyFix->setEnabled(false);
+    m_list->setCurrentItem(m_list->topLevelItem(0));  // read at once; the timeline moves when it is clicked
 }
 
 void FindingsPanel::showFinding(const FindingInfo& finding) {
@@ -161,13 +189,36 @@ void FindingsPanel::showFinding(const FindingInfo& finding) {
     if (!finding.facts.empty()) text += "<b>Shown by</b>" + listOf(finding.facts);
     if (!finding.evidence.empty()) {
         text += "<b>Marked in the timeline</b><ul>";
-        for (const EvidenceLink& link : finding.evidence)
-            text += QString("<li>%1%2</li>")
-                        .arg(link.rank >= 0 ? QString("rank %1: ").arg(link.rank) : QString(), wholeHtml(link.note));
+        for (size_t i = 0; i < finding.evidence.size(); ++i)
+            text += QString("<li><a href='evidence:%1'>%2</a></li>").arg(i).arg(evidenceHtml(finding.evidence[i]));
         text += "</ul>";
     }
     if (!finding.fixes.empty()) text += "<b>Fix</b>" + listOf(finding.fixes);
-    m_text->setHtml(text + "<p>Saves " + savingText(finding) + "</p>");
+    text += "<p>Saves " + savingText(finding) + "</p>";
+    if (const std::string command = whatIfCommand(*m_model.run(), finding); !command.empty())
+        text += "<p>What if: <code>" + wholeHtml(command) + "</code></p>";
+    if (!explanationOf(finding.diagnosis).empty())
+        text +=
+            QString("<p><a href='explain:'>What %1 is, and when it is wrong</a></p>").arg(wholeHtml(finding.diagnosis));
+    m_text->setHtml(text);
+}
+
+void FindingsPanel::follow(const QUrl& link) {
+    const FindingInfo* finding = findingOf(m_list->currentItem());
+    if (!finding) return;
+    if (link.scheme() == "explain") {
+        auto* window = new QTextBrowser(this);
+        window->setWindowFlags(Qt::Dialog);
+        window->setAttribute(Qt::WA_DeleteOnClose);
+        window->setWindowTitle(wholeText(finding->diagnosis));
+        window->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+        window->setPlainText(QString::fromStdString(explanationOf(finding->diagnosis)));
+        window->resize(fontMetrics().averageCharWidth() * 110, 480);
+        window->show();
+        return;
+    }
+    if (m_tour.current() != finding) m_tour.goTo(*finding);
+    m_tour.goToEvidence(link.path().toULongLong());
 }
 
 void FindingsPanel::copyText(bool fixOnly) const {

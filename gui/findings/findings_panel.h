@@ -2,8 +2,10 @@
 #pragma once
 
 #include <QLabel>
+#include <QPushButton>
 #include <QTextBrowser>
 #include <QTreeWidget>
+#include <QUrl>
 #include <QWidget>
 
 #include "gui/findings/finding_tour.h"
@@ -22,12 +24,14 @@ class FindingsPanel : public QWidget {
     void showFinding(const FindingInfo& finding);
     const FindingInfo* findingOf(const QTreeWidgetItem* item) const;
     void copyText(bool fixOnly) const;
+    void follow(const QUrl& link);
 
     TimelineModel& m_model;
     FindingTour& m_tour;
     QLabel* m_head;
     QTreeWidget* m_list;
     QTextBrowser* m_text;
+    QPushButton *m_copyAll, *m_copyFix;
 };
 
 /// A finding as plain text, for the clipboard.

@@ -6,7 +6,6 @@
 
 #include "gui/findings/caption_bar.h"
 #include "gui/findings/findings_panel.h"
-#include "gui/view/head_bar.h"
 #include "gui/view/run_letter.h"
 
 namespace rankscope::gui {
@@ -18,18 +17,21 @@ RunPane::RunPane(QString letter, QMainWindow& window)
       m_session(m_model),
       m_tour(m_model),
       m_links(m_model, m_session),
+      m_head(new HeadBar(m_model, m_letter, this)),
       m_timeline(new TimelineView(m_model, this)),
       m_minimap(new Minimap(m_model, m_timeline->labelWidth(), m_timeline->scrollBarWidth(), this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(new HeadBar(m_model, m_letter, this));
+    layout->addWidget(m_head);
     layout->addWidget(new CaptionBar(m_model, m_tour, this));
     layout->addWidget(m_minimap);
     layout->addWidget(m_timeline, 1);
     connect(m_timeline, &TimelineView::labelWidthChanged, m_minimap, &Minimap::setLeft);
     connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });
-    connect(&m_tour, &FindingTour::arrived, m_timeline, &TimelineView::scrollToSelection);
+    connect(&m_tour, &FindingTour::arrived, this, [this] {
+        if (!m_model.lanes().excerpts().empty()) m_timeline->scrollToRank(m_model.lanes().excerpts().front().rank);
+    });
     connect(m_timeline, &TimelineView::flowWanted, this, [this](int direction) {
         m_links.follow(direction);
         m_timeline->scrollToSelection();
@@ -69,6 +71,7 @@ void RunPane::addDocks(QMenu& panels) {
 }
 
 void RunPane::setDark(bool dark) {
+    m_head->setDark(dark);
     m_timeline->setDark(dark);
     m_minimap->setDark(dark);
     if (m_charts) m_charts->setDark(dark);

@@ -11,6 +11,7 @@
 #include "gui/pane/link_follower.h"
 #include "gui/run/run_session.h"
 #include "gui/table/table_docks.h"
+#include "gui/view/head_bar.h"
 #include "gui/view/minimap.h"
 #include "gui/view/timeline_view.h"
 
@@ -57,6 +58,7 @@ class RunPane : public QWidget {
     RunSession m_session;
     FindingTour m_tour;
     LinkFollower m_links;
+    HeadBar* m_head;
     TimelineView* m_timeline;
     Minimap* m_minimap;
     ChartDocks* m_charts = nullptr;

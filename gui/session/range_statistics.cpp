@@ -168,7 +168,8 @@ std::string share(int64_t ns, int64_t whole) {
 
 std::optional<double> RankActivity::overlap() const {
     const auto hidden = static_cast<double>(times[static_cast<size_t>(Activity::overlapped)]),
-               exposed = static_cast<double>(times[static_cast<size_t>(Activity::exposed)]);
+               exposed = static_cast<double>(times[static_cast<size_t>(Activity::waiting)] +
+                                             times[static_cast<size_t>(Activity::transfer)]);
     return hidden + exposed > 0 ? std::optional(hidden / (hidden + exposed)) : std::nullopt;
 }
 
@@ -218,9 +219,10 @@ std::string rangeText(const RangeActivity& activity, const RangeTables& tables) 
     std::string text = fmt::format("{} from {} to {}\n\n", durationText(whole), timeText(activity.range.beginNs),
                                    timeText(activity.range.endNs));
     for (const RankActivity& rank : activity.ranks)
-        text += fmt::format("rank {}: compute {}, overlapped {}, exposed {}, memory {}, idle {}\n", rank.rank,
-                            share(rank.times[0], whole), share(rank.times[1], whole), share(rank.times[2], whole),
-                            share(rank.times[3], whole), share(rank.idleNs, whole));
+        text += fmt::format(
+            "rank {}: compute {}, compute and communication {}, waiting {}, transfer {}, memory {}, idle {}\n",
+            rank.rank, share(rank.times[0], whole), share(rank.times[1], whole), share(rank.times[2], whole),
+            share(rank.times[3], whole), share(rank.times[4], whole), share(rank.idleNs, whole));
     if (!tables.idle.empty()) text += "\nidle by cause, all ranks\n";
     for (const IdleCause& cause : tables.idle)
         text += fmt::format("{}: {} in {} gaps\n", causeText(cause.cause), durationText(cause.ns), cause.gaps);

@@ -10,4 +10,9 @@ std::string readingHint(std::string_view id) {
     return diagnosis != nullptr ? diagnosis->hint : "";
 }
 
+std::string explanationOf(std::string_view id) {
+    const diagnose::Diagnosis* diagnosis = diagnose::findDiagnosis(id);
+    return diagnosis != nullptr ? diagnose::renderDiagnosis(*diagnosis, 90) : "";
+}
+
 }  // namespace rankscope::gui

@@ -10,4 +10,7 @@ namespace rankscope::gui {
 /// where. Empty for an unknown one.
 std::string readingHint(std::string_view diagnosis);
 
+/// What `rankscope explain` says of a diagnosis. Empty for an unknown one.
+std::string explanationOf(std::string_view diagnosis);
+
 }  // namespace rankscope::gui

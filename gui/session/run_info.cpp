@@ -54,11 +54,12 @@ std::vector<std::string> texts(const nlohmann::json& json, const char* key) {
     return values;
 }
 
-std::vector<int32_t> ranksIn(const nlohmann::json& json, const char* key) {
-    std::vector<int32_t> values;
+template <typename Number>
+std::vector<Number> numbersIn(const nlohmann::json& json, const char* key) {
+    std::vector<Number> values;
     if (const auto found = json.find(key); found != json.end() && found->is_array())
         for (const auto& value : *found)
-            if (value.is_number_integer()) values.push_back(value.get<int32_t>());
+            if (value.is_number_integer()) values.push_back(value.get<Number>());
     return values;
 }
 
@@ -70,11 +71,15 @@ std::string text(const nlohmann::json& json, const char* key) {
 void readReport(std::string_view report, FindingInfo& finding) {
     const auto json = store::parseJsonOrNothing(report);
     if (!json.is_object()) return;
-    finding.ranks = ranksIn(json, "ranks");
-    finding.affectedRanks = ranksIn(json, "affected_ranks");
+    finding.ranks = numbersIn<int32_t>(json, "ranks");
+    finding.affectedRanks = numbersIn<int32_t>(json, "affected_ranks");
     finding.cause = text(json, "cause");
     finding.whyInconclusive = text(json, "why_inconclusive");
     finding.fixes = texts(json, "fix");
+    finding.changes = texts(json, "changes");
+    finding.steps = numbersIn<int32_t>(json, "steps");
+    if (const std::vector<int64_t> interval = numbersIn<int64_t>(json, "saving_interval_ns"); interval.size() == 2)
+        finding.savingInterval = {interval[0], interval[1]};
     const auto evidence = json.find("evidence");
     if (evidence == json.end() || !evidence->is_object()) return;
     finding.facts = texts(*evidence, "facts");

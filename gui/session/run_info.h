@@ -29,9 +29,12 @@ struct FindingInfo {
     int64_t id = 0;
     std::string diagnosis;  ///< "RS301"
     std::string title;
-    std::string verdict;              ///< found | inconclusive | note
-    double severity = 0;              ///< share of the step, 0..1
-    std::optional<int64_t> savingNs;  ///< per step
+    std::string verdict;                                        ///< found | inconclusive | note
+    double severity = 0;                                        ///< share of the step, 0..1
+    std::optional<int64_t> savingNs;                            ///< per step
+    std::optional<std::pair<int64_t, int64_t>> savingInterval;  ///< lowest and highest, per step
+    std::vector<std::string> changes;                           ///< what a replay plays to tell it: "balance:ranks=3"
+    std::vector<int32_t> steps;                                 ///< that show it
     std::optional<TimeRange> window;
     std::vector<int32_t> ranks;
     std::vector<int32_t> affectedRanks;

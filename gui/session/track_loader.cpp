@@ -7,6 +7,7 @@
 #include <map>
 
 #include "collector/store/error.h"
+#include "gui/session/counter_loader.h"
 #include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
@@ -51,6 +52,7 @@ class RankLoader {
         loadSteps();
         const bool whole = loadHost() && loadStreams();
         if (!whole) return nullptr;
+        for (Lane& lane : loadCounters(m_reader, m_run, m_rank)) m_result->lanes.push_back(std::move(lane));
         const auto device = m_result->deviceTracks();
         m_result->activity = ActivityBins(device, extentOf(device));
         const auto placeOf = [](const NegativeDuration& event) { return std::pair(event.table, event.row); };
@@ -140,11 +142,34 @@ class RankLoader {
                 free = lanes.insert(lanes.end(), {LaneKind::stream, numbered(name, lanes.size()), {}});
             free->parts.push_back(std::move(part));
         }
-        for (Lane& lane : lanes) m_result->lanes.push_back(std::move(lane));
+        for (Lane& lane : lanes) {
+            addWaits(lane);
+            m_result->lanes.push_back(std::move(lane));
+        }
         for (UndrawnEvents& more : content.undrawn) {
             more.lane = name;
             m_result->undrawn.push_back(std::move(more));
         }
+    }
+
+    // Both are in the order of rows; a kernel that waits longer than it runs waits all its time.
+    void addWaits(Lane& lane) {
+        const std::span<const KernelWait> waits = m_control.waits.of(m_reader, m_rank);
+        if (waits.empty()) return;
+        for (const Lane::Part& part : lane.parts) {
+            if (part.table != EventTable::kernel) continue;
+            auto wait = waits.begin();
+            for (size_t i = 0; i < part.track.size(); ++i) {
+                if (part.track.kind(i) != EventKind::communication) continue;
+                wait = std::lower_bound(wait, waits.end(), part.track.rowId(i),
+                                        [](const KernelWait& known, int64_t row) { return known.kernel < row; });
+                if (wait == waits.end()) break;
+                if (wait->kernel == part.track.rowId(i))
+                    lane.waits.add(
+                        {part.track.startNs(i), std::min(wait->waitNs, part.track.durNs(i)), 0, 0, EventKind::waiting});
+            }
+        }
+        if (!lane.waits.empty()) lane.waits.finish();
     }
 
     static std::string contentOf(const std::vector<Lane::Part>& parts) {

@@ -120,6 +120,18 @@ void forgetLabelWidth() {
     settings().remove("label-width");
 }
 
+void keepRecentFile(const QString& file) {
+    constexpr qsizetype kMostFiles = 12;
+    QStringList files = recentFiles();
+    files.removeAll(file);
+    files.prepend(file);
+    settings().setValue("recent-files", QStringList(files.mid(0, kMostFiles)));
+}
+
+QStringList recentFiles() {
+    return settings().value("recent-files").toStringList();
+}
+
 void keepDark(bool dark) {
     settings().setValue("dark", dark);
 }

@@ -49,6 +49,10 @@ void keepLabelWidth(int width);
 int keptLabelWidth(int otherwise);
 void forgetLabelWidth();
 
+/// Runs that were shown, whole paths, the last one first.
+void keepRecentFile(const QString& file);
+QStringList recentFiles();
+
 void keepDark(bool dark);
 bool keptDark();
 

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QDockWidget>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QScreen>
@@ -12,6 +13,7 @@
 #include <algorithm>
 
 #include "gui/compare/run_pairing.h"
+#include "gui/shell/file_menu.h"
 #include "gui/shell/state_log.h"
 #include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
@@ -125,6 +127,10 @@ void MainWindow::makeStatusBar() {
 void MainWindow::makeMenus() {
     TimelineModel& model = m_panes.front()->model();
     QMenu* file = menuBar()->addMenu("&File");
+    QStringList runs;
+    for (const std::string& run : m_request.runs) runs << QString::fromStdString(run);
+    new FileMenu(*this, *file, runs);
+    file->addSeparator();
     file->addAction("&Export the view \u2026", QKeySequence("Ctrl+E"), this, &MainWindow::exportView);
     file->addSeparator();
     file->addAction("&Quit", QKeySequence("Ctrl+Q"), this, &QWidget::close);
@@ -223,6 +229,8 @@ void MainWindow::showRun(RunPane& pane) {
     const auto opened = [this] {
         if (++m_opened == m_panes.size()) goToRequested();
     };
+    if (index < m_kept.size())
+        keepRecentFile(QFileInfo(QString::fromStdString(m_request.runs[index])).absoluteFilePath());
     if (!m_kept.empty())
         pane.timeline().setLabelWidth(
             keptLabelWidth(pane.timeline().labelWidth()));  // now that the window has its size
@@ -248,8 +256,8 @@ void MainWindow::goToRequested() {
 }
 
 QStringList MainWindow::panelNames() {
-    return {"findings", "details",   "events",   "range",    "stragglers", "step-times",
-            "matrix",   "bandwidth", "roofline", "pipeline", "differences"};
+    return {"findings",   "details", "events",    "range",    "sql",      "stragglers",
+            "step-times", "matrix",  "bandwidth", "roofline", "pipeline", "differences"};
 }
 
 void MainWindow::openPanel(const QString& name) {

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QStringList>
+
 namespace rankscope::gui {
 
-/// For who starts the window without naming a run: asks for one, and starts anew with it. Returns, with an exit code,
-/// only when none was chosen or the command line tool is not where it belongs.
+/// Asks for a run and becomes `rankscope view` of it. Returns the exit status where there is nothing to become.
 int chooseRun();
+
+/// Asks for a run's file; empty when none was chosen.
+QString askForRun(QWidget* parent, const QString& title);
+
+/// Shows runs, one or two, in a window of their own: `rankscope view`, which analyses a run whose findings are missing.
+/// Returns false where it cannot be started.
+bool openInOwnWindow(const QStringList& runs);
 
 }  // namespace rankscope::gui

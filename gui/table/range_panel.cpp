@@ -103,7 +103,8 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
       m_title(new QLabel(this)),
       m_idle(new QLabel(this)),
       m_copy(new QPushButton("Copy", this)),
-      m_ranks(makeList({"Rank", "Compute", "Overlapped", "Exposed", "Memory", "Idle", "Overlap"}, -1, this)),
+      m_ranks(makeList({"Rank", "Compute", "Compute + comm.", "Waiting", "Transfer", "Memory", "Idle", "Hidden"}, -1,
+                       this)),
       m_kernels(makeList({"Kernel", "Time", "Share", "Count", "Longest"}, 0, this)),
       m_collectives(makeList({"Collective", "Count", "Transfer", "Waiting", "Worst skew"}, 0, this)),
       m_gaps(makeList({"Rank"}, -1, this)) {
@@ -123,8 +124,9 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
         "worst skew.");
     m_kernels->setToolTip("Time of all ranks. A click goes to the longest one.");
     m_ranks->setToolTip(
-        "Overlapped: communication behind compute. Exposed: communication alone. Together with idle they are the whole "
-        "range. Overlap: share of the communication behind compute.");
+        "Compute + comm.: communication behind compute. Waiting and transfer: communication alone, until the last rank "
+        "has come and from then on. Together with idle they are the whole range. Hidden: share of the communication "
+        "that is behind compute.");
     auto* head = new QHBoxLayout;
     head->addWidget(m_title, 1);
     head->addWidget(m_copy);

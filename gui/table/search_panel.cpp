@@ -149,6 +149,12 @@ void SearchPanel::makeTable() {
     connect(m_table, &QTableView::clicked, this, [this](const QModelIndex& row) { goTo(row.row()); });
 }
 
+void SearchPanel::setName(const QString& name) {
+    QString escaped;
+    for (const QChar c : name) escaped += QString("\\^$.[]|()?*+{}").contains(c) ? QString("\\") + c : QString(c);
+    m_box->setText("^" + escaped + "$");
+}
+
 void SearchPanel::focusBox() {
     m_box->setFocus(Qt::ShortcutFocusReason);
     m_box->selectAll();

@@ -27,6 +27,8 @@ class SearchPanel : public QWidget {
 
     /// Into the box, with its text selected.
     void focusBox();
+    /// Searches for events of exactly this name.
+    void setName(const QString& name);
     /// Next or previous event of the table; begins with what is in view, and again at the other end.
     void step(int direction);
     /// No search is running or waiting to run.

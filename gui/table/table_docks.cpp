@@ -6,6 +6,7 @@
 #include "gui/table/details_panel.h"
 #include "gui/table/range_panel.h"
 #include "gui/table/search_panel.h"
+#include "gui/table/sql_panel.h"
 #include "gui/view/run_letter.h"
 
 namespace rankscope::gui {
@@ -42,6 +43,10 @@ TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, Ti
     place.window.splitDockWidget(&place.findings, details, Qt::Vertical);
     place.window.addDockWidget(Qt::BottomDockWidgetArea, events);
     place.window.tabifyDockWidget(events, range);
+    QDockWidget* sql = makeDock(place, "SQL", "sql-dock", new SqlPanel(model));
+    place.window.addDockWidget(Qt::BottomDockWidgetArea, sql);
+    place.window.tabifyDockWidget(range, sql);
+    sql->hide();
     place.window.resizeDocks({events}, {kBottomHeight}, Qt::Vertical);
     events->hide();
     range->hide();
@@ -51,6 +56,10 @@ TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, Ti
         search->focusBox();
     };
     QObject::connect(&timeline, &TimelineView::searchWanted, search, find);
+    QObject::connect(&timeline, &TimelineView::nameWanted, search, [find, search](const QString& name) {
+        search->setName(name);
+        find();
+    });
     QObject::connect(search, &SearchPanel::jumped, &timeline, &TimelineView::scrollToSelection);
     QObject::connect(event, &DetailsPanel::jumped, &timeline, &TimelineView::scrollToSelection);
     QObject::connect(time, &RangePanel::jumped, &timeline, &TimelineView::scrollToSelection);

@@ -12,7 +12,8 @@ constexpr size_t kMinBins = 4096;
 constexpr size_t kMaxBins = size_t{1} << 22;
 constexpr size_t kEventsPerBin = 4;
 
-enum class Union : uint8_t { compute, communication, memory, none };
+enum class Union : uint8_t { compute, communication, waiting, memory, none };
+constexpr size_t kUnions = 5;
 
 Union unionOf(EventKind kind) {
     switch (kind) {
@@ -20,6 +21,8 @@ Union unionOf(EventKind kind) {
             return Union::compute;
         case EventKind::communication:
             return Union::communication;
+        case EventKind::waiting:
+            return Union::waiting;
         case EventKind::copy:
         case EventKind::set:
             return Union::memory;
@@ -29,7 +32,7 @@ Union unionOf(EventKind kind) {
 }
 
 // Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Tracks hold their
-// events side by side, so that each is a cursor with one current event.
+// events side by side, so that each is a cursor with one current event. Each wait lies within a kernel of its own.
 template <typename Stretch>
 void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& stretch) {
     struct Cursor {
@@ -43,7 +46,7 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
     }
     int64_t now = range.beginNs;
     while (now < range.endNs) {
-        bool active[4] = {};
+        size_t active[kUnions] = {};
         int64_t next = range.endNs;
         for (Cursor& cursor : cursors) {
             const Track& track = *cursor.track;
@@ -51,18 +54,19 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
             if (cursor.index >= track.size()) continue;
             const int64_t start = track.startNs(cursor.index);
             if (start <= now) {
-                active[static_cast<size_t>(unionOf(track.kind(cursor.index)))] = true;
+                ++active[static_cast<size_t>(unionOf(track.kind(cursor.index)))];
                 next = std::min(next, track.endNs(cursor.index));
             } else {
                 next = std::min(next, start);
             }
         }
-        const bool compute = active[0], communication = active[1], memory = active[2];
-        if (compute)
-            stretch(now, next, communication ? Activity::overlapped : Activity::compute);
-        else if (communication)
-            stretch(now, next, Activity::exposed);
-        else if (memory)
+        const auto count = [&](Union kind) { return active[static_cast<size_t>(kind)]; };
+        if (count(Union::compute) > 0)
+            stretch(now, next, count(Union::communication) > 0 ? Activity::overlapped : Activity::compute);
+        else if (count(Union::communication) > 0)
+            stretch(now, next,
+                    count(Union::waiting) < count(Union::communication) ? Activity::transfer : Activity::waiting);
+        else if (count(Union::memory) > 0)
             stretch(now, next, Activity::memory);
         now = next;
     }

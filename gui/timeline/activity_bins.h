@@ -11,16 +11,17 @@
 
 namespace rankscope::gui {
 
-/// What a rank's GPU does at a time. With C the union of its compute kernels, N of its communication kernels and M of
-/// its copies and sets: overlapped = C and N, compute = C without N, exposed = N without C, memory = M without (C or
-/// N); the rest is idle. They never overlap.
-enum class Activity : uint8_t { compute, overlapped, exposed, memory };
-inline constexpr size_t kActivities = 4;
+/// What a rank's GPU does at a time. With C the union of its compute kernels, N of its communication kernels, T of the
+/// parts of these that do not wait for other ranks, and M of its copies and sets: overlapped = C and N, compute = C
+/// without N, transfer = T without C, waiting = N without (C or T), memory = M without (C or N); the rest is idle. They
+/// never overlap.
+enum class Activity : uint8_t { compute, overlapped, waiting, transfer, memory };
+inline constexpr size_t kActivities = 5;
 
 /// Nanoseconds of each activity.
 using ActivityTimes = std::array<int64_t, kActivities>;
 
-/// Exact times of each activity of a rank in `range`, from all its stream tracks.
+/// Exact times of each activity of a rank in `range`, from RankTracks::deviceTracks().
 ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range);
 
 /// Shares of each activity in even bins of time, and of bins twice as long, and so on: what a summary lane shows

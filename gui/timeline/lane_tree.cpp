@@ -11,10 +11,15 @@ namespace {
 constexpr int kHostHeight = 18;
 constexpr int kSummaryHeight = 24;
 constexpr int kLaneHeight = 18;
+constexpr int kCounterHeight = 36;
 
 bool containsIgnoringCase(const std::string& text, const std::string& part) {
     const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
     return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+int heightOf(const Lane& lane) {
+    return lane.kind == LaneKind::counter ? kCounterHeight : kLaneHeight;
 }
 
 void append(std::vector<Row>& rows, Row row) {
@@ -28,6 +33,7 @@ void LaneTree::setOutline(RunOutline outline) {
     m_outline = std::move(outline);
     m_tracks.clear();
     m_troubles.clear();
+    m_excerpts.clear();
     rebuild();
 }
 
@@ -108,6 +114,11 @@ void LaneTree::setFilter(std::string filter) {
     rebuild();
 }
 
+void LaneTree::setExcerpts(std::vector<RankExcerpt> excerpts) {
+    m_excerpts = std::move(excerpts);
+    rebuild();
+}
+
 void LaneTree::moveRank(int32_t rank, int32_t before) {
     std::vector<int32_t> order;
     for (const OutlineRank* known : orderedRanks())
@@ -117,14 +128,14 @@ void LaneTree::moveRank(int32_t rank, int32_t before) {
     rebuild();
 }
 
-const Row* LaneTree::rowOf(int32_t rank, uint32_t lane) const {
-    for (const Row& row : m_rows)
+const Row* LaneTree::rowOf(const std::vector<Row>& rows, int32_t rank, uint32_t lane) {
+    for (const Row& row : rows)
         if (row.kind == RowKind::lane && row.rank == rank && row.lane == lane) return &row;
     return nullptr;
 }
 
-const Row* LaneTree::summaryRow(int32_t rank) const {
-    for (const Row& row : m_rows)
+const Row* LaneTree::summaryRow(const std::vector<Row>& rows, int32_t rank) {
+    for (const Row& row : rows)
         if (row.kind == RowKind::summary && row.rank == rank) return &row;
     return nullptr;
 }
@@ -168,7 +179,7 @@ std::vector<const OutlineRank*> LaneTree::orderedRanks() const {
 
 void LaneTree::addRank(const OutlineRank& rank, std::vector<Row>& rows) const {
     const bool expanded = m_choices.expandedRanks.count(rank.rank) > 0;
-    append(rows, {RowKind::summary, rank.host, rank.rank, 0, 0, kSummaryHeight, expanded, rank.label});
+    append(rows, {RowKind::summary, rank.host, rank.rank, 0, 0, kSummaryHeight, expanded, false, rank.label});
     const RankTracks* known = tracks(rank.rank);
     if (!expanded || !known) return;
     // A filter that names the rank shows all of it; one that names lanes shows those.
@@ -177,17 +188,32 @@ void LaneTree::addRank(const OutlineRank& rank, std::vector<Row>& rows) const {
     for (uint32_t i = 0; i < known->lanes.size(); ++i) {
         const Lane& lane = known->lanes[i];
         if (m_choices.hiddenLanes.count(lane.label) > 0 || (byLane && !matches(lane.label))) continue;
-        append(rows, {RowKind::lane, rank.host, rank.rank, i, 0, kLaneHeight, false, lane.label});
+        append(rows, {RowKind::lane, rank.host, rank.rank, i, 0, heightOf(lane), false, false, lane.label});
     }
+}
+
+void LaneTree::addExcerpt(const OutlineRank& rank, const RankExcerpt& excerpt) {
+    append(m_pinned, {RowKind::summary, rank.host, rank.rank, 0, 0, kSummaryHeight, true, true, rank.label});
+    const RankTracks* known = tracks(rank.rank);
+    for (const uint32_t lane : excerpt.lanes)
+        if (known && lane < known->lanes.size())
+            append(m_pinned, {RowKind::lane, rank.host, rank.rank, lane, 0, heightOf(known->lanes[lane]), false, true,
+                              known->lanes[lane].label});
 }
 
 void LaneTree::rebuild() {
     m_rows.clear();
     m_pinned.clear();
     const std::vector<const OutlineRank*> ranks = orderedRanks();
+    const auto isExcerpt = [&](int32_t rank) {
+        return std::ranges::find(m_excerpts, rank, &RankExcerpt::rank) != m_excerpts.end();
+    };
+    for (const RankExcerpt& excerpt : m_excerpts)
+        for (const OutlineRank* rank : ranks)
+            if (rank->rank == excerpt.rank) addExcerpt(*rank, excerpt);
     for (const int32_t pinned : m_choices.pinnedRanks)
         for (const OutlineRank* rank : ranks)
-            if (rank->rank == pinned) addRank(*rank, m_pinned);
+            if (rank->rank == pinned && !isExcerpt(pinned)) addRank(*rank, m_pinned);
     for (const OutlineHost& host : m_outline.hosts) {
         std::vector<const OutlineRank*> shown;
         for (const OutlineRank* rank : ranks)
@@ -195,7 +221,7 @@ void LaneTree::rebuild() {
                 shown.push_back(rank);
         if (shown.empty()) continue;
         const bool expanded = m_choices.collapsedHosts.count(host.host) == 0;
-        append(m_rows, {RowKind::host, host.host, -1, 0, 0, kHostHeight, expanded, host.label});
+        append(m_rows, {RowKind::host, host.host, -1, 0, 0, kHostHeight, expanded, false, host.label});
         if (!expanded) continue;
         for (const OutlineRank* rank : shown) addRank(*rank, m_rows);
     }

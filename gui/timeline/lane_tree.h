@@ -39,7 +39,16 @@ struct Row {
     int top = 0;        ///< pixels from the first row of its area
     int height = 0;
     bool expanded = false;  ///< its children are shown
+    bool excerpt = false;   ///< of a RankExcerpt
     std::string label;
+};
+
+/// A rank with the lanes of it that something is seen on.
+struct RankExcerpt {
+    int32_t rank = -1;
+    std::vector<uint32_t> lanes;  ///< indices in RankTracks::lanes
+
+    bool operator==(const RankExcerpt&) const = default;
 };
 
 /// What the user chose to see; kept per run.
@@ -77,24 +86,29 @@ class LaneTree {
     void hideRank(int32_t rank);
     void showAll();  ///< nothing hidden, no filter
     void setFilter(std::string filter);
+    /// Shown above pinned ranks for as long as something is said of them, whatever is hidden or filtered; not among the
+    /// choices.
+    void setExcerpts(std::vector<RankExcerpt> excerpts);
+    const std::vector<RankExcerpt>& excerpts() const noexcept { return m_excerpts; }
     /// Moves a rank before another one; to the end when `before` is none of the run's.
     void moveRank(int32_t rank, int32_t before);
 
     /// Rows that scroll, from top 0.
     const std::vector<Row>& rows() const noexcept { return m_rows; }
     int height() const noexcept { return m_rows.empty() ? 0 : m_rows.back().top + m_rows.back().height; }
-    /// Rows of pinned ranks, which stay in sight above the others.
+    /// Rows of excerpts and pinned ranks, which stay in sight above the others.
     const std::vector<Row>& pinnedRows() const noexcept { return m_pinned; }
     int pinnedHeight() const noexcept { return m_pinned.empty() ? 0 : m_pinned.back().top + m_pinned.back().height; }
-    /// Row of this lane among rows(), or nullptr.
-    const Row* rowOf(int32_t rank, uint32_t lane) const;
-    const Row* summaryRow(int32_t rank) const;
+    /// Row of this lane among `rows`, or nullptr.
+    static const Row* rowOf(const std::vector<Row>& rows, int32_t rank, uint32_t lane);
+    static const Row* summaryRow(const std::vector<Row>& rows, int32_t rank);
     /// Row at `y` pixels, or nullptr.
     static const Row* rowAt(const std::vector<Row>& rows, int y);
 
   private:
     void rebuild();
     void addRank(const OutlineRank& rank, std::vector<Row>& rows) const;
+    void addExcerpt(const OutlineRank& rank, const RankExcerpt& excerpt);
     bool matches(const std::string& label) const;
     bool matchesRank(const OutlineRank& rank) const;
     std::vector<const OutlineRank*> orderedRanks() const;
@@ -103,6 +117,7 @@ class LaneTree {
     std::map<int32_t, RankTracksPtr> m_tracks;
     std::map<int32_t, std::string> m_troubles;
     LaneChoices m_choices;
+    std::vector<RankExcerpt> m_excerpts;
     std::vector<Row> m_rows;
     std::vector<Row> m_pinned;
 };

@@ -30,16 +30,20 @@ const char* tableName(EventTable table) {
 
 std::vector<const Track*> RankTracks::deviceTracks() const {
     std::vector<const Track*> tracks;
-    for (const Lane& lane : lanes)
-        if (lane.kind == LaneKind::stream)
-            for (const Lane::Part& part : lane.parts) tracks.push_back(&part.track);
+    for (const Lane& lane : lanes) {
+        if (lane.kind != LaneKind::stream) continue;
+        for (const Lane::Part& part : lane.parts) tracks.push_back(&part.track);
+        if (!lane.waits.empty()) tracks.push_back(&lane.waits);
+    }
     return tracks;
 }
 
 size_t RankTracks::bytes() const noexcept {
     size_t bytes = activity.bytes();
-    for (const Lane& lane : lanes)
+    for (const Lane& lane : lanes) {
+        bytes += lane.waits.bytes() + lane.curve.bytes();
         for (const Lane::Part& part : lane.parts) bytes += part.track.bytes();
+    }
     for (const UndrawnEvents& more : undrawn) bytes += more.events.size() * sizeof(TrackEvent);
     return bytes + negative.size() * sizeof(NegativeDuration);
 }

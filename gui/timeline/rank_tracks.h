@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "gui/timeline/activity_bins.h"
+#include "gui/timeline/curve.h"
 #include "gui/timeline/track.h"
 
 namespace rankscope::gui {
 
-enum class LaneKind : uint8_t { steps, nvtx, hostCalls, stream };
+enum class LaneKind : uint8_t { steps, nvtx, hostCalls, stream, counter };
 
 /// The table of trace.db an event's row id belongs to.
 enum class EventTable : uint8_t { kernel, memcpy, memset, nvtx, apiCall, ncclCall, step, none };
@@ -27,6 +28,8 @@ struct Lane {
         Track track;
     };
     std::vector<Part> parts;
+    Curve curve;  ///< of a counter; then there are no parts
+    Track waits;  ///< of its communication kernels: how long each waits for other ranks, from its start; where known
 };
 
 /// Events that no lane has room for: nested too deeply, or of a stream or thread too many. They are counted and
@@ -48,13 +51,13 @@ struct NegativeDuration {
 /// Everything the timeline shows of a rank. Immutable once loaded, shared by the threads that read it.
 struct RankTracks {
     int32_t rank = 0;
-    std::vector<Lane> lanes;  ///< in the order shown: steps, NVTX, host threads, streams
+    std::vector<Lane> lanes;  ///< in the order shown: steps, NVTX, host threads, streams, counters
     ActivityBins activity;
     std::vector<UndrawnEvents> undrawn;
     std::vector<NegativeDuration> negative;  ///< of a damaged file; table by table, by row
     std::string damage;                      ///< what of its events is missing or makes no sense; empty for sound ones
 
-    /// The tracks that say what the GPU does.
+    /// The tracks that say what the GPU does, waits among them.
     std::vector<const Track*> deviceTracks() const;
     /// Events in `undrawn`.
     size_t leftOut() const noexcept;

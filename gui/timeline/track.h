@@ -11,8 +11,21 @@
 namespace rankscope::gui {
 
 /// What an event is; decides its colour family.
-enum class EventKind : uint8_t { compute, communication, copy, set, nvtx, api, blockingCall, allocation, step, other };
-inline constexpr size_t kEventKinds = 10;
+/// `waiting` is the beginning of a communication kernel, in which it waits for other ranks.
+enum class EventKind : uint8_t {
+    compute,
+    communication,
+    copy,
+    set,
+    nvtx,
+    api,
+    blockingCall,
+    allocation,
+    step,
+    other,
+    waiting
+};
+inline constexpr size_t kEventKinds = 11;
 
 /// A walk over events looks whether it is cancelled each time that it has seen so many.
 inline constexpr size_t kEventsBetweenChecks = 1 << 16;

@@ -21,16 +21,15 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
       m_model(model),
       m_letter(std::move(letter)),
       m_facts(new QLabel(this)),
+      m_legend(new QLabel(this)),
       m_filter(new QLineEdit(this)) {
     m_facts->setObjectName("facts");
     m_facts->setTextFormat(Qt::PlainText);
     m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    const Palette& palette = Palette::light();  // kinds have the same hues in both
-    auto* legend = new QLabel("A rank's line: " + swatch(palette.activities[0], "compute") +
-                                  swatch(palette.activities[1], "compute and communication") +
-                                  swatch(palette.activities[2], "communication alone") +
-                                  swatch(palette.activities[3], "copies") + "blank: idle",
-                              this);
+    setDark(false);
+    m_legend->setToolTip(
+        "A rank's line, bottom up, as shares of its time. Communication that nothing hides waits until the last rank "
+        "has come, and transfers from then on; where the others were not recorded, all of it is shown as transfer.");
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(6, 2, 6, 2);
     if (!m_letter.isEmpty()) {
@@ -38,13 +37,23 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
         bold.setBold(true);
         m_facts->setFont(bold);
     }
-    legend->setVisible(m_letter != "B");  // once is enough
+    m_legend->setVisible(m_letter != "B");  // once is enough
     makeFilter();
     layout->addWidget(m_filter);
     layout->addWidget(m_facts, 1);
-    layout->addWidget(legend);
+    layout->addWidget(m_legend);
     connect(&m_model, &TimelineModel::runChanged, this, &HeadBar::fill);
     connect(&m_model, &TimelineModel::problemsChanged, this, &HeadBar::fill);
+}
+
+void HeadBar::setDark(bool dark) {
+    const auto& colours = Palette::of(dark).activities;
+    const auto shown = [&](Activity activity, const char* text) {
+        return swatch(colours[static_cast<size_t>(activity)], text);
+    };
+    m_legend->setText(shown(Activity::compute, "compute") + shown(Activity::overlapped, "with communication") +
+                      shown(Activity::waiting, "waiting for ranks") + shown(Activity::transfer, "transfer") +
+                      shown(Activity::memory, "copies") + "blank: idle");
 }
 
 void HeadBar::makeFilter() {

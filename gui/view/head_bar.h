@@ -19,6 +19,8 @@ class HeadBar : public QWidget {
     /// `letter`: of the run, where there are two; its name is shown then.
     HeadBar(TimelineModel& model, QString letter, QWidget* parent = nullptr);
 
+    void setDark(bool dark);
+
   private:
     void fill();
     void makeFilter();
@@ -26,6 +28,7 @@ class HeadBar : public QWidget {
     TimelineModel& m_model;
     QString m_letter;
     QLabel* m_facts;
+    QLabel* m_legend;
     QLineEdit* m_filter;
 };
 

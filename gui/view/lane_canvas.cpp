@@ -75,6 +75,8 @@ void LaneCanvas::paintRow(const TimelineModel& model, const PlacedRow& placed, B
     const RankTracks* tracks = row.kind == RowKind::host ? nullptr : model.lanes().tracks(row.rank);
     if (tracks && row.kind == RowKind::summary)
         paintSummary(placed, *tracks, brush);
+    else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
+        paintCurve(placed, tracks->lanes[row.lane].curve, brush);
     else if (tracks && row.lane < tracks->lanes.size())
         paintLane(placed, tracks->lanes[row.lane], brush);
     else
@@ -107,6 +109,8 @@ void LaneCanvas::paintLane(const PlacedRow& placed, const Lane& lane, Brush& bru
                                    height});
         }
     }
+    drawTrack(lane.waits, m_axis, brush.drawing);
+    paintLine(brush.drawing, lane.waits, m_palette->events, brush.line);
     const int gap = std::max(1, static_cast<int>(std::lround(m_ratio)));
     fillRows(top, gap, m_palette->background);
     fillRows(top + height - gap, gap, m_palette->background);
@@ -115,7 +119,26 @@ void LaneCanvas::paintLane(const PlacedRow& placed, const Lane& lane, Brush& bru
         std::memcpy(pixelLine(y), brush.line.data(), brush.line.size() * sizeof(Rgb));
 }
 
-// A stack of compute, overlapped, exposed and memory from the bottom up; what is left above is idle.
+// The area below the curve, with a line on top of it.
+void LaneCanvas::paintCurve(const PlacedRow& placed, const Curve& curve, Brush& brush) {
+    fillRows(placed.top, placed.height, m_palette->background);
+    drawCurve(curve, m_axis, brush.heights);
+    const int gap = std::max(1, static_cast<int>(std::lround(2 * m_ratio)));
+    const int inner = placed.height - 2 * gap, bottom = placed.top + gap + inner;
+    const Rgb line = m_palette->activities[static_cast<size_t>(Activity::memory)],
+              area = blend(m_palette->background, line, 0.35f);
+    for (int y = std::max(0, placed.top + gap); y < std::min(bottom, m_image.height()); ++y) {
+        Rgb* pixels = pixelLine(y);
+        for (size_t x = 0; x < brush.heights.size() && x < static_cast<size_t>(m_image.width()); ++x) {
+            if (brush.heights[x] < 0) continue;
+            const int top =
+                bottom - 1 - static_cast<int>(std::lround(brush.heights[x] * static_cast<float>(inner - 1)));
+            if (y >= top) pixels[x] = y == top ? line : area;
+        }
+    }
+}
+
+// A stack of the activities from the bottom up; what is left above is idle.
 void LaneCanvas::paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush) {
     fillRows(placed.top, placed.height, m_palette->alternate);
     const auto device = tracks.deviceTracks();

@@ -41,6 +41,7 @@ class LaneCanvas {
         std::vector<Rgb> line;
         TrackDrawing drawing;
         std::vector<ActivityColumn> columns;
+        std::vector<float> heights;
         std::vector<PlacedName> names;
     };
 
@@ -49,6 +50,7 @@ class LaneCanvas {
     void forEach(size_t items, const std::function<void(size_t worker, size_t item)>& paint);
     void paintRow(const TimelineModel& model, const PlacedRow& placed, Brush& brush);
     void paintLane(const PlacedRow& placed, const Lane& lane, Brush& brush);
+    void paintCurve(const PlacedRow& placed, const Curve& curve, Brush& brush);
     void paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush);
     void paintNames(const TimelineModel& model);
     void pressName(const PlacedName& name);

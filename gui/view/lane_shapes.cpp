@@ -27,6 +27,8 @@ class LaneShapes {
             fill(m_area.left(), m_area.width(), top, row.height, m_palette.header);
         else if (tracks && row.kind == RowKind::summary)
             drawSummary(*tracks, top, row.height);
+        else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
+            drawCurveShape(tracks->lanes[row.lane].curve, top, row.height);
         else if (tracks && row.lane < tracks->lanes.size())
             drawLane(row, tracks->lanes[row.lane], top);
     }
@@ -57,6 +59,8 @@ class LaneShapes {
                                      {row.rank, row.lane, part, box.event}});
             }
         }
+        drawTrack(lane.waits, m_axis, drawing);
+        paintLine(drawing, lane.waits, m_palette.events, line);
         // Pixels of one colour are one shape.
         for (size_t from = 0; from < line.size();) {
             size_t to = from + 1;
@@ -67,6 +71,22 @@ class LaneShapes {
             from = to;
         }
         for (const Name& name : names) drawName(name.area, name.event);
+    }
+
+    void drawCurveShape(const Curve& curve, int top, int height) {
+        std::vector<float> heights;
+        drawCurve(curve, m_axis, heights);
+        const double inner = height - 4;
+        const Rgb shade =
+            blend(m_palette.background, m_palette.activities[static_cast<size_t>(Activity::memory)], 0.35f);
+        for (size_t from = 0; from < heights.size();) {
+            size_t to = from + 1;
+            while (to < heights.size() && heights[to] == heights[from]) ++to;
+            if (const double tall = inner * static_cast<double>(heights[from]); tall > 0)
+                fill(m_area.left() + static_cast<double>(from), static_cast<double>(to - from), top + height - 2 - tall,
+                     tall, shade);
+            from = to;
+        }
     }
 
     void drawName(QRectF area, EventRef ref) {

@@ -9,8 +9,8 @@
 
 namespace rankscope::gui {
 
-/// Colours of the timeline. Kinds differ in hue by Okabe and Ito's palette (jfly.uni-koeln.de/color), which people with
-/// any colour vision can tell apart; names of one kind differ in lightness.
+/// Colours of the timeline. What a device does has the colours of the reports' pages (activity_colours.h); host calls
+/// have others of Okabe and Ito's palette; names of one kind differ in lightness.
 struct Palette {
     Rgb background, alternate, grid, text, dimText, header, selection, mark, window;
     EventColours events;

@@ -2,6 +2,7 @@
 #include "gui/view/timeline_view.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QContextMenuEvent>
 #include <QEnterEvent>
 #include <QHelpEvent>
@@ -11,9 +12,11 @@
 #include <QMouseEvent>
 #include <QToolTip>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
+#include "gui/session/curve_text.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -65,7 +68,7 @@ void TimelineView::setLabelWidth(int width) {
 
 int TimelineView::lanesTop() const {
     const int pinned = m_model.lanes().pinnedHeight();
-    return kRulerHeight + (pinned > 0 ? std::min(pinned, height() / 2) + 3 : 0);
+    return kRulerHeight + (pinned > 0 ? std::min(pinned, height() / 2) + kBelowPinned : 0);
 }
 
 int TimelineView::lanesWidth() const {
@@ -86,12 +89,10 @@ void TimelineView::resizeEvent(QResizeEvent*) {
 
 const Row* TimelineView::rowAt(QPointF position, int* top) const {
     const auto y = static_cast<int>(position.y());
-    const bool inPinned = y >= kRulerHeight && y < lanesTop();
     if (y < kRulerHeight) return nullptr;
-    const auto& rows = inPinned ? m_model.lanes().pinnedRows() : m_model.lanes().rows();
-    const int origin = inPinned ? kRulerHeight : lanesTop() - m_scroll->value();
-    const Row* row = LaneTree::rowAt(rows, y - origin);
-    if (row && top) *top = origin + row->top;
+    const RowArea area = y < lanesTop() ? pinnedArea() : scrolledArea();
+    const Row* row = y < area.bottom ? LaneTree::rowAt(*area.rows, y - area.origin) : nullptr;
+    if (row && top) *top = area.origin + row->top;
     return row;
 }
 
@@ -120,32 +121,58 @@ EventRef TimelineView::eventAt(QPointF position) const {
     return best;
 }
 
-QRectF TimelineView::areaOf(EventRef event) const {
+TimelineView::RowArea TimelineView::pinnedArea() const {
+    const int bottom = m_model.lanes().pinnedRows().empty() ? kRulerHeight : lanesTop() - kBelowPinned;
+    return {&m_model.lanes().pinnedRows(), kRulerHeight, kRulerHeight, bottom};
+}
+
+TimelineView::RowArea TimelineView::scrolledArea() const {
+    return {&m_model.lanes().rows(), lanesTop() - m_scroll->value(), lanesTop(), height()};
+}
+
+// Where its lane is not shown, its rank's line stands for it.
+QRectF TimelineView::areaOf(EventRef event, const RowArea& area) const {
     if (!m_model.isValid(event)) return {};
-    const Row* row = m_model.lanes().rowOf(event.rank, event.lane);
-    int top = row ? lanesTop() - m_scroll->value() + row->top : 0;
-    if (!row) {
-        // Where its lane is not shown, its rank's line stands for it.
-        row = m_model.lanes().summaryRow(event.rank);
-        if (!row) return {};
-        top = lanesTop() - m_scroll->value() + row->top;
-    }
+    const Row* row = LaneTree::rowOf(*area.rows, event.rank, event.lane);
+    if (!row) row = LaneTree::summaryRow(*area.rows, event.rank);
+    if (!row) return {};
     const TrackEvent shown = m_model.event(event);
     const TimeAxis& axis = m_model.axis();
     const double left = std::clamp(axis.xOf(shown.startNs), -2.0, axis.width() + 2),
                  right = std::clamp(axis.xOf(shown.startNs + shown.durNs), -2.0, axis.width() + 2);
-    return {m_labelWidth + left, static_cast<double>(top), std::max(2.0, right - left),
+    return {m_labelWidth + left, static_cast<double>(area.origin + row->top), std::max(2.0, right - left),
             static_cast<double>(row->height)};
 }
 
-void TimelineView::scrollToSelection() {
-    const EventRef selected = m_model.selection();
-    if (!selected.valid()) return;
-    const Row* row = m_model.lanes().rowOf(selected.rank, selected.lane);
+QRectF TimelineView::areaOf(EventRef event) const {
+    const QRectF pinned = areaOf(event, pinnedArea());
+    return pinned.isNull() ? areaOf(event, scrolledArea()) : pinned;
+}
+
+// Null where it is scrolled out of sight.
+QRectF TimelineView::areaInSight(EventRef event) const {
+    for (const RowArea& area : {pinnedArea(), scrolledArea()}) {
+        const QRectF place = areaOf(event, area);
+        if (!place.isNull() && place.center().y() >= area.top && place.center().y() < area.bottom) return place;
+    }
+    return {};
+}
+
+void TimelineView::reveal(const Row* row) {
     if (!row) return;
     const int page = m_scroll->pageStep();
     if (row->top < m_scroll->value() || row->top + row->height > m_scroll->value() + page)
         m_scroll->setValue(row->top - page / 2);
+}
+
+void TimelineView::scrollToRank(int32_t rank) {
+    reveal(LaneTree::summaryRow(m_model.lanes().rows(), rank));
+}
+
+void TimelineView::scrollToSelection() {
+    const EventRef selected = m_model.selection();
+    if (!selected.valid() || LaneTree::rowOf(m_model.lanes().pinnedRows(), selected.rank, selected.lane)) return;
+    reveal(LaneTree::rowOf(m_model.lanes().rows(), selected.rank, selected.lane));
 }
 
 void TimelineView::zoom(double x, double factor) {
@@ -291,7 +318,9 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         const Row* row = rowAt(position);
         if (row && row->kind == RowKind::host)
             m_model.changeLanes([host = row->host](LaneTree& lanes) { lanes.toggleHost(host); });
-        if (row && row->kind == RowKind::summary)
+        if (row && row->kind == RowKind::summary && row->excerpt)
+            scrollToRank(row->rank);
+        else if (row && row->kind == RowKind::summary)
             m_model.changeLanes([rank = row->rank](LaneTree& lanes) { lanes.toggleRank(rank); });
     } else if (drag == Drag::row && m_draggedRank >= 0) {
         const Row* row = rowAt(position);
@@ -313,11 +342,25 @@ void TimelineView::leaveEvent(QEvent*) {
     update();
 }
 
-void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
-    const Row* found = rowAt(event->pos());
+void TimelineView::addEventActions(QMenu& menu, EventRef event) {
+    m_model.select(event);
+    menu.addAction("Zoom to the event", this, [this] { m_model.zoomToSelection(); });
+    menu.addAction("Copy its name", this,
+                   [this, event] { QApplication::clipboard()->setText(m_model.eventName(event)); });
+    menu.addAction("Find all of its name", this, [this, event] { emit nameWanted(m_model.eventName(event)); });
+    menu.addAction("Statistics of its time", this, [this, event] {
+        const TrackEvent of = m_model.event(event);
+        m_model.selectTime(TimeRange{of.startNs, of.startNs + std::max<int64_t>(1, of.durNs)});
+    });
+    menu.addSeparator();
+}
+
+void TimelineView::contextMenuEvent(QContextMenuEvent* request) {
+    const Row* found = rowAt(request->pos());
     if (!found) return;
     const Row row = *found;  // a change of lanes makes new rows
     QMenu menu(this);
+    if (const EventRef event = eventAt(request->pos()); event.valid()) addEventActions(menu, event);
     const auto add = [&](const QString& text, auto change) {
         menu.addAction(text, this, [this, change] { m_model.changeLanes(change); });
     };
@@ -334,28 +377,64 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     add("Show all that is hidden", [](LaneTree& lanes) { lanes.showAll(); });
     add("Expand all ranks", [](LaneTree& lanes) { lanes.setAllExpanded(true); });
     add("Collapse all ranks", [](LaneTree& lanes) { lanes.setAllExpanded(false); });
-    menu.exec(event->globalPos());
+    menu.exec(request->globalPos());
+}
+
+const Curve* TimelineView::curveOf(const Row& row) const {
+    const RankTracks* tracks = row.kind == RowKind::lane ? m_model.lanes().tracks(row.rank) : nullptr;
+    if (!tracks || row.lane >= tracks->lanes.size() || tracks->lanes[row.lane].kind != LaneKind::counter)
+        return nullptr;
+    return &tracks->lanes[row.lane].curve;
+}
+
+// Of an event, of a counter's value, of what a rank's line shows there, or of a label that is cut.
+QString TimelineView::tipAt(QPointF position) const {
+    const Row* row = rowAt(position);
+    if (!row) return {};
+    if (row->kind == RowKind::summary && !m_model.lanes().trouble(row->rank).empty())
+        return QString("<p>%1: %2</p>").arg(text(row->label), text(m_model.lanes().trouble(row->rank)));
+    if (laneX(position) < 0) return row->kind == RowKind::lane ? text(row->label) : QString();
+    const int64_t time = m_model.axis().timeAt(laneX(position));
+    if (const Curve* curve = curveOf(*row)) {
+        const auto value = curve->at(time);
+        return value ? QString("%1\n%2").arg(QString::fromStdString(displayText(row->label)),
+                                             QString::fromStdString(curveText(curve->unit(), *value)))
+                     : QString();
+    }
+    if (row->kind == RowKind::summary) return activityTip(*row, time);
+    const EventRef hovered = eventAt(position);
+    if (!hovered.valid()) return {};
+    const TrackEvent shown = m_model.event(hovered);
+    return QString("%1\n%2\n%3")
+        .arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)), m_model.place(hovered));
+}
+
+// What the device does at a time: exactly, from the events.
+QString TimelineView::activityTip(const Row& row, int64_t time) const {
+    constexpr std::array<const char*, kActivities> kNames{"compute", "compute with communication behind it",
+                                                          "waits for other ranks", "transfer that nothing hides",
+                                                          "copies that nothing hides"};
+    const RankTracks* tracks = m_model.lanes().tracks(row.rank);
+    if (!tracks) return {};
+    const int64_t pixel = std::max<int64_t>(1, static_cast<int64_t>(1 / m_model.axis().pixelsPerNs()));
+    const ActivityTimes times = activityIn(tracks->deviceTracks(), {time - pixel, time + pixel});
+    QStringList lines{QString::fromStdString(displayText(row.label))};
+    int64_t busy = 0;
+    for (size_t a = 0; a < kActivities; ++a) {
+        busy += times[a];
+        if (times[a] > 0) lines << kNames[a];
+    }
+    if (busy < 2 * pixel) lines << "idle";
+    return lines.join("\n");
 }
 
 bool TimelineView::event(QEvent* event) {
     if (event->type() != QEvent::ToolTip) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const EventRef hovered = eventAt(help->pos());
-    const Row* row = rowAt(help->pos());
-    if (row && row->kind == RowKind::summary && !m_model.lanes().trouble(row->rank).empty()) {
-        QToolTip::showText(help->globalPos(),
-                           QString("<p>%1: %2</p>").arg(text(row->label), text(m_model.lanes().trouble(row->rank))),
-                           this);
-    } else if (hovered.valid()) {
-        const TrackEvent shown = m_model.event(hovered);
-        QToolTip::showText(help->globalPos(),
-                           QString("%1\n%2\n%3")
-                               .arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)),
-                                    m_model.place(hovered)),
-                           this);
-    } else {
+    if (const QString tip = tipAt(help->pos()); tip.isEmpty())
         QToolTip::hideText();
-    }
+    else
+        QToolTip::showText(help->globalPos(), tip, this);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QElapsedTimer>
+#include <QMenu>
 #include <QScrollBar>
 #include <QWidget>
 #include <cmath>
@@ -21,10 +22,14 @@ class TimelineView : public QWidget {
 
     static constexpr int kLabelWidth = 210;  ///< until it is dragged
     static constexpr int kRulerHeight = 28;
+    static constexpr int kBelowPinned = 3;  ///< a line between what stays and what scrolls
 
     /// Scrolls until the row of the selected event is in sight.
     void scrollToSelection();
-    /// Where an event is drawn, in widget coordinates; null when its row is not shown.
+    /// Scrolls until the line of a rank is in sight.
+    void scrollToRank(int32_t rank);
+    /// Where an event is drawn, in widget coordinates: among what stays above the others where it is there, else among
+    /// what scrolls; null when its row is not shown.
     QRectF areaOf(EventRef event) const;
     EventRef eventAt(QPointF position) const;
     void setDark(bool dark);
@@ -37,6 +42,7 @@ class TimelineView : public QWidget {
 
   signals:
     void searchWanted();
+    void nameWanted(QString name);   ///< all events of this name are to be found
     void flowWanted(int direction);  ///< -1 to what caused the selected event, 1 to what it causes
     void helpWanted();
     void leaveWanted();  ///< Escape: also what is marked is to go
@@ -60,24 +66,43 @@ class TimelineView : public QWidget {
   private:
     enum class Drag { none, select, pan, row, border };
 
+    // The rows that stay and those that scroll lie above each other, and are painted alike.
+    struct RowArea {
+        const std::vector<Row>* rows;
+        int origin;       // where the first row begins, in sight or not
+        int top, bottom;  // what of it is in sight
+    };
+    RowArea pinnedArea() const;
+    RowArea scrolledArea() const;
+    QRectF areaOf(EventRef event, const RowArea& area) const;
+    QRectF areaOf(const MarkedTime& marked, const RowArea& area) const;
+    QRectF areaInSight(EventRef event) const;
+    void reveal(const Row* row);
+
     int lanesTop() const;  ///< first pixel of the rows that scroll
     int lanesWidth() const;
     const Row* rowAt(QPointF position, int* top = nullptr) const;
+    void addEventActions(QMenu& menu, EventRef event);
+    const Curve* curveOf(const Row& row) const;
+    QString tipAt(QPointF position) const;
+    QString activityTip(const Row& row, int64_t time) const;
     double laneX(QPointF position) const { return position.x() - m_labelWidth; }
     bool isOnBorder(QPointF position) const { return std::abs(position.x() - m_labelWidth) <= 3; }
     void updateScroll();
     void zoom(double x, double factor);
     void paintRuler(QPainter& painter);
-    void paintRowLabels(QPainter& painter, const std::vector<Row>& rows, int top, int bottom, int scrollTop);
+    void paintRowLabels(QPainter& painter, const RowArea& area);
+    void paintRowLabel(QPainter& painter, const Row& row, int y, const QString& owner);
     void paintOverlay(QPainter& painter);
-    void paintSelection(QPainter& painter);
+    void paintTimeSelection(QPainter& painter);
+    void paintMarks(QPainter& painter, const RowArea& area);
+    void paintScales(QPainter& painter, const RowArea& area);
     void paintFlows(QPainter& painter);
-    void paintOutline(QPainter& painter, EventRef event, const QPen& pen);
+    void paintOutline(QPainter& painter, EventRef event, const RowArea& area, const QPen& pen);
     void paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop,
                     int height);
-    void paintHits(QPainter& painter);
-    void paintNotes(QPainter& painter);
-    QRectF areaOf(const MarkedTime& marked) const;
+    void paintHits(QPainter& painter, const RowArea& area);
+    void paintNotes(QPainter& painter, const RowArea& area);
 
     TimelineModel& m_model;
     QScrollBar* m_scroll;

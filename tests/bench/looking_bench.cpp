@@ -53,9 +53,16 @@ RankTracksPtr syntheticRank(int32_t rank, size_t eventsPerLane) {
         EventStream events(static_cast<unsigned>(rank * 100 + lane));
         Track track(1);
         const EventKind kind = lane % 3 == 2 ? EventKind::communication : EventKind::compute;
-        for (uint32_t i = 0; i < eventsPerLane; ++i) track.add(events.next(i, kind));
-        track.finish();
         Lane made{LaneKind::stream, fmt::format("stream {}", lane), {}};
+        for (uint32_t i = 0; i < eventsPerLane; ++i) {
+            const TrackEvent event = events.next(i, kind);
+            track.add(event);
+            // Each second collective waits for another rank, half of its time.
+            if (kind == EventKind::communication && i % 2 == 0)
+                made.waits.add({event.startNs, event.durNs / 2, 0, 0, EventKind::waiting});
+        }
+        track.finish();
+        if (!made.waits.empty()) made.waits.finish();
         made.parts.push_back({EventTable::kernel, std::move(track)});
         tracks->lanes.push_back(std::move(made));
     }

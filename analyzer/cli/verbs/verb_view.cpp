@@ -125,7 +125,7 @@ void addViewVerb(CLI::App& app, Invocation& invocation) {
                      ".png); needs no display")
         ->type_name("FILE");
     verb->add_option("--panel", options->panel,
-                     "Panel to open: findings, details, events, range, stragglers, step-times, matrix, bandwidth, "
+                     "Panel to open: findings, details, events, range, sql, stragglers, step-times, matrix, bandwidth, "
                      "roofline, pipeline, differences")
         ->type_name("NAME");
     verb->add_option("--size", options->size, "Size of the window or picture in pixels, 1600x900 when left out")

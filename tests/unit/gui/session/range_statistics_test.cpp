@@ -32,7 +32,8 @@ TEST(RangeStatistics, ActivitiesAndIdleAddUpToTheRange) {
     }
     const RankActivity& first = activity.ranks[0];
     EXPECT_EQ(first.times[static_cast<size_t>(Activity::compute)], 150 * kUs);
-    EXPECT_EQ(first.times[static_cast<size_t>(Activity::exposed)], 100 * kUs);
+    EXPECT_EQ(first.times[static_cast<size_t>(Activity::waiting)], 50 * kUs);  // for rank 1, which comes at 450 us
+    EXPECT_EQ(first.times[static_cast<size_t>(Activity::transfer)], 50 * kUs);
     EXPECT_EQ(first.times[static_cast<size_t>(Activity::memory)], 30 * kUs);
     EXPECT_EQ(first.idleNs, 70 * kUs);
     EXPECT_EQ(activity.sum().times[static_cast<size_t>(Activity::compute)], 350 * kUs);
@@ -102,7 +103,8 @@ TEST(RangeStatistics, OverlapIsTheHiddenShareOfTheCommunication) {
     RankActivity rank;
     EXPECT_FALSE(rank.overlap());
     rank.times[static_cast<size_t>(Activity::overlapped)] = 30;
-    rank.times[static_cast<size_t>(Activity::exposed)] = 10;
+    rank.times[static_cast<size_t>(Activity::waiting)] = 4;
+    rank.times[static_cast<size_t>(Activity::transfer)] = 6;
     EXPECT_DOUBLE_EQ(*rank.overlap(), 0.75);
 }
 

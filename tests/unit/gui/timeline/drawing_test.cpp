@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "gui/timeline/activity_bins.h"
@@ -135,8 +136,24 @@ TEST(Activity, UnionsAreTakenAndNothingCountsTwice) {
     const ActivityTimes times = activityIn(tracks, {0, 300});
     EXPECT_EQ(times[static_cast<size_t>(Activity::compute)], 120);
     EXPECT_EQ(times[static_cast<size_t>(Activity::overlapped)], 30);
-    EXPECT_EQ(times[static_cast<size_t>(Activity::exposed)], 50);
+    EXPECT_EQ(times[static_cast<size_t>(Activity::transfer)], 50);
     EXPECT_EQ(times[static_cast<size_t>(Activity::memory)], 20);
+}
+
+// Two streams: one transfers from 60 on and the other from 40 on, under compute until 20.
+TEST(Activity, WaitingIsWhatAllCommunicationAtATimeWaits) {
+    Track compute, first, firstWaits, second, secondWaits;
+    compute.add({0, 20, 0, 0, EventKind::compute});
+    first.add({0, 100, 0, 0, EventKind::communication});
+    firstWaits.add({0, 60, 0, 0, EventKind::waiting});
+    second.add({10, 70, 0, 0, EventKind::communication});
+    secondWaits.add({10, 30, 0, 0, EventKind::waiting});
+    for (Track* track : {&compute, &first, &firstWaits, &second, &secondWaits}) track->finish();
+    const std::vector<const Track*> tracks{&compute, &first, &firstWaits, &second, &secondWaits};
+    const ActivityTimes times = activityIn(tracks, {0, 100});
+    EXPECT_EQ(times[static_cast<size_t>(Activity::overlapped)], 20);
+    EXPECT_EQ(times[static_cast<size_t>(Activity::waiting)], 20);
+    EXPECT_EQ(times[static_cast<size_t>(Activity::transfer)], 60);
 }
 
 TEST(Activity, BinsAgreeWithTheEventsAtEveryZoom) {
@@ -173,7 +190,7 @@ TEST(Activity, ColumnsCarryTheSameSharesFarAndNear) {
             EXPECT_NEAR(sum, expected, 0.02 * expected + 4) << span << " " << a;
         }
         for (const ActivityColumn& column : columns)
-            EXPECT_LE(column.shares[0] + column.shares[1] + column.shares[2] + column.shares[3], 1.02);
+            EXPECT_LE(std::accumulate(column.shares.begin(), column.shares.end(), 0.0f), 1.02);
     }
 }
 

@@ -40,8 +40,8 @@ TEST(LaneTree, ExpandsARankToItsLanes) {
     tree.toggleRank(1);
     EXPECT_EQ(labels(tree.rows()),
               (Labels{"alpha", "rank 0", "rank 1", "stream 7 compute", "stream 13 communication", "beta"}));
-    ASSERT_NE(tree.rowOf(1, 1), nullptr);
-    EXPECT_EQ(tree.rowOf(1, 1)->label, "stream 13 communication");
+    ASSERT_NE(LaneTree::rowOf(tree.rows(), 1, 1), nullptr);
+    EXPECT_EQ(LaneTree::rowOf(tree.rows(), 1, 1)->label, "stream 13 communication");
 }
 
 TEST(LaneTree, RowsLieBelowEachOther) {
@@ -82,6 +82,21 @@ TEST(LaneTree, PinnedRanksStayAboveInTheOrderPinned) {
     EXPECT_EQ(labels(tree.pinnedRows()), (Labels{"rank 0"}));
 }
 
+TEST(LaneTree, ExcerptsStayAboveWhateverIsHiddenAndAreNoChoice) {
+    LaneTree tree = fourRanks();
+    tree.togglePin(0);
+    tree.togglePin(3);
+    tree.hideRank(3);
+    const LaneChoices chosen = tree.choices();
+    tree.setExcerpts({{3, {1}}, {1, {0, 7}}});
+    EXPECT_EQ(labels(tree.pinnedRows()),
+              (Labels{"rank 3", "stream 13 communication", "rank 1", "stream 7 compute", "rank 0"}));
+    EXPECT_EQ(tree.choices(), chosen);
+    EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 0", "rank 1", "beta", "rank 2"}));
+    tree.setExcerpts({});
+    EXPECT_EQ(labels(tree.pinnedRows()), (Labels{"rank 0", "rank 3"}));
+}
+
 TEST(LaneTree, HiddenRanksComeBackWhenSomethingOfThemIsShown) {
     LaneTree tree = fourRanks();
     tree.hideRank(2);
@@ -89,7 +104,7 @@ TEST(LaneTree, HiddenRanksComeBackWhenSomethingOfThemIsShown) {
     EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 0", "rank 1"}));
     tree.setFilter("alpha");
     tree.expandRank(3);
-    EXPECT_NE(tree.rowOf(3, 0), nullptr);
+    EXPECT_NE(LaneTree::rowOf(tree.rows(), 3, 0), nullptr);
 }
 
 TEST(LaneTree, MovedRanksKeepTheirPlace) {

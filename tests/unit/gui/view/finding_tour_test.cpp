@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/findings/finding_tour.h"
+
+#include <gtest/gtest.h>
+
+namespace rankscope::gui {
+namespace {
+
+constexpr int32_t kManyRanks = 256;
+constexpr uint32_t kCompute = 1, kCommunication = 2;  // lanes of each rank
+
+Lane laneOf(LaneKind kind, const char* label, EventTable table, std::vector<TrackEvent> events) {
+    Track track(1);
+    for (const TrackEvent& event : events) track.add(event);
+    track.finish();
+    Lane made{kind, label, {}, {}};
+    made.parts.push_back({table, std::move(track)});
+    return made;
+}
+
+RankTracksPtr fourLanesOf(int32_t rank) {
+    auto tracks = std::make_shared<RankTracks>();
+    tracks->rank = rank;
+    tracks->lanes.push_back(
+        laneOf(LaneKind::hostCalls, "calls", EventTable::apiCall, {{0, 900, 0, 0, EventKind::api}}));
+    tracks->lanes.push_back(
+        laneOf(LaneKind::stream, "stream 7", EventTable::kernel, {{100, 300, 0, 0, EventKind::compute}}));
+    tracks->lanes.push_back(
+        laneOf(LaneKind::stream, "stream 9", EventTable::kernel, {{400, 200, 0, 1, EventKind::communication}}));
+    tracks->lanes.push_back(
+        laneOf(LaneKind::stream, "stream 11", EventTable::memcpy, {{5000, 10, 0, 0, EventKind::copy}}));
+    return tracks;
+}
+
+// A run of many ranks with one finding, whose evidence is the communication of `shownOn`.
+class FindingTourTest : public testing::Test {
+  protected:
+    void open(std::vector<int32_t> toFix, const std::vector<int32_t>& affected, int32_t shownOn) {
+        auto run = std::make_shared<RunInfo>();
+        run->outline.hosts = {{0, "host"}};
+        run->whole = {0, 6000};
+        for (int32_t rank = 0; rank < kManyRanks; ++rank) {
+            run->outline.ranks.push_back({rank, 0, "rank " + std::to_string(rank)});
+            run->steps.push_back({rank, 0, {0, 1000}, false});
+        }
+        FindingInfo finding;
+        finding.id = 1;
+        finding.diagnosis = "RS301";
+        finding.ranks = std::move(toFix);
+        finding.affectedRanks = affected;
+        EvidenceLink link{"collective", 1, shownOn, "waits", {EventTable::kernel, 2, shownOn}, {}};
+        finding.evidence.push_back(link);
+        run->findings.push_back(finding);
+        m_model.setRun(run);
+        m_model.setWidth(1000);
+        for (int32_t rank = 0; rank < kManyRanks; ++rank) m_model.addTracks(fourLanesOf(rank));
+    }
+
+    std::vector<int32_t> ranksSideBySide() const {
+        std::vector<int32_t> ranks;
+        for (const RankExcerpt& excerpt : m_model.lanes().excerpts()) ranks.push_back(excerpt.rank);
+        return ranks;
+    }
+
+    TimelineModel m_model;
+    FindingTour m_tour{m_model};
+};
+
+TEST_F(FindingTourTest, TheRankToFixAndOneThatWaitsAreSideBySideHoweverManyThereAre) {
+    open({200}, {0, 1, 5}, 5);
+    const LaneChoices chosen = m_model.lanes().choices();
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{200, 5}));
+    EXPECT_EQ(m_model.lanes().choices(), chosen) << "what the user chose to see stays as it is";
+    EXPECT_EQ(m_model.selection().rank, 5);
+    m_tour.leave();
+    EXPECT_TRUE(ranksSideBySide().empty());
+}
+
+TEST_F(FindingTourTest, WhereTheEvidenceIsOnTheRankToFixOneThatItAffectsStandsBesideIt) {
+    open({200}, {17, 18}, 200);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{200, 17}));
+}
+
+TEST_F(FindingTourTest, WhereAllRanksAreToBeFixedTheOneThatShowsItIsSeen) {
+    std::vector<int32_t> all;
+    for (int32_t rank = 0; rank < kManyRanks; ++rank) all.push_back(rank);
+    open(all, {}, 99);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{99}));
+}
+
+TEST_F(FindingTourTest, AnExcerptHasTheStreamsThatAreBusyInTheStepShown) {
+    open({200}, {5}, 5);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    for (const RankExcerpt& excerpt : m_model.lanes().excerpts())
+        EXPECT_EQ(excerpt.lanes, (std::vector<uint32_t>{kCompute, kCommunication}));
+}
+
+}  // namespace
+}  // namespace rankscope::gui
