@@ -127,11 +127,12 @@ std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, c
 }
 
 void setTypicalStep(const job::Analysis& analysis, const std::vector<double>& costPerStepNs, int rank,
-                    job::Finding& finding) {
-    finding.steps = analysis.steps;
-    const double typical = facts::median(costPerStepNs);
-    size_t best = 0;
-    for (size_t i = 1; i < costPerStepNs.size() && i < analysis.steps.size(); ++i)
+                    job::Finding& finding, size_t firstStep) {
+    const auto first = static_cast<std::ptrdiff_t>(firstStep);
+    finding.steps.assign(analysis.steps.begin() + first, analysis.steps.end());
+    const double typical = facts::median({costPerStepNs.begin() + first, costPerStepNs.end()});
+    size_t best = firstStep;
+    for (size_t i = firstStep + 1; i < costPerStepNs.size() && i < analysis.steps.size(); ++i)
         if (std::abs(costPerStepNs[i] - typical) < std::abs(costPerStepNs[best] - typical)) best = i;
     if (const facts::StepWindow* window = analysis.window(rank, analysis.steps[best])) {
         finding.windowStartNs = window->startNs;

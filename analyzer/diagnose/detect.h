@@ -28,8 +28,8 @@ std::string whyOnlyTheEnd(const job::Analysis& analysis);
 /// By id; each detector says for itself what it lacks.
 std::vector<NotJudged> notJudged(const job::Analysis& analysis);
 
-/// Sets window and steps: the step whose cost is nearest to the median one.
+/// Sets window and steps: the step whose cost is nearest to the median one, of those from analysis.steps[firstStep] on.
 void setTypicalStep(const job::Analysis& analysis, const std::vector<double>& costPerStepNs, int rank,
-                    job::Finding& finding);
+                    job::Finding& finding, size_t firstStep = 0);
 
 }  // namespace rankscope::diagnose

@@ -236,14 +236,15 @@ void setCost(const job::Analysis& analysis, const std::vector<double>& perStepNs
     setVerdict(finding);
 }
 
-void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding) {
+void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding, size_t firstStep) {
     finding.meanStepNs = 0;
-    for (int step : analysis.steps) {
+    const std::vector<int> steps(analysis.steps.begin() + static_cast<std::ptrdiff_t>(firstStep), analysis.steps.end());
+    for (int step : steps) {
         int64_t longest = 0;
         for (const facts::RankSummary& rank : analysis.ranks)
             if (const facts::Attribution* attribution = analysis.attribution(rank, step))
                 longest = std::max(longest, attribution->stepNs);
-        finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(analysis.steps.size());
+        finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(steps.size());
     }
     finding.costNs = nsPerStep;
     finding.severity = finding.meanStepNs > 0 ? nsPerStep / finding.meanStepNs : 0;

@@ -29,8 +29,9 @@ struct PriceThresholds {
 void setCost(const job::Analysis& analysis, const std::vector<double>& perStepNs, job::Finding& finding);
 
 /// The same of what hits some steps only, as the mean over all. Shares are of the mean step, which it is a part of: of
-/// a typical one it may be several times as much.
-void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding);
+/// a typical one it may be several times as much. `firstStep`: index of the analysed step with which the cause began;
+/// the mean, and the mean step, are then of the steps from it on.
+void setMeanCost(const job::Analysis& analysis, double nsPerStep, job::Finding& finding, size_t firstStep = 0);
 
 /// The cause took all that would have come behind it; `share` below 1: the job goes on, with wrong results.
 void setWholeJob(const job::Analysis& analysis, double share, job::Finding& finding);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
+
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/health_evidence.h"
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
+#include "analyzer/diagnose/slow_since.h"
 
 namespace rankscope::diagnose {
 inline namespace rs301 {
@@ -45,14 +50,39 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
     }
 }
 
+constexpr const char* kFromStep = "from_step";  // evidence of a rank that became slow in the run
+
+/// Of a rank that is slow since a step only.
+void describeChange(const job::Analysis& analysis, const SlowSince& change, job::Finding& finding) {
+    const size_t first = change.since.firstStep;
+    const int step = analysis.steps[first];
+    finding.evidence.facts.insert(
+        finding.evidence.facts.begin(),
+        fmt::format("from step {} on: {:.2f}x before (median of {} steps), {:.2f}x since; the cost, and its share, are "
+                    "of the {} steps since then, not of all",
+                    step, change.before, first, change.since.ratio, analysis.steps.size() - first));
+    finding.evidence.numbers.emplace_back(kFromStep, step);
+    finding.evidence.numbers.emplace_back("kernel_time_ratio_before", change.before);
+    finding.whyNotPlayed =
+        fmt::format("the repair of a rank is played in all steps alike, and it is slow from step {} on", step);
+}
+
 void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
     if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
-    const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
+    std::vector<job::KernelRatio> ratios = analysis.kernelRatios;
+    std::map<int, SlowSince> changes;  // by rank
     std::vector<SlowGroup> groups;
     std::vector<SlowCost> costs;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-        if (!isSlow(ratios[r]) || claims.culprits(kStragglerNode.id).count(analysis.ranks[r].rank) != 0) continue;
+        const int rank = analysis.ranks[r].rank;
+        if (claims.culprits(kStragglerNode.id).count(rank) != 0) continue;
+        if (!isSlow(ratios[r])) {
+            const std::optional<SlowSince> change = slowSince(analysis, r);
+            if (!change) continue;
+            ratios[r] = change->since;
+            changes.emplace(rank, *change);
+        }
         groups.push_back(makeSlowGroup(analysis, ratios, {r}));
         costs.push_back(costOfSlowness(analysis, ratios, groups.back()));
     }
@@ -61,11 +91,16 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
         job::Finding finding;
         finding.id = "RS301";
         describeSlowness(analysis, ratios, groups[g], costs[g], finding);
+        const auto change = changes.find(rank);
+        if (change != changes.end()) describeChange(analysis, change->second, finding);
         addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
+        const std::string since = change == changes.end() ? ""
+                                                          : fmt::format(" from step {} on ({:.2f}x before)",
+                                                                        finding.steps.front(), change->second.before);
         finding.cause =
-            fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work, and they wait for it", rank,
-                        host.empty() ? "" : " (" + host + ")", groups[g].ratio);
+            fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work{}, and they wait for it",
+                        rank, host.empty() ? "" : " (" + host + ")", groups[g].ratio, since);
         finding.fix = {
             fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
                         "ECC, a neighbour's process)",
@@ -85,6 +120,13 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
     }
 }
 
+/// What is played is a rank's pace in all steps alike: of one that became slow in the run it tells nothing.
+Changes balancedUnlessChanged(const job::Analysis& analysis, const job::Finding& finding) {
+    const bool changed =
+        std::ranges::any_of(finding.evidence.numbers, [](const auto& number) { return number.first == kFromStep; });
+    return changed ? Changes() : balanced(analysis, finding);
+}
+
 std::string missingForStraggler(const job::Analysis& analysis) {
     const std::string alone = withoutPeerRanks(analysis);
     return alone.empty() ? withoutPeersByCalls(analysis) : alone;
@@ -99,7 +141,9 @@ const Diagnosis kStraggler{
         "One rank computes longer than its peers for the same work, and the others wait for it. Kernels of the same "
         "name, grid and block are compared step by step: a rank's median against the median of the other ranks. Most "
         "of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away "
-        "when its compute takes as long as its peers'; time that communication would need anyway is not counted. Light "
+        "when its compute takes as long as its peers'; time that communication would need anyway is not counted. A "
+        "rank that becomes slow in the run and stays so is told with the step from which on it is, and its cost is of "
+        "the steps since then: its pace changes once, by more than chance, for the worse. Light "
         "recordings of calls alone have no kernels: there it is the rank that spends more of each step outside of "
         "communication than "
         "its peers, whether its device is slow, its host, or its work is more.",
@@ -109,6 +153,9 @@ const Diagnosis kStraggler{
          kSlowStepsShare,
          kComparedShare,
          kSlowKernels,
+         kFewestStepsSince,
+         kChangeByChance,
+         kRecoveredSteps,
          kLateShare,
          kLateInStep,
          kLateSteps,
@@ -130,7 +177,7 @@ const Diagnosis kStraggler{
         "wait for it. Framed are such waits.",
     .detect = detectStraggler,
     .missing = missingForStraggler,
-    .repair = balanced,
+    .repair = balancedUnlessChanged,
 };
 
 }  // namespace rs301

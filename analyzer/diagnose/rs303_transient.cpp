@@ -6,12 +6,14 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
+#include "analyzer/diagnose/slow_since.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
@@ -26,6 +28,8 @@ constexpr Threshold kRareShare{"rare share", 1.0 / 3, "of the rank's steps at mo
                                "what comes more often is a mode of the job, not an accident"};
 constexpr Threshold kFewestEvents{"fewest events", 2, "steps",
                                   "a single slow step cannot be said to come back: a note"};
+
+constexpr const char* kSlowKernelsText = "the same kernels ran slower on its device";
 
 /// One rank in one step that takes far longer than that rank's steps do.
 struct Event {
@@ -131,7 +135,7 @@ std::string whatHappened(const job::Analysis& analysis, const facts::RankSummary
     const double transfer = event.transfer - typical.transfer;
     if (transfer > std::max({compute, memory, excessNs / 2})) return {};
     if (compute > std::max(memory, excessNs / 2))
-        return event.work - typical.work > compute / 2 ? std::string() : "the same kernels ran slower on its device";
+        return event.work - typical.work > compute / 2 ? std::string() : kSlowKernelsText;
     if (memory > excessNs / 2) return "its copies took longer";
     return hostText(facts::IdleCause::other);
 }
@@ -157,6 +161,12 @@ std::vector<Event> eventsOf(const job::Analysis& analysis, size_t rank) {
         event.what = whatHappened(analysis, summary, analysis.steps[event.step],
                                   partsOf(analysis, summary, pace, analysis.steps[event.step]), usual, event.excessNs);
     std::erase_if(events, [](const Event& event) { return event.what.empty(); });
+    // A device that is slow to the end of the run is a straggler, and no stall of single steps.
+    if (std::ranges::any_of(events, [](const Event& event) { return event.what == kSlowKernelsText; }))
+        if (const std::optional<SlowSince> change = slowSince(analysis, rank))
+            std::erase_if(events, [&](const Event& event) {
+                return event.step >= change->since.firstStep && event.what == kSlowKernelsText;
+            });
     return events;
 }
 

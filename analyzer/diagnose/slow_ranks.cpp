@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include "analyzer/diagnose/detect.h"
@@ -74,9 +75,9 @@ void addEvidence(const job::Analysis& analysis, const std::vector<job::KernelRat
                  job::Finding& finding) {
     const std::string who = ranksText(analysis, group.ranks);
     const job::KernelRatio& first = ratios[group.members.front()];
-    finding.evidence.facts.push_back(
-        fmt::format("the same kernels take {:.2f}x as long on {} as on {} peers (median of {} steps, +/- {:.3f})",
-                    group.ratio, who, group.members.size() == 1 ? "its" : "their", first.perStep.size(), first.error));
+    finding.evidence.facts.push_back(fmt::format(
+        "the same kernels take {:.2f}x as long on {} as on {} peers (median of {} steps, +/- {:.3f})", group.ratio, who,
+        group.members.size() == 1 ? "its" : "their", first.perStep.size() - first.firstStep, first.error));
     finding.evidence.numbers.emplace_back("kernel_time_ratio", group.ratio);
     const auto nameId = static_cast<size_t>(first.slowestKey.nameId);
     if (first.slowestRatio > 1 && nameId < analysis.facts.strings.size()) {
@@ -106,7 +107,7 @@ bool takesLonger(const job::KernelRatio& ratio) {
     const double halfway = 1 + (ratio.ratio - 1) / 2;
     const auto slower =
         std::count_if(ratio.perStep.begin(), ratio.perStep.end(), [&](double r) { return r > halfway; });
-    return static_cast<double>(slower) >= kSlowStepsShare * static_cast<double>(ratio.perStep.size());
+    return static_cast<double>(slower) >= kSlowStepsShare * static_cast<double>(ratio.perStep.size() - ratio.firstStep);
 }
 
 SlowGroup makeSlowGroup(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
@@ -125,7 +126,9 @@ SlowCost costOfSlowness(const job::Analysis& analysis, const std::vector<job::Ke
                         const SlowGroup& group) {
     SlowCost cost;
     const std::unordered_map<int64_t, int> shortest = shortestKernels(analysis.facts);
-    for (size_t s = 0; s < analysis.steps.size(); ++s) {
+    const size_t firstStep = ratios[group.members.front()].firstStep;
+    cost.extraNs.assign(firstStep, 0);
+    for (size_t s = firstStep; s < analysis.steps.size(); ++s) {
         double waited = 0;  // of the peer that waits most, hidden under compute or not: nobody saves more
         for (const facts::RankSummary& peer : analysis.ranks) {
             if (contains(group.ranks, peer.rank)) continue;
@@ -160,9 +163,14 @@ void describeSlowness(const job::Analysis& analysis, const std::vector<job::Kern
         finding.whyInconclusive = fmt::format(
             "its kernels are slower, but who arrives last is hidden by the clock bound of {:.1f} us between hosts",
             static_cast<double>(analysis.facts.clock.boundNs) / 1e3);
-    setCost(analysis, cost.extraNs, finding);
-    setTypicalStep(analysis, cost.extraNs, group.ranks.front(), finding);
-    const double perStep = 1.0 / static_cast<double>(analysis.steps.size());
+    const size_t firstStep = ratios[group.members.front()].firstStep;
+    const double perStep = 1.0 / static_cast<double>(analysis.steps.size() - firstStep);
+    if (firstStep == 0)
+        setCost(analysis, cost.extraNs, finding);
+    else
+        setMeanCost(analysis, std::accumulate(cost.extraNs.begin(), cost.extraNs.end(), 0.0) * perStep, finding,
+                    firstStep);
+    setTypicalStep(analysis, cost.extraNs, group.ranks.front(), finding, firstStep);
     for (const auto& [peer, wait] : cost.waitByPeer)
         if (wait * perStep > 0.25 * finding.costNs) finding.affectedRanks.push_back(peer);
     addEvidence(analysis, ratios, group, finding);

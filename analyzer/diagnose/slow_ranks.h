@@ -41,7 +41,8 @@ SlowGroup makeSlowGroup(const job::Analysis& analysis, const std::vector<job::Ke
 
 /// What a group costs the job.
 struct SlowCost {
-    std::vector<double> extraNs;           // by analysed step: compute that it would not need at its peers' pace
+    std::vector<double> extraNs;           // by analysed step: compute that it would not need at its peers' pace; 0
+                                           // before the first one that counts (KernelRatio::firstStep)
     std::map<int, double> waitByPeer;      // sums over the analysed steps, ns
     double waitedNs = 0, undecidedNs = 0;  // of the peers' exposed waiting: all, behind nobody the clocks can name
 };

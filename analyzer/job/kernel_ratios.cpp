@@ -61,8 +61,9 @@ void spreadOf(const std::map<facts::KernelKey, std::pair<double, double>>& byKey
         std::min(static_cast<double>(ratio.slow.size()) / static_cast<double>(ratios.size()), slowPeers / peers);
 }
 
-/// Against the ranks of other groups; `groups` by index into analysis.ranks.
-std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vector<int64_t>& groups) {
+/// Against the ranks of other groups, from analysis.steps[firstStep] on; `groups` by index into analysis.ranks.
+std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vector<int64_t>& groups,
+                                       size_t firstStep = 0) {
     std::map<std::pair<facts::KernelKey, int>, std::vector<Sample>> samples;
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
         for (const facts::KernelStatistics& k : analysis.ranks[r].kernels)
@@ -80,6 +81,7 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
         const auto step = std::ranges::lower_bound(analysis.steps, where.second);
         if (step == analysis.steps.end() || *step != where.second) continue;
         const auto index = static_cast<size_t>(step - analysis.steps.begin());
+        if (index < firstStep) continue;
         std::ranges::sort(values, {}, &Sample::medianNs);
         const std::vector<double> peerNs = peerMedians(values, groups);
         for (size_t i = 0; i < values.size(); ++i) {
@@ -100,6 +102,7 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
     std::vector<KernelRatio> result(analysis.ranks.size());
     for (size_t r = 0; r < result.size(); ++r) {
         KernelRatio& ratio = result[r];
+        ratio.firstStep = firstStep;
         std::vector<double> known;
         for (size_t s = 0; s < steps; ++s) {
             ratio.perStep.push_back(sums[r].peers[s] > 0 ? sums[r].own[s] / sums[r].peers[s] : 0);
@@ -123,9 +126,13 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
 }  // namespace
 
 std::vector<KernelRatio> compareKernels(const Analysis& analysis) {
+    return compareKernelsSince(analysis, 0);
+}
+
+std::vector<KernelRatio> compareKernelsSince(const Analysis& analysis, size_t firstStep) {
     std::vector<int64_t> alone(analysis.ranks.size());
     std::iota(alone.begin(), alone.end(), int64_t{0});
-    return ratiosBetween(analysis, alone);
+    return ratiosBetween(analysis, alone, firstStep);
 }
 
 std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis) {

@@ -13,6 +13,7 @@ struct Analysis;
 /// How long a rank's kernels take against the same kernels (name and launch shape) on the other ranks.
 struct KernelRatio {
     std::vector<double> perStep;  // one per analysed step; 0 where nothing could be compared
+    size_t firstStep = 0;         // index of the first one that counts; those before it are 0
     double ratio = 0;             // median over steps; 0 unknown
     double error = 0;             // standard error of that median
     double comparedShare = 0;     // share of its compute time that was compared
@@ -32,7 +33,10 @@ inline constexpr double kPartOfSlowness = 0.25;
 /// ranks. Detectors read the result, analysis.kernelRatios.
 std::vector<KernelRatio> compareKernels(const Analysis& analysis);
 
-/// The same, with only ranks of other hosts as peers.
+/// The same of the steps from analysis.steps[firstStep] on.
+std::vector<KernelRatio> compareKernelsSince(const Analysis& analysis, size_t firstStep);
+
+/// As compareKernels(), with only ranks of other hosts as peers.
 std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis);
 
 }  // namespace rankscope::job

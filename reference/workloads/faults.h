@@ -12,6 +12,7 @@ namespace rankscope::reference {
 struct Straggler {
     int rank = 0;
     double factor = 1.5;
+    int fromStep = 0;  ///< the first step in which it is slow
 };
 
 /// Faults that end a job come inside a step, after its first forward pass.

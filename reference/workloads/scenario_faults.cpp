@@ -264,6 +264,17 @@ int readStep(ObjectReader& reader, const Scenario& scenario) {
     return step;
 }
 
+/// Of a straggler. Only the workloads know their steps, and NVML's clocks are told for the whole run.
+int readFromStep(ObjectReader& reader, const Scenario& scenario) {
+    if (scenario.kind == Kind::framework)
+        reader.fail("from_step", "is for workloads: nothing plants it in a framework");
+    if (reader.has("throttle")) reader.fail("from_step", "and 'throttle' exclude each other");
+    const int step = reader.integer("from_step", 0, 0);
+    if (step >= scenario.steps)
+        reader.fail("from_step", "is " + std::to_string(step) + " of " + std::to_string(scenario.steps) + " steps");
+    return step;
+}
+
 Mismatch::What readWhat(ObjectReader& reader) {
     const std::string what = reader.text("what", "size");
     if (what == "size") return Mismatch::What::size;
@@ -348,6 +359,7 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         Straggler straggler;
         straggler.rank = readRank(reader, scenario, 0);
         straggler.factor = reader.positive("factor", straggler.factor);
+        if (reader.has("from_step")) straggler.fromStep = readFromStep(reader, scenario);
         readThrottle(reader);
         faults.stragglers.push_back(straggler);
     } else if (kind == "small_buckets") {

@@ -48,8 +48,6 @@ Worker::Worker(const Scenario& scenario, const Identity& identity)
     if (!m_virtualGpu.present() && !scenario.faults.virtualOnly.empty())
         throw DeviceError("the fault '" + scenario.faults.virtualOnly.front() +
                           "' can only be planted in virtual GPUs: use rankscope run --virtual");
-    for (const Straggler& straggler : scenario.faults.stragglers)
-        if (straggler.rank == identity.rank) m_slowdown *= straggler.factor;
     m_workShare = workShare(scenario, identity.rank);
     chooseDevice();
     joinJob();
@@ -183,10 +181,20 @@ int64_t Worker::communicationLagNs() const {
     return std::llround(layers * layerNs);
 }
 
+double Worker::slowdown() const {
+    double factor = 1;
+    for (const Straggler& straggler : m_scenario.faults.stragglers) {
+        // Virtual GPUs plant those of the whole run themselves: they have the device's clocks, too.
+        if (m_virtualGpu.present() && straggler.fromStep == 0) continue;
+        if (straggler.rank == rank() && m_step >= straggler.fromStep) factor *= straggler.factor;
+    }
+    return factor;
+}
+
 double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
     if (m_virtualGpu.present()) return 0;
     const double waves = static_cast<double>((kernel.blocks + m_residentBlocks - 1) / m_residentBlocks);
-    return m_slowdown * healthyNs(kernel.cost) / waves;
+    return slowdown() * healthyNs(kernel.cost) / waves;
 }
 
 LayerKernel Worker::withShareOfWork(const LayerKernel& kernel) const {
@@ -228,7 +236,13 @@ void Worker::launchOne(const LayerKernel& kernel, const KernelTask& planned) {
     if (checks) visitProbes(task, 0, 1, [this](uint64_t) { ++m_expectedChecks; });
     m_virtualGpu.hostWork(kHostPerKernelNs);
     const auto blocks = static_cast<unsigned>(std::min<int64_t>(kernel.blocks, INT32_MAX));
-    require(launchKernel(kernel.kernel, m_scenario.model.dtype, blocks, m_compute, kernel.cost, task), "kernel launch");
+    KernelCost cost = kernel.cost;
+    if (m_virtualGpu.present()) {
+        const double factor = slowdown();
+        cost.flop *= factor;
+        cost.bytes *= factor;
+    }
+    require(launchKernel(kernel.kernel, m_scenario.model.dtype, blocks, m_compute, cost, task), "kernel launch");
 }
 
 void Worker::launch(const LayerKernel& kernel) {

@@ -122,6 +122,8 @@ class Worker {
     void chooseDevice();
     void joinJob();
     double healthyNs(const KernelCost& cost) const;
+    /// How many times slower this rank is for the same work in this step, as far as the workload has to plant it.
+    double slowdown() const;
     double spinNsPerBlock(const LayerKernel& kernel) const;
     /// Host time of a framework around one collective.
     void beforeCollective() const;
@@ -143,7 +145,6 @@ class Worker {
     std::optional<LateCalls> m_calls;  ///< of communication
     int m_ranksPerDevice = 1;
     int m_residentBlocks = 1;
-    double m_slowdown = 1;   ///< of the same work
     double m_workShare = 1;  ///< of the usual work
     cudaStream_t m_compute = nullptr;
     Group m_world;

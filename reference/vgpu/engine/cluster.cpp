@@ -60,6 +60,7 @@ void readFault(Cluster& cluster, const Json& fault) {
     std::string kind = fault.value("kind", "");
     const uint64_t clocksEvents = clocksEventsOf(fault.value("throttle", ""));
     if (kind == "straggler") {
+        if (integer(fault, "from_step", 0) > 0) return;  // by the workload, which knows its steps
         cluster.slowCompute.push_back({integer(fault, "rank", 0), -1, number(fault, "factor", 1.5), clocksEvents});
     } else if (kind == "slow_node") {
         cluster.slowCompute.push_back({-1, integer(fault, "node", 0), number(fault, "factor", 1.5), clocksEvents});

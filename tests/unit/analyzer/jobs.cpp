@@ -65,9 +65,10 @@ TraceFixture playDdp(const DdpJob& job) {
     Durations durations(job);
     const int world = trace.communicator(allRanks(job.ranks));
     Streams at(job.ranks);
+    bool slowNow = true;
     const auto run = [&](int rank, const char* name, int64_t grid, double ns) {
         const auto r = static_cast<size_t>(rank);
-        const int64_t duration = durations.compute(rank, ns);
+        const int64_t duration = slowNow ? durations.compute(rank, ns) : durations.noisy(ns);
         trace.kernel(rank, at.compute[r] + kGap, duration, name, grid);
         at.compute[r] += kGap + duration;
     };
@@ -85,6 +86,7 @@ TraceFixture playDdp(const DdpJob& job) {
         }
     };
     for (int step = 0; step < job.steps; ++step) {
+        slowNow = step >= job.slowFrom && step < job.slowUntil;
         const std::vector<int64_t> starts = at.compute;
         for (int layer = 0; layer < job.layers; ++layer)
             for (int rank = 0; rank < job.ranks; ++rank) run(rank, "forward", 64, job.forwardNs);

@@ -34,6 +34,7 @@ enum class Buckets { perLayer, afterBackward, single, computeStream, awaited }; 
 struct DdpJob : JobShape {
     Buckets buckets = Buckets::perLayer;
     int messagesPerLayer = 4;
+    int slowFrom = 0, slowUntil = 1'000'000;  // the steps in which `slow` holds, the last one excluded
     int singleSteps = 0;  // so many analysed steps, from the first on, send all in one message behind backward
 };
 TraceFixture playDdp(const DdpJob& job);

@@ -31,5 +31,69 @@ TEST(Stragglers, ASlowHostKeepsItsRanksTime) {
     EXPECT_EQ(ofTheHost, 0) << test::foundIn(report);
 }
 
+/// Rank 5 by `factor` in the steps from `from` until `until`, of 13; the first is warm-up.
+test::DdpJob slowIn(int from, int until, double factor) {
+    test::DdpJob job;
+    job.steps = 13;
+    job.slow = {{5, factor}};
+    job.slowFrom = from;
+    job.slowUntil = until;
+    return job;
+}
+
+double numberOf(const job::Finding& finding, const std::string& name) {
+    for (const auto& [known, value] : finding.evidence.numbers)
+        if (known == name) return value;
+    return -1;
+}
+
+TEST(Stragglers, WhoBecomesSlowHalfwayIsToldWithTheStep) {
+    const report::Report report = test::playDdp(slowIn(7, 13, 1.5)).analyze();
+    ASSERT_EQ(test::foundIn(report), "RS301[5]");
+    const job::Finding& finding = report.findings[0];
+    EXPECT_EQ(finding.steps, (std::vector<int>{7, 8, 9, 10, 11, 12}));
+    EXPECT_EQ(numberOf(finding, "from_step"), 7);
+    EXPECT_NEAR(numberOf(finding, "kernel_time_ratio_before"), 1, 0.01);
+    EXPECT_NEAR(numberOf(finding, "kernel_time_ratio"), 1.5, 0.01);
+    EXPECT_NE(finding.cause.find("from step 7 on (1.00x before)"), std::string::npos) << finding.cause;
+    EXPECT_FALSE(finding.savingNs) << "a repair is played in all steps alike";
+}
+
+TEST(Stragglers, WhoBecomesSlowCostsTheStepsSinceThen) {
+    const report::Report halfway = test::playDdp(slowIn(7, 13, 1.5)).analyze();
+    const report::Report always = test::playDdp(slowIn(0, 13, 1.5)).analyze();
+    ASSERT_EQ(test::foundIn(halfway), "RS301[5]");
+    ASSERT_EQ(test::foundIn(always), "RS301[5]");
+    EXPECT_NEAR(halfway.findings[0].costNs / always.findings[0].costNs, 1, 0.03);
+    EXPECT_NEAR(halfway.findings[0].meanStepNs / always.run.stepNs, 1, 0.03);
+}
+
+TEST(Stragglers, OfAChangeTheThresholdIsThatOfAWholeRun) {
+    EXPECT_EQ(test::foundIn(test::playDdp(slowIn(7, 13, 1.06)).analyze()), "RS301[5]");
+    EXPECT_EQ(test::foundIn(test::playDdp(slowIn(7, 13, 1.02)).analyze()), "");
+}
+
+TEST(Stragglers, FourStepsMakeAChangeAndFewerAreStalls) {
+    const report::Report four = test::playDdp(slowIn(9, 13, 1.5)).analyze();
+    EXPECT_EQ(test::foundIn(four), "RS301[5]");
+    const report::Report three = test::playDdp(slowIn(10, 13, 1.5)).analyze();
+    EXPECT_EQ(test::foundIn(three), "RS303[5]");
+}
+
+TEST(Stragglers, WhoWasSlowAndRecoveredIsNotToldAsSlow) {
+    EXPECT_EQ(test::foundIn(test::playDdp(slowIn(1, 7, 1.5)).analyze()), "");
+    EXPECT_EQ(test::foundIn(test::playDdp(slowIn(5, 11, 1.5)).analyze()), "");  // two steps before the end
+}
+
+TEST(Stragglers, NoiseIsNoChange) {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        test::DdpJob job;
+        job.steps = 13;
+        job.noise = 0.1;
+        job.seed = seed;
+        EXPECT_EQ(test::foundIn(test::playDdp(job).analyze()), "") << "seed " << seed;
+    }
+}
+
 }  // namespace
 }  // namespace rankscope::diagnose

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/slow_since.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "analyzer/diagnose/slow_ranks.h"
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr double kLeastError = 1e-9;  // levels without any noise differ for certain
+
+struct Change {
+    size_t at = 0;  // index of the first value of the second level
+    double t = 0;   // Student's, of the difference of the levels; negative where the second is lower
+};
+
+/// The best place; 0 where there are too few values on either side.
+Change changeOf(const std::vector<double>& values) {
+    const auto fewest = static_cast<size_t>(kFewestStepsSince);
+    const double centre = facts::median(values);  // squares around it lose no digits
+    double all = 0, squares = 0;
+    for (double value : values) {
+        all += value - centre;
+        squares += (value - centre) * (value - centre);
+    }
+    Change best;
+    double least = std::numeric_limits<double>::infinity(), before = 0;
+    for (size_t at = 1; at + fewest <= values.size(); ++at) {
+        before += values[at - 1] - centre;
+        if (at < fewest) continue;
+        const auto here = static_cast<double>(at), later = static_cast<double>(values.size() - at);
+        const double since = all - before;
+        const double left = std::max(0.0, squares - before * before / here - since * since / later);
+        if (left >= least) continue;
+        least = left;
+        const double difference = since / later - before / here;
+        const double error = std::sqrt(left / (here + later - 2) * (1 / here + 1 / later));
+        best = {at, difference / std::max(error, kLeastError)};
+    }
+    return best;
+}
+
+bool isByChance(const Change& change, size_t steps, size_t ranks) {
+    const auto places = static_cast<double>(steps + 1 - 2 * static_cast<size_t>(kFewestStepsSince));
+    const double outside = facts::studentOutside(change.t, static_cast<double>(steps - 2));
+    return outside * places * static_cast<double>(ranks) > kChangeByChance;
+}
+
+}  // namespace
+
+std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank) {
+    std::vector<double> known;  // a step in which nothing could be compared tells nothing
+    std::vector<size_t> steps;
+    const std::vector<double>& perStep = analysis.kernelRatios[rank].perStep;
+    for (size_t s = 0; s < perStep.size(); ++s) {
+        if (perStep[s] <= 0) continue;
+        known.push_back(perStep[s]);
+        steps.push_back(s);
+    }
+    const Change change = changeOf(known);
+    if (change.at == 0 || change.t <= 0 || isByChance(change, known.size(), analysis.ranks.size())) return std::nullopt;
+    const auto middle = known.begin() + static_cast<std::ptrdiff_t>(change.at);
+    const double before = facts::median({known.begin(), middle}), since = facts::median({middle, known.end()});
+    if (since - before < kSlowRatio - 1) return std::nullopt;
+    const double halfway = (before + since) / 2;
+    if (std::all_of(known.end() - static_cast<int>(kRecoveredSteps), known.end(),
+                    [&](double ratio) { return ratio <= halfway; }))
+        return std::nullopt;
+    SlowSince result{job::compareKernelsSince(analysis, steps[change.at])[rank], before};
+    return isSlow(result.since) ? std::optional(std::move(result)) : std::nullopt;
+}
+
+}  // namespace rankscope::diagnose
