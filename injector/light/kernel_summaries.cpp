@@ -77,6 +77,8 @@ void KernelSummaries::takePending() noexcept {
 }
 
 void KernelSummaries::openStep(int64_t ns) noexcept {
+    // What ran before the first mark is told like a step: its kernels may come behind the mark, and are not late.
+    if (m_stepCount == 0 && m_summary == 0 && ns > 0) openStep(0);
     if (m_stepCount != 0 && ns <= lastStep().startNs) return;
     if (m_stepCount == kSteps) tellFirst(step(1).startNs);
     Step* const before = m_stepCount == 0 ? nullptr : &lastStep();
@@ -113,9 +115,10 @@ uint32_t KernelSummaries::takeRoom() noexcept {
         cutUnmarked(m_newestNs);
         settleLocked();
     }
-    if (m_free == 0 && m_used == kKernels) {
+    while (m_free == 0 && m_used == kKernels) {
         if (m_stepCount == 1) openStep(m_newestNs + 1);  // a step of more kernels than there is room for: in parts
-        while (m_free == 0 && m_stepCount > 1) tellFirst(step(1).startNs);
+        if (m_stepCount == 1) break;
+        tellFirst(step(1).startNs);
     }
     if (m_free == 0) return m_used < kKernels ? m_used++ : kNone;
     const uint32_t place = m_free - 1;

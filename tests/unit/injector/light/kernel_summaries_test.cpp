@@ -151,6 +151,20 @@ TEST_F(KernelSums, tellsAStepWhenTheDeviceHasBegunWithTheThirdBehindAndCountsWha
     EXPECT_EQ(kernelsIn(m_steps[1]), 2);
 }
 
+TEST_F(KernelSums, tellsWhatRanBeforeTheFirstMarkAlsoWhereItComesBehindIt) {
+    m_sums->stepBegins(100 * kMillisecond);
+    kernel("init", 60 * kMillisecond, 1000);
+    kernel("init", 50 * kMillisecond, 1000);
+    kernel("gemm", 150 * kMillisecond, 1000);
+    m_sums->finish();
+    ASSERT_EQ(m_steps.size(), 2u);
+    EXPECT_EQ(m_steps[0].record.startNs, 50 * kMillisecond);
+    EXPECT_EQ(m_steps[0].record.endNs, 100 * kMillisecond);
+    EXPECT_EQ(m_steps[0].items.at("init").item.count, 2u);
+    EXPECT_EQ(m_steps[1].items.at("gemm").item.count, 1u);
+    for (const ToldStep& step : m_steps) EXPECT_EQ(step.record.lateCount, 0u);
+}
+
 TEST_F(KernelSums, cutsTimeIntoSecondsWhereTheJobMarksNoSteps) {
     for (int64_t ns = 500 * kMillisecond; ns < 3200 * kMillisecond; ns += 100 * kMillisecond) kernel("gemm", ns, 1000);
     m_sums->finish();
