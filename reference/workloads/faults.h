@@ -15,6 +15,14 @@ struct Straggler {
     int fromStep = 0;  ///< the first step in which it is slow
 };
 
+/// Kernels whose names begin so are slow from a step on, in the same grid.
+struct SlowKernel {
+    std::string kernel = "attention";
+    std::optional<int> rank;  ///< none: on all of them
+    double factor = 1.5;
+    int fromStep = 0;
+};
+
 /// Faults that end a job come inside a step, after its first forward pass.
 struct Kill {
     int rank = 0;
@@ -127,6 +135,7 @@ struct Faults {
     std::vector<std::string> kinds;        ///< in file order, as written
     std::vector<std::string> virtualOnly;  ///< those that only virtual GPUs can plant
     std::vector<Straggler> stragglers;
+    std::vector<SlowKernel> slowKernels;
     std::optional<double> smallBucketsKb;
     bool singleBucket = false;
     bool noOverlap = false;

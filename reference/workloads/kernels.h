@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "reference/workloads/kernel_cost.h"
 #include "reference/workloads/kernel_task.h"
@@ -40,6 +41,13 @@ enum class Dtype : uint8_t;
 
 enum class Kernel {
 #define RANKSCOPE_NAME_KERNEL(name) name,
+    RANKSCOPE_REFERENCE_KERNELS(RANKSCOPE_NAME_KERNEL)
+#undef RANKSCOPE_NAME_KERNEL
+};
+
+/// By Kernel.
+inline constexpr std::string_view kKernelNames[] = {
+#define RANKSCOPE_NAME_KERNEL(name) #name,
     RANKSCOPE_REFERENCE_KERNELS(RANKSCOPE_NAME_KERNEL)
 #undef RANKSCOPE_NAME_KERNEL
 };

@@ -4,9 +4,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "reference/workloads/layout.h"
 #include "reference/workloads/scenario_json.h"
@@ -264,7 +266,7 @@ int readStep(ObjectReader& reader, const Scenario& scenario) {
     return step;
 }
 
-/// Of a straggler. Only the workloads know their steps, and NVML's clocks are told for the whole run.
+/// Only the workloads know their steps, and NVML's clocks are told for the whole run.
 int readFromStep(ObjectReader& reader, const Scenario& scenario) {
     if (scenario.kind == Kind::framework)
         reader.fail("from_step", "is for workloads: nothing plants it in a framework");
@@ -273,6 +275,21 @@ int readFromStep(ObjectReader& reader, const Scenario& scenario) {
     if (step >= scenario.steps)
         reader.fail("from_step", "is " + std::to_string(step) + " of " + std::to_string(scenario.steps) + " steps");
     return step;
+}
+
+SlowKernel readSlowKernel(ObjectReader& reader, const Scenario& scenario) {
+    constexpr std::array<std::string_view, 7> kKernels = {"attention", "layerNorm",   "qkvGemm", "projectionGemm",
+                                                          "mlpUpGemm", "mlpDownGemm", "adamStep"};
+    SlowKernel slow;
+    slow.kernel = reader.text("kernel", slow.kernel);
+    if (std::ranges::find(kKernels, slow.kernel) == kKernels.end())
+        reader.fail("kernel", "is '" + slow.kernel +
+                                  "', which is none of attention, layerNorm, qkvGemm, projectionGemm, mlpUpGemm, "
+                                  "mlpDownGemm, adamStep");
+    if (reader.has("rank")) slow.rank = readRank(reader, scenario, 0);
+    slow.factor = reader.positive("factor", slow.factor);
+    if (reader.has("from_step")) slow.fromStep = readFromStep(reader, scenario);
+    return slow;
 }
 
 Mismatch::What readWhat(ObjectReader& reader) {
@@ -336,8 +353,8 @@ bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& 
 }
 
 bool mayRepeat(const std::string& kind) {
-    return kind == "straggler" || kind == "stage_imbalance" || kind == "slow_link" || kind == "slow_nic" ||
-           kind == "clock_offset";
+    return kind == "straggler" || kind == "slow_kernel" || kind == "stage_imbalance" || kind == "slow_link" ||
+           kind == "slow_nic" || kind == "clock_offset";
 }
 
 void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
@@ -362,6 +379,8 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         if (reader.has("from_step")) straggler.fromStep = readFromStep(reader, scenario);
         readThrottle(reader);
         faults.stragglers.push_back(straggler);
+    } else if (kind == "slow_kernel") {
+        faults.slowKernels.push_back(readSlowKernel(reader, scenario));
     } else if (kind == "small_buckets") {
         needBuckets(reader, scenario, kind);
         const double kb = reader.positive("kb", kDefaultSmallBucketsKb);

@@ -181,20 +181,24 @@ int64_t Worker::communicationLagNs() const {
     return std::llround(layers * layerNs);
 }
 
-double Worker::slowdown() const {
+double Worker::slowdown(Kernel kernel) const {
     double factor = 1;
     for (const Straggler& straggler : m_scenario.faults.stragglers) {
         // Virtual GPUs plant those of the whole run themselves: they have the device's clocks, too.
         if (m_virtualGpu.present() && straggler.fromStep == 0) continue;
         if (straggler.rank == rank() && m_step >= straggler.fromStep) factor *= straggler.factor;
     }
+    for (const SlowKernel& slow : m_scenario.faults.slowKernels)
+        if (slow.rank.value_or(rank()) == rank() && m_step >= slow.fromStep &&
+            kKernelNames[static_cast<size_t>(kernel)].starts_with(slow.kernel))
+            factor *= slow.factor;
     return factor;
 }
 
 double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
     if (m_virtualGpu.present()) return 0;
     const double waves = static_cast<double>((kernel.blocks + m_residentBlocks - 1) / m_residentBlocks);
-    return slowdown() * healthyNs(kernel.cost) / waves;
+    return slowdown(kernel.kernel) * healthyNs(kernel.cost) / waves;
 }
 
 LayerKernel Worker::withShareOfWork(const LayerKernel& kernel) const {
@@ -238,7 +242,7 @@ void Worker::launchOne(const LayerKernel& kernel, const KernelTask& planned) {
     const auto blocks = static_cast<unsigned>(std::min<int64_t>(kernel.blocks, INT32_MAX));
     KernelCost cost = kernel.cost;
     if (m_virtualGpu.present()) {
-        const double factor = slowdown();
+        const double factor = slowdown(kernel.kernel);
         cost.flop *= factor;
         cost.bytes *= factor;
     }

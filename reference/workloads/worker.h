@@ -123,7 +123,7 @@ class Worker {
     void joinJob();
     double healthyNs(const KernelCost& cost) const;
     /// How many times slower this rank is for the same work in this step, as far as the workload has to plant it.
-    double slowdown() const;
+    double slowdown(Kernel kernel) const;
     double spinNsPerBlock(const LayerKernel& kernel) const;
     /// Host time of a framework around one collective.
     void beforeCollective() const;
