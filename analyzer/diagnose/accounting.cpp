@@ -67,9 +67,10 @@ std::map<std::string, double> certain(const job::Analysis& analysis, const std::
         if (finding.verdict == job::Verdict::inconclusive) continue;
         const double costNs = std::max(finding.severity * analysis.stepNs, finding.worthNs());
         // The whole of what a finding's detector claimed is its own, in however long a step; a note is worth what it
-        // says.
-        most[finding.id] = std::max(
-            most[finding.id], finding.verdict == job::Verdict::found ? std::numeric_limits<double>::max() : costNs);
+        // says, but by calls alone, where most of what ranks wait for a late one may cost them nothing.
+        const bool isWhole =
+            finding.verdict == job::Verdict::found || (isByCalls(analysis) && finding.id == kStraggler.id);
+        most[finding.id] = std::max(most[finding.id], isWhole ? std::numeric_limits<double>::max() : costNs);
     }
     return most;
 }
@@ -480,6 +481,9 @@ Unexplained Accountant::describe(Exposed category, double share, bool together) 
                                                  waited.rank, idle, pauses.empty() ? "" : "; " + pauses));
         }
     }
+    if (category == Exposed::waiting && isByCalls(m_analysis))
+        open.facts.emplace_back(
+            "no kernels were recorded (light mode): part of it, or all, may run beside work of the ranks that wait");
     if (category == Exposed::idle) {
         if (const std::string idle = idleText(open.ranks, PriceThresholds::kNoteShare); !idle.empty())
             open.facts.push_back("idle by cause: " + idle);

@@ -63,6 +63,14 @@ bool canBeAsked(const Diagnosis& diagnosis, const job::Analysis& analysis) {
     return diagnosis.needs == Needs::events || (!analysis.steps.empty() && analysis.stepNs > 0);
 }
 
+/// "straggler rank, or uneven work (RS304)".
+std::string titleOf(const Diagnosis& diagnosis, const std::vector<std::string>& alternatives) {
+    std::string title = diagnosis.title;
+    for (const std::string& id : alternatives)
+        if (const Diagnosis* other = findDiagnosis(id)) title += fmt::format(", or {} ({})", other->title, id);
+    return title;
+}
+
 }  // namespace
 
 std::string whyOnlyTheEnd(const job::Analysis& analysis) {
@@ -118,7 +126,7 @@ std::vector<job::Finding> detectThose(std::span<const Diagnosis* const> table, c
         });
     for (job::Finding& finding : findings) {
         const auto diagnosis = std::ranges::find_if(table, [&](const Diagnosis* one) { return finding.id == one->id; });
-        if (diagnosis != table.end()) finding.title = (*diagnosis)->title;
+        if (diagnosis != table.end()) finding.title = titleOf(**diagnosis, finding.alternatives);
         if (diagnosis == table.end() || (*diagnosis)->needs == Needs::steps) doubtFewSteps(analysis, finding);
         if (familyOf(finding.id) != Family::hang) tellDoubts(analysis, finding);  // what is missing is the finding
     }

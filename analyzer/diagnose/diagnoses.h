@@ -25,6 +25,7 @@ inline namespace rs301 { extern const Diagnosis kStraggler; }
 inline namespace rs302 { extern const Diagnosis kStragglerNode; }
 inline namespace rs303 { extern const Diagnosis kTransient; }
 inline namespace rs304 { extern const Diagnosis kUnevenWork; }
+inline namespace rs305 { extern const Diagnosis kSlowerKernels; }
 inline namespace rs401 { extern const Diagnosis kLaunchBound; }
 inline namespace rs402 { extern const Diagnosis kSynchronisation; }
 inline namespace rs403 { extern const Diagnosis kInput; }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analyzer/diagnose/detect.h"
+#include "analyzer/diagnose/lost_to_rank.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/lists.h"
@@ -85,7 +86,7 @@ std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std
         const double usualNs = facts::median(others);
         const facts::Attribution* own = analysis.attribution(analysis.ranks[index], analysis.steps[s]);
         if (own == nullptr || own->stepNs <= 0) continue;
-        late.extraNs.push_back(std::max(0.0, times[s][index] - usualNs));
+        late.waitedNs.push_back(std::max(0.0, times[s][index] - usualNs));
         shares.push_back((times[s][index] - usualNs) / static_cast<double>(own->stepNs));
         if (usualNs > 0) ratios.push_back(times[s][index] / usualNs);
         often += shares.back() >= kLateInStep;
@@ -94,8 +95,18 @@ std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std
         return std::nullopt;
     late.share = facts::median(shares);
     if (!ratios.empty()) late.ratio = facts::median(ratios);
-    return late.share >= kLateShare && late.extraNs.size() == times.size() ? std::optional(std::move(late))
-                                                                           : std::nullopt;
+    return late.share >= kLateShare && late.waitedNs.size() == times.size() ? std::optional(std::move(late))
+                                                                            : std::nullopt;
+}
+
+/// What it was seen to take is no more than what the others lose to it, where that is known.
+void setLoss(const Analysis& analysis, const std::vector<size_t>& peers, LateRank& late) {
+    late.extraNs = late.waitedNs;
+    const std::optional<LostToRank> lost = lostToRank(analysis, late.index, peers);
+    if (!lost) return;
+    for (size_t s = 0; s < late.extraNs.size(); ++s) late.extraNs[s] = std::min(late.extraNs[s], lost->perStepNs[s]);
+    late.lossKnown = true;
+    if (lost->share > 0 && lost->share < 1) late.ratio = std::min(late.ratio, 1 / (1 - lost->share));
 }
 
 /// Whether they meet in a group that is not of all ranks, or in messages.
@@ -138,6 +149,7 @@ std::vector<LateRank> lateRanks(const Analysis& analysis) {
         });
         if (!follows) roots.push_back(late);
     }
+    for (LateRank& root : roots) setLoss(analysis, peersOf(analysis, meetings, analysis.ranks[root.index].rank), root);
     return roots;
 }
 
@@ -164,10 +176,16 @@ void describeLateness(const Analysis& analysis, const std::vector<LateRank>& lat
                         100 * lastShare, text::ranksText(finding.ranks)));
         finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
     }
-    finding.evidence.facts.emplace_back(
-        "no kernels were recorded (light mode): a slow device, more work and a slow host look alike, and how much of "
-        "it "
-        "the others hide behind work of their own is unknown; a few steps without --light tell");
+    const bool known = std::ranges::all_of(late, [](const LateRank& one) { return one.lossKnown; });
+    if (known)
+        finding.evidence.facts.push_back(fmt::format(
+            "of that the others lose {} of a step: by so much its lateness grows from one call to the next one, and "
+            "what they wait beyond it runs beside work of their own",
+            text::percentText(finding.severity)));
+    finding.evidence.facts.push_back(fmt::format(
+        "no kernels were recorded (light mode): a slow device, more work and a slow host look alike{}; a few steps "
+        "without --light tell",
+        known ? "" : ", and how much of it the others hide behind work of their own is unknown"));
 }
 
 std::string withoutPeersByCalls(const Analysis& analysis) {

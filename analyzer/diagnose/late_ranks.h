@@ -27,10 +27,13 @@ inline constexpr Threshold kMuchLater{"much later", 1.5, "times",
                                       "by less than the rank itself"};
 
 struct LateRank {
-    size_t index = 0;             // into analysis.ranks
-    double share = 0;             // of the step that it is late, the middle one of all steps
-    double ratio = 1;             // of its time outside of communication to its peers', the same
-    std::vector<double> extraNs;  // by analysed step
+    size_t index = 0;        // into analysis.ranks
+    double share = 0;        // of the step that it is late, the middle one of all steps
+    double ratio = 1;        // of its time outside of communication to its peers', the same; no more than the loss
+                             // tells
+    bool lossKnown = false;  // what the others lose to it is known (lost_to_rank.h)
+    std::vector<double> waitedNs;  // by analysed step: its time outside of communication beyond its peers'
+    std::vector<double> extraNs;   // the same, no more than the loss
 };
 
 /// True of a light recording, of any kind: one that holds no kernels but NCCL's, as its profiler plugin told them.

@@ -2,7 +2,10 @@
 #include "analyzer/diagnose/link_saving.h"
 
 #include <algorithm>
+#include <set>
 
+#include "analyzer/diagnose/calls_together.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::diagnose {
@@ -27,18 +30,40 @@ double slownessOf(const job::Analysis& analysis, const std::vector<const job::Li
     return slowness;
 }
 
+/// Collectives that nobody waits for, by calls alone: none follows on their heels, so that a later end holds up no
+/// other one, their members do not stand still behind them, and they are not the last of their step.
+std::set<int64_t> hiddenCollectives(const job::Analysis& analysis, const std::vector<const job::LinkProbe*>& probes) {
+    std::set<int64_t> hidden, communicators;
+    for (const job::LinkProbe* probe : probes) communicators.insert(probe->communicatorId);
+    for (const int64_t communicator : communicators) {
+        const std::vector<CallTogether> calls = callsTogether(analysis, communicator);
+        const StandingStill standingStill(calls);
+        for (size_t first = 0, next = 1; next < calls.size(); ++next) {
+            if (!calls[next].mostReady()) continue;
+            if (calls[next].step == calls[next - 1].step &&
+                !standingStill.isBetween(calls[first].place, calls[next].place).value_or(true))
+                for (size_t i = first; i < next; ++i) hidden.insert(calls[i].id);
+            first = next;
+        }
+    }
+    return hidden;
+}
+
 }  // namespace
 
 std::vector<double> savingAtPeak(const job::Analysis& analysis, const std::vector<const job::LinkProbe*>& probes) {
+    const std::set<int64_t> hidden = isByCalls(analysis) ? hiddenCollectives(analysis, probes) : std::set<int64_t>();
     std::vector<double> perStep;
     for (int step : analysis.steps) {
         double most = 0;
         for (const facts::RankSummary& rank : analysis.ranks) {
             double saved = 0;
-            for (const facts::CommTask& task : analysis.tasks(rank, step))
+            for (const facts::CommTask& task : analysis.tasks(rank, step)) {
+                if (hidden.contains(task.collectiveId)) continue;
                 saved += std::min(
                     static_cast<double>(task.exposedTransferNs),
                     static_cast<double>(task.transferNs()) * (1 - 1 / slownessOf(analysis, probes, rank.rank, task)));
+            }
             most = std::max(most, saved);
         }
         perStep.push_back(most);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "analyzer/diagnose/diagnoses.h"
@@ -32,12 +31,13 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
         if (claims.culprits(kStragglerNode.id).count(rank) != 0) continue;
         job::Finding finding;
         finding.id = "RS301";
+        finding.alternatives = {kUnevenWork.id};  // longer compute is all that shows
         describeLateness(analysis, {late}, finding);
         addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
         finding.cause = fmt::format(
             "rank {}{} comes late to what the ranks do together, in each step: it needs {:.2f}x as long as its peers "
-            "between its communication, and they wait for it",
+            "between its communication, since its device or host is slow or its work is more, and they wait for it",
             rank, host.empty() ? "" : " (" + host + ")", late.ratio);
         finding.fix = {
             fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
@@ -45,44 +45,28 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
                         rank, host.empty() ? "" : " on " + host),
             "compare its input with its peers': more work on one rank looks the same; to tell them apart record a few "
             "steps with kernels: rankscope run --capture-range steps:A-B"};
-        if (finding.verdict == job::Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, late.extraNs);
+        // Also what they wait beside work of their own: it needs no other cause.
+        if (finding.verdict == job::Verdict::found || late.lossKnown)
+            claims.takeWaiting(analysis, "RS301", {rank}, late.waitedNs);
         findings.push_back(std::move(finding));
     }
-}
-
-constexpr const char* kFromStep = "from_step";  // evidence of a rank that became slow in the run
-
-/// Of a rank that is slow since a step only.
-void describeChange(const job::Analysis& analysis, const SlowSince& change, job::Finding& finding) {
-    const size_t first = change.since.firstStep;
-    const int step = analysis.steps[first];
-    finding.evidence.facts.insert(
-        finding.evidence.facts.begin(),
-        fmt::format("from step {} on: {:.2f}x before (median of {} steps), {:.2f}x since; the cost, and its share, are "
-                    "of the {} steps since then, not of all",
-                    step, change.before, first, change.since.ratio, analysis.steps.size() - first));
-    finding.evidence.numbers.emplace_back(kFromStep, step);
-    finding.evidence.numbers.emplace_back("kernel_time_ratio_before", change.before);
-    finding.whyNotPlayed =
-        fmt::format("the repair of a rank is played in all steps alike, and it is slow from step {} on", step);
 }
 
 void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
     if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
     std::vector<job::KernelRatio> ratios = analysis.kernelRatios;
-    std::map<int, SlowSince> changes;  // by rank
+    std::vector<std::optional<PaceChange>> changes;  // by group
     std::vector<SlowGroup> groups;
     std::vector<SlowCost> costs;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-        const int rank = analysis.ranks[r].rank;
-        if (claims.culprits(kStragglerNode.id).count(rank) != 0) continue;
-        if (!isSlow(ratios[r])) {
-            const std::optional<SlowSince> change = slowSince(analysis, r);
+        if (claims.culprits(kStragglerNode.id).count(analysis.ranks[r].rank) != 0) continue;
+        const std::optional<SlowSince> change = slowSince(analysis, r);
+        if (!isSlow(ratios[r])) {  // in most steps
             if (!change) continue;
             ratios[r] = change->since;
-            changes.emplace(rank, *change);
         }
+        changes.push_back(change ? std::optional(change->change) : std::nullopt);
         groups.push_back(makeSlowGroup(analysis, ratios, {r}));
         costs.push_back(costOfSlowness(analysis, ratios, groups.back()));
     }
@@ -91,16 +75,12 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
         job::Finding finding;
         finding.id = "RS301";
         describeSlowness(analysis, ratios, groups[g], costs[g], finding);
-        const auto change = changes.find(rank);
-        if (change != changes.end()) describeChange(analysis, change->second, finding);
+        addChange(analysis, changes[g], finding);
         addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
-        const std::string since = change == changes.end() ? ""
-                                                          : fmt::format(" from step {} on ({:.2f}x before)",
-                                                                        finding.steps.front(), change->second.before);
         finding.cause =
             fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work{}, and they wait for it",
-                        rank, host.empty() ? "" : " (" + host + ")", groups[g].ratio, since);
+                        rank, host.empty() ? "" : " (" + host + ")", groups[g].ratio, sinceText(analysis, changes[g]));
         finding.fix = {
             fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
                         "ECC, a neighbour's process)",
@@ -118,13 +98,6 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
         if (finding.verdict == job::Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].extraNs);
         findings.push_back(std::move(finding));
     }
-}
-
-/// What is played is a rank's pace in all steps alike: of one that became slow in the run it tells nothing.
-Changes balancedUnlessChanged(const job::Analysis& analysis, const job::Finding& finding) {
-    const bool changed =
-        std::ranges::any_of(finding.evidence.numbers, [](const auto& number) { return number.first == kFromStep; });
-    return changed ? Changes() : balanced(analysis, finding);
 }
 
 std::string missingForStraggler(const job::Analysis& analysis) {
@@ -146,7 +119,10 @@ const Diagnosis kStraggler{
         "the steps since then: its pace changes once, by more than chance, for the worse. Light "
         "recordings of calls alone have no kernels: there it is the rank that spends more of each step outside of "
         "communication than "
-        "its peers, whether its device is slow, its host, or its work is more.",
+        "its peers, whether its device is slow, its host, or its work is more (RS304): which of them is left open. "
+        "What "
+        "the others lose is what its lateness grows by from one collective to the next; where chance differences of "
+        "their arrivals are gone at the next one they stand still in between, and all of it is lost.",
     .thresholds =
         {kSlowRatio,
          kSlowErrors,

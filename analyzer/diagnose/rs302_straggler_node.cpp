@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/health_evidence.h"
@@ -10,6 +11,8 @@
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
+#include "analyzer/diagnose/slow_since.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
 inline namespace rs302 {
@@ -23,6 +26,17 @@ std::map<int64_t, std::vector<size_t>> ranksByHost(const job::Analysis& analysis
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
         hosts[analysis.facts.findRank(analysis.ranks[r].rank)->hostId].push_back(r);
     return hosts;
+}
+
+/// By analysed step: the middle one of the host's ranks.
+std::vector<double> paceOf(const std::vector<job::KernelRatio>& ratios, const std::vector<size_t>& members) {
+    std::vector<double> pace;
+    for (size_t s = 0; s < ratios[members.front()].perStep.size(); ++s) {
+        std::vector<double> ofStep;
+        for (const size_t member : members) ofStep.push_back(ratios[member].perStep[s]);
+        pace.push_back(facts::median(std::move(ofStep)));
+    }
+    return pace;
 }
 
 /// Every rank of the host is slow, and about as slow as the others.
@@ -65,7 +79,7 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
             "record "
             "a few steps with kernels: rankscope run --capture-range steps:A-B"};
         claims.takeWaiting(analysis, "RS302", finding.ranks,
-                           finding.verdict == job::Verdict::found ? here.front().extraNs : std::vector<double>());
+                           finding.verdict == job::Verdict::found ? here.front().waitedNs : std::vector<double>());
         findings.push_back(std::move(finding));
     }
 }
@@ -75,11 +89,21 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
     if (hosts.size() < 2) return;
     if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
     // Ranks of one host are no peers of each other here: on a slow host they are all slow.
-    const std::vector<job::KernelRatio> ratios = job::compareKernelsBetweenHosts(analysis);
+    std::vector<job::KernelRatio> ratios = job::compareKernelsBetweenHosts(analysis);
     std::vector<SlowGroup> slow;
+    std::vector<std::optional<PaceChange>> changes;  // the same
     for (const auto& [host, members] : hosts) {
         SlowGroup group = makeSlowGroup(analysis, ratios, members);
-        if (isSlowHost(ratios, group)) slow.push_back(std::move(group));
+        const std::optional<PaceChange> change = changeOfPace(paceOf(ratios, members), hosts.size());
+        if (!isSlowHost(ratios, group)) {  // in most steps
+            if (!change) continue;
+            const auto since = job::compareKernelsBetweenHosts(analysis, change->firstStep);
+            group = makeSlowGroup(analysis, since, members);
+            if (!isSlowHost(since, group)) continue;
+            for (const size_t member : members) ratios[member] = since[member];
+        }
+        slow.push_back(std::move(group));
+        changes.push_back(change);
     }
     std::vector<SlowCost> costs;
     for (const SlowGroup& group : slow) costs.push_back(costOfSlowness(analysis, ratios, group));
@@ -89,12 +113,13 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
         job::Finding finding;
         finding.id = "RS302";
         describeSlowness(analysis, ratios, group, cost, finding);
+        addChange(analysis, changes[g], finding);
         addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(group.ranks.front())->host;
         finding.cause = fmt::format(
-            "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work, and "
+            "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work{}, and "
             "those wait for them",
-            group.ranks.size(), host.empty() ? "unknown" : host, group.ratio);
+            group.ranks.size(), host.empty() ? "unknown" : host, group.ratio, sinceText(analysis, changes[g]));
         finding.fix = {
             fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all "
                         "its devices), driver and firmware versions, other jobs on it",
@@ -125,8 +150,8 @@ const Diagnosis kStragglerNode{
     .definition =
         "All ranks of one host compute longer than ranks of other hosts for the same work, and the others wait for "
         "them. As RS301, with only ranks of other hosts to compare with; one finding for the host in place of one for "
-        "each rank.",
-    .thresholds = {kSlowRatio, kSlowErrors, kAlike},
+        "each rank, and with the step from which on it is slow where it became so in the run.",
+    .thresholds = {kSlowRatio, kSlowErrors, kAlike, kFewestStepsSince, kChangeByChance, kRecoveredSteps},
     .falsePositives =
         "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.",
     .fix = "Power cap, cooling, driver and firmware of that host; drain it.",
@@ -137,7 +162,7 @@ const Diagnosis kStragglerNode{
         "wait. Framed are such waits.",
     .detect = detectStragglerNode,
     .missing = missingForStragglerNode,
-    .repair = balanced,
+    .repair = balancedUnlessChanged,
 };
 
 }  // namespace rs302

@@ -11,6 +11,7 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/own_pace.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_since.h"
@@ -161,11 +162,11 @@ std::vector<Event> eventsOf(const job::Analysis& analysis, size_t rank) {
         event.what = whatHappened(analysis, summary, analysis.steps[event.step],
                                   partsOf(analysis, summary, pace, analysis.steps[event.step]), usual, event.excessNs);
     std::erase_if(events, [](const Event& event) { return event.what.empty(); });
-    // A device that is slow to the end of the run is a straggler, and no stall of single steps.
+    // Kernels that are slow to the end of the run are no stall of single steps.
     if (std::ranges::any_of(events, [](const Event& event) { return event.what == kSlowKernelsText; }))
-        if (const std::optional<SlowSince> change = slowSince(analysis, rank))
+        if (const auto change = changeOfPace(ownPace(analysis, summary), analysis.ranks.size()))
             std::erase_if(events, [&](const Event& event) {
-                return event.step >= change->since.firstStep && event.what == kSlowKernelsText;
+                return event.step >= change->firstStep && event.what == kSlowKernelsText;
             });
     return events;
 }

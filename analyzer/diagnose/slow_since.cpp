@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/slow_since.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
+#include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
 
@@ -53,17 +55,16 @@ bool isByChance(const Change& change, size_t steps, size_t ranks) {
 
 }  // namespace
 
-std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank) {
+std::optional<PaceChange> changeOfPace(const std::vector<double>& ratioPerStep, size_t series) {
     std::vector<double> known;  // a step in which nothing could be compared tells nothing
     std::vector<size_t> steps;
-    const std::vector<double>& perStep = analysis.kernelRatios[rank].perStep;
-    for (size_t s = 0; s < perStep.size(); ++s) {
-        if (perStep[s] <= 0) continue;
-        known.push_back(perStep[s]);
+    for (size_t s = 0; s < ratioPerStep.size(); ++s) {
+        if (ratioPerStep[s] <= 0) continue;
+        known.push_back(ratioPerStep[s]);
         steps.push_back(s);
     }
     const Change change = changeOf(known);
-    if (change.at == 0 || change.t <= 0 || isByChance(change, known.size(), analysis.ranks.size())) return std::nullopt;
+    if (change.at == 0 || change.t <= 0 || isByChance(change, known.size(), series)) return std::nullopt;
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(change.at);
     const double before = facts::median({known.begin(), middle}), since = facts::median({middle, known.end()});
     if (since - before < kSlowRatio - 1) return std::nullopt;
@@ -71,8 +72,41 @@ std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank) {
     if (std::all_of(known.end() - static_cast<int>(kRecoveredSteps), known.end(),
                     [&](double ratio) { return ratio <= halfway; }))
         return std::nullopt;
-    SlowSince result{job::compareKernelsSince(analysis, steps[change.at])[rank], before};
+    return PaceChange{steps[change.at], before};
+}
+
+std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank) {
+    const auto change = changeOfPace(analysis.kernelRatios[rank].perStep, analysis.ranks.size());
+    if (!change) return std::nullopt;
+    SlowSince result{*change, job::compareKernelsSince(analysis, change->firstStep)[rank]};
     return isSlow(result.since) ? std::optional(std::move(result)) : std::nullopt;
+}
+
+std::string sinceText(const job::Analysis& analysis, const std::optional<PaceChange>& change) {
+    return change ? fmt::format(" from step {} on ({:.2f}x before)", analysis.steps[change->firstStep], change->before)
+                  : std::string();
+}
+
+void addChange(const job::Analysis& analysis, const std::optional<PaceChange>& change, job::Finding& finding) {
+    if (!change) return;
+    const int step = analysis.steps[change->firstStep];
+    const bool isCostSince = finding.meanStepNs > 0;
+    finding.evidence.facts.insert(
+        finding.evidence.facts.begin(),
+        fmt::format("from step {} on; before it {:.2f}x (median of {} steps){}", step, change->before,
+                    change->firstStep,
+                    isCostSince ? fmt::format(". The cost, and its share, are of the {} steps since then, not of all",
+                                              finding.steps.size())
+                                : std::string()));
+    finding.evidence.numbers.emplace_back("from_step", step);
+    finding.evidence.numbers.emplace_back("kernel_time_ratio_before", change->before);
+    if (isCostSince)
+        finding.whyNotPlayed =
+            fmt::format("the repair of a device is played in all steps alike, and it is slow from step {} on", step);
+}
+
+std::vector<job::Change> balancedUnlessChanged(const job::Analysis& analysis, const job::Finding& finding) {
+    return finding.meanStepNs > 0 ? std::vector<job::Change>() : balanced(analysis, finding);
 }
 
 }  // namespace rankscope::diagnose

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank whose device became slow in the middle of the run and stayed so. Of the rank's kernel times against its
-// peers', step by step, the one place is looked for that divides them best into two levels: the least sum of squares
-// around both means, the likeliest place of a single change under normal noise. The two means differ by more than
-// chance when Student's t of them does, at so many places as there are to choose from, on so many ranks (Bonferroni).
+// Devices that became slow in the middle of the run and stayed so: of a rank, or of all ranks of a host. Of their
+// kernel times against their peers', step by step, the one place is looked for that divides them best into two levels:
+// the least sum of squares around both means, the likeliest place of a single change under normal noise. The two means
+// differ by more than chance when Student's t of them does, at so many places as there are to choose from, on so many
+// ranks (Bonferroni).
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/job/kernel_ratios.h"
@@ -20,13 +23,30 @@ inline constexpr Threshold kChangeByChance{"change by chance", 0.02, "of jobs wh
 inline constexpr Threshold kRecoveredSteps{"recovered", 2, "last steps, none of them slow",
                                            "a slowness that is over is none to repair; one step may be noise"};
 
-struct SlowSince {
-    job::KernelRatio since;  // of the steps from the change on: isSlow()
-    double before = 0;       // median ratio of the steps before it
+struct PaceChange {
+    size_t firstStep = 0;  // index of the analysed step from which on it is slower
+    double before = 0;     // median ratio of the steps before it
 };
 
-/// Nothing where the rank's pace did not change for the worse, or where it recovered, or since the change is not slow
-/// by what isSlow() asks. `rank`: index into analysis.ranks.
+/// Nothing where the pace did not change for the worse, by less than a straggler's, or where it recovered.
+/// `ratioPerStep`: by analysed step, 0 where unknown. `series`: so many of them are looked at.
+std::optional<PaceChange> changeOfPace(const std::vector<double>& ratioPerStep, size_t series);
+
+struct SlowSince {
+    PaceChange change;
+    job::KernelRatio since;  // of the steps from the change on: isSlow()
+};
+
+/// Nothing where the rank's pace did not change, or since then it is not slow. `rank`: index into analysis.ranks.
 std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank);
+
+/// " from step 7 on (1.00x before)"; empty without a change.
+std::string sinceText(const job::Analysis& analysis, const std::optional<PaceChange>& change);
+
+/// Adds the step to the evidence, and that the cost is of the steps since then where it is.
+void addChange(const job::Analysis& analysis, const std::optional<PaceChange>& change, job::Finding& finding);
+
+/// balanced(); nothing where the finding is of the steps since a change: what is played is a pace in all steps alike.
+std::vector<job::Change> balancedUnlessChanged(const job::Analysis& analysis, const job::Finding& finding);
 
 }  // namespace rankscope::diagnose

@@ -16,12 +16,10 @@ namespace {
 // A nanosecond belongs to the deepest cause that explains it: a host's own stalls first, then slow and heavy ranks,
 // then links, and last what would be left on healthy ones.
 constexpr std::array kTable{
-    &kInput,          &kAllocator, &kPageable,           &kStarved,     &kSynchronisation,
-    &kLaunchBound,    &kTransient, &kStragglerNode,      &kStraggler,   &kUnevenWork,
-    &kStageImbalance, &kSlowLink,  &kUnderUsedLink,      &kExposedP2p,  &kBubble,
-    &kContention,     &kAlgorithm, &kTensorParallelSpan, &kRedundant,   &kFullPrecision,
-    &kSmallMessages,  &kOverlap,   &kSaturation,         &kMissingRank, &kMismatchedCollective,
-    &kTimeoutRoot,
+    &kInput,         &kAllocator, &kPageable,   &kStarved,       &kSynchronisation,      &kLaunchBound, &kTransient,
+    &kStragglerNode, &kStraggler, &kUnevenWork, &kSlowerKernels, &kStageImbalance,       &kSlowLink,    &kUnderUsedLink,
+    &kExposedP2p,    &kBubble,    &kContention, &kAlgorithm,     &kTensorParallelSpan,   &kRedundant,   &kFullPrecision,
+    &kSmallMessages, &kOverlap,   &kSaturation, &kMissingRank,   &kMismatchedCollective, &kTimeoutRoot,
 };
 
 }  // namespace

@@ -32,8 +32,9 @@ struct Evidence {
 struct Finding {
     std::string id;  // RS301
     std::string title;
-    std::vector<int> ranks;          // where the fix goes
-    std::vector<int> affectedRanks;  // who waits
+    std::vector<std::string> alternatives;  // ids of diagnoses that it may as well be: the recording does not tell
+    std::vector<int> ranks;                 // where the fix goes
+    std::vector<int> affectedRanks;         // who waits
     std::optional<int64_t> communicator;
     std::vector<int> steps;     // that support the claim
     int64_t windowStartNs = 0;  // where it is best seen; empty when both are 0

@@ -135,10 +135,10 @@ std::vector<KernelRatio> compareKernelsSince(const Analysis& analysis, size_t fi
     return ratiosBetween(analysis, alone, firstStep);
 }
 
-std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis) {
+std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis, size_t firstStep) {
     std::vector<int64_t> hosts;
     for (const facts::RankSummary& rank : analysis.ranks) hosts.push_back(analysis.facts.findRank(rank.rank)->hostId);
-    return ratiosBetween(analysis, hosts);
+    return ratiosBetween(analysis, hosts, firstStep);
 }
 
 }  // namespace rankscope::job

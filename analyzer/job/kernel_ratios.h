@@ -36,7 +36,7 @@ std::vector<KernelRatio> compareKernels(const Analysis& analysis);
 /// The same of the steps from analysis.steps[firstStep] on.
 std::vector<KernelRatio> compareKernelsSince(const Analysis& analysis, size_t firstStep);
 
-/// As compareKernels(), with only ranks of other hosts as peers.
-std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis);
+/// As compareKernelsSince(), with only ranks of other hosts as peers.
+std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis, size_t firstStep = 0);
 
 }  // namespace rankscope::job

@@ -37,6 +37,7 @@ Json findingJson(const Report& report, const job::Finding& f) {
     }
     Json json;
     json["id"] = f.id;
+    json["or"] = f.alternatives;
     json["title"] = f.title;
     json["severity"] = f.severity;
     json["ranks"] = f.ranks;

@@ -46,6 +46,18 @@ bool areRecordingsApart(const Report& report) {
     return std::ranges::any_of(report.losses, [](const LossRow& loss) { return loss.kind == facts::kRecordingsApart; });
 }
 
+/// " from step 7 on" of what costs the steps since then alone; else empty.
+std::string sinceText(const job::Finding& finding) {
+    for (const auto& [name, step] : finding.evidence.numbers)
+        if (name == "from_step" && finding.meanStepNs > 0) return fmt::format(" from step {:.0f} on", step);
+    return {};
+}
+
+std::string everyStepText(const job::Finding& finding) {
+    const std::string since = sinceText(finding);
+    return finding.meanStepNs > 0 && since.empty() ? "the mean step" : "every step" + since;
+}
+
 }  // namespace
 
 std::vector<std::string> unexplainedSentences(const diagnose::Accounting& accounting) {
@@ -148,7 +160,9 @@ std::string worthText(const Report& report, const job::Finding& finding) {
         if (finding.severity < 1) return "its results are wrong";
         return isOver ? "it ended the job" : "the job stood still by it";
     }
-    return fmt::format("{} of the {}step", text::percentText(finding.severity), finding.meanStepNs > 0 ? "mean " : "");
+    const std::string since = sinceText(finding);
+    return fmt::format("{} of the {}step{}", text::percentText(finding.severity),
+                       finding.meanStepNs > 0 && since.empty() ? "mean " : "", since);
 }
 
 std::string savingText(const Report& report, const job::Finding& finding) {
@@ -180,8 +194,8 @@ std::string verdictText(const Report& report) {
         return fmt::format("{} finding{}. {}: {}.", found, found == 1 ? "" : "s",
                            first.severity < 1 ? "The job's results are wrong" : "The job failed", first.cause);
     if (report.run.stepNs <= 0) return nothingFoundText(report);
-    std::string text = fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s",
-                                   text::percentText(first.severity), first.cause);
+    std::string text = fmt::format("{} finding{}. The first costs {} of {}: {}.", found, found == 1 ? "" : "s",
+                                   text::percentText(first.severity), everyStepText(first), first.cause);
     for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;
     return text;
 }

@@ -35,6 +35,7 @@ void readSteps(const json& document, RunReport& report) {
 Finding readFinding(const json& entry) {
     Finding finding;
     finding.claim.id = entry.at("id").get<std::string>();
+    for (const json& other : entry.value("or", json::array())) finding.claim.id += "/" + other.get<std::string>();
     finding.claim.ranks = entry.at("ranks").get<std::vector<int>>();
     std::sort(finding.claim.ranks.begin(), finding.claim.ranks.end());
     if (const auto saving = entry.find("saving_ns_per_step"); saving != entry.end() && saving->is_number())

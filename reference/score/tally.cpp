@@ -32,7 +32,7 @@ void summarise(std::vector<double> values, std::optional<double>& median, std::o
 
 bool wasFound(const ScenarioScore& score, const std::string& id) {
     // A fault too cheap to be demanded is not in `expected`, but may have been found all the same.
-    const auto is = [&](const Claim& claim) { return claim.id == id; };
+    const auto is = [&](const Claim& claim) { return meet(id, claim.id); };
     if (std::any_of(score.expected.begin(), score.expected.end(), is))
         return std::any_of(score.hits.begin(), score.hits.end(), is);
     return std::any_of(score.found.begin(), score.found.end(), is);

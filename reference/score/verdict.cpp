@@ -8,18 +8,8 @@
 namespace rankscope::score {
 namespace {
 
-/// "RS501/RS503": either is right.
-bool isOneOf(std::string_view ids, std::string_view id) {
-    for (size_t begin = 0; begin <= ids.size();) {
-        const size_t end = std::min(ids.find('/', begin), ids.size());
-        if (ids.substr(begin, end - begin) == id) return true;
-        begin = end + 1;
-    }
-    return false;
-}
-
 bool fits(const Claim& truth, const Claim& finding) {
-    return isOneOf(truth.id, finding.id) && (truth.ranks.empty() || truth.ranks == finding.ranks);
+    return meet(truth.id, finding.id) && (truth.ranks.empty() || truth.ranks == finding.ranks);
 }
 
 // Faults whose cost decides: see kMustBeFoundCost.
@@ -45,7 +35,7 @@ void findHits(const std::vector<Finding>& findings, ScenarioScore& score, std::v
         }
         // Two expectations of one id without ranks are met by the same findings.
         const bool shared = truth.ranks.empty() && std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-                                return isOneOf(truth.id, f.claim.id);
+                                return meet(truth.id, f.claim.id);
                             });
         (hit || shared ? score.hits : score.missed).push_back(truth);
     }
@@ -71,12 +61,26 @@ void findFalseAlarms(const std::vector<Finding>& findings, const std::vector<boo
             continue;
         score.falseAlarms.push_back(claim);
         if (std::any_of(score.missed.begin(), score.missed.end(),
-                        [&](const Claim& truth) { return isOneOf(truth.id, claim.id); }))
+                        [&](const Claim& truth) { return meet(truth.id, claim.id); }))
             score.wrongRank.push_back(claim);
     }
 }
 
 }  // namespace
+
+bool meet(std::string_view truth, std::string_view claim) {
+    const auto next = [](std::string_view& ids) {
+        const std::string_view id = ids.substr(0, ids.find('/'));
+        ids.remove_prefix(std::min(ids.size(), id.size() + 1));
+        return id;
+    };
+    while (!truth.empty()) {
+        const std::string_view id = next(truth);
+        for (std::string_view ids = claim; !ids.empty();)
+            if (next(ids) == id) return true;
+    }
+    return false;
+}
 
 std::optional<double> ScenarioScore::savingError() const {
     if (!predictedSavingNs || !measuredSavingNs || faultyStepNs <= 0) return {};

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reference/score/advice.h"
@@ -61,9 +62,14 @@ inline constexpr double kMustBeFoundCost = 0.04;
 inline constexpr double kMustNotBeFoundCost = 0.02;
 
 /// `fixed`: the repaired twin's report, or null.
-/// A finding fits an expectation when the ids are equal ("RS501/RS503" takes either) and, where the expectation names
-/// ranks, the sets of ranks are equal. An expectation without ranks takes every finding of its id. What `allow` covers
-/// by the same rule counts neither way; any other finding is a false alarm.
+/// Whether one of the ids of `truth` ("RS501/RS503": either is right) is one of those of `claim` ("RS301/RS304": the
+/// analyzer says that it is one of them).
+bool meet(std::string_view truth, std::string_view claim);
+
+/// A finding fits an expectation when the ids are equal ("RS501/RS503" takes either, and a finding that says "one of
+/// these" is met by each of them) and, where the expectation names ranks, the sets of ranks are equal. An expectation
+/// without ranks takes every finding of its id. What `allow` covers by the same rule counts neither way; any other
+/// finding is a false alarm.
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed);
 
 /// What a step of the faulty run takes longer than one of another run that takes `tokens` in a step, at equal tokens;

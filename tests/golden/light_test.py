@@ -37,6 +37,9 @@ class Light(VirtualRunTest):
         self.assertEqual(self.found(self.light("slow", {"kind": "straggler", "rank": 5, "factor": 1.5})), [("RS301", [5])])
         self.assertEqual(self.found(self.light("node", {"kind": "slow_node", "node": 1, "factor": 1.5})), [("RS302", [4, 5, 6, 7])])
         self.assertEqual([id for id, _ in self.found(self.light("jitter", {"kind": "jitter"}))], ["RS303"])
+        self.assertEqual(self.found(self.light("hidden", {"kind": "straggler", "rank": 6, "factor": 1.02})), [])
+        work = self.light("work", {"kind": "uneven_work", "factor": 1.4, "ranks": [3]})
+        self.assertEqual([(finding["id"], finding["or"], finding["ranks"]) for finding in work["findings"]], [("RS301", ["RS304"], [3])])
 
     def test_arrivals_are_those_of_a_whole_recording(self):
         scenario = self.write_scenario(dict(JOB, name="both", faults=[{"kind": "straggler", "rank": 5, "factor": 1.5}]))
@@ -132,6 +135,11 @@ class Light(VirtualRunTest):
         self.assertEqual(self.found(self.summed("late_stage", slow | {"rank": 2}, **pipeline)), [("RS301", [2])])
         report = self.summed("hidden", {"kind": "straggler", "rank": 6, "factor": 1.02})
         self.assertEqual(self.found(report), [])
+        since = self.summed("since", slow | {"from_step": 6}, steps=12)
+        self.assertEqual(self.found(since), [("RS301", [5])])
+        self.assertIn("from step 6 on", since["findings"][0]["cause"])
+        kernel = self.summed("kernel", {"kind": "slow_kernel", "factor": 2, "from_step": 6}, steps=12)
+        self.assertEqual(self.found(kernel), [("RS305", list(range(8)))])
         silent = {row["id"]: row["needs"] for row in report["not_judged"]}
         self.assertEqual(silent["RS201"], "kernels were recorded as summaries of steps: light mode")
         self.assertNotIn("RS304", silent)

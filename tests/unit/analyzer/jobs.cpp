@@ -68,6 +68,7 @@ TraceFixture playDdp(const DdpJob& job) {
     bool slowNow = true;
     const auto run = [&](int rank, const char* name, int64_t grid, double ns) {
         const auto r = static_cast<size_t>(rank);
+        if (const auto slow = job.slowKernels.find(name); slowNow && slow != job.slowKernels.end()) ns *= slow->second;
         const int64_t duration = slowNow ? durations.compute(rank, ns) : durations.noisy(ns);
         trace.kernel(rank, at.compute[r] + kGap, duration, name, grid);
         at.compute[r] += kGap + duration;

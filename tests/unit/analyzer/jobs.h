@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 
 #include "tests/unit/analyzer/trace_fixture.h"
 
@@ -34,7 +35,8 @@ enum class Buckets { perLayer, afterBackward, single, computeStream, awaited }; 
 struct DdpJob : JobShape {
     Buckets buckets = Buckets::perLayer;
     int messagesPerLayer = 4;
-    int slowFrom = 0, slowUntil = 1'000'000;  // the steps in which `slow` holds, the last one excluded
+    std::map<std::string, double> slowKernels;  // on all ranks: name, factor
+    int slowFrom = 0, slowUntil = 1'000'000;    // the steps in which `slow` and they hold, the last one excluded
     int singleSteps = 0;  // so many analysed steps, from the first on, send all in one message behind backward
 };
 TraceFixture playDdp(const DdpJob& job);

@@ -88,6 +88,8 @@ TEST(LateRanks, TheRankThatTheOthersWaitForInEachStepIsNamed) {
     const auto findings = detect(job.analysis());
     ASSERT_EQ(findings.size(), 1u);
     EXPECT_EQ(findings[0].id, "RS301");
+    EXPECT_EQ(findings[0].alternatives, std::vector<std::string>{"RS304"});
+    EXPECT_EQ(findings[0].title, "straggler rank, or uneven work (RS304)");
     EXPECT_EQ(findings[0].ranks, std::vector<int>{5});
     EXPECT_NEAR(findings[0].costNs, 0.2 * kLightStepNs, 1e-3 * kLightStepNs);
     EXPECT_NE(findings[0].cause.find("1.50x"), std::string::npos) << findings[0].cause;

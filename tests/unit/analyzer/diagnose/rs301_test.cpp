@@ -68,6 +68,16 @@ TEST(Stragglers, WhoBecomesSlowCostsTheStepsSinceThen) {
     EXPECT_NEAR(halfway.findings[0].meanStepNs / always.run.stepNs, 1, 0.03);
 }
 
+TEST(Stragglers, WhoIsSlowInMostStepsIsPricedOverAllAndToldWithTheStep) {
+    test::DdpJob job = slowIn(6, 21, 1.5);
+    job.steps = 21;
+    const report::Report report = test::playDdp(job).analyze();
+    ASSERT_EQ(test::foundIn(report), "RS301[5]");
+    EXPECT_EQ(numberOf(report.findings[0], "from_step"), 6);
+    EXPECT_EQ(report.findings[0].steps.size(), 20u);
+    EXPECT_EQ(report.findings[0].meanStepNs, 0) << "its share is of the typical step of all";
+}
+
 TEST(Stragglers, OfAChangeTheThresholdIsThatOfAWholeRun) {
     EXPECT_EQ(test::foundIn(test::playDdp(slowIn(7, 13, 1.06)).analyze()), "RS301[5]");
     EXPECT_EQ(test::foundIn(test::playDdp(slowIn(7, 13, 1.02)).analyze()), "");

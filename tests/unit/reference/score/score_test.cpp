@@ -78,6 +78,19 @@ TEST(Verdict, ExpectationWithoutRanksTakesEveryFindingOfItsId) {
     EXPECT_DOUBLE_EQ(*score.predictedSavingNs, 5e6);
 }
 
+TEST(Verdict, AFindingThatLeavesOpenWhichOfTwoItIsIsMetByEitherAndByNoOther) {
+    const auto expecting = [](const char* id) {
+        return parseScenario(std::string(R"({"expect": [{"id": ")") + id + R"(", "ranks": [3]}]})", "s.json");
+    };
+    const RunReport open = report({{{"RS301/RS304", {3}}, {}}});
+    for (const char* id : {"RS301", "RS304"}) {
+        EXPECT_EQ(judge(expecting(id), open, nullptr).hits, claims({{id, {3}}}));
+        EXPECT_TRUE(judge(expecting(id), open, nullptr).falseAlarms.empty());
+    }
+    EXPECT_EQ(judge(expecting("RS302"), open, nullptr).missed.size(), 1u);
+    EXPECT_EQ(judge(expecting("RS302"), open, nullptr).falseAlarms, claims({{"RS301/RS304", {3}}}));
+}
+
 TEST(Verdict, AnythingOnAHealthyJobIsAFalseAlarm) {
     const auto score = judge(parseScenario("{}", "s.json"), report({{{"RS203", {0, 1}}, 5e6}}), nullptr);
     EXPECT_EQ(score.falseAlarms.size(), 1u);
