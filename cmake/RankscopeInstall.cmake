@@ -17,7 +17,8 @@ install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" DESTINATION share/doc/rankscope RENA
 # cpack -G DEB: rankscope and rankscope-gui, stripped, with their debug information in packages of its own beside them.
 set(CPACK_PACKAGE_NAME rankscope)
 set(CPACK_PACKAGE_VENDOR "The Rankscope developers")
-set(CPACK_PACKAGE_CONTACT "The Rankscope developers <rankscope@localhost>")
+# Of a package's maintainer dpkg needs the name only, and the project has no address: reports go to its repository (SECURITY.md).
+set(CPACK_PACKAGE_CONTACT "The Rankscope developers")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "finds out what holds the ranks of a distributed training job back")
 set(CPACK_RESOURCE_FILE_LICENSE "${CMAKE_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGE_DIRECTORY "${CMAKE_BINARY_DIR}/packages")

@@ -53,8 +53,8 @@ bool hasVerb(const CLI::App& app, const std::string& name) {
 ColorMode colorMode(const std::string& option) {
     const char* noColor = std::getenv("NO_COLOR");
     // Nearest first: the command line, the environment, the person's own file.
-    const bool isOpen = option == "auto" && (noColor == nullptr || *noColor == '\0');
-    const std::string color = isOpen && !userConfig().color.empty() ? userConfig().color : option;
+    const bool isOpen = option.empty() && (noColor == nullptr || *noColor == '\0');
+    const std::string& color = isOpen ? userConfig().color : option;
     return color == "always" ? ColorMode::always : color == "never" ? ColorMode::never : ColorMode::automatic;
 }
 
@@ -67,10 +67,19 @@ void outliveFileSizeLimit() {
     sigaction(SIGXFSZ, &present, nullptr);
 }
 
-int act(Invocation& invocation, const std::string& color) {
+// A job that waited for its machines for a day does not fail for a colour.
+void checkUserConfig(bool startsJob, const Console& console) {
+    const UserConfig& config = userConfig();
+    if (config.complaint.empty()) return;
+    if (!startsJob) throw VerbError(kExitInput, config.complaint, config.hint);
+    console.warning(fmt::format("{}: nothing of that file counts; {}", config.complaint, config.hint));
+}
+
+int act(Invocation& invocation, const std::string& color, bool startsJob) {
     const Console& console = invocation.console;
     try {
         invocation.console.setColor(colorMode(color));
+        checkUserConfig(startsJob, console);
         return invocation.action();
     } catch (const VerbError& error) {
         console.error(error.what(), error.hint());
@@ -90,9 +99,13 @@ int act(Invocation& invocation, const std::string& color) {
 
 int runProgram(int argc, char** argv) {
     Invocation invocation;
-    const auto takesJob = [&invocation](const CLI::App& verb) { return invocation.jobVerbs.count(&verb) > 0; };
+    const auto takesJob = [&invocation](const CLI::App& verb) { return invocation.jobUse(verb) != JobUse::none; };
+    const auto jobWords = [&invocation](const CLI::App& verb) -> std::string {
+        const JobUse use = invocation.jobUse(verb);
+        return use == JobUse::required ? "-- COMMAND..." : use == JobUse::optional ? "[-- COMMAND...]" : "";
+    };
     CLI::App app("Finds out what holds the ranks of a distributed training job back, and what to change.", "rankscope");
-    app.formatter(helpFormatter(columnsOfStdout(), takesJob));
+    app.formatter(helpFormatter(columnsOfStdout(), jobWords));
     app.set_version_flag("--version", "rankscope " RANKSCOPE_VERSION);
     app.require_subcommand(1);
     app.fallthrough();
@@ -100,7 +113,7 @@ int runProgram(int argc, char** argv) {
         "`rankscope help VERB` tells a verb's options. Start with: rankscope demo\n"
         "or with a job of yours:                         rankscope run -o NAME -- COMMAND...");
 
-    std::string color = "auto";
+    std::string color;  // empty: not told
     int quiet = 0, verbose = 0;
     app.add_option("--color", color, "auto, always or never; NO_COLOR is honoured")
         ->check(CLI::IsMember({"auto", "always", "never"}))
@@ -136,7 +149,7 @@ int runProgram(int argc, char** argv) {
         return kExitUsage;
     }
     invocation.console.setVerbosity(quiet > 0 ? -1 : verbose);
-    return act(invocation, color);
+    return act(invocation, color, takesJob(chosenVerb(app)));
 }
 
 }  // namespace

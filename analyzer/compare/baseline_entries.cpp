@@ -30,11 +30,15 @@ double middleNoise(std::vector<double> differences) {
 }
 
 /// By neighbouring entries.
-double noiseOfNeighbours(const std::vector<BaselineEntry>& entries) {
+RunNoise noiseOfNeighbours(const std::vector<BaselineEntry>& entries) {
+    // The middle of the amounts of n normal values tells their deviation as 0.37 n values do that are squared
+    // (Rousseeuw and Croux, JASA 88, 1993), and neighbouring differences share an entry: drawn, it is this much.
+    constexpr double kWorthOfADifference = 0.25;
     std::vector<double> differences;
     for (size_t i = 1; i < entries.size(); ++i)
         differences.push_back(std::abs(entries[i].value() - entries[i - 1].value()));
-    return differences.empty() ? kNoiseFloor : middleNoise(std::move(differences));
+    const double degrees = kWorthOfADifference * static_cast<double>(differences.size());
+    return {differences.empty() ? kNoiseFloor : middleNoise(std::move(differences)), std::max(kFewestDegrees, degrees)};
 }
 
 }  // namespace
@@ -115,7 +119,11 @@ std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std
     return leftOut;
 }
 
-double noiseOfRuns(const std::vector<BaselineEntry>& entries) {
+double RunNoise::widened() const {
+    return deviation * std::sqrt(degrees / (degrees - 2));
+}
+
+RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries) {
     double squares = 0, degrees = 0;
     for (const BaselineEntry& entry : entries) {
         if (entry.logs.size() < 2) continue;
@@ -124,7 +132,7 @@ double noiseOfRuns(const std::vector<BaselineEntry>& entries) {
         degrees += side.degrees();
     }
     if (degrees < kFewestDegrees) return noiseOfNeighbours(entries);
-    return std::max(kNoiseFloor, std::sqrt(squares / (degrees - 2)));
+    return {std::max(kNoiseFloor, std::sqrt(squares / degrees)), degrees};
 }
 
 }  // namespace rankscope::compare

@@ -41,9 +41,16 @@ double noiseDespiteOddRuns(const std::vector<std::vector<double>>& groups);
 /// Takes the runs out of `entries` that are not like the others of their entry, and says which.
 std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std::vector<BaselineEntry>& entries);
 
-/// The standard deviation of a run, from what runs of one entry differ by; without such pairs from what neighbouring
-/// entries do, which differ by the noise alone but for the few between levels. As it is estimated, it is that of
-/// Student's distribution, which has longer tails the fewer the pairs: sqrt(degrees / (degrees - 2)) times larger.
-double noiseOfRuns(const std::vector<BaselineEntry>& entries);
+/// Of the logarithm of the step. It is an estimate, and may be too small.
+struct RunNoise {
+    double deviation = 0;  // of one run; above 0
+    double degrees = 0;    // of freedom of that; above 2
+    /// That of Student's distribution, which has longer tails the fewer the degrees.
+    double widened() const;
+};
+
+/// From what runs of one entry differ by; without such pairs from what neighbouring entries do, which differ by the
+/// noise alone but for the few between levels.
+RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries);
 
 }  // namespace rankscope::compare

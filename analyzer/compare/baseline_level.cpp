@@ -10,6 +10,7 @@
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/odd_runs.h"
 #include "analyzer/compare/run_statistics.h"
+#include "analyzer/compare/slow_growth.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::compare {
@@ -105,7 +106,8 @@ struct Levels {
     std::vector<BaselineEntry> entries;
     std::vector<LeftOutRun> leftOut;
     Series series;               // of the entries
-    double noise = 0;            // standard deviation of a run
+    double noise = 0;            // standard deviation of a run, as large as it may well be
+    double noiseDegrees = 0;     // of freedom of its estimate
     std::vector<size_t> starts;  // of each level, its first entry
 };
 
@@ -118,7 +120,9 @@ Levels findLevels(const std::vector<RunSummary>& runs) {
         found.series.add(entry.value(), entry.weight());
         accepted.push_back(entry.isAccepted);
     }
-    found.noise = noiseOfRuns(found.entries);
+    const RunNoise measured = noiseOfRuns(found.entries);
+    found.noise = measured.widened();
+    found.noiseDegrees = measured.degrees;
     found.starts = levelStarts(found.series.values, found.series.weights, found.noise, accepted);
     return found;
 }
@@ -137,17 +141,23 @@ void addNewRuns(const std::vector<RunSummary>& now, double noise, Series& series
     if (!logs.empty()) series.add(facts::mean(logs), static_cast<double>(logs.size()));
 }
 
-/// Where in the level that begins at `start` the step moved to where the new runs are; `start`: nowhere, or with them.
-size_t movedAt(const Series& baseline, size_t start, const std::vector<RunSummary>& now, double noise) {
-    constexpr double kDiffers = 1.959963984540054;  // a normal value is beyond it on either side in 5 %
+/// The newest level, with the new runs behind it.
+Series newestWith(const std::vector<RunSummary>& now, const Levels& found) {
     Series level;
-    for (size_t i = start; i < baseline.values.size(); ++i) level.add(baseline.values[i], baseline.weights[i]);
-    const size_t entries = level.values.size();
-    addNewRuns(now, noise, level);
-    if (level.values.size() == entries) return start;
+    for (size_t i = found.starts.back(); i < found.entries.size(); ++i)
+        level.add(found.series.values[i], found.series.weights[i]);
+    addNewRuns(now, found.noise, level);
+    return level;
+}
+
+/// At which of these values, of which the last is that of the new runs, the step moved to where those are; 0: nowhere,
+/// or with them.
+size_t movedAt(const Series& level, double noise) {
+    constexpr double kDiffers = 1.959963984540054;  // a normal value is beyond it on either side in 5 %
+    const size_t entries = level.values.size() - 1;
     const Costs costs(level.values, level.weights, noise);
     double least = costs.of(0, entries);
-    if (costs.of(0, entries + 1) - least < kDiffers * kDiffers) return start;
+    if (costs.of(0, entries + 1) - least < kDiffers * kDiffers) return 0;
     size_t best = 0;
     for (size_t at = 1; at < entries; ++at) {
         const double cost = costs.of(0, at) + costs.of(at, entries + 1);
@@ -155,7 +165,24 @@ size_t movedAt(const Series& baseline, size_t start, const std::vector<RunSummar
         least = cost;
         best = at;
     }
-    return start + best;
+    return best;
+}
+
+/// What the newest level tells with the new runs, which are of its kind.
+void readNewestLevel(const std::vector<RunSummary>& now, const Levels& found, BaselineHistory& history,
+                     std::vector<size_t>& starts) {
+    const Series level = newestWith(now, found);
+    const size_t entries = found.entries.size() - found.starts.back();
+    if (level.values.size() == entries) return;  // no new run counts
+    if (const auto growth =
+            findGrowth(level.values, level.weights, found.noise, found.noiseDegrees, std::log1p(kLeastDrift))) {
+        const size_t first = found.entries.size() + 1 - growth->values;
+        history.growth = {static_cast<int>(growth->values) - 1, found.entries[first].label, std::exp(growth->total)};
+    }
+    if (const size_t moved = movedAt(level, found.noise); moved > 0) {
+        starts.push_back(found.starts.back() + moved);
+        history.movedBefore = true;
+    }
 }
 
 }  // namespace
@@ -200,10 +227,7 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     choice.history.leftOut = found.leftOut;
     const std::vector<BaselineEntry>& entries = found.entries;
     std::vector<size_t> starts = found.starts;
-    if (const size_t moved = movedAt(found.series, starts.back(), now, found.noise); moved > starts.back()) {
-        starts.push_back(moved);
-        choice.history.movedBefore = true;
-    }
+    if (choice.history.hasKind) readNewestLevel(now, found, choice.history, starts);
     starts.push_back(entries.size());
     for (size_t i = 0; i + 1 < starts.size(); ++i) {
         choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));

@@ -26,6 +26,7 @@
 namespace rankscope::compare {
 
 inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
+inline constexpr double kLeastDrift = 0.01;  // a growth in all that a gate would call no regression is no drift either
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
 inline constexpr size_t kMostRunsOfLevel = 100;

@@ -86,14 +86,22 @@ struct OddRun {
     std::string diagnosis, title, cause;  // a finding whose cure is another machine, that the others lack; empty: none
 };
 
+/// The step of the newest level grows a little with each entry (slow_growth.h).
+struct SlowGrowth {
+    int entries = 0;    // the last ones, and the new runs
+    std::string since;  // label of the first of them
+    double ratio = 1;   // of the new runs to before the first of them, as the line has it
+};
+
 /// What else the baseline holds than the base side.
 struct BaselineHistory {
     int runs = 0;
     std::vector<LeftOutRun> leftOut;  // runs of the new runs' kind that are not like the others of their entry
     bool movedBefore = false;  // the newest level begins where the new runs tell that the step moved: before them
-    int otherKinds = 0;        // runs of another kind of job, left out
-    std::string otherKindIs;   // how they differ: "world size is 4 in them and 8 in the new runs"; empty: none
-    bool hasKind = true;       // false: none of its runs is of the new runs' kind, and the base side is not either
+    std::optional<SlowGrowth> growth;
+    int otherKinds = 0;       // runs of another kind of job, left out
+    std::string otherKindIs;  // how they differ: "world size is 4 in them and 8 in the new runs"; empty: none
+    bool hasKind = true;      // false: none of its runs is of the new runs' kind, and the base side is not either
     std::vector<BaselineLevel> levels;  // of the base side's kind, oldest first; the last one is the base side
 };
 

@@ -20,10 +20,19 @@ std::string since(const BaselineLevel& level) {
     return level.first.empty() ? "" : " since " + level.first;
 }
 
+/// Within the newest level: changes so small that none was seen.
+std::string growthSentence(const SlowGrowth& growth) {
+    return fmt::format(
+        "drift: the step grows little by little, by {} over the last {} entries{} and the new runs; none of these "
+        "changes is sure by itself",
+        text::percentText(growth.ratio - 1), growth.entries,
+        growth.since.empty() ? "" : fmt::format(" (from {} on)", growth.since));
+}
+
 /// The step now against the oldest level: what many small changes add up to, none of which was a regression.
 std::string driftSentence(const BaselineHistory& history, const StepTimeChange& step) {
-    const BaselineLevel& oldest = history.levels.front();
     if (!step.newNs || history.levels.size() < 2) return {};
+    const BaselineLevel& oldest = history.levels.front();
     const double ratio = *step.newNs / oldest.stepNs;
     if (ratio < 1 + std::max(step.threshold, 2 * step.betweenRuns.value_or(0))) return {};
     int entries = 0;
@@ -78,8 +87,10 @@ std::vector<std::string> historySentences(const BaselineHistory& history, const 
             "the step of the baseline has moved: compared with its newest level, {}{}; before that it was {}",
             text::countedText(static_cast<size_t>(newest.runs), "run"), since(newest), before));
     }
-    if (const std::string drift = driftSentence(history, step); !history.levels.empty() && !drift.empty())
+    if (const std::string drift = driftSentence(history, step); !drift.empty())
         sentences.push_back(drift);
+    else if (history.growth && step.verdict != StepVerdict::regression)
+        sentences.push_back(growthSentence(*history.growth));
     return sentences;
 }
 

@@ -171,11 +171,17 @@ Json incomparableJson(const Incomparable& row) {
             {"consequence", row.consequence}};
 }
 
+Json growthJson(const std::optional<SlowGrowth>& growth) {
+    if (!growth) return nullptr;
+    return {{"entries", growth->entries}, {"since", orNull(growth->since)}, {"ratio", growth->ratio}};
+}
+
 Json historyJson(const BaselineHistory& history) {
     return {{"runs", history.runs},
             {"of_other_kinds", history.otherKinds},
             {"has_kind", history.hasKind},
             {"moved_before", history.movedBefore},
+            {"growth", growthJson(history.growth)},
             {"left_out", arrayOf(history.leftOut,
                                  [](const LeftOutRun& run) {
                                      return Json{{"name", run.name}, {"label", orNull(run.label)}, {"why", run.why}};

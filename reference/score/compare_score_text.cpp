@@ -59,6 +59,7 @@ std::string renderText(const CompareScoreboard& board) {
 
 std::string renderJson(const CompareScoreboard& board) {
     OrderedJson json;
+    json["schema"] = "rankscope.score_compare/1";
     json["suite"] = "compare";
     json["pool"] = board.options.pool;
     json["runs_a_side"] = board.options.runsASide;

@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import pty
 import re
 import struct
@@ -148,6 +149,7 @@ class FirstMinutes(VirtualRunTest):
         report = self.said("analyze", "slow")[0]
         self.assertIn("\x1b[", report)
         self.assertNotIn("\x1b[", self.said("--color", "never", "analyze", "slow")[0])
+        self.assertNotIn("\x1b[", self.said("--color", "auto", "analyze", "slow")[0])
         self.assertNotIn("\x1b[", self.said("analyze", "slow", NO_COLOR="1")[0])
 
     def test_a_persons_links_are_those_of_the_runs_that_are_recorded_here(self):
@@ -164,6 +166,28 @@ class FirstMinutes(VirtualRunTest):
             _, errors = self.said("explain", status=3)
             self.assertIn(f"config.toml, line {line}: ", errors)
             self.assertIn(hint, errors)
+
+    def test_a_job_runs_whatever_is_wrong_with_a_persons_settings(self):
+        self.configure('color = "always"\nlinsk = "intra:gbps=123"')
+        _, errors = self.said("run", "-o", "a", "--", "sh", "-c", "exit 7", status=7)
+        self.assertIn("warning: ", errors)
+        self.assertIn("config.toml, line 2: there is no setting linsk", errors)
+        self.assertIn("did you mean links?", errors)
+        self.assertNotIn("\x1b[", errors, "of a file that cannot be used nothing counts")
+        self.assertTrue((self.folder / "a/run.json").is_file())
+
+    def test_usage_lines_say_where_a_command_goes_and_whether_it_must(self):
+        for verb, words in (("run", "[OPTIONS] -- COMMAND..."), ("tune", "[OPTIONS] [-- COMMAND...]"), ("doctor", "[OPTIONS] [-- COMMAND...]"), ("list", "[OPTIONS] [FOLDER]")):
+            self.assertIn(f"rankscope {verb} {words}\n", self.said(verb, "--help")[0])
+
+    def test_a_trend_takes_its_baseline_as_other_verbs_take_their_runs(self):
+        kept = str(pathlib.Path(__file__).parent / "demo-baseline")
+        self.assertIn("the step is ", self.said("trend", kept)[0])
+        self.assertEqual(self.said("trend", kept)[0], self.said("trend", "--baseline", kept)[0])
+        for words in ([kept, "--last", "0"], [kept, "--baseline", kept], ["nowhere"]):
+            out, errors = self.said("trend", *words, status=3 if words == ["nowhere"] else 2)
+            self.assertEqual(out, "")
+            self.assertIn("rankscope: error: ", errors)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ class Schemas(VirtualRunTest):
         for at, summary in enumerate(summaries((slow, well))):
             self.check("run-summary-1", summary)
             (self.folder / "month" / f"{at}.json").write_text(json.dumps(summary))
-        trend = self.json_of("trend", "--baseline", "month")
+        trend = self.json_of("trend", "month")
         kind, = trend["kinds"]
         self.assertEqual((len(kind["levels"]), [run["name"] for run in kind["left_out"]]), (2, ["c5-2"]))
         self.assertIn("RS301", [finding["id"] for finding in kind["entries"][4]["went"]])
@@ -223,6 +223,27 @@ class Schemas(VirtualRunTest):
         self.check("score_modes-1", modes)
         for mode in modes["modes"]:
             self.check("score-1", mode)
+
+    def test_the_score_of_comparisons_is_valid(self):
+        parts = (word for part in ("bimodal", "slower-5", "ddp-straggler") for word in ("--only", part))
+        score = self.json_of("reference", "score", "--suite", "compare", *parts, "--pool", "6", "--pairs", "3", "--cause-runs", "3", "--cause-pairs", "2")
+        self.assertEqual((score["bimodal"]["pairs"], len(score["slowdowns"]), [cause["scenario"] for cause in score["causes"]]), (3, 1, ["ddp-straggler"]))
+        self.check("score_compare-1", score)
+
+    def test_what_a_run_keeps_of_itself_is_valid(self):
+        (self.folder / "rows.csv").write_text("allreduce,0,-1,tree,ll,-1,2,4\n")
+        runs = {"plain": [], "light": ["--light"], "kernels": ["--light=kernels"], "part": ["--delay", "0.1", "--duration", "5", "--links", "intra:gbps=9", "--tuner", "rows.csv", "--env", "NCCL_PROTO=simple"],
+                "silent": ["--no-environment"]}
+        for name, options in runs.items():
+            self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", name, *options, "--", "true")
+        subprocess.run([RANKSCOPE, "-q", "run", "--virtual", "-o", "killed", "--", "sh", "-c", "kill -9 $$"], cwd=self.folder, env=self.environment, capture_output=True, timeout=TIMEOUT_S)
+        self.run_scenario(self.write_scenario(THROTTLED), "scenario")
+        kept = {name: json.loads((self.folder / name / "run.json").read_text()) for name in [*runs, "killed", "scenario"]}
+        self.assertEqual((kept["killed"]["signal"], kept["light"]["options"]["light"], kept["part"]["options"]["env"]), (9, True, {"NCCL_PROTO": "simple"}))
+        self.assertNotIn("environment", kept["silent"])
+        for name, run in kept.items():
+            with self.subTest(run=name):
+                self.check("run-1", run)
 
 
 if __name__ == "__main__":

@@ -13,18 +13,21 @@ namespace {
 
 class HelpFormatter : public CLI::Formatter {
   public:
-    HelpFormatter(size_t columns, std::function<bool(const CLI::App&)> takesJob)
-        : m_columns(columns), m_takesJob(std::move(takesJob)) {
-        constexpr size_t kNames = 30;
-        column_width(std::min(kNames, columns / 3));
+    HelpFormatter(size_t columns, std::function<std::string(const CLI::App&)> jobWords)
+        : m_columns(columns), m_jobWords(std::move(jobWords)) {
+        // As wide as most options with their values are ("  --capture-range RANGE [none]"); what is longer has its
+        // meaning on the next line. A narrow terminal keeps two thirds for the meanings.
+        constexpr size_t kMostForNames = 30;
+        column_width(std::min(kMostForNames, columns / 3));
         label("SUBCOMMAND", "VERB");
     }
 
     std::string make_usage(const CLI::App* app, std::string name) const override {
         std::string usage = Formatter::make_usage(app, std::move(name));
-        if (!m_takesJob(*app)) return usage;
+        const std::string job = m_jobWords(*app);
+        if (job.empty()) return usage;
         usage.pop_back();  // the line's end
-        return usage + " -- COMMAND...\n";
+        return usage + " " + job + "\n";
     }
 
     std::string make_description(const CLI::App* app) const override {
@@ -50,13 +53,13 @@ class HelpFormatter : public CLI::Formatter {
     }
 
     size_t m_columns;
-    std::function<bool(const CLI::App&)> m_takesJob;
+    std::function<std::string(const CLI::App&)> m_jobWords;
 };
 
 }  // namespace
 
-std::shared_ptr<CLI::Formatter> helpFormatter(size_t columns, std::function<bool(const CLI::App&)> takesJob) {
-    return std::make_shared<HelpFormatter>(columns, std::move(takesJob));
+std::shared_ptr<CLI::Formatter> helpFormatter(size_t columns, std::function<std::string(const CLI::App&)> jobWords) {
+    return std::make_shared<HelpFormatter>(columns, std::move(jobWords));
 }
 
 }  // namespace rankscope::cli

@@ -50,6 +50,8 @@ void addOutputOption(CLI::App& verb, std::string& file, const std::string& help)
 // Reads a number that is finite and has nothing behind it; nothing for any other text.
 std::optional<double> finiteNumber(const std::string& text);
 
+inline constexpr double kNsPerS = 1e9;
+
 // "5m", "90s", "300", "1h", in seconds; 0 for "off"; nothing for what is no time.
 std::optional<double> secondsOf(const std::string& text);
 

@@ -12,7 +12,7 @@
 namespace rankscope::cli {
 
 size_t columnsOfStdout(size_t most) {
-    // Narrower, the texts beside the labels of a report have no room for a word.
+    // Narrower, the texts beside the labels of a report have no room for a word: labels take up to 20, words up to 20.
     constexpr size_t kFewest = 40;
     if (const char* told = std::getenv("COLUMNS"); told != nullptr) {
         size_t columns = 0;

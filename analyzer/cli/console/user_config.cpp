@@ -98,7 +98,12 @@ const UserConfig& userConfig() {
     static const UserConfig kConfig = [] {
         const fs::path file = userConfigFile();
         std::error_code ignored;
-        return !file.empty() && fs::exists(file, ignored) ? readConfig(file) : UserConfig();
+        if (file.empty() || !fs::exists(file, ignored)) return UserConfig();
+        try {
+            return readConfig(file);
+        } catch (const VerbError& error) {
+            return UserConfig{.file = file, .complaint = error.what(), .hint = error.hint()};
+        }
     }();
     return kConfig;
 }

@@ -13,13 +13,15 @@ struct UserConfig {
     std::string color;           // as --color takes it; empty: not told
     std::string links;           // of the machines here, as run --links takes it; empty: not told
     bool dark = false;           // view.theme = "dark"
+    // Why the file cannot be used, with its line, and what to do: all above but its name is as if there were none.
+    std::string complaint, hint;
 };
 
 /// Returns $XDG_CONFIG_HOME/rankscope/config.toml, by default ~/.config/rankscope/config.toml (XDG Base Directory
 /// Specification 0.8); empty where there is no home.
 std::filesystem::path userConfigFile();
 
-/// Reads that file, once. Throws VerbError (exit code 3) with the line of what cannot be used.
+/// Reads that file, once.
 const UserConfig& userConfig();
 
 }  // namespace rankscope::cli

@@ -29,7 +29,6 @@ namespace rankscope::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double kNsPerS = 1e9;
 // CUPTI hands its records over within a second; until then the device seems to stand still.
 constexpr int64_t kHandedOverNs = 1'000'000'000;
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/cli/console/options.h"
 #include "analyzer/text/exposition.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
@@ -18,7 +19,6 @@ namespace {
 
 using text::Exposition;
 using Labels = Exposition::Labels;
-constexpr double kNsInSecond = 1e9;
 
 class Metrics {
   public:
@@ -55,15 +55,15 @@ class Metrics {
         m_out.gauge("rankscope_run_running", "", "1 while the job runs and records, 0 before and after.");
         m_out.sample(ofRun(), m_state.phase == LivePhase::running ? 1 : 0);
         m_out.gauge("rankscope_look_timestamp_seconds", "seconds", "When the job was looked at, Unix time.");
-        m_out.sample(ofRun(), static_cast<double>(m_state.unixNs) / kNsInSecond);
+        m_out.sample(ofRun(), static_cast<double>(m_state.unixNs) / kNsPerS);
         m_out.gauge("rankscope_world_size", "", "Ranks of the job.");
         if (m_state.worldSize) m_out.sample(ofRun(), *m_state.worldSize);
         m_out.gauge("rankscope_ranks", "", "Ranks that record, on all hosts that share the run.");
         m_out.sample(ofRun(), static_cast<double>(m_state.ranks.size()));
         m_out.gauge("rankscope_step_seconds", "seconds", "Typical step: the median of those of the window.");
-        if (m_state.stepNs) m_out.sample(ofRun(), *m_state.stepNs / kNsInSecond);
+        if (m_state.stepNs) m_out.sample(ofRun(), *m_state.stepNs / kNsPerS);
         m_out.gauge("rankscope_last_step_seconds", "seconds", "The last step.");
-        if (m_state.lastStepNs) m_out.sample(ofRun(), *m_state.lastStepNs / kNsInSecond);
+        if (m_state.lastStepNs) m_out.sample(ofRun(), *m_state.lastStepNs / kNsPerS);
         m_out.gauge("rankscope_steps", "", "Steps in the window.");
         m_out.sample(ofRun(), m_state.steps);
         m_out.gauge("rankscope_losses", "", "Parts of the recording that are lost, warnings and errors.");
@@ -78,7 +78,7 @@ class Metrics {
         m_out.gauge(
             "rankscope_rank_late_seconds", "seconds",
             "What the others lose to this rank in a step: waiting, and transfers that compute would have hidden.");
-        for (const auto& [rank, ns] : costNs) m_out.sample(ofRank(rank), ns / kNsInSecond);
+        for (const auto& [rank, ns] : costNs) m_out.sample(ofRank(rank), ns / kNsPerS);
         m_out.gauge("rankscope_rank_late_ratio", "ratio", "The same as a share of the step.");
         if (m_state.stepNs && *m_state.stepNs > 0)
             for (const auto& [rank, ns] : costNs) m_out.sample(ofRank(rank), ns / *m_state.stepNs);
@@ -99,7 +99,7 @@ class Metrics {
         m_out.gauge("rankscope_communicator_wait_seconds", "seconds",
                     "Time that a member waits for the last one in a step, mean over the members.");
         for (const CommunicatorRow& row : m_state.communicators)
-            if (row.waitNsPerRankStep) m_out.sample(ofCommunicator(row), *row.waitNsPerRankStep / kNsInSecond);
+            if (row.waitNsPerRankStep) m_out.sample(ofCommunicator(row), *row.waitNsPerRankStep / kNsPerS);
     }
 
     template <typename Value>

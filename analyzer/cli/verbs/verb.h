@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,9 @@ class Option;
 
 namespace rankscope::cli {
 
+// Whether a verb takes a command behind `--`.
+enum class JobUse { none, optional, required };
+
 // Holds what a verb needs from the command line besides its own options. A verb declares its options on the CLI::App
 // and leaves in `action` what is to be done once the whole command line is known to be right.
 struct Invocation {
@@ -25,7 +27,11 @@ struct Invocation {
     bool hasJobMark = false;       // a `--` was given
     std::function<int()> action;   // returns the exit code
 
-    std::set<const CLI::App*> jobVerbs;  // that take a command behind `--`
+    std::map<const CLI::App*, JobUse> jobVerbs;  // those that take a command
+    JobUse jobUse(const CLI::App& verb) const {
+        const auto at = jobVerbs.find(&verb);
+        return at == jobVerbs.end() ? JobUse::none : at->second;
+    }
     // Words that an argument may be, beside others: for completion. Asked only when they are needed.
     std::map<const CLI::Option*, std::function<std::vector<std::string>()>> knownWords;
 };

@@ -21,6 +21,7 @@
 #include "analyzer/compare/baseline_level.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/compare.h"
+#include "analyzer/compare/per_sample.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/lists.h"
@@ -196,7 +197,10 @@ std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> bas
                                             const std::vector<compare::RunSummary>& now,
                                             compare::CompareOptions& settings) {
     if (baseline.empty()) return baseline;
-    compare::BaseChoice choice = compare::chooseBase(std::move(baseline), now, settings.across);
+    std::vector<compare::RunSummary> alike = now;  // of as many samples as the baseline's
+    if (settings.samples != 1)
+        for (compare::RunSummary& run : alike) run = compare::perSamples(std::move(run), settings.samples);
+    compare::BaseChoice choice = compare::chooseBase(std::move(baseline), alike, settings.across);
     settings.history = std::move(choice.history);
     settings.step.earlier = choice.noise;
     return isBaselineFolder(folder) ? compare::readWhole(choice.runs) : std::move(choice.runs);

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 CommandTree treeOf(const CLI::App& app, const Invocation& invocation) {
-    return readCommandTree(app, {[&](const CLI::App& verb) { return invocation.jobVerbs.count(&verb) > 0; },
+    return readCommandTree(app, {[&](const CLI::App& verb) { return invocation.jobUse(verb) != JobUse::none; },
                                  [&](const CLI::Option* option) {
                                      const auto known = invocation.knownWords.find(option);
                                      return known == invocation.knownWords.end() ? std::vector<std::string>()

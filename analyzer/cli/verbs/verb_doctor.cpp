@@ -42,7 +42,7 @@ void addDoctorVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("doctor", "What this machine can record, what it cannot, and why");
     verb->group(kTryGroup);
     addFormatOption(*verb, *format, {"text", "json"}, "text or json");
-    invocation.jobVerbs.insert(verb);  // whose arguments --privacy shows
+    invocation.jobVerbs[verb] = JobUse::optional;  // whose arguments --privacy shows
     auto privacy = std::make_shared<bool>(false);
     verb->add_flag("--privacy", *privacy, "What a recording holds of the job's environment and command");
     setAction(*verb, invocation, [format, privacy, &invocation] {

@@ -42,8 +42,6 @@ struct ListedRun {
     bool isCollected = false;
 };
 
-constexpr int64_t kNsPerS = 1'000'000'000;
-
 int64_t bytesBelow(const fs::path& folder) {
     int64_t bytes = 0;
     std::error_code error;
@@ -130,7 +128,8 @@ std::string stateOf(const ListedRun& run) {
 
 std::string startText(const ListedRun& run) {
     if (run.startUnixNs.value_or(0) <= 0) return "?";
-    return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(*run.startUnixNs / kNsPerS)));
+    return fmt::format("{:%Y-%m-%d %H:%M}",
+                       fmt::localtime(static_cast<std::time_t>(static_cast<double>(*run.startUnixNs) / kNsPerS)));
 }
 
 std::string tableOf(const std::vector<ListedRun>& runs, size_t columns) {

@@ -124,9 +124,8 @@ std::unique_ptr<HangWatch> watchFor(const RunOptions& options, const RecordingOp
                                     const std::filesystem::path& run) {
     const double seconds = *secondsOf(options.hangTimeout);
     if (seconds == 0 || !hidesProgress(recording).empty()) return nullptr;
-    constexpr double kNsPerSecond = 1e9;
-    return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerSecond),
-                                       static_cast<int64_t>(recording.delayS * kNsPerSecond),
+    return std::make_unique<HangWatch>(run, static_cast<int64_t>(seconds * kNsPerS),
+                                       static_cast<int64_t>(recording.delayS * kNsPerS),
                                        recording.isLight() || !hasSource(recording, "cuda"));
 }
 
@@ -320,7 +319,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     auto* verb =
         app.add_subcommand("run", "Run a job under the injector and record it; the exit status is the job's own");
     verb->group(kRecordGroup);
-    invocation.jobVerbs.insert(verb);
+    invocation.jobVerbs[verb] = JobUse::required;
     verb->footer(
         "The command follows behind `--`:\n"
         "  rankscope run -o NAME -- torchrun --nproc-per-node 8 train.py     launcher inside\n"

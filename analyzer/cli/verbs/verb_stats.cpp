@@ -27,7 +27,8 @@ struct StatsVerbOptions {
     stats::EventStatsOptions events;
 };
 
-/// Columns of the text in a file, and at most of a wide terminal: names of kernels are cut off behind.
+/// Columns of the text in a file, and at most of a wide terminal: names of kernels are cut off behind. Eight columns of
+/// numbers take 80, and names need as much to be told apart: templates begin alike for 40 to 60 characters.
 constexpr size_t kMostColumns = 160;
 
 int tellStats(const StatsVerbOptions& options, const Console& console) {

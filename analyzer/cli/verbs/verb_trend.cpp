@@ -34,7 +34,7 @@ std::string baselineFolder(const TrendVerbOptions& options) {
     const std::string folder = options.baseline.empty() ? projectConfig().baseline.value_or("") : options.baseline;
     if (folder.empty())
         throw VerbError(kExitUsage, "which baseline?",
-                        fmt::format("rankscope trend --baseline DIR, or [compare] baseline in {}", kProjectConfig));
+                        fmt::format("rankscope trend DIR, or [compare] baseline in {}", kProjectConfig));
     if (isRunFolder(folder))
         throw VerbError(kExitUsage, text::oneLine(folder) + " is a run, no baseline",
                         fmt::format("rankscope baseline save {} --dir DIR", text::shellWord(folder)));
@@ -73,10 +73,11 @@ void addTrendVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand(
         "trend", "How the step of a baseline moved over its commits, and which findings came and went");
     verb->group(kChangeGroup);
-    verb->add_option("-b,--baseline", options->baseline, "Folder of the baseline; left out: that of rankscope.toml")
-        ->type_name("DIR");
+    auto* folder =
+        verb->add_option("DIR", options->baseline, "Folder of the baseline; left out: that of rankscope.toml");
+    verb->add_option("-b,--baseline", options->baseline, "The same as DIR")->type_name("DIR")->excludes(folder);
     verb->add_option("--last", options->last, "Entries that the text lists, the youngest of each kind")
-        ->check(CLI::Range(0, 1'000'000))
+        ->check(CLI::Range(1, 1'000'000))
         ->type_name("N")
         ->capture_default_str();
     addFormatOption(*verb, options->format, {"text", "json", "html", "badge"},

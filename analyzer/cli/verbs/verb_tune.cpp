@@ -229,7 +229,7 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<TuneOptions>();
     auto* verb = app.add_subcommand("tune", "Run a job with and without each candidate setting, and keep what helps");
     verb->group(kChangeGroup);
-    invocation.jobVerbs.insert(verb);
+    invocation.jobVerbs[verb] = JobUse::optional;  // --reference names a job, too
     verb->footer(
         "The command, with its launcher, follows behind `--`:\n"
         "  rankscope tune --candidate NCCL_PROTO=simple --tuner rows.csv -- torchrun --nproc-per-node 8 train.py\n"

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/seconds.h"
 
 namespace rankscope::vgpu {
 namespace {
-
-constexpr int64_t kNsPerS = 1'000'000'000;
 
 // Stamps of CUPTI's records lie around kEpochNs. A processor that counts 5 ticks a nanosecond takes five years to get
 // half as far.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "reference/vgpu/device/seconds.h"
 #include "reference/vgpu/nvml/nvml_handle.h"
 
 using namespace rankscope::vgpu;
@@ -29,7 +30,6 @@ PlantedFactor throttleOf(void* device) {
 unsigned long long countedAt(double perS) {
     timespec now{};
     clock_gettime(CLOCK_BOOTTIME, &now);
-    constexpr double kNsPerS = 1e9;
     const double seconds = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / kNsPerS;
     return static_cast<unsigned long long>(perS * seconds);
 }

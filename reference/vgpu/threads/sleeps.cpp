@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "reference/vgpu/device/seconds.h"
 #include "reference/vgpu/threads/real_calls.h"
 
 namespace rankscope::vgpu::threads {
@@ -19,7 +20,6 @@ RealCall<int (*)(clockid_t, int, const timespec*, timespec*)> realClockSleep("cl
 RealCall<int (*)(useconds_t)> realMicrosleep("usleep");
 RealCall<unsigned (*)(unsigned)> realSecondsSleep("sleep");
 
-constexpr int64_t kNsPerS = 1'000'000'000;
 // A deadline further from the last reading than that was made in another way.
 constexpr int64_t kLongestNs = 366 * 24 * 3600 * kNsPerS;
 

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "analyzer/compare/sentences.h"
+#include "analyzer/compare/slow_growth.h"
 #include "analyzer/compare/step_time.h"
 
 namespace rankscope::compare {
@@ -153,6 +156,58 @@ TEST(BaselineLevel, WhatWasMergedBeforeIsNotBlamedOnTheNextChange) {
     }
     EXPECT_LE(blamed, 4);  // of 100; compared with all ten entries it is 60
     EXPECT_GT(moved, 0);
+}
+
+/// Of so many drawn baselines of `still` entries that stay and `growing` that grow by 0.5 % each, in how many a drift
+/// is told, or a regression, with new runs that grew once more.
+int driftsTold(double noise, int still, int growing, int draws) {
+    int told = 0;
+    for (int draw = 0; draw < draws; draw++) {
+        Machine machine(static_cast<unsigned>(7000 + draw), noise);
+        std::vector<RunSummary> baseline;
+        for (int at = 0; at < still; at++) append(baseline, machine.entry(1, "c" + std::to_string(at)));
+        double factor = 1;
+        for (int at = 0; at < growing; at++) append(baseline, machine.entry(factor *= 1.005, "d" + std::to_string(at)));
+        const auto now = machine.entry(growing > 0 ? factor * 1.005 : 1, "new");
+        const BaseChoice choice = chooseBase(baseline, now, {});
+        const StepTimeChange step = compared(choice, now);
+        const auto sentences = historySentences(choice.history, step);
+        told += step.verdict == StepVerdict::regression ||
+                std::ranges::any_of(sentences, [](const std::string& text) { return text.starts_with("drift: "); });
+    }
+    return told;
+}
+
+TEST(BaselineLevel, AStepThatGrowsLittleByLittleIsTold) {
+    EXPECT_GE(driftsTold(0.005, 6, 3, 100), 97);
+    EXPECT_GE(driftsTold(0.01, 6, 5, 100), 90);
+    // 2.5 % are called a regression and 2 % a drift where nothing moved.
+    for (const int still : {3, 9}) EXPECT_LE(driftsTold(0.02, still, 0, 200), 18) << still;
+}
+
+TEST(SlowGrowth, IsALineThroughTheLastValues) {
+    const std::vector<double> values{0, 0.001, -0.001, 0, 0.005, 0.010, 0.015, 0.020}, weights(8, 3);
+    const auto growth = findGrowth(values, weights, 0.005, 14, 0.01);
+    ASSERT_TRUE(growth);
+    EXPECT_EQ(growth->values, 4u);
+    EXPECT_NEAR(growth->total, 0.02, 0.0005);
+    EXPECT_FALSE(findGrowth(values, weights, 0.005, 14, 0.03)) << "less than what counts";
+    EXPECT_FALSE(findGrowth(values, weights, 0.05, 14, 0.01)) << "not sure";
+    EXPECT_FALSE(findGrowth({0, 0, 0, 0, 0, 0.02, 0.01, 0}, weights, 0.005, 14, 0.01)) << "it came and went";
+    EXPECT_FALSE(findGrowth({0, 0.02}, {3, 3}, 0.001, 14, 0.01)) << "one change is none";
+    EXPECT_FALSE(findGrowth({}, {}, 0.005, 14, 0.01));
+}
+
+TEST(SlowGrowth, IsSaidWithSinceWhenAndHowMuchAndNotBesideARegression) {
+    BaselineHistory history;
+    history.growth = SlowGrowth{3, "c28", 1.021};
+    StepTimeChange step;
+    step.verdict = StepVerdict::noChange;
+    EXPECT_EQ(historySentences(history, step),
+              std::vector<std::string>{"drift: the step grows little by little, by 2.1 % over the last 3 entries (from "
+                                       "c28 on) and the new runs; none of these changes is sure by itself"});
+    step.verdict = StepVerdict::regression;
+    EXPECT_TRUE(historySentences(history, step).empty());
 }
 
 TEST(BaselineLevel, OfAVeryLongLevelTheNewestRunsAreCompared) {

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace rankscope::vgpu {
+
+inline constexpr int64_t kNsPerS = 1'000'000'000;
+
+}  // namespace rankscope::vgpu
