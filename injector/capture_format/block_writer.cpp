@@ -129,6 +129,12 @@ AppendResult BlockWriter::append(const BlockInfo& info, const void* first, size_
     return AppendResult::ok;
 }
 
+bool BlockWriter::tell(const WatchCounters& counters) noexcept {
+    const int fd = m_file.descriptor();
+    return fd >= 0 &&
+           ::pwrite(fd, &counters, sizeof counters, kWatchCountersOffset) == static_cast<ssize_t>(sizeof counters);
+}
+
 void BlockWriter::close() noexcept {
     const int fd = m_file.descriptor();
     if (fd >= 0) [[maybe_unused]]

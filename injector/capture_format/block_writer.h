@@ -3,6 +3,7 @@
 
 #include "injector/capture_format/own_file.h"
 #include "injector/capture_format/records.h"
+#include "injector/capture_format/watch_counters.h"
 
 namespace rankscope::capture {
 
@@ -35,6 +36,9 @@ class BlockWriter {
     /// The payload comes in two parts, because a ring may wrap around. Both must be multiples of kCellBytes.
     AppendResult append(const BlockInfo& info, const void* first, size_t firstBytes, const void* second = nullptr,
                         size_t secondBytes = 0) noexcept;
+
+    /// Writes them over those in the file's first page; false when that fails.
+    bool tell(const WatchCounters& counters) noexcept;
 
     /// Gives reserved space back and closes.
     void close() noexcept;

@@ -96,10 +96,18 @@ int OwnFile::openAgain() noexcept {
     return result;
 }
 
-uint64_t OwnFile::size() noexcept {
+bool OwnFile::readSize(uint64_t& bytes) noexcept {
     struct stat info {};
     const int fd = descriptor();
-    return fd >= 0 && syscall(SYS_fstat, fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+    if (fd < 0 || syscall(SYS_fstat, fd, &info) != 0) return false;
+    bytes = static_cast<uint64_t>(info.st_size);
+    return true;
+}
+
+bool OwnFile::isNamed() const noexcept {
+    struct stat info {};
+    return syscall(SYS_newfstatat, AT_FDCWD, m_path, &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_dev == m_device &&
+           info.st_ino == m_inode;
 }
 
 void OwnFile::close() noexcept {
@@ -109,7 +117,7 @@ void OwnFile::close() noexcept {
 
 void OwnFile::closeAndUnlink() noexcept {
     if (m_fd < 0) return;
-    if (descriptor() >= 0) ::unlink(m_path);
+    if (isNamed()) ::unlink(m_path);
     close();
 }
 

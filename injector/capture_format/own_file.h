@@ -19,16 +19,19 @@ class OwnFile {
 
     /// Creates it (O_EXCL), for its owner and for whom its folder lets others read. False with errno set.
     bool create(const char* path, Access access = Access::owner) noexcept;
-    /// Bytes that are in it now; 0 when it is gone.
-    uint64_t size() noexcept;
+    /// Bytes that are in it now; false: not to be known.
+    bool readSize(uint64_t& bytes) noexcept;
     /// A descriptor that means our file at this moment, or -1: it is gone.
     int descriptor() noexcept;
+    /// The same, but it is not opened again when the job has taken it.
+    int heldDescriptor() const noexcept { return m_fd >= 0 && isOurs(m_fd) ? m_fd : -1; }
     void close() noexcept;
     void closeAndUnlink() noexcept;
     bool isOpen() const noexcept { return m_fd >= 0; }
 
   private:
     bool isOurs(int fd) const noexcept;
+    bool isNamed() const noexcept;
     int openAgain() noexcept;
 
     int m_fd = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of NAME.ring, the file mapping that holds the rings of a living process. After a clean end the file is
+// Layout of NAME.ring, the file whose mapping holds the rings of a living process. After a clean end the file is
 // unlinked; after a SIGKILL it holds what the writer thread had not yet moved into NAME.cap.
 #pragma once
 
@@ -25,14 +25,8 @@ struct RingFileHeader {
     uint32_t ringCount;      ///< rings whose space exists; grows
     uint32_t unmapped;       ///< 1: the rings are in the process's own memory, and the file holds this header alone
     int64_t processStartNs;  ///< as in the FileHeader of the capture file: the two belong together
-    /// Records that the writer has taken up which show that the process gets on (isProgress of record_traits.h). Who
-    /// watches a job reads it here; it means nothing to a reader of records, and is 0 in files from before it was told.
-    uint64_t progress;
-    /// Steps so far that took longer than the job's owner allows (RANKSCOPE_SLOW_STEP), for who watches it.
-    uint64_t slowSteps;
 };
-static_assert(sizeof(RingFileHeader) == 56 && offsetof(RingFileHeader, progress) == 40 &&
-              offsetof(RingFileHeader, slowSteps) == 48);
+static_assert(sizeof(RingFileHeader) == 40);
 
 /// First 4096 bytes of a ring; the cells follow. Positions count cells since the ring was made and never wrap; a cell's
 /// place is position % cellsPerRing, and a record of several cells may wrap around the end.
@@ -50,8 +44,8 @@ struct RingHeader {
     uint64_t pendingTail;  ///< tail once block pendingSequence is in the file; tells a reader whether the last write
                            ///< happened
     uint32_t pendingSequence;
-    uint32_t state;  ///< 0 free, 1 owned, 2 its thread ended and it waits to be drained
-    uint64_t reserved1[5];
+    uint32_t reserved1;
+    uint64_t reserved2[5];
 };
 static_assert(sizeof(RingHeader) == 128 && offsetof(RingHeader, tail) == 64);
 

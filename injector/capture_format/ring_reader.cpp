@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "injector/capture_format/ring_layout.h"
@@ -27,6 +29,18 @@ bool readExactly(int fd, uint64_t offset, void* into, size_t bytes) {
     return true;
 }
 
+/// A process that lives holds its file by a lease and lets us in with the next look at it, after 200 ms at most; one
+/// that is stopped does not.
+int openToRead(const std::string& path) {
+    constexpr auto kMost = std::chrono::seconds(2);
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+        const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0 || errno != EWOULDBLOCK || std::chrono::steady_clock::now() - begin > kMost) return fd;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
 bool isPlausible(const RingFileHeader& header) {
     const uint32_t cells = header.cellsPerRing;
     return std::memcmp(header.magic, kRingMagic, sizeof header.magic) == 0 && header.formatVersion == kFormatVersion &&
@@ -39,7 +53,7 @@ bool isPlausible(const RingFileHeader& header) {
 RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequenceEnd,
                        const std::map<uint32_t, uint64_t>& ringEnds, LossList& losses)
     : m_path(std::move(path)), m_losses(losses), m_sequenceEnd(sequenceEnd), m_ringEnds(ringEnds) {
-    m_fd = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    m_fd = openToRead(m_path);
     if (m_fd < 0) {
         if (errno != ENOENT)
             m_losses.add(ReaderLossKind::ring, 0, 1, m_path + ": cannot be opened: " + std::strerror(errno));
@@ -55,11 +69,12 @@ RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequen
         return;
     }
     if (header.unmapped != 0)
-        m_losses.add(ReaderLossKind::ring, 0, 1,
-                     m_path +
-                         ": the process kept what it recorded last in its own memory (its recording lies on a network "
-                         "file system): calls of "
-                         "the last 10 ms before it died may be missing");
+        m_losses.add(
+            ReaderLossKind::ring, 0, 1,
+            m_path +
+                ": the process kept what it recorded last in its own memory because this file could not be "
+                "held against others (on a network file system, or when somebody opened it for writing): calls "
+                "of the last 10 ms before it died may be missing");
     m_cellsPerRing = header.cellsPerRing;
     m_ringCount = header.ringCount;
 }

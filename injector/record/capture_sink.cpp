@@ -72,15 +72,15 @@ void CaptureSink::countTakersLoss(void* sink, LossKind kind, uint64_t count, int
     static_cast<CaptureSink*>(sink)->countLossLocked(Source::hooks, kind, count, timeNs);
 }
 
-void CaptureSink::countProgressIn(uint64_t* counter) noexcept {
+void CaptureSink::tellWatchers() noexcept {
     Lock lock(m_mutex);
-    m_progress = counter;
+    tellWatchersLocked();
 }
 
-void CaptureSink::addProgress(uint64_t records) noexcept {
-    if (records == 0 || m_progress == nullptr) return;
-    std::atomic_ref counter(*m_progress);
-    counter.store(counter.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
+void CaptureSink::tellWatchersLocked() noexcept {
+    if (m_watch == m_toldWatch) return;
+    if (!m_writer.tell(m_watch)) return discardFileSizeSignal();
+    m_toldWatch = m_watch;
 }
 
 void CaptureSink::noteResult(AppendResult result, Source source, uint32_t records, int64_t timeNs) noexcept {
@@ -92,7 +92,7 @@ void CaptureSink::noteResult(AppendResult result, Source source, uint32_t record
 bool CaptureSink::append(Source source, const void* records, size_t bytes, uint32_t recordCount,
                          int64_t highWaterNs) noexcept {
     Lock lock(m_mutex);
-    addProgress(progressIn(static_cast<const uint8_t*>(records), bytes));
+    m_watch.progress += progressIn(static_cast<const uint8_t*>(records), bytes);
     capture::BlockInfo info;
     info.source = source;
     info.recordCount = recordCount;
@@ -132,7 +132,7 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
         ++info.recordCount;
         position += cells;
     }
-    addProgress(progress);
+    m_watch.progress += progress;
     m_ringRecords += info.recordCount;
     if (info.highWaterNs > m_highWaterNs) m_highWaterNs = info.highWaterNs;
     if (m_taker.self != nullptr) {
@@ -196,13 +196,14 @@ void CaptureSink::tellLossesLocked() noexcept {
 void CaptureSink::close() noexcept {
     Lock lock(m_mutex);
     tellLossesLocked();
+    tellWatchersLocked();
     m_writer.close();
 }
 
 void CaptureSink::abandon() noexcept {
     m_mutex.renew();
     m_writer.abandon();
-    m_progress = nullptr;
+    m_watch = m_toldWatch = {};
     m_taker = {};
     m_ringRecords = 0;
     m_highWaterNs = 0;

@@ -37,8 +37,10 @@ class CaptureSink {
                            int64_t lastNs) noexcept;
     static void countTakersLoss(void* sink, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
 
-    /// Where records that show progress are counted from now on (RingFileHeader::progress); null: nowhere.
-    void countProgressIn(uint64_t* counter) noexcept;
+    /// For who watches the job: what changed since the last time goes into the file (WatchCounters).
+    void tellWatchers() noexcept;
+    /// Where a taker counts slow steps; under our lock.
+    uint64_t* slowStepCounter() noexcept { return &m_watch.slowSteps; }
 
     /// Records of no thread (CUPTI, metadata), whole cells, at most kMaxBlockPayloadBytes.
     bool append(capture::Source source, const void* records, size_t bytes, uint32_t recordCount,
@@ -73,7 +75,7 @@ class CaptureSink {
 
     void countLossLocked(capture::Source source, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
     void tellLossesLocked() noexcept;
-    void addProgress(uint64_t records) noexcept;
+    void tellWatchersLocked() noexcept;
     void handOver(Ring& ring, uint64_t tail, uint64_t head) noexcept;
     void noteResult(capture::AppendResult result, capture::Source source, uint32_t records, int64_t timeNs) noexcept;
 
@@ -81,7 +83,8 @@ class CaptureSink {
     capture::BlockWriter m_writer;
     int64_t m_highWaterNs = 0;
     uint64_t m_ringRecords = 0;
-    uint64_t* m_progress = nullptr;
+    capture::WatchCounters m_watch{};
+    capture::WatchCounters m_toldWatch{};
     Taker m_taker{};
     /// One record of a ring, whole. Not on the stack: _exit() in a handler of the job's may have a small one.
     alignas(8) uint8_t m_taken[capture::kMaxRecordCells * capture::kCellBytes] = {};

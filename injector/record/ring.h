@@ -10,10 +10,15 @@
 
 namespace rankscope::injector {
 
-/// The producer's and the consumer's view of one ring in the file mapping: one thread pushes, one drains, nobody waits.
-/// When it is full the record is dropped and counted in the mapping.
-class Ring {
+/// The producer's and the consumer's view of one ring: one thread pushes, one drains, nobody waits. When it is full the
+/// record is dropped and counted in the ring's memory. That may change while the job runs (RingFile::look), at the same
+/// address: what the owning thread needs to go on from is therefore here, too.
+class alignas(64) Ring {
   public:
+    enum class State : uint32_t { free = 0, owned = 1, ended = 2 };
+    /// Of the memory: may be used, is being exchanged, is gone for good.
+    enum class Place : uint32_t { here = 0, moving = 1, gone = 2 };
+
     /// Binds to memory laid out as ring_layout.h says. `cells` is a power of two.
     void bind(capture::RingHeader* header, uint8_t* cells, uint32_t cellCount) noexcept {
         m_header = header;
@@ -24,13 +29,18 @@ class Ring {
     capture::RingHeader* header() const noexcept { return m_header; }
     uint32_t cellCount() const noexcept { return m_mask + 1; }
 
+    State state() const noexcept {
+        return std::atomic_ref(const_cast<State&>(m_state)).load(std::memory_order_acquire);
+    }
+    void setState(State state) noexcept { std::atomic_ref(m_state).store(state, std::memory_order_release); }
+
     // --- the owning thread ---
 
     /// A thread takes the ring over; the consumer has drained it.
     void adopt(uint32_t threadIndex, int32_t tid) noexcept {
-        m_header->threadIndex = threadIndex;
-        m_header->tid = tid;
-        m_header->lostRecords = 0;
+        m_header->threadIndex = m_threadIndex = threadIndex;
+        m_header->tid = m_tid = tid;
+        m_header->lostRecords = m_lost = 0;
         m_head = std::atomic_ref(m_header->head).load(std::memory_order_relaxed);
         m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire);
     }
@@ -43,20 +53,22 @@ class Ring {
 
     /// Copies whole cells in and commits them. The caller has seen hasRoom().
     void push(const void* record, uint32_t cells) noexcept {
+        if (__builtin_expect(!enter(), 0)) return leave();
         const auto* from = static_cast<const uint8_t*>(record);
         for (uint32_t i = 0; i < cells; ++i)
             std::memcpy(m_cells + ((m_head + i) & m_mask) * capture::kCellBytes, from + i * capture::kCellBytes,
                         capture::kCellBytes);
         m_head += cells;
         std::atomic_ref(m_header->head).store(m_head, std::memory_order_release);
+        leave();
     }
 
     void countLost(int64_t timeNs) noexcept {
-        std::atomic_ref lost(m_header->lostRecords);
-        if (lost.load(std::memory_order_relaxed) == 0)
-            std::atomic_ref(m_header->lostFirstNs).store(timeNs, std::memory_order_relaxed);
+        if (!enter()) return leave();
+        if (m_lost++ == 0) std::atomic_ref(m_header->lostFirstNs).store(timeNs, std::memory_order_relaxed);
         std::atomic_ref(m_header->lostLastNs).store(timeNs, std::memory_order_relaxed);
-        lost.store(lost.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        std::atomic_ref(m_header->lostRecords).store(m_lost, std::memory_order_release);
+        leave();
     }
 
     /// True once each time the ring gets half full: then the consumer should be woken.
@@ -88,7 +100,37 @@ class Ring {
         return std::atomic_ref(m_header->lostRecords).load(std::memory_order_acquire);
     }
 
+    // --- who exchanges the memory: RingFile, in place of the consumer ---
+
+    void setPlace(Place place) noexcept { std::atomic_ref(m_place).store(place, std::memory_order_seq_cst); }
+    bool isBeingWritten() noexcept { return std::atomic_ref(m_isWriting).load(std::memory_order_acquire) != 0; }
+    /// A header for memory whose content was lost: the thread goes on from where it is, and nothing is in the ring.
+    void beginAgainIn(capture::RingHeader& header) const noexcept {
+        header.head = header.tail = header.pendingTail = m_head;
+        header.lostRecords = m_lost;
+        header.threadIndex = m_threadIndex;
+        header.tid = m_tid;
+    }
+
   private:
+    /// While the owning thread writes, the memory stays. Its first store and its load need no fence between them:
+    /// whoever exchanges the memory has the kernel put one there. False: there is no memory any more.
+    bool enter() noexcept {
+        std::atomic_ref writing(m_isWriting);
+        const std::atomic_ref place(m_place);
+        for (;;) {
+            writing.store(1, std::memory_order_relaxed);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            const Place now = place.load(std::memory_order_acquire);
+            if (__builtin_expect(now == Place::here, 1)) return true;
+            if (now == Place::gone) return false;
+            writing.store(0, std::memory_order_release);
+            waitWhileMoving();
+        }
+    }
+    void leave() noexcept { std::atomic_ref(m_isWriting).store(0, std::memory_order_release); }
+    void waitWhileMoving() noexcept;
+
     capture::RingHeader* m_header = nullptr;
     uint8_t* m_cells = nullptr;
     uint64_t m_mask = 0;
@@ -96,6 +138,12 @@ class Ring {
     uint64_t m_head = 0;
     uint64_t m_knownTail = 0;
     uint64_t m_wokenUntil = 0;
+    uint64_t m_lost = 0;
+    uint32_t m_isWriting = 0;
+    Place m_place = Place::here;
+    uint32_t m_threadIndex = 0;
+    int32_t m_tid = 0;
+    State m_state = State::free;
 };
 
 }  // namespace rankscope::injector

@@ -2,14 +2,18 @@
 #include "injector/record/ring_file.h"
 
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <cstring>
+#include <utility>
 
-#include "injector/capture_format/own_file.h"
+#include "injector/record/file_lease.h"
+#include "injector/record/futex.h"
 
 namespace rankscope::injector {
 namespace {
@@ -32,10 +36,8 @@ uint64_t ringBytes(uint32_t cellsPerRing) noexcept {
     return capture::kRingHeaderBytes + uint64_t{cellsPerRing} * capture::kCellBytes;
 }
 
-/// Memory of our own, in place of what was at `place`, or anywhere (null).
-void* mapOwn(void* place, uint64_t bytes) noexcept {
-    void* memory = ::mmap(place, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | (place != nullptr ? MAP_FIXED : 0), -1, 0);
+void* mapOwn(uint64_t bytes) noexcept {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     ::madvise(memory, bytes, MADV_DONTFORK);
     return memory;
@@ -49,73 +51,176 @@ void* mapShared(int fd, uint64_t offset, uint64_t bytes) noexcept {
     return memory;
 }
 
-}  // namespace
-
-void* RingFile::reserve(uint64_t offset, uint64_t bytes) noexcept {
-    return m_isMapped ? mapShared(m_file.descriptor(), offset, bytes) : mapOwn(nullptr, bytes);
+/// Copies within the process without touching `from` from here: where pages of it are gone the kernel says so.
+bool copyWhole(void* to, const void* from, uint64_t bytes) noexcept {
+    const iovec into{to, bytes};
+    const iovec source{const_cast<void*>(from), bytes};
+    return syscall(SYS_process_vm_readv, ::getpid(), &into, 1, &source, 1, 0) == static_cast<long>(bytes);
 }
 
-bool RingFile::open(const char* path, uint32_t cellsPerRing, int32_t pid, int64_t processStartNs,
-                    bool mapped) noexcept {
+}  // namespace
+
+uint64_t RingFile::offsetOfRing(uint32_t index) const noexcept {
+    return capture::kRingFileHeaderBytes + index * ringBytes(m_header.cellsPerRing);
+}
+
+bool RingFile::open(const char* path, uint32_t cellsPerRing, int32_t pid, int64_t processStartNs) noexcept {
     Lock lock(m_mutex);
     if (!m_file.create(path, capture::OwnFile::Access::ours)) return false;
-    m_isMapped = mapped && !isRemote(m_file.descriptor());
-    m_header = static_cast<capture::RingFileHeader*>(reserve(0, capture::kRingFileHeaderBytes));
-    if (m_header == nullptr) {
+    m_header = {};
+    std::memcpy(m_header.magic, capture::kRingMagic, sizeof m_header.magic);
+    m_header.formatVersion = capture::kFormatVersion;
+    m_header.endianMark = 0x01020304;
+    m_header.pid = pid;
+    m_header.cellsPerRing = cellsPerRing;
+    m_header.unmapped = 1;
+    m_header.processStartNs = processStartNs;
+    m_isGone = m_isLent = false;
+    m_tid = 0;
+    if (::posix_fallocate(m_file.descriptor(), 0, capture::kRingFileHeaderBytes) != 0) {
         discardFileSizeSignal();
         m_file.closeAndUnlink();
         return false;
     }
-    m_cellsPerRing = cellsPerRing;
-    std::memcpy(m_header->magic, capture::kRingMagic, sizeof m_header->magic);
-    m_header->formatVersion = capture::kFormatVersion;
-    m_header->endianMark = 0x01020304;
-    m_header->pid = pid;
-    m_header->cellsPerRing = cellsPerRing;
-    m_header->unmapped = m_isMapped ? 0 : 1;
-    m_header->processStartNs = processStartNs;
-    tellWatchers();
+    writeHeader(m_file.descriptor());
     return true;
 }
 
-bool RingFile::leaveIfCut() noexcept {
+void RingFile::map(int32_t tid) noexcept {
     Lock lock(m_mutex);
-    if (!m_isMapped || m_header == nullptr || !m_file.isOpen()) return false;
-    const uint64_t whole = capture::kRingFileHeaderBytes + count() * ringBytes(m_cellsPerRing);
-    // A file that only lost its name, or that the job gave our descriptor away of, is whole in our memory.
-    if (m_file.descriptor() < 0 || m_file.size() >= whole) return false;
-    mapOwn(m_header, capture::kRingFileHeaderBytes);
-    for (uint32_t i = 0; i < count(); ++i) mapOwn(m_rings[i].header(), ringBytes(m_cellsPerRing));
-    m_isMapped = false;
-    return true;
+    const int fd = m_file.heldDescriptor();
+    if (fd < 0 || isRemote(fd)) return;
+    m_tid = tid;
+    enter();
 }
 
-void RingFile::tellWatchers() noexcept {
-    if (m_isMapped || m_header == nullptr) return;
-    const int fd = m_file.descriptor();
-    if (fd >= 0) [[maybe_unused]]
-        const ssize_t ignored = ::pwrite(fd, m_header, sizeof *m_header, 0);
+void RingFile::tend() noexcept {
+    if (isMapped() || !m_file.isOpen()) return;
+    Lock lock(m_mutex);
+    enter();
+    uint64_t bytes = 0;
+    if (!isMapped() && m_file.readSize(bytes) && bytes < sizeof m_header) writeHeader(m_file.descriptor());
+}
+
+void RingFile::writeHeader(int fd) noexcept {
+    if (fd >= 0 && ::pwrite(fd, &m_header, sizeof m_header, 0) != static_cast<ssize_t>(sizeof m_header))
+        discardFileSizeSignal();
+}
+
+bool RingFile::look() noexcept {
+    if (!isMapped()) return false;
+    Lock lock(m_mutex);
+    const int fd = m_file.heldDescriptor();
+    if (fd < 0) {
+        const bool isCut = leave();
+        writeHeader(m_file.descriptor());
+        return isCut;
+    }
+    const FileLease::State lease = FileLease::state(fd);
+    if (lease == FileLease::State::held) return false;
+    if (lease == FileLease::State::readerWaits) {
+        FileLease::giveBack(fd);
+        m_isLent = true;
+        return false;
+    }
+    uint64_t bytes = 0;
+    if (std::exchange(m_isLent, false) && FileLease::take(fd, m_tid) && m_file.readSize(bytes) &&
+        bytes >= offsetOfRing(m_header.ringCount))
+        return false;
+    const bool isCut = leave();
+    writeHeader(fd);
+    FileLease::giveBack(fd);
+    return isCut;
+}
+
+// Each owning thread is outside its ring's memory or waits; one that a handler of the job's took out of the middle of
+// it by longjmp is not waited for longer than kMostNs.
+void RingFile::stopWriters() noexcept {
+    constexpr int64_t kMostNs = 100'000'000, kPauseNs = 50'000;
+    for (uint32_t i = 0; i < count(); ++i) m_rings[i].setPlace(Ring::Place::moving);
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0);
+    std::atomic<uint32_t> nobody{0};
+    // A kernel without it: a store has long become visible by then.
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) != 0) futexWait(nobody, 0, 20 * kPauseNs);
+    int64_t waitedNs = 0;
+    for (uint32_t i = 0; i < count(); ++i)
+        for (; m_rings[i].isBeingWritten() && waitedNs < kMostNs; waitedNs += kPauseNs) futexWait(nobody, 0, kPauseNs);
+}
+
+// Puts other memory in the place of a ring's, with what is in that.
+bool RingFile::move(Ring& ring, void* memory, bool& isCut) noexcept {
+    if (memory == nullptr) return false;
+    const uint64_t bytes = ringBytes(m_header.cellsPerRing);
+    if (!copyWhole(memory, ring.header(), bytes)) {
+        ring.beginAgainIn(*static_cast<capture::RingHeader*>(memory));
+        isCut = true;
+    }
+    if (::mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, ring.header()) != MAP_FAILED) return true;
+    ::munmap(memory, bytes);
+    return false;
+}
+
+void RingFile::enter() noexcept {
+    const int fd = m_tid == 0 || m_isGone || isMapped() ? -1 : m_file.descriptor();
+    if (fd < 0 || !FileLease::take(fd, m_tid)) return;
+    const uint32_t made = count();
+    if (::posix_fallocate(fd, 0, static_cast<off_t>(offsetOfRing(made))) != 0) {
+        discardFileSizeSignal();
+        m_tid = 0;  // a disk that is full: it is not asked again
+        return FileLease::giveBack(fd);
+    }
+    bool isWhole = true, isCut = false;
+    if (made != 0) stopWriters();
+    for (uint32_t i = 0; i < made && isWhole; ++i)
+        isWhole = move(m_rings[i], mapShared(fd, offsetOfRing(i), ringBytes(m_header.cellsPerRing)), isCut);
+    m_isLent = false;
+    m_isMapped.store(true, std::memory_order_relaxed);
+    m_header.ringCount = made;
+    m_header.unmapped = 0;
+    if (isWhole) {
+        writeHeader(fd);
+        for (uint32_t i = 0; i < made; ++i) m_rings[i].setPlace(Ring::Place::here);
+        return;
+    }
+    m_tid = 0;
+    leave();
+    FileLease::giveBack(fd);
+}
+
+bool RingFile::leave() noexcept {
+    bool isCut = false;
+    stopWriters();
+    for (uint32_t i = 0; i < count() && !m_isGone; ++i)
+        m_isGone = !move(m_rings[i], mapOwn(ringBytes(m_header.cellsPerRing)), isCut);
+    // Without the memory for it nothing is recorded any more, and nobody touches the mappings again.
+    for (uint32_t i = 0; i < count(); ++i) m_rings[i].setPlace(m_isGone ? Ring::Place::gone : Ring::Place::here);
+    if (m_isGone) m_count.store(0, std::memory_order_release);
+    m_header.ringCount = 0;
+    m_header.unmapped = 1;
+    m_isMapped.store(false, std::memory_order_relaxed);
+    return isCut || m_isGone;
 }
 
 bool RingFile::addRing() noexcept {
     const uint32_t index = m_count.load(std::memory_order_relaxed);
-    if (index >= kMaxRings || (m_isMapped && m_file.descriptor() < 0)) return false;
-    const uint64_t bytes = ringBytes(m_cellsPerRing);
-    void* memory = reserve(capture::kRingFileHeaderBytes + index * bytes, bytes);
+    if (index >= kMaxRings || m_isGone || !m_file.isOpen()) return false;
+    const uint64_t bytes = ringBytes(m_header.cellsPerRing);
+    // A descriptor that the job has closed has the next look leave the file.
+    const int fd = isMapped() ? m_file.heldDescriptor() : -1;
+    void* memory = fd >= 0 ? mapShared(fd, offsetOfRing(index), bytes) : mapOwn(bytes);
     if (memory == nullptr) {
         discardFileSizeSignal();
         return false;
     }
     m_rings[index] = Ring{};
     m_rings[index].bind(static_cast<capture::RingHeader*>(memory),
-                        static_cast<uint8_t*>(memory) + capture::kRingHeaderBytes, m_cellsPerRing);
-    if (m_isMapped) std::atomic_ref(m_header->ringCount).store(index + 1, std::memory_order_release);
+                        static_cast<uint8_t*>(memory) + capture::kRingHeaderBytes, m_header.cellsPerRing);
+    if (fd >= 0) {
+        m_header.ringCount = index + 1;
+        writeHeader(fd);
+    }
     m_count.store(index + 1, std::memory_order_release);
     return true;
-}
-
-RingState RingFile::state(const Ring& ring) noexcept {
-    return static_cast<RingState>(std::atomic_ref(ring.header()->state).load(std::memory_order_acquire));
 }
 
 Ring* RingFile::acquire(uint32_t threadIndex, int32_t tid) noexcept {
@@ -123,33 +228,32 @@ Ring* RingFile::acquire(uint32_t threadIndex, int32_t tid) noexcept {
     const uint32_t made = count();
     Ring* found = nullptr;
     for (uint32_t i = 0; i < made && found == nullptr; ++i)
-        if (state(m_rings[i]) == RingState::free) found = &m_rings[i];
+        if (m_rings[i].state() == Ring::State::free) found = &m_rings[i];
     if (found == nullptr) {
         if (!addRing()) return nullptr;
         found = &m_rings[made];
     }
     found->adopt(threadIndex, tid);
-    std::atomic_ref(found->header()->state).store(static_cast<uint32_t>(RingState::owned), std::memory_order_release);
+    found->setState(Ring::State::owned);
     return found;
-}
-
-void RingFile::retire(Ring& ring) noexcept {
-    std::atomic_ref(ring.header()->state).store(static_cast<uint32_t>(RingState::ended), std::memory_order_release);
 }
 
 void RingFile::free(Ring& ring) noexcept {
     std::atomic_ref(ring.header()->lostRecords).store(0, std::memory_order_relaxed);
-    std::atomic_ref(ring.header()->state).store(static_cast<uint32_t>(RingState::free), std::memory_order_release);
+    ring.setState(Ring::State::free);
 }
 
 void RingFile::closeAndUnlink() noexcept {
-    // The mappings stay: a thread of the job may still be inside a push.
+    Lock lock(m_mutex);
+    // The mappings stay: a thread of the job may still be inside a push. So does their lease.
+    m_tid = 0;
     m_file.closeAndUnlink();
 }
 
 void RingFile::abandon() noexcept {
     m_file.close();
-    m_header = nullptr;
+    m_tid = 0;
+    m_isMapped.store(false, std::memory_order_relaxed);
     m_mutex.renew();
     m_count.store(0, std::memory_order_relaxed);
 }

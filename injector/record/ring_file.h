@@ -9,15 +9,16 @@
 
 namespace rankscope::injector {
 
-enum class RingState : uint32_t { free = 0, owned = 1, ended = 2 };
-
 /// The .ring file and its rings, which outlive a process that is killed. A page of a mapped file that is gone ends the
-/// process by SIGBUS, which no recording is worth:
+/// process by SIGBUS, which no recording is worth. So the rings are mapped only while the kernel holds off whoever
+/// could cut the file off (FileLease), and otherwise in memory of our own: then what the writer has not yet taken out
+/// of them dies with the process.
 /// - space is reserved before it is mapped, so that a full disk means "no ring";
-/// - nobody may write the file, so that neither others nor a slip of the user's cut it off;
-/// - where a server may forget it, on network file systems, nothing is mapped: the rings are in memory of our own, and
-///   what the writer has not yet taken out of them dies with the process;
-/// - root may cut it off all the same: the writer looks for that in each round, and leaves the file (leaveIfCut).
+/// - the file's mode lets nobody write it, so that a slip of the user's is refused at once;
+/// - one who opens it for writing or truncates it waits until the rings have moved into memory of our own, at the same
+///   addresses, with what is in them (look); they go back when nobody else has it open any more (tend);
+/// - a reader is let in without a move, if it is gone with the next look, which takes the lease again;
+/// - on network file systems, whose server may forget the file, it is never mapped, nor where there are no leases.
 /// A forked child does not inherit the mapping.
 class RingFile {
   public:
@@ -27,27 +28,31 @@ class RingFile {
     RingFile(const RingFile&) = delete;
     RingFile& operator=(const RingFile&) = delete;
 
-    /// `mapped`: false has the rings in our own memory on any file system.
-    bool open(const char* path, uint32_t cellsPerRing, int32_t pid, int64_t processStartNs, bool mapped) noexcept;
+    /// Makes the file. The rings are in memory of our own until map().
+    bool open(const char* path, uint32_t cellsPerRing, int32_t pid, int64_t processStartNs) noexcept;
+
+    /// Before the first ring: they are in the file from now on, if it can be kept. `tid`: see FileLease::take.
+    void map(int32_t tid) noexcept;
 
     /// A ring for the calling thread: a drained one of a thread that ended, or a new one. Null when neither can be had.
     Ring* acquire(uint32_t threadIndex, int32_t tid) noexcept;
 
     /// The owning thread ends; the consumer drains the ring once more and frees it.
-    static void retire(Ring& ring) noexcept;
+    static void retire(Ring& ring) noexcept { ring.setState(Ring::State::ended); }
 
     /// For the consumer: rings made so far. ring(i) is valid below it.
     uint32_t count() const noexcept { return m_count.load(std::memory_order_acquire); }
     Ring& ring(uint32_t index) noexcept { return m_rings[index]; }
-    static RingState state(const Ring& ring) noexcept;
     static void free(Ring& ring) noexcept;
 
-    /// For the consumer, before it looks at the rings. True when the file is no longer whole: the rings are empty
-    /// memory from now on, and nothing more is to be recorded.
-    bool leaveIfCut() noexcept;
-    /// For the consumer, after a round: tells who watches the job of rings that are not in the file.
-    void tellWatchers() noexcept;
-    bool isMapped() const noexcept { return m_isMapped; }
+    /// For the consumer, before it looks at the rings, in each round: whether the file is still ours alone. True when
+    /// what was in the rings is lost.
+    bool look() noexcept;
+    /// For the consumer, now and then: rings that have left the file go back when it can be held again; until then it
+    /// says that they have, also when somebody has cut it off.
+    void tend() noexcept;
+    /// Whether the rings are in the file.
+    bool isMapped() const noexcept { return m_isMapped.load(std::memory_order_relaxed); }
 
     /// After a clean end.
     void closeAndUnlink() noexcept;
@@ -55,19 +60,22 @@ class RingFile {
     void abandon() noexcept;
 
     bool isOpen() const noexcept { return m_file.isOpen(); }
-    /// In the mapping, which stays until the process ends; null without one.
-    uint64_t* progressCounter() noexcept { return m_header == nullptr ? nullptr : &m_header->progress; }
-
-    uint64_t* slowStepCounter() noexcept { return m_header == nullptr ? nullptr : &m_header->slowSteps; }
 
   private:
     bool addRing() noexcept;
-    void* reserve(uint64_t offset, uint64_t bytes) noexcept;
+    void writeHeader(int fd) noexcept;
+    uint64_t offsetOfRing(uint32_t index) const noexcept;
+    void enter() noexcept;
+    bool leave() noexcept;
+    void stopWriters() noexcept;
+    bool move(Ring& ring, void* memory, bool& isCut) noexcept;
 
     capture::OwnFile m_file;
-    bool m_isMapped = true;
-    uint32_t m_cellsPerRing = 0;
-    capture::RingFileHeader* m_header = nullptr;
+    std::atomic<bool> m_isMapped{false};
+    bool m_isLent = false;
+    bool m_isGone = false;
+    int32_t m_tid = 0;  ///< 0: the file is not to be mapped
+    capture::RingFileHeader m_header{};
     Mutex m_mutex;
     std::atomic<uint32_t> m_count{0};
     Ring m_rings[kMaxRings] = {};

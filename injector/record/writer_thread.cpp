@@ -17,7 +17,8 @@ namespace rankscope::injector {
 namespace {
 
 constexpr int64_t kStopWaitNs = 2'000'000'000;
-constexpr size_t kStackBytes = 1u << 20;  // CUPTI's buffer callbacks run on it too
+constexpr int64_t kStartWaitNs = 1'000'000'000;  // where the machine is so busy, the rings stay in own memory
+constexpr size_t kStackBytes = 1u << 20;         // CUPTI's buffer callbacks run on it too
 
 /// Whether only the main thread's remains and this thread are left: two threads, and the main one is a zombie. Then
 /// `status` is what it left with (proc(5), exit_code: as waitpid tells it).
@@ -55,6 +56,7 @@ bool WriterThread::start(RingFile& rings, CaptureSink& sink, const Duties& dutie
     m_roundNs = roundNs;
     m_stop.store(false, std::memory_order_relaxed);
     m_alive.store(1, std::memory_order_relaxed);
+    m_tid.store(0, std::memory_order_relaxed);
     // The job's signals must reach the job's threads.
     sigset_t all;
     sigset_t old;
@@ -70,12 +72,16 @@ bool WriterThread::start(RingFile& rings, CaptureSink& sink, const Duties& dutie
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     if (error != 0) m_alive.store(0, std::memory_order_relaxed);
+    if (error == 0 && tid() == 0) futexWait(m_tid, 0, kStartWaitNs);
     return error == 0;
 }
 
 void* WriterThread::entry(void* self) noexcept {
     prctl(PR_SET_NAME, "rankscope", 0, 0, 0);
-    static_cast<WriterThread*>(self)->run();
+    auto& writer = *static_cast<WriterThread*>(self);
+    writer.m_tid.store(static_cast<uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
+    futexWake(writer.m_tid);
+    writer.run();
     return nullptr;
 }
 
@@ -85,15 +91,17 @@ void WriterThread::run() noexcept {
     while (!m_stop.load(std::memory_order_acquire)) {
         const uint32_t seen = m_signal.load(std::memory_order_acquire);
         m_asleep.store(true, std::memory_order_seq_cst);
-        futexWait(m_signal, seen, m_roundNs);
+        const int64_t roundNs = m_rings->isMapped() ? m_roundNs : kOwnMemoryRoundNs;
+        futexWait(m_signal, seen, roundNs);
         m_asleep.store(false, std::memory_order_relaxed);
         if (m_stop.load(std::memory_order_acquire)) break;
-        if (m_rings->leaveIfCut() && m_duties.recordingIsCut != nullptr) m_duties.recordingIsCut();
+        lookAtRings();
         drainNow();
-        m_rings->tellWatchers();
-        if ((sinceNs += m_roundNs) < kPeriodNs) continue;
+        if ((sinceNs += roundNs) < kPeriodNs) continue;
         sinceNs = 0;
+        tendRings();
         m_sink->tellLosses();
+        m_sink->tellWatchers();
         if (m_duties.periodic != nullptr) m_duties.periodic();
         // When the job's last thread leaves by pthread_exit, the process ends with that thread. It must not wait for
         // ours.
@@ -117,16 +125,30 @@ void WriterThread::wake() noexcept {
     futexWake(m_signal);
 }
 
+void WriterThread::lookAtRings() noexcept {
+    bool isCut = false;
+    {
+        Lock lock(m_consumer);
+        isCut = m_rings->look();
+    }
+    if (isCut && m_duties.ringsAreCut != nullptr) m_duties.ringsAreCut();
+}
+
+void WriterThread::tendRings() noexcept {
+    Lock lock(m_consumer);
+    m_rings->tend();
+}
+
 void WriterThread::drainNow() noexcept {
     Lock lock(m_consumer);
     const uint32_t count = m_rings->count();
     for (uint32_t i = 0; i < count; ++i) {
         Ring& ring = m_rings->ring(i);
         // The state first: what an ended thread pushed came before it.
-        const RingState state = RingFile::state(ring);
-        if (state == RingState::free) continue;
+        const Ring::State state = ring.state();
+        if (state == Ring::State::free) continue;
         m_sink->drain(ring, m_toldLost[i]);
-        if (state != RingState::ended) continue;
+        if (state != Ring::State::ended) continue;
         m_toldLost[i] = 0;
         RingFile::free(ring);
     }

@@ -17,8 +17,8 @@ class WriterThread {
     using Periodic = void (*)();
     /// What the thread has others do, each on itself.
     struct Duties {
-        Periodic periodic = nullptr;        ///< every kPeriodNs
-        Periodic recordingIsCut = nullptr;  ///< once, when the ring file is no longer whole
+        Periodic periodic = nullptr;     ///< every kPeriodNs
+        Periodic ringsAreCut = nullptr;  ///< what was in the rings at that moment is lost
         /// The process ends with this thread, its last one, and the main thread had left by the system call itself,
         /// with this status.
         void (*lastThreadEnds)(int32_t status) = nullptr;
@@ -31,8 +31,12 @@ class WriterThread {
     /// Where a process that is killed takes its rings along: what it did last is what its hang or crash is told by.
     static constexpr int64_t kOwnMemoryRoundNs = 10'000'000;
 
-    /// `roundNs`: how often the rings are emptied, a part of the period or all of it.
+    /// `roundNs`: how often the rings are emptied while they outlive the process, a part of the period or all of it.
+    /// The thread runs when this returns.
     bool start(RingFile& rings, CaptureSink& sink, const Duties& duties, int64_t roundNs = kRoundNs) noexcept;
+
+    /// Its number for the kernel; it takes no signals. 0: none.
+    int32_t tid() const noexcept { return static_cast<int32_t>(m_tid.load(std::memory_order_acquire)); }
 
     /// Any thread, at any time; cheap when the writer is awake already.
     void wake() noexcept;
@@ -55,6 +59,8 @@ class WriterThread {
   private:
     static void* entry(void* self) noexcept;
     void run() noexcept;
+    void lookAtRings() noexcept;
+    void tendRings() noexcept;
 
     RingFile* m_rings = nullptr;
     CaptureSink* m_sink = nullptr;
@@ -66,6 +72,7 @@ class WriterThread {
     std::atomic<bool> m_asleep{false};
     std::atomic<bool> m_stop{false};
     std::atomic<uint32_t> m_alive{0};
+    std::atomic<uint32_t> m_tid{0};
     std::atomic<int64_t> m_cpuNs{0};
     std::atomic<int64_t> m_recordCostNs{0};
 };

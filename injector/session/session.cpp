@@ -106,10 +106,8 @@ bool Session::start() noexcept {
     m_beginNs = now();
     if (!openFiles()) return false;
     // Light mode records little, so that the rings are emptied seldom.
-    const int64_t roundNs = !m_rings.isMapped()   ? WriterThread::kOwnMemoryRoundNs
-                            : m_config.ringNs > 0 ? WriterThread::kPeriodNs
-                                                  : WriterThread::kRoundNs;
-    const WriterThread::Duties duties{&Session::periodic, [] { g_session.recordingIsCut(); },
+    const int64_t roundNs = m_config.ringNs > 0 ? WriterThread::kPeriodNs : WriterThread::kRoundNs;
+    const WriterThread::Duties duties{&Session::periodic, [] { g_session.ringsAreCut(); },
                                       [](int32_t status) { g_session.finish(EndCause::quickExit, status); }};
     if (!m_writer.start(m_rings, m_sink, duties, roundNs)) {
         say("the writer thread cannot be started: not recording");
@@ -117,6 +115,7 @@ bool Session::start() noexcept {
         m_rings.closeAndUnlink();
         return false;
     }
+    if (m_config.mapsRings) m_rings.map(m_writer.tid());
     if (!g_threadKeyMade) g_threadKeyMade = pthread_key_create(&g_threadKey, onThreadEnd) == 0;
     {
         Lock lock(g_exitListMutex);
@@ -164,13 +163,12 @@ bool Session::openFiles() noexcept {
             say("a capture file cannot be made in RANKSCOPE_DIR: not recording");
             return false;
         }
-        if (!m_rings.open(ringPath.c_str(), kCellsPerRing, m_pid, m_beginNs, m_config.mapsRings)) {
+        if (!m_rings.open(ringPath.c_str(), kCellsPerRing, m_pid, m_beginNs)) {
             // The hooks have nowhere to write, CUPTI still has.
             say("the ring file cannot be made: only CUPTI records");
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
         }
-        m_sink.countProgressIn(m_rings.progressCounter());
-        if (m_config.ringNs > 0) light::begin(m_sink, m_config, m_rings.slowStepCounter(), base.c_str(), header);
+        if (m_config.ringNs > 0) light::begin(m_sink, m_config, m_sink.slowStepCounter(), base.c_str(), header);
         return true;
     }
     return false;
@@ -337,12 +335,8 @@ void Session::wakeWriter() noexcept {
     m_writer.wake();
 }
 
-void Session::recordingIsCut() noexcept {
+void Session::ringsAreCut() noexcept {
     m_sink.countLoss(Source::hooks, LossKind::ioError, 1, now());
-    tellStatus(Source::hooks, 4, 0, "the ring file was cut off by somebody: what came after that is not recorded");
-    m_config.range = CaptureRange::none;
-    for (Mode expected : {Mode::recording, Mode::delayed}) m_mode.compare_exchange_strong(expected, Mode::waiting);
-    cupti::disable();
 }
 
 void Session::endOfDuration() noexcept {

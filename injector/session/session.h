@@ -138,7 +138,7 @@ class Session {
     bool waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept;
     void wakeWriter() noexcept;
     void endOfDuration() noexcept;
-    void recordingIsCut() noexcept;
+    void ringsAreCut() noexcept;
     void setMode(Mode mode) noexcept;
     static void periodic() noexcept;
     void everyPeriod() noexcept;

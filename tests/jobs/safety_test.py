@@ -151,5 +151,47 @@ class HostileInput(JobTest):
             self.assertEqual(sorted(os.listdir(self.folder)), before)
 
 
+
+class VirtualGpus(JobTest):
+    """The memory that the virtual GPUs of a job share is a file in /dev/shm, which is everybody's."""
+
+    PLACE = USES_A_GPU + "print({line.split()[-1] for line in open('/proc/self/maps') if '/dev/shm/rankscope-vgpu' in line}.pop())"
+
+    def job(self, *limits, program=USES_A_GPU):
+        limited = ["bash", "-c", "".join(f"ulimit {limit}; " for limit in limits) + 'exec "$@"', "-"]
+        return self.run_plain(*limited, RANKSCOPE, "-q", "run", "--virtual", "--force", "-o", "a", "--", "python3", "-c", program,
+                              environment={"RANKSCOPE_VGPU_JOB": self.folder.name})
+
+    def test_a_file_of_somebody_elses_in_its_place_is_neither_used_nor_followed(self):
+        place = pathlib.Path(self.job(program=self.PLACE).stdout.decode().strip())
+        self.assertEqual((place.parent, place.exists()), (pathlib.Path("/dev/shm"), False))
+        self.addCleanup(place.unlink, missing_ok=True)
+        precious = self.folder / "precious"
+        precious.write_text("as it was")
+        for kind in ("link", "file"):
+            with self.subTest(kind=kind):
+                place.unlink(missing_ok=True)
+                if kind == "link":
+                    place.symlink_to(precious)
+                else:
+                    place.write_text("as it was")
+                    place.chmod(0o666)
+                    if os.geteuid() == 0:
+                        os.chown(place, 65534, 65534)
+                result = self.job(program=self.PLACE)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotEqual(result.stdout.decode().strip(), str(place))
+                self.assertEqual(place.read_text(), "as it was")
+
+    def test_a_limit_of_file_size_or_memory_below_that_of_all_devices_is_lifted_or_told(self):
+        lifted = self.job("-S -f 100000")
+        self.assertEqual(lifted.returncode, 0, lifted.stderr)
+        for limit, told in (("-f 100000", b"ulimit -f"), ("-v 10000000", b"cannot map shared memory")):
+            with self.subTest(limit=limit):
+                refused = self.job(limit)
+                self.assertNotIn(refused.returncode, (0, -signal.SIGXFSZ, 128 + signal.SIGXFSZ))
+                self.assertIn(told, refused.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -61,8 +61,8 @@ ALLOWED = {
     "analyzer/stats": [STORE, *analyzer("text")],
     "analyzer/cli/command_line": analyzer("text"),  # what the command line says of itself and of mistakes in it
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
-    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/ring_layout.h"],
-    "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("records", "ring_layout", "stack_file"))],  # reads what ranks stand in beside their captures
+    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/watch_counters.h"],
+    "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("stack_file", "watch_counters"))],  # reads what ranks stand in beside their captures
     "analyzer/cli/health": [STORE, *analyzer("cli/job", "cli/stacks"), CAPTURE, "injector/machine"],  # a program of its own, beside the job
     "analyzer/cli/live": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "costs", "job", "report"), "collector/collect.h", "injector/capture_format/capture_tail.h"],
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],

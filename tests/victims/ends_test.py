@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """However a process ends, it ends as it does alone, and every call it made before is in the capture."""
 
+import os
+import signal
+import struct
+import time
 import unittest
 
 from victim import VictimTest, gpu_kinds, main, victim
 
+KILLS = int(os.environ.get("VICTIMS_KILLS", "3"))  # moments at which a group is killed; by hand: more
 CLEAN = {"return": 3, "exit": 4, "_exit": 5, "_Exit": 6, "quick_exit": 7, "exit-in-thread": 8, "running-threads": 9, "late-calls": 10, "raw-exit": 11}
 SIGNALS = {"segv": -11, "abort": -6, "throw": -6, "kill": -9, "term": -15, "int": -2}
 
@@ -36,7 +41,7 @@ class Ends(VictimTest):
         capture = self.one_capture()
         self.assertLessEqual(capture.calls(), 1000)
         self.assertEqual([record["kind"] for record in capture.of("readerLoss")], ["damaged ring"])
-        self.assertLess((self.capture_folder / self.left_rings()[0]).stat().st_size, 4096)
+        self.assertEqual((self.capture_folder / self.left_rings()[0]).stat().st_size, 4096)  # the header
 
     def test_pthread_exit_of_the_main_thread_ends_the_process_well(self):
         outcome = self.compare(victim("ends"), "pthread_exit", 1000)
@@ -50,6 +55,26 @@ class Ends(VictimTest):
                     outcome = self.compare(victim("ends"), how, 1000, gpu=gpu)
                     self.assertEqual(outcome.returncode, status)
                     self.assertCalls(self.one_capture(), 1000)
+
+    def test_a_group_of_processes_that_is_killed_at_any_moment_loses_no_committed_call(self):
+        counters = self.folder / "counters"
+        for moment in range(KILLS):
+            with self.subTest(moment=moment):
+                counters.write_bytes(b"")
+
+                def kill(job):
+                    while not counters.stat().st_size or min(calls for _, calls in struct.iter_unpack("qq", counters.read_bytes())) == 0:
+                        self.assertIsNone(job.poll())
+                    time.sleep(0.37 * moment / KILLS)  # over several rounds of the thread that empties the rings
+                    os.killpg(job.pid, signal.SIGKILL)
+                outcome = self.run_injected(victim("killed_group"), 16, counters, meanwhile=kill)
+                self.assertEqual(outcome.returncode, -9)
+                made = dict(struct.iter_unpack("qq", counters.read_bytes()))
+                self.assertEqual(sorted(capture.header["pid"] for capture in self.captures), sorted(made))
+                for capture in self.captures:
+                    # A call may have been committed and not yet counted.
+                    self.assertIn(capture.calls() + capture.lost() - made[capture.header["pid"]], (0, 1))
+                    self.assertEqual(capture.of("readerLoss"), [])
 
     def test_the_own_handler_of_a_crash_runs(self):
         outcome = self.compare(victim("ends"), "own-handler", 100)

@@ -96,10 +96,13 @@ class VictimTest(unittest.TestCase):
             variables["RANKSCOPE_VGPU_JOB"] = f"{self.folder.name}.{self._runs}"
         return variables
 
-    def execute(self, command, environment, **options):
+    def execute(self, command, environment, meanwhile=None, **options):
+        """`meanwhile`: is given the process, which leads a group of its own."""
         process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, cwd=options.pop("cwd", self.folder), start_new_session=True, **options)
         try:
+            if meanwhile:
+                meanwhile(process)
             out, err = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
@@ -114,9 +117,9 @@ class VictimTest(unittest.TestCase):
             variables["LD_PRELOAD"] = preload
         return self.execute(command, variables, **options)
 
-    def run_injected(self, *command, gpu=REAL, preload="", environment=None, directory=None, injectors=INJECTOR, may_be_cut=False,
+    def run_injected(self, *command, gpu=REAL, preload="", environment=None, directory=None, injectors=INJECTOR, may_be_cut=False, is_read=True,
                      **options):
-        """`preload`: the user's own, which keeps its place behind ours. `may_be_cut`: a file may end inside its header. What was captured is in self.captures afterwards."""
+        """`preload`: the user's own, which keeps its place behind ours. `may_be_cut`: a file may end inside its header. `is_read`: false leaves self.captures empty. What was captured is in self.captures afterwards."""
         self._runs += 1
         self.capture_folder = directory if directory is not None else self.folder / f"capture{self._runs}"
         if directory is None:
@@ -127,7 +130,7 @@ class VictimTest(unittest.TestCase):
         if gpu == VIRTUAL:
             variables["RANKSCOPE_CLOCK"] = "cupti"
         outcome = self.execute(command, variables, **options)
-        files = sorted(pathlib.Path(self.capture_folder).glob("*.cap")) if pathlib.Path(self.capture_folder).is_dir() else []
+        files = sorted(pathlib.Path(self.capture_folder).glob("*.cap")) if is_read and pathlib.Path(self.capture_folder).is_dir() else []
         self.captures = [Capture(path) for path in files if not (may_be_cut and path.stat().st_size < FILE_HEADER_BYTES)]
         return outcome
 

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/job/ring_watch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <system_error>
 #include <utility>
 
 #include "analyzer/cli/job/ring_dump.h"
 #include "analyzer/text/plain_text.h"
-#include "injector/capture_format/ring_layout.h"
+#include "injector/capture_format/watch_counters.h"
 
 namespace rankscope::cli {
 namespace {
@@ -26,12 +23,10 @@ uint64_t slowStepsIn(const fs::path& captures) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(captures, ignored)) {
         if (entry.path().extension() != ".ring") continue;
-        const int descriptor = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
-        capture::RingFileHeader header{};
-        if (descriptor >= 0 && pread(descriptor, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
-            std::memcmp(header.magic, capture::kRingMagic, sizeof header.magic) == 0)
-            count += header.slowSteps;
-        if (descriptor >= 0) close(descriptor);
+        capture::FileHeader header{};
+        capture::WatchCounters counters{};
+        if (capture::readWatched(fs::path(entry.path()).replace_extension(".cap").c_str(), header, counters))
+            count += counters.slowSteps;
     }
     return count;
 }

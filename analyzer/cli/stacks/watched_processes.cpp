@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/stacks/watched_processes.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <charconv>
-#include <cstring>
 #include <map>
 
 #include "analyzer/cli/job/live_processes.h"
-#include "injector/capture_format/records.h"
-#include "injector/capture_format/ring_layout.h"
+#include "injector/capture_format/watch_counters.h"
 
 namespace rankscope::cli {
 namespace {
@@ -44,15 +39,6 @@ bool parseName(std::string_view stem, RecordingName& name) {
            readNumber(start, name.startTicks);
 }
 
-template <typename Header>
-bool readHeader(const fs::path& file, Header& header) {
-    const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return false;
-    const bool whole = pread(descriptor, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
-    close(descriptor);
-    return whole;
-}
-
 }  // namespace
 
 std::vector<WatchedProcess> watchedProcesses(const fs::path& captureFolder, pid_t ancestor) {
@@ -63,16 +49,14 @@ std::vector<WatchedProcess> watchedProcesses(const fs::path& captureFolder, pid_
         if (entry.path().extension() != ".ring" || !parseName(entry.path().stem().string(), name)) continue;
         if (name.pid <= 0 || processStart(name.pid) != name.startTicks || !descendsFrom(name.pid, {&ancestor, 1}))
             continue;
-        capture::RingFileHeader ring{};
-        if (!readHeader(entry.path(), ring) || std::memcmp(ring.magic, capture::kRingMagic, sizeof ring.magic) != 0)
-            continue;
+        const fs::path captureFile = fs::path(entry.path()).replace_extension(".cap");
+        capture::FileHeader header{};
+        capture::WatchCounters counters{};
+        if (!capture::readWatched(captureFile.c_str(), header, counters)) continue;
         auto& [image, process] = newest[name.pid];
         if (process.pid != 0 && image > name.image) continue;
-        const fs::path captureFile = fs::path(entry.path()).replace_extension(".cap");
-        capture::FileHeader file{};
         image = name.image;
-        process = {name.pid, name.startTicks, captureFile.filename().string(),
-                   readHeader(captureFile, file) ? file.rank : -1, ring.progress};
+        process = {name.pid, name.startTicks, captureFile.filename().string(), header.rank, counters.progress};
     }
     std::vector<WatchedProcess> processes;
     for (const auto& [pid, one] : newest) processes.push_back(one.second);

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/record/writer_thread.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "injector/capture_format/reader.h"
+#include "injector/capture_format/watch_counters.h"
 #include "tests/unit/injector/own_process.h"
 #include "tests/unit/injector/temporary_folder.h"
 
@@ -30,8 +41,9 @@ class Recording {
         capture::FileHeader header{};
         header.processStartNs = 77;
         ASSERT_TRUE(g_sink.open((m_folder.path() + "/a.cap").c_str(), header, maxBytes));
-        ASSERT_TRUE(g_rings.open((m_folder.path() + "/a.ring").c_str(), 1024, 1, 77, true));
+        ASSERT_TRUE(g_rings.open((m_folder.path() + "/a.ring").c_str(), 1024, 1, 77));
         ASSERT_TRUE(g_writer.start(g_rings, g_sink, {}));
+        g_rings.map(g_writer.tid());
     }
     void close() {
         g_writer.stop();
@@ -132,27 +144,145 @@ OWN_PROCESS_TEST(Recording, BeyondTheSizeCapTheFirstPartIsKeptAndTheRestIsCounte
 }
 
 OWN_PROCESS_TEST(Recording, AKilledProcessLeavesItsRingsToTheReader) {
-    open();
-    g_writer.stop();
-    Ring* ring = g_rings.acquire(3, 1);
-    for (uint32_t i = 0; i < 7; ++i) push(*ring, i);
-    // Nothing is drained or closed: what a SIGKILL leaves.
+    const pid_t process = fork();
+    if (process == 0) {
+        open();
+        g_writer.stop();  // nothing is drained
+        Ring* ring = g_rings.acquire(3, 1);
+        for (uint32_t i = 0; i < 7; ++i) push(*ring, i);
+        kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(countIn(path()).seqs.at(3), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6}));
-    close();
 }
 
-OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheRingFileForThoseWhoWatch) {
+// As another program does it: this one waits.
+void cutOff(const std::string& file) {
+    if (fork() == 0) _exit(chmod(file.c_str(), 0600) == 0 && truncate(file.c_str(), 0) == 0 ? 0 : 1);
+    int status = 0;
+    wait(&status);
+    EXPECT_EQ(status, 0);
+}
+
+/// The recording's own descriptor of the file, by which no lease is broken.
+int descriptorOf(const std::string& file) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code ignored;
+        const bool isFile = std::filesystem::read_symlink(entry.path(), ignored) == file;
+        const int descriptor = isFile ? std::stoi(entry.path().filename()) : -1;
+        if (isFile && (fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDWR) return descriptor;
+    }
+    return -1;
+}
+
+/// Null: it has none.
+std::optional<capture::RingFileHeader> headerOf(const std::string& file) {
+    capture::RingFileHeader header{};
+    if (pread(descriptorOf(file), &header, sizeof header, 0) != ssize_t{sizeof header}) return std::nullopt;
+    EXPECT_EQ(std::memcmp(header.magic, capture::kRingMagic, sizeof header.magic), 0);
+    return header;
+}
+
+template <typename Condition>
+bool comes(const Condition& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return condition();
+}
+
+OWN_PROCESS_TEST(Recording, RingsOfAFileThatIsCutOffMoveWithWhatIsInThem) {
     open();
-    uint64_t* progress = g_rings.progressCounter();
-    ASSERT_NE(progress, nullptr);
-    g_sink.countProgressIn(progress);
+    ASSERT_TRUE(g_rings.isMapped());
+    Ring* ring = g_rings.acquire(0, 1);
+    Ring* other = g_rings.acquire(1, 2);
+    std::atomic<bool> isOver{false};
+    uint32_t pushed = 0;
+    std::thread busy([&] {
+        for (; !isOver; ++pushed) push(*other, pushed);
+    });
+    push(*ring, 0);
+    cutOff(m_folder.path() + "/a.ring");
+    for (uint32_t i = 1; i < 2000; ++i) {
+        push(*ring, i);
+        if (i % 100 == 0) g_writer.drainNow();
+    }
+    isOver = true;
+    busy.join();
+    EXPECT_NE(g_rings.acquire(2, 3), nullptr);
+    close();
+    const Counted counted = countIn(path());
+    EXPECT_EQ(counted.seqs.at(0).size(), 2000u);
+    EXPECT_EQ(counted.seqs.at(1).size() + counted.lost, pushed);
+    for (const auto& [thread, seqs] : counted.seqs)
+        for (size_t i = 1; i < seqs.size(); ++i) ASSERT_LT(seqs[i - 1], seqs[i]) << thread;
+}
+
+OWN_PROCESS_TEST(Recording, RingsGoBackIntoAFileThatNobodyElseHasOpenAnyMore) {
+    open();
+    Ring* ring = g_rings.acquire(0, 1);
+    push(*ring, 0);
+    const std::string file = m_folder.path() + "/a.ring";
+    ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+    const int writer = ::open(file.c_str(), O_WRONLY);  // waits
+    ASSERT_GE(writer, 0);
+    EXPECT_FALSE(g_rings.isMapped());
+    ASSERT_EQ(ftruncate(writer, 0), 0);
+    push(*ring, 1);
+    EXPECT_TRUE(comes([&] { return headerOf(file) && headerOf(file)->unmapped == 1; }));  // it was cut off since
+    EXPECT_FALSE(g_rings.isMapped());
+    ::close(writer);
+    ASSERT_TRUE(comes([] { return g_rings.isMapped(); }));
+    EXPECT_TRUE(comes([&] { return headerOf(file)->unmapped == 0 && headerOf(file)->ringCount == 1; }));
+    push(*ring, 2);
+    close();
+    EXPECT_EQ(countIn(path()).seqs.at(0), (std::vector<uint32_t>{0, 1, 2}));
+}
+
+OWN_PROCESS_TEST(Recording, WhoReadsTheRingFileIsLetInAndNothingIsLost) {
+    open();
+    Ring* ring = g_rings.acquire(0, 1);
+    for (uint32_t i = 0; i < 3; ++i) {
+        push(*ring, i);
+        const int file = ::open((m_folder.path() + "/a.ring").c_str(), O_RDONLY);
+        EXPECT_GE(file, 0);
+        ::close(file);
+    }
+    close();
+    EXPECT_EQ(countIn(path()).seqs.at(0), (std::vector<uint32_t>{0, 1, 2}));
+}
+
+OWN_PROCESS_TEST(Recording, RingsLeaveAFileThatCouldNotBeHeldAndGoOnFromWhereTheirThreadsAre) {
+    open();
+    g_writer.stop();
+    Ring* ring = g_rings.acquire(0, 1);
+    for (uint32_t i = 0; i < 5; ++i) push(*ring, i);
+    fcntl(descriptorOf(m_folder.path() + "/a.ring"), F_SETLEASE,
+          F_UNLCK);  // as when the time to give it back has passed
+    cutOff(m_folder.path() + "/a.ring");
+    EXPECT_TRUE(g_rings.look());
+    for (uint32_t i = 5; i < 8; ++i) push(*ring, i);
+    close();
+    EXPECT_EQ(countIn(path()).seqs.at(0), (std::vector<uint32_t>{5, 6, 7}));
+}
+
+OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheCaptureFileForThoseWhoWatch) {
+    open();
+    const auto progress = [&] {
+        g_sink.tellWatchers();
+        capture::FileHeader header{};
+        capture::WatchCounters counters{};
+        EXPECT_TRUE(capture::readWatched(path().c_str(), header, counters));
+        return counters.progress;
+    };
     Ring* ring = g_rings.acquire(0, 1);
     const auto pushCall = [&](capture::CudaApi call) {
         capture::ApiCallRecord record{};
         record.head = {capture::RecordType::apiCall, 1, static_cast<uint16_t>(call)};
         ring->push(&record, 1);
         g_writer.drainNow();
-        return *progress;
+        return progress();
     };
     EXPECT_EQ(pushCall(capture::CudaApi::launchKernel), 1u);
     EXPECT_EQ(pushCall(capture::CudaApi::eventSynchronize), 1u);  // who waits does not get on
@@ -161,14 +291,12 @@ OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheRingFileForThoseWhoWatch) {
         kernel.head = {capture::RecordType::kernel, static_cast<uint8_t>(capture::cellsFor(sizeof kernel)), 0};
     static_assert(sizeof kernels[0] % capture::kCellBytes == 0);
     g_sink.append(capture::Source::cupti, kernels, sizeof kernels, 2, 1);
-    EXPECT_EQ(*progress, 3u);
-    g_sink.countProgressIn(nullptr);
-    EXPECT_EQ(pushCall(capture::CudaApi::launchKernel), 3u);
+    EXPECT_EQ(progress(), 3u);
     close();
 }
 
 OWN_PROCESS_TEST(Recording, NoRoomForARingMeansNoRingAndNoFault) {
     RingFile rings;
     EXPECT_EQ(rings.acquire(0, 1), nullptr);
-    EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1, true));
+    EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1));
 }
