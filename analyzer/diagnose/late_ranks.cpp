@@ -34,7 +34,7 @@ struct Meetings {
             for (const facts::CommTask& task : rank.communication) {
                 const facts::Communicator* communicator = analysis.facts.findCommunicator(task.communicatorId);
                 if (task.step < 0 || communicator == nullptr || communicator->size < 2) continue;
-                if (store::isSynchronizing(task.op))
+                if (store::isSynchronizing(task.op) && !collectives.contains(task.communicatorId))
                     collectives[task.communicatorId].insert(communicator->ranks.begin(), communicator->ranks.end());
             }
     }

@@ -91,9 +91,10 @@ std::optional<std::vector<double>> stepsWith(const job::Analysis& analysis, cons
     return job ? std::optional(job->stepsNs) : std::nullopt;
 }
 
-/// The interval, too: what the trace leaves open of the changes is played.
+/// The interval, too: what the trace leaves open of the changes is played. `job` has them.
 edits::StepSides sidesWith(const job::Analysis& analysis, const std::vector<job::Change>& changes,
-                           const edits::ChangedJob& job, const std::vector<double>& unchanged) {
+                           edits::ChangedJob job, const std::vector<double>& unchanged) {
+    job.graph = {};  // those that are played take its room
     edits::StepSides sides = edits::sidesOf(job.stepsNs);
     const auto steps = [&](edits::Outlook outlook) {
         edits::ChangedJob other = edits::unchangedJob(analysis);
@@ -188,13 +189,16 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     const double stepNs = analysis.stepNs > 0 ? analysis.stepNs : facts::median(unchanged);
     edits::StepSides before = edits::sidesOf(unchanged);
-    std::optional<edits::ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
-    std::vector<job::Change> changes;      // made so far
+    // Those of the repairs so far. They are made again with the next: of a large job a copy of the graph that has them
+    // is most of the memory.
+    std::vector<job::Change> changes;
     std::vector<Repair> repairs;
     for (job::Finding* finding : certain(analysis, findings)) {
         if (finding->changes.empty()) continue;
+        std::vector<job::Change> with = changes;
+        with.insert(with.end(), finding->changes.begin(), finding->changes.end());
         std::optional<edits::ChangedJob> next =
-            changed(job ? *job : edits::unchangedJob(analysis), finding->changes, analysis, &finding->whyNotPlayed);
+            changed(edits::unchangedJob(analysis), with, analysis, &finding->whyNotPlayed);
         if (!next) {
             finding->changes.clear();
             continue;
@@ -205,14 +209,12 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
             setSaving({finding, gained, true}, stepNs);
             continue;
         }
-        job = std::move(*next);
-        changes.insert(changes.end(), finding->changes.begin(), finding->changes.end());
-        edits::StepSides after = sidesWith(analysis, changes, *job, unchanged);
+        changes = std::move(with);
+        edits::StepSides after = sidesWith(analysis, changes, std::move(*next), unchanged);
         gained = edits::gainOf(before, after).savingNs;
         repairs.push_back({finding, gained, small});
         before = std::move(after);
     }
-    job.reset();
     return judge(analysis, unchanged, before.expected, stepNs, repairs);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -24,16 +25,25 @@ struct Side {
 
 /// Messages that join their two kernels by edges, by transfer and peer.
 std::vector<Side> sidesOf(const TaskGraph& graph) {
-    std::vector<Side> sides;
-    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
-        const Exchange& exchange = graph.exchanges[i];
-        if (!exchange.message() || exchange.grouped || exchange.members != 2) continue;
-        const auto members = graph.membersOf(exchange);
-        for (size_t m = 0; m < 2; ++m) sides.push_back({members[m].transfer, members[1 - m].arrival, i, m == 0});
-    }
-    std::ranges::sort(sides, [](const Side& a, const Side& b) {
-        return std::tie(a.transfer, a.peerArrival, a.exchange) < std::tie(b.transfer, b.peerArrival, b.exchange);
-    });
+    const auto forEachSide = [&graph](const auto& take) {
+        for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+            const Exchange& exchange = graph.exchanges[i];
+            if (!exchange.message() || exchange.grouped || exchange.members != 2) continue;
+            const auto members = graph.membersOf(exchange);
+            for (size_t m = 0; m < 2; ++m) take(Side{members[m].transfer, members[1 - m].arrival, i, m == 0});
+        }
+    };
+    // A transfer has few: they are put behind each other by it, and sorted by themselves.
+    std::vector<uint32_t> ends(graph.size() + 1);
+    forEachSide([&](const Side& side) { ++ends[side.transfer + 1]; });
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    std::vector<Side> sides(ends.back());
+    forEachSide([&](const Side& side) { sides[ends[side.transfer]++] = side; });
+    for (size_t task = 0, first = 0; task < graph.size(); first = ends[task++])
+        std::sort(sides.begin() + static_cast<std::ptrdiff_t>(first), sides.begin() + ends[task],
+                  [](const Side& a, const Side& b) {
+                      return std::tie(a.peerArrival, a.exchange) < std::tie(b.peerArrival, b.exchange);
+                  });
     return sides;
 }
 

@@ -11,25 +11,29 @@
 namespace rankscope::edits {
 
 std::vector<TransferTask> transferTasks(const TaskGraph& graph) {
-    constexpr uint32_t kNone = UINT32_MAX;
-    std::vector<uint32_t> indexOf(graph.size(), kNone);
-    std::vector<TransferTask> transfers;
+    // Numbered in the order of tasks before they are filled in: there is nothing to sort.
+    std::vector<bool> carries(graph.size());
+    for (const Exchange& exchange : graph.exchanges)
+        for (const ExchangeMember& member : graph.membersOf(exchange)) carries[member.transfer] = true;
+    std::vector<uint32_t> indexOf(graph.size());
+    uint32_t count = 0;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        indexOf[task] = count;
+        count += carries[task] ? 1 : 0;
+    }
+    std::vector<TransferTask> transfers(count);
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
         const Exchange& exchange = graph.exchanges[i];
         const auto members = graph.membersOf(exchange);
         for (size_t m = 0; m < members.size(); ++m) {
             const TaskId task = members[m].transfer;
-            if (indexOf[task] == kNone) {
-                indexOf[task] = static_cast<uint32_t>(transfers.size());
-                transfers.push_back({task, i, 0, 0, members[m].rank});
-            }
             TransferTask& transfer = transfers[indexOf[task]];
+            if (transfer.task == kNoTask) transfer = {task, i, 0, 0, members[m].rank};
             if (!exchange.message()) continue;
             (m == 0 ? transfer.bytesOut : transfer.bytesIn) += std::max<int64_t>(0, exchange.bytes);
             if (exchange.bytes > graph.exchanges[transfer.exchange].bytes) transfer.exchange = i;
         }
     }
-    std::ranges::sort(transfers, {}, &TransferTask::task);
     return transfers;
 }
 

@@ -118,7 +118,9 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         at->second->lastRank = waited > 0 ? peer : rank;
         at->second->waitNs = waited;
     };
-    for (const store::P2p& p2p : facts.pointToPoint) {
+    const auto messages = facts.messagesOf.find(rank);
+    for (const uint32_t i : messages == facts.messagesOf.end() ? std::vector<uint32_t>() : messages->second) {
+        const store::P2p& p2p = facts.pointToPoint[i];
         if (p2p.srcRank == rank) joinSide(p2p.sendCallId, p2p.sendWaitNs, p2p.dstRank);
         if (p2p.dstRank == rank) joinSide(p2p.recvCallId, p2p.recvWaitNs, p2p.srcRank);
     }

@@ -216,6 +216,11 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.contention = measureContention(events.compute, CoveredLength(timesOf(events.communication)), facts.steps);
     summary.communication = std::move(events.communication);
     summary.networkSends = std::move(events.networkSends);
+    // They stay for all ranks: what the vectors grew beyond their rows would, too.
+    summary.communication.shrink_to_fit();
+    summary.networkSends.shrink_to_fit();
+    summary.kernels.shrink_to_fit();
+    summary.idleGaps.shrink_to_fit();
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
     addLateness(summary, facts.steps);
     addSummarisedKernels(events, facts.steps, summary);

@@ -114,6 +114,11 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
     facts.members = trace.all<store::CollectiveMember>();
     std::ranges::sort(facts.members, {}, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
     facts.pointToPoint = trace.all<store::P2p>();
+    for (uint32_t i = 0; i < facts.pointToPoint.size(); ++i) {
+        const store::P2p& row = facts.pointToPoint[i];
+        facts.messagesOf[row.srcRank].push_back(i);
+        if (row.dstRank != row.srcRank) facts.messagesOf[row.dstRank].push_back(i);
+    }
     std::map<std::tuple<int64_t, store::Op, int64_t>, std::vector<double>> transfers;
     for (const store::Collective& row : facts.collectives)
         if (row.transferNs)

@@ -65,6 +65,7 @@ struct TraceFacts {
     std::vector<store::Collective> collectives;    // by id
     std::vector<store::CollectiveMember> members;  // by (rank, collective)
     std::vector<store::P2p> pointToPoint;
+    std::map<int, std::vector<uint32_t>> messagesOf;  // by rank: where in pointToPoint it sends or receives
     std::vector<store::Loss> losses;
     // What the hosts said of their links; there are none in older traces and imported ones.
     std::vector<store::MachineLink> machineLinks;

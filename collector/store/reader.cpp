@@ -133,7 +133,9 @@ TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked
     : m_database(existingFile(run), OpenMode::readOnly) {
     if (whenLocked) m_database.whenLocked(std::move(whenLocked));
     refusePartsOfATrace(m_database);
-    m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON");
+    // What is mapped counts as memory of the process, once for each of its connections: of a large file a part is, the
+    // rest is read.
+    m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 134217728; PRAGMA query_only = ON");
     const Transaction oneState(m_database);  // a writer's new rows come together with their extent
     readMeta();
     readExtents();
@@ -228,10 +230,18 @@ IdRange TraceReader::extentOf(const char* table, int32_t rank, int64_t* maxDurNs
     return {place->second.firstId, place->second.lastId};
 }
 
+// Of a row of SQLite: its length, its id, the length of its header, and a type and a byte for two columns.
+constexpr int64_t kFewestBytesOfRow = 7;
+
 template <typename Row>
 std::vector<Row> TraceReader::all() {
     std::vector<Row> rows;
     if (mayBeMissing(tableName<Row>()) && !hasTable(tableName<Row>())) return rows;
+    // A job of a thousand ranks has millions of them: a vector that grows would take three times their memory. No file
+    // has more rows than bytes, whatever one that is not ours counts.
+    const int64_t bytes = m_database.integer("PRAGMA page_count") * m_database.integer("PRAGMA page_size");
+    const int64_t count = m_database.integer(std::string("SELECT count(*) FROM ") + tableName<Row>());
+    rows.reserve(static_cast<size_t>(std::clamp<int64_t>(count, 0, bytes / kFewestBytesOfRow)));
     Cursor<Row> cursor(m_database, "", m_lastString);
     for (Row row; cursor.next(row);) rows.push_back(row);
     return rows;
