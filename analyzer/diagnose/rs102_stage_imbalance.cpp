@@ -134,9 +134,12 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
                    least = launchesOf(analysis, times.ranks[lightest], step);
     finding.evidence.facts = {
         fmt::format("work per stage and step: {} (mean {})", perStage, text::durationText(mean * batches)),
-        fmt::format("stage {} launches {:.0f} kernels with {:.0f} blocks a step, stage {} {:.0f} with {:.0f}", slowest,
-                    most.kernels, most.blocks, lightest, least.kernels, least.blocks),
     };
+    // Mapped events tell of no launch: they have no blocks.
+    if (most.blocks > 0 && least.blocks > 0)
+        finding.evidence.facts.push_back(
+            fmt::format("stage {} launches {:.0f} kernels with {:.0f} blocks a step, stage {} {:.0f} with {:.0f}",
+                        slowest, most.kernels, most.blocks, lightest, least.kernels, least.blocks));
     finding.evidence.numbers = {{"stage", static_cast<double>(slowest)},
                                 {"stages", static_cast<double>(stages)},
                                 {"excess_over_mean", excess},

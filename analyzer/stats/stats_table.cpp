@@ -63,14 +63,18 @@ void writeText(const std::vector<StatsTable>& tables, size_t width, std::ostream
         std::vector<size_t> widths(table.columns.size(), 0);
         for (const auto& line : lines)
             for (size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
-        // Numbers first, right-justified; the last column of text has what is left of the line.
+        // Numbers first, right-justified; the widest column of text is the last and has what is left of the line.
         std::vector<size_t> order;
         for (size_t c = 0; c < table.columns.size(); ++c)
             if (std::ranges::all_of(table.rows,
                                     [c](const auto& row) { return !std::holds_alternative<std::string>(row[c]); }))
                 order.push_back(c);
+        const size_t numbers = order.size();
         for (size_t c = 0; c < table.columns.size(); ++c)
             if (std::ranges::find(order, c) == order.end()) order.push_back(c);
+        const auto firstText = order.begin() + static_cast<ptrdiff_t>(numbers);
+        const auto widest = std::ranges::max_element(firstText, order.end(), {}, [&](size_t c) { return widths[c]; });
+        if (widest != order.end()) std::rotate(widest, widest + 1, order.end());
         for (const auto& line : lines) {
             std::string text = " ";
             for (const size_t c : order) {

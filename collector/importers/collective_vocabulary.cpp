@@ -62,6 +62,13 @@ constexpr Word<Op> kOps[] = {
     {"recvAnySource", Op::recv},
 };
 
+constexpr Word<Op> kNcclOps[] = {
+    {"AllReduce", Op::allReduce}, {"AllGather", Op::allGather}, {"ReduceScatter", Op::reduceScatter},
+    {"Broadcast", Op::broadcast}, {"Reduce", Op::reduce},       {"AlltoAll", Op::allToAll},
+    {"Gather", Op::gather},       {"Scatter", Op::scatter},     {"Send", Op::send},
+    {"Recv", Op::recv},
+};
+
 constexpr Word<DataType> kTypes[] = {
     {"Float", DataType::f32},
     {"float", DataType::f32},
@@ -107,6 +114,10 @@ std::optional<int32_t> integer(std::string_view text) {
 
 Op opFromTorchName(std::string_view name) {
     return lookUp(kOps, name, Op::unknown);
+}
+
+Op opFromNcclName(std::string_view name) {
+    return lookUp(kNcclOps, name, Op::unknown);
 }
 
 DataType dataTypeFromTorchName(std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "collector/store/vocabulary.h"
@@ -17,6 +18,16 @@ inline constexpr int64_t kMostRanks = 1 << 24;  ///< of a group: more is damage
 store::Op opFromTorchName(std::string_view name);
 /// "Float", "BFloat16" (Collective's dtype) or "float", "c10::BFloat16" (Input type).
 store::DataType dataTypeFromTorchName(std::string_view name);
+
+/// "AllReduce", "Send": as NCCL's own plugins name operations; unknown for any other name.
+store::Op opFromNcclName(std::string_view name);
+/// "RING", "NVLS_TREE", "LL128": an algorithm or a protocol, ours in capitals; unknown for any other name.
+template <typename Word>
+Word wordFromNcclName(std::string_view name) {
+    std::string text(name);
+    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return store::fromText<Word>(text);
+}
 
 /// "nccl:all_reduce", "nccl:send 0->1": the annotation torch.distributed puts around a call.
 struct CollectiveAnnotation {

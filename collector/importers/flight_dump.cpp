@@ -69,6 +69,17 @@ std::optional<int32_t> leadingRank(std::string_view text) {
     return rank;
 }
 
+/// Records are numbered from 0 on, also anew after a reset of the recorder, but each group's calls from 1 on for ever.
+bool isFromStart(const std::vector<FlightEntry>& entries) {
+    std::set<size_t> groups;
+    for (size_t i = 0; i < entries.size(); ++i) {
+        const FlightEntry& entry = entries[i];
+        if (entry.recordId != static_cast<int64_t>(i)) return false;
+        if (groups.insert(entry.group).second && (entry.collectiveSeq > 1 || entry.messageSeq > 1)) return false;
+    }
+    return !entries.empty();
+}
+
 class DumpDecoder {
   public:
     DumpDecoder(const DumpTree& tree, size_t bytes) : m_tree(tree), m_budget(bytes * kVisitsPerByte) {}
@@ -318,9 +329,7 @@ bool DumpDecoder::read(DumpNode root) {
         readEntry(entry);
     }
     std::ranges::stable_sort(m_dump.entries, {}, &FlightEntry::recordId);
-    m_dump.fromStart = !m_dump.entries.empty() && m_dump.entries.front().recordId == 0 && m_skipped == 0;
-    for (size_t i = 1; i < m_dump.entries.size(); ++i)
-        m_dump.fromStart = m_dump.fromStart && m_dump.entries[i].recordId == m_dump.entries[i - 1].recordId + 1;
+    m_dump.fromStart = isFromStart(m_dump.entries) && m_skipped == 0;
     readStatus(at(root, "pg_status"));
     return m_budget > 0;
 }

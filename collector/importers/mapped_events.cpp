@@ -29,10 +29,15 @@ std::optional<int64_t> numberIn(std::string_view text) {
     return value;
 }
 
+/// How it is compressed is no part of what a name tells.
+std::string inflatedName(const std::filesystem::path& file) {
+    return file.extension() == ".gz" ? file.stem().string() : file.filename().string();
+}
+
 class MappedFile {
   public:
     MappedFile(const TraceMapping& mapping, const std::filesystem::path& file, const DumpTree& tree)
-        : m_mapping(mapping), m_fileName(file.filename().string()), m_tree(tree) {}
+        : m_mapping(mapping), m_fileName(inflatedName(file)), m_tree(tree) {}
 
     void read(DumpNode root) {
         if (m_mapping.shape == TraceMapping::Shape::lists) {

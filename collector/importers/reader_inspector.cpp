@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's inspector writes (ext-profiler/inspector of NCCL, output formats v4.0 to v4.3; RCCL has it, too): a file
+// What NCCL's inspector writes (ext-profiler/inspector of NCCL, output formats v4.0 to v4.4; RCCL has it, too): a file
 // of each process, with an object for each collective or message. Their times stand in it where it was told to be
 // verbose.
 #include <simdjson.h>
@@ -39,20 +39,6 @@ bool isInspectorOutput(std::string_view head) {
            head.find("\"inspector_output_format_version\"") != std::string_view::npos;
 }
 
-store::Op opOfInspector(std::string_view name) {
-    if (name == "AllReduce") return store::Op::allReduce;
-    if (name == "AllGather") return store::Op::allGather;
-    if (name == "ReduceScatter") return store::Op::reduceScatter;
-    if (name == "Broadcast") return store::Op::broadcast;
-    if (name == "Reduce") return store::Op::reduce;
-    if (name == "AlltoAll") return store::Op::allToAll;
-    if (name == "Gather") return store::Op::gather;
-    if (name == "Scatter") return store::Op::scatter;
-    if (name == "Send") return store::Op::send;
-    if (name == "Recv") return store::Op::recv;
-    return store::Op::unknown;
-}
-
 std::optional<int64_t> integerIn(element object, const char* member) {
     int64_t value = 0;
     return object[member].get(value) == simdjson::SUCCESS ? std::optional(value) : std::nullopt;
@@ -89,9 +75,13 @@ class InspectorLog {
                 m_window.advance(end);
                 continue;
             }
-            // What is damaged ends with its line: an object is one.
+            // What is damaged ends with its line: an object is one. Those of a proxy's operation may have thousands of
+            // steps (since v4.4), and nothing that is kept.
             const uint64_t offset = m_window.offset();
-            if (skipLine() || end != kNotFound)
+            const bool isOfProxy = std::string_view(m_window.data(), m_window.size()).starts_with("{\"proxy_trace\"");
+            const bool hasEnd = skipLine() || end != kNotFound;
+            if (hasEnd && isOfProxy) continue;
+            if (hasEnd)
                 m_result.losses.add("bad_block", "warning", offset, "lines that are damaged are left out");
             else
                 m_result.losses.add("torn_tail", "error", offset,
@@ -143,6 +133,8 @@ class InspectorLog {
         element header, metadata;
         if (record["header"].get(header) == simdjson::SUCCESS) readHeader(header);
         if (record["metadata"].get(metadata) == simdjson::SUCCESS) readMetadata(metadata);
+        element stats;
+        if (record["dump_stats"].get(stats) == simdjson::SUCCESS) readStats(stats);
         element operation;
         const bool isMessage = record["p2p_perf"].get(operation) == simdjson::SUCCESS;
         if (!isMessage && record["coll_perf"].get(operation) != simdjson::SUCCESS) return true;
@@ -168,6 +160,7 @@ class InspectorLog {
         communicator.commRank = static_cast<int32_t>(rank);
         communicator.nRanks = static_cast<int32_t>(ranks);
         communicator.name = textIn(header, "comm_name");
+        if (communicator.name == "unknown") communicator.name.clear();  // its word for none
         m_result.recording.communicators.push_back(std::move(communicator));
         LocalStream stream;  // of each communicator, as in PyTorch; the file does not tell it
         stream.nativeId = static_cast<int64_t>(known->second) + 1;
@@ -177,6 +170,16 @@ class InspectorLog {
     void readMetadata(element metadata) {
         if (m_result.recording.hostName.empty()) m_result.recording.hostName = textIn(metadata, "hostname");
         if (const auto pid = integerIn(metadata, "pid")) m_result.recording.process.pid = *pid;
+    }
+
+    /// What its rings lost since the dump before, of one communicator.
+    void readStats(element stats) {
+        const auto add = [&](const char* member, int64_t& total) {
+            const int64_t lost = integerIn(stats, member).value_or(0);
+            if (lost > 0 && lost < kMostNumber) total += lost;
+        };
+        add("coll_dropped_since_last_dump", m_droppedCollectives);
+        add("p2p_dropped_since_last_dump", m_droppedMessages);
     }
 
     void add(element operation, bool isMessage) {
@@ -194,7 +197,7 @@ class InspectorLog {
         kernel.streamId = static_cast<int32_t>(*m_communicator);
         kernel.nccl = store::NcclKernel::byCall;
         store::NcclCall call;
-        call.op = opOfInspector(name);
+        call.op = opFromNcclName(name);
         call.startNs = kernel.startNs;  // no later than this
         call.communicatorId = static_cast<int64_t>(*m_communicator);
         call.streamId = kernel.streamId;
@@ -202,6 +205,10 @@ class InspectorLog {
         call.evidence = store::evidence::kImported;
         if (!isMessage) call.seq = integerIn(operation, "coll_sn");
         if (call.seq && *call.seq >= 0 && *call.seq < kMostNumber) m_numbers[*m_communicator].insert(*call.seq);
+        if (!isMessage) {  // since v4.2
+            call.algorithm = wordFromNcclName<store::Algorithm>(textIn(operation, "coll_algo"));
+            call.protocol = wordFromNcclName<store::Protocol>(textIn(operation, "coll_proto"));
+        }
         call.bytes = bytesOf(call.op, integerIn(operation, isMessage ? "p2p_msg_size_bytes" : "coll_msg_size_bytes"));
         const int64_t peer = integerIn(operation, "p2p_peer").value_or(-1);
         if (isMessage && peer >= 0 && peer < recording.communicators[*m_communicator].nRanks)
@@ -238,6 +245,12 @@ class InspectorLog {
         int64_t missing = 0;
         for (const auto& [communicator, numbers] : m_numbers)
             missing += *numbers.rbegin() - *numbers.begin() + 1 - static_cast<int64_t>(numbers.size());
+        // Before the first that was written and behind the last only its own count tells.
+        missing = std::max(missing, m_droppedCollectives);
+        if (m_droppedMessages > 0)
+            m_result.losses.add("source_absent", "warning", std::nullopt,
+                                "messages are missing: the inspector's ring lost them before they were written",
+                                m_droppedMessages);
         if (missing > 0)
             m_result.losses.add("source_absent", "warning", std::nullopt,
                                 "collectives are missing by their numbers: the inspector may keep but the last of each "
@@ -262,6 +275,7 @@ class InspectorLog {
     std::map<uint64_t, size_t> m_communicators;     // by hash
     std::optional<size_t> m_communicator;           // of the present record
     std::map<size_t, std::set<int64_t>> m_numbers;  // of collectives, by communicator
+    int64_t m_droppedCollectives = 0, m_droppedMessages = 0;
     int64_t m_untimed = 0;
     int64_t m_ofNone = 0;
 };

@@ -37,22 +37,6 @@ bool isProfilerDump(std::string_view head) {
            (holds("\"cat\": \"GROUP\"") && holds("\"groupId\"")) || holds("\"cat\": \"GROUP_API\"");
 }
 
-store::Op opOfProfiler(std::string_view name) {
-    constexpr std::pair<std::string_view, store::Op> kOps[] = {{"AllReduce", store::Op::allReduce},
-                                                               {"AllGather", store::Op::allGather},
-                                                               {"ReduceScatter", store::Op::reduceScatter},
-                                                               {"Broadcast", store::Op::broadcast},
-                                                               {"Reduce", store::Op::reduce},
-                                                               {"AlltoAll", store::Op::allToAll},
-                                                               {"Gather", store::Op::gather},
-                                                               {"Scatter", store::Op::scatter},
-                                                               {"Send", store::Op::send},
-                                                               {"Recv", store::Op::recv}};
-    for (const auto& [text, op] : kOps)
-        if (name == text) return op;
-    return store::Op::unknown;
-}
-
 store::DataType typeOfProfiler(std::string_view name) {
     constexpr std::pair<std::string_view, store::DataType> kTypes[] = {
         {"ncclInt8", store::DataType::i8},           {"ncclUint8", store::DataType::u8},
@@ -66,13 +50,15 @@ store::DataType typeOfProfiler(std::string_view name) {
     return store::DataType::unknown;
 }
 
-/// "RING", "NVLS_TREE": NCCL's names are ours in capitals.
-template <typename Word>
-Word wordOfProfiler(std::string_view name) {
-    std::string text(name);
-    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return store::fromText<Word>(text);
-}
+/// An operation whose end was not read yet.
+struct OpenOperation {
+    std::optional<int64_t> startNs, endNs;  ///< of the channels of its kernel
+    int64_t hostNs = 0;
+    std::string name;
+    store::NcclCall call;
+    uint64_t hash = 0;
+    int64_t rank = -1;
+};
 
 class ProfilerDump {
   public:
@@ -101,15 +87,6 @@ class ProfilerDump {
     }
 
   private:
-    struct Open {
-        std::optional<int64_t> startNs, endNs;  // of the channels of its kernel
-        int64_t hostNs = 0;
-        std::string name;
-        store::NcclCall call;
-        uint64_t hash = 0;
-        int64_t rank = -1;
-    };
-
     static std::optional<int64_t> timeOf(element event) {
         double us = 0;
         if (event["ts"].get(us) != simdjson::SUCCESS || !(std::abs(us) < kMostProfilerUs)) return std::nullopt;
@@ -143,7 +120,7 @@ class ProfilerDump {
     }
 
     void open(element event, int64_t timeNs, bool isMessage) {
-        Open& open = m_open.emplace();
+        OpenOperation& open = m_open.emplace();
         std::string_view name;
         if (event["name"].get(name) == simdjson::SUCCESS) open.name = name;
         open.hostNs = timeNs;
@@ -151,10 +128,10 @@ class ProfilerDump {
         if (event["args"]["CommHash"].get(hash) == simdjson::SUCCESS) open.hash = hash;
         open.rank = numberIn(event, "Rank", -1);
         store::NcclCall& call = open.call;
-        call.op = opOfProfiler(open.name);
+        call.op = opFromNcclName(open.name);
         call.dataType = typeOfProfiler(wordIn(event, "Datatype"));
-        call.algorithm = wordOfProfiler<store::Algorithm>(wordIn(event, "Algorithm"));
-        call.protocol = wordOfProfiler<store::Protocol>(wordIn(event, "Protocol"));
+        call.algorithm = wordFromNcclName<store::Algorithm>(wordIn(event, "Algorithm"));
+        call.protocol = wordFromNcclName<store::Protocol>(wordIn(event, "Protocol"));
         if (const int64_t count = numberIn(event, "Count", -1); count >= 0) call.count = count;
         if (const int64_t channels = numberIn(event, "nChannels", 0); channels > 0 && channels < 1024)
             call.channels = static_cast<int32_t>(channels);
@@ -175,7 +152,7 @@ class ProfilerDump {
     /// What was begun last is over, told or not.
     void close() {
         if (!m_open) return;
-        const Open open = std::move(*m_open);
+        const OpenOperation open = std::move(*m_open);
         m_open.reset();
         if (!open.startNs || !open.endNs || *open.endNs < *open.startNs || open.hash == 0 || open.rank < 0 ||
             open.rank >= kMostRanks) {
@@ -236,7 +213,7 @@ class ProfilerDump {
     JsonWalk m_walk;
     simdjson::dom::parser m_parser;
     FileRank m_result;
-    std::optional<Open> m_open;
+    std::optional<OpenOperation> m_open;
     std::map<uint64_t, size_t> m_communicators;  // by hash
     int64_t m_untimed = 0;
 };

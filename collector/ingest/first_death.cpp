@@ -124,7 +124,7 @@ std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector
     constexpr std::pair<int64_t, const char*> kSent[] = {
         {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
     for (const auto& [number, name] : kSent)
-        if (std::ranges::all_of(failures, [&](const Failure& failure) {
+        if (std::ranges::all_of(failures, [&, number = number](const Failure& failure) {
                 const auto& process = ranks.summaries[failure.index].process;
                 return process.endKind == "signal" ? process.endCode == number
                                                    : !failure.byStatus && exitStatus == 128 + number;

@@ -14,6 +14,9 @@ struct Column {
     const char* name;
     Field Row::*field;
 };
+// Clang before 17 deduces no aggregate's arguments by itself.
+template <typename Row, typename Field>
+Column(const char*, Field Row::*) -> Column<Row, Field>;
 
 template <typename Row>
 struct Table;

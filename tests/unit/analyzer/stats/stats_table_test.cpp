@@ -32,6 +32,18 @@ TEST(StatsTable, PeopleReadUnitsAndNamesThatFit) {
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 64u) << line;
 }
 
+TEST(StatsTable, TheLongestNamesAreTheOnesThatAreShortened) {
+    std::ostringstream out;
+    writeText({{"kernel_breakdown",
+                "Kernels",
+                {"name", "type", "count"},
+                {{std::string(900, 'x'), std::string("COMPUTATION"), int64_t{7}}}}},
+              60, out);
+    EXPECT_NE(out.str().find("7 COMPUTATION xxx"), std::string::npos) << out.str();
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 64u) << line;
+}
+
 TEST(StatsTable, NothingIsSaidToBeNothing) {
     std::ostringstream out;
     writeText({kTables[1]}, 80, out);

@@ -256,6 +256,20 @@ TEST_F(FlightDumps, AllMembersOfAGroupAreTold) {
     EXPECT_EQ(trace.integer("SELECT count(*) FROM loss WHERE kind = 'missing_rank'"), 1);
 }
 
+TEST_F(FlightDumps, AfterAResetOfTheRecorderItIsNotKnownWhatWasCalledBefore) {
+    // Records begin with 0 again, the group's calls go on from 7.
+    const std::string after =
+        dump(groupsOf("0", "[0, 1]") + ", " + groupsOf("1", "[0, 1]"),
+             {entry(0, "0", 7, "all_reduce", "completed"), entry(1, "0", 8, "all_reduce", "scheduled")});
+    EXPECT_FALSE(read(after).fromStart);
+    EXPECT_TRUE(read(dump(groupsOf("0", "[0, 1]"),
+                          {entry(0, "0", 1, "all_reduce", "completed"), entry(1, "0", 2, "all_reduce", "scheduled")}))
+                    .fromStart);
+    Database trace = import({after, after});
+    EXPECT_EQ(trace.integer("SELECT count(*) FROM recorder_group WHERE enqueued IS NULL"), 2)
+        << "of group 1, which may have been called on before";
+}
+
 TEST_F(FlightDumps, ADumpWithoutItsGroupsTakesThemFromTheOthers) {
     std::string bare = dump("", {entry(3, "0", 2, "all_reduce", "scheduled")});
     bare.erase(bare.find("\"pg_config\": {}, "), 17);

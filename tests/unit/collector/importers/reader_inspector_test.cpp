@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's inspector writes, in the form of its README (formats v4.0 and v4.3).
+// What NCCL's inspector writes, in the form of its README (formats v4.0 to v4.4).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -86,6 +86,48 @@ TEST_F(Inspector, HeadersOfADumpHoldForWhatFollows) {
     EXPECT_EQ(trace.integer("SELECT bytes FROM nccl_call WHERE op = 'all_gather'"), 16);
     EXPECT_EQ(trace.integer("SELECT peer FROM nccl_call WHERE op = 'send' AND bytes = 64"), 0);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 2);
+}
+
+TEST_F(Inspector, AlgorithmAndProtocolAreToldSinceTheirVersion) {
+    std::string told = collective("AllReduce", 1, 4096, 10, 20);
+    told.insert(told.find("\"coll_sn\""), R"("coll_algo": "NVLS_TREE", "coll_proto": "LL128", )");
+    std::string untold = collective("AllReduce", 2, 4096, 30, 40);
+    untold.insert(untold.find("\"coll_sn\""), R"("coll_algo": "unknown", "coll_proto": "unknown", )");
+    std::string named = head(0);
+    named.insert(named.find("\"rank\""), R"("comm_name": "unknown", )");
+    Database trace =
+        import({m_folder.write("a.log", "{" + named + ", " + told + "}\n{" + named + ", " + untold + "}\n")});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE algorithm = 'nvls_tree' AND protocol = 'll128'"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE algorithm IS NULL AND protocol IS NULL"), 1);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM communicator WHERE name LIKE '%unknown%'"), 0);
+}
+
+TEST_F(Inspector, WhatItsRingsLostIsSaid) {
+    const auto stats = [](int collectives, int messages) {
+        return "{" + head(0) + R"(, "dump_stats": {"coll_records": 1, "coll_dropped_total": 90,
+            "coll_dropped_since_last_dump": )" +
+               std::to_string(collectives) + R"(, "p2p_records": 0, "p2p_dropped_total": 7,
+            "p2p_dropped_since_last_dump": )" +
+               std::to_string(messages) + "}}\n";
+    };
+    // The first 40 stand in front of what was written, and no number tells of them.
+    Database trace =
+        import({m_folder.write("a.log", stats(40, 5) + record(0, collective("AllReduce", 41, 8, 1, 9)) + stats(2, 2) +
+                                            record(0, collective("AllReduce", 44, 8, 11, 19)))});
+    EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE message LIKE 'collectives are missing%'"), 42);
+    EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE message LIKE 'messages are missing%'"), 7);
+}
+
+TEST_F(Inspector, ALongTraceOfAProxyIsNoDamage) {
+    std::string proxy = R"({"proxy_trace": {"record_type": "proxy_op", "is_final": true, "steps": [)";
+    while (proxy.size() < 400'000) proxy += R"({"proxy_step_sn": 1, "step": 0, "total_us": 40, "wire_us": 10}, )";
+    proxy += "{}]}}\n";
+    const std::string good = record(0, collective("AllReduce", 1, 8, 1, 9));
+    Database trace = import({m_folder.write("a.log", good + proxy + record(0, collective("AllReduce", 2, 8, 11, 19)))});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind = 'bad_block'"), 0);
+    Database torn = import({m_folder.write("b.log", good + proxy.substr(0, 100'000))});
+    EXPECT_EQ(torn.integer("SELECT COUNT(*) FROM loss WHERE kind = 'torn_tail'"), 1);
 }
 
 TEST_F(Inspector, WithoutTimesItSaysHowToGetThem) {

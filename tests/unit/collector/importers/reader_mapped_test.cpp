@@ -141,6 +141,13 @@ TEST_F(MappedFiles, ListsOfSeveralFilesAreLaidEndToEndByTheLongestRank) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM meta WHERE key = 'told_pipelines' AND value = '1f1b 3;0 1'"), 1);
 }
 
+TEST_F(MappedFiles, ACompressedFileTellsByItsNameWhatItTellsInflated) {
+    const std::string text = R"({"1": {"fs": [0, 1], "fe": [1, 2], "bs": [3, 6], "be": [4, 7]}})";
+    Database trace = import(kPasses, {m_folder.write("stage0.json", text), m_folder.writeGzip("stage1.json.gz", text)});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel WHERE rank = 1"), 4);
+}
+
 TEST_F(MappedFiles, ListsThatDoNotFitTogetherAreSaid) {
     Database trace = import(kPasses, {m_folder.write("stage0.json", R"({"1": {"fs": [0, 1], "fe": [1]}, "x": 5})")});
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 1);
