@@ -106,7 +106,8 @@ class RocpdPart {
     static void readEnvironment(std::string_view text, RocprofRun::Process& process) {
         simdjson::dom::parser parser;
         simdjson::dom::element environment;
-        if (parser.parse(text.data(), text.size()).get(environment) != simdjson::SUCCESS) return;
+        // Without a byte the column has no address either, from which nothing may be copied.
+        if (text.empty() || parser.parse(text.data(), text.size()).get(environment) != simdjson::SUCCESS) return;
         const auto number = [&environment](std::initializer_list<const char*> names) -> std::optional<int64_t> {
             for (const char* name : names) {
                 std::string_view told;
