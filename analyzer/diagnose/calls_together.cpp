@@ -41,6 +41,8 @@ std::vector<CallTogether> callsTogether(const job::Analysis& analysis, int64_t c
             call != indices.end() && member.arrivalNs && member.endNs)
             calls[call->second].members[member.rank] = {*member.arrivalNs, *member.endNs, true};
     std::erase_if(calls, [](const CallTogether& call) { return call.members.size() < 2; });
+    int step = -1;  // one between two steps belongs to the step before it
+    for (CallTogether& call : calls) call.step = step = std::max(step, call.step);
     std::map<int, int> places;        // by step
     std::map<int, int64_t> previous;  // end, by rank
     for (CallTogether& call : calls) {

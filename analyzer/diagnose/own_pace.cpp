@@ -14,6 +14,11 @@ size_t indexOf(const std::vector<int>& steps, int step) {
     return place == steps.end() || *place != step ? steps.size() : static_cast<size_t>(place - steps.begin());
 }
 
+/// Of kernels whose launch shape is unknown nobody knows whether they do the same work again.
+bool isComparable(const facts::KernelKey& key) {
+    return key.gridBlocks > 0;
+}
+
 double usual(const std::vector<double>& times) {
     std::vector<double> known;
     std::ranges::copy_if(times, std::back_inserter(known), [](double ns) { return ns > 0; });
@@ -26,7 +31,7 @@ KernelTimes kernelTimes(const job::Analysis& analysis, const facts::RankSummary&
     KernelTimes times;
     for (const facts::KernelStatistics& kernel : rank.kernels) {
         const size_t index = indexOf(analysis.steps, kernel.step);
-        if (index == analysis.steps.size()) continue;
+        if (index == analysis.steps.size() || !isComparable(kernel.key)) continue;
         std::vector<double>& ofKernel = times[kernel.key];
         ofKernel.resize(analysis.steps.size());
         ofKernel[index] = kernel.medianNs;
@@ -40,7 +45,7 @@ std::vector<double> ownPace(const job::Analysis& analysis, const facts::RankSumm
     std::vector<double> own(analysis.steps.size()), expected(analysis.steps.size());
     for (const facts::KernelStatistics& kernel : rank.kernels) {
         const size_t index = indexOf(analysis.steps, kernel.step);
-        if (index == analysis.steps.size()) continue;
+        if (index == analysis.steps.size() || !isComparable(kernel.key)) continue;
         own[index] += kernel.medianNs * kernel.count;
         expected[index] += middle[kernel.key] * kernel.count;
     }

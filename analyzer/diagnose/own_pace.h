@@ -9,7 +9,8 @@
 
 namespace rankscope::diagnose {
 
-/// By kernel (name and launch shape): its median duration by analysed step, ns; 0 where the step has none.
+/// By kernel (name and launch shape): its median duration by analysed step, ns; 0 where the step has none. Kernels of
+/// unknown shape are left out.
 using KernelTimes = std::map<facts::KernelKey, std::vector<double>>;
 KernelTimes kernelTimes(const job::Analysis& analysis, const facts::RankSummary& rank);
 

@@ -57,15 +57,15 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
     if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
     std::vector<job::KernelRatio> ratios = analysis.kernelRatios;
     std::vector<std::optional<PaceChange>> changes;  // by group
+    std::vector<bool> isSlowInMost;                  // the same
     std::vector<SlowGroup> groups;
     std::vector<SlowCost> costs;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
         if (claims.culprits(kStragglerNode.id).count(analysis.ranks[r].rank) != 0) continue;
         const std::optional<SlowSince> change = slowSince(analysis, r);
-        if (!isSlow(ratios[r])) {  // in most steps
-            if (!change) continue;
-            ratios[r] = change->since;
-        }
+        if (!change && !isSlow(ratios[r])) continue;
+        isSlowInMost.push_back(isSlow(ratios[r]));
+        if (!isSlowInMost.back()) ratios[r] = change->since;
         changes.push_back(change ? std::optional(change->change) : std::nullopt);
         groups.push_back(makeSlowGroup(analysis, ratios, {r}));
         costs.push_back(costOfSlowness(analysis, ratios, groups.back()));
@@ -78,9 +78,9 @@ void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<
         addChange(analysis, changes[g], finding);
         addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
-        finding.cause =
-            fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work{}, and they wait for it",
-                        rank, host.empty() ? "" : " (" + host + ")", groups[g].ratio, sinceText(analysis, changes[g]));
+        finding.cause = fmt::format(
+            "rank {}{} computes {:.2f}x as long as its peers for the same work{}, and they wait for it", rank,
+            host.empty() ? "" : " (" + host + ")", groups[g].ratio, sinceText(analysis, changes[g], isSlowInMost[g]));
         finding.fix = {
             fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
                         "ECC, a neighbour's process)",

@@ -28,12 +28,13 @@ std::map<int64_t, std::vector<size_t>> ranksByHost(const job::Analysis& analysis
     return hosts;
 }
 
-/// By analysed step: the middle one of the host's ranks.
+/// By analysed step: the middle one of the host's ranks that are known, 0 where none is.
 std::vector<double> paceOf(const std::vector<job::KernelRatio>& ratios, const std::vector<size_t>& members) {
     std::vector<double> pace;
     for (size_t s = 0; s < ratios[members.front()].perStep.size(); ++s) {
         std::vector<double> ofStep;
-        for (const size_t member : members) ofStep.push_back(ratios[member].perStep[s]);
+        for (const size_t member : members)
+            if (ratios[member].perStep[s] > 0) ofStep.push_back(ratios[member].perStep[s]);
         pace.push_back(facts::median(std::move(ofStep)));
     }
     return pace;
@@ -92,10 +93,12 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
     std::vector<job::KernelRatio> ratios = job::compareKernelsBetweenHosts(analysis);
     std::vector<SlowGroup> slow;
     std::vector<std::optional<PaceChange>> changes;  // the same
+    std::vector<bool> isSlowInMost;                  // the same
     for (const auto& [host, members] : hosts) {
         SlowGroup group = makeSlowGroup(analysis, ratios, members);
         const std::optional<PaceChange> change = changeOfPace(paceOf(ratios, members), hosts.size());
-        if (!isSlowHost(ratios, group)) {  // in most steps
+        const bool inMost = isSlowHost(ratios, group);  // of the steps
+        if (!inMost) {
             if (!change) continue;
             const auto since = job::compareKernelsBetweenHosts(analysis, change->firstStep);
             group = makeSlowGroup(analysis, since, members);
@@ -104,6 +107,7 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
         }
         slow.push_back(std::move(group));
         changes.push_back(change);
+        isSlowInMost.push_back(inMost);
     }
     std::vector<SlowCost> costs;
     for (const SlowGroup& group : slow) costs.push_back(costOfSlowness(analysis, ratios, group));
@@ -119,7 +123,8 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
         finding.cause = fmt::format(
             "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work{}, and "
             "those wait for them",
-            group.ranks.size(), host.empty() ? "unknown" : host, group.ratio, sinceText(analysis, changes[g]));
+            group.ranks.size(), host.empty() ? "unknown" : host, group.ratio,
+            sinceText(analysis, changes[g], isSlowInMost[g]));
         finding.fix = {
             fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all "
                         "its devices), driver and firmware versions, other jobs on it",

@@ -104,16 +104,21 @@ double typicalStepNs(const job::Analysis& analysis, size_t first, size_t last) {
     return facts::median(std::move(steps));
 }
 
+size_t firstStepOf(const std::vector<RankChange>& group) {
+    return std::ranges::min_element(group, {}, [](const RankChange& one) { return one.change.firstStep; })
+        ->change.firstStep;
+}
+
 /// What the steps are longer for it, as a mean of those since: no more than they became longer.
 double costOf(const job::Analysis& analysis, const std::vector<RankChange>& group) {
-    const size_t first = group.front().change.firstStep;
+    const size_t first = firstStepOf(group);
     const double longerNs =
         std::max(0.0, typicalStepNs(analysis, first, analysis.steps.size()) - typicalStepNs(analysis, 0, first));
     double sum = 0;
     for (size_t s = first; s < analysis.steps.size(); ++s) {
-        std::vector<double> extra;
-        for (const RankChange& one : group) extra.push_back(one.extraNs[s]);
-        sum += std::min(facts::median(std::move(extra)), longerNs);
+        double most = 0;  // the others wait for who needs most
+        for (const RankChange& one : group) most = std::max(most, one.extraNs[s]);
+        sum += std::min(most, longerNs);
     }
     return sum / static_cast<double>(analysis.steps.size() - first);
 }
@@ -132,9 +137,8 @@ std::string namesText(const job::Analysis& analysis, const std::vector<SlowerKer
     return names.size() == 1 ? names.front() : fmt::format("{} and {} more", names.front(), names.size() - 1);
 }
 
-void addEvidence(const job::Analysis& analysis, const RankChange& change, const std::vector<SlowerKernel>& named,
-                 job::Finding& finding) {
-    const size_t first = change.change.firstStep;
+void addEvidence(const job::Analysis& analysis, const RankChange& change, size_t first,
+                 const std::vector<SlowerKernel>& named, job::Finding& finding) {
     finding.evidence.facts.push_back(
         fmt::format("the step takes {} since step {} (median of {} steps), and {} before; the cost, and its share, are "
                     "of the steps "
@@ -159,10 +163,25 @@ double slowShare(const std::vector<SlowerKernel>& slower, const KernelTimes& all
     return all.empty() ? 0 : static_cast<double>(count) / static_cast<double>(all.size());
 }
 
+/// Whether the rank is one for which others wait, as another finding tells.
+bool isTold(const std::vector<job::Finding>& findings, int rank) {
+    return std::ranges::any_of(findings, [&](const job::Finding& known) {
+        return (known.id == kStraggler.id || known.id == kStragglerNode.id || known.id == kUnevenWork.id) &&
+               std::ranges::find(known.ranks, rank) != known.ranks.end();
+    });
+}
+
+/// "1.20x", or of ranks that differ "up to 2.50x (rank 3)".
+std::string paceText(const job::Analysis& analysis, const std::vector<RankChange>& group, const RankChange& worst) {
+    const double least = std::ranges::min_element(group, {}, &RankChange::since)->since;
+    if (worst.since - least < kSlowRatio - 1) return fmt::format("{:.2f}x", worst.since);
+    return fmt::format("up to {:.2f}x (rank {})", worst.since, analysis.ranks[worst.rank].rank);
+}
+
 void tell(const job::Analysis& analysis, const std::vector<RankChange>& group, Claims& claims,
           std::vector<job::Finding>& findings) {
     const RankChange& worst = *std::ranges::max_element(group, {}, &RankChange::since);
-    const size_t first = group.front().change.firstStep;
+    const size_t first = firstStepOf(group);
     const std::vector<SlowerKernel> slower = slowerKernels(analysis, worst), named = namedOf(slower);
     if (named.empty()) return;
     job::Finding finding;
@@ -174,17 +193,17 @@ void tell(const job::Analysis& analysis, const std::vector<RankChange>& group, C
     setTypicalStep(analysis, worst.extraNs, analysis.ranks[worst.rank].rank, finding, first);
     if (group.size() < analysis.ranks.size())
         for (const facts::RankSummary& rank : analysis.ranks)
-            if (std::ranges::find(finding.ranks, rank.rank) == finding.ranks.end())
+            if (std::ranges::find(finding.ranks, rank.rank) == finding.ranks.end() && !isTold(findings, rank.rank))
                 finding.affectedRanks.push_back(rank.rank);
     const bool isDevice =
         slowShare(slower, kernelTimes(analysis, analysis.ranks[worst.rank]), worst.since) > kSlowKernels;
-    finding.cause =
-        fmt::format("from step {} on {} {} {:.2f}x as long for the same kernels as before, {}", analysis.steps[first],
-                    group.size() == analysis.ranks.size() ? "all ranks" : ranksText(analysis, finding.ranks),
-                    group.size() == 1 ? "takes" : "take", worst.since,
-                    isDevice ? "most of them: the devices became slower"
-                             : "in " + namesText(analysis, named) + ": what it works on, or how, became another");
-    addEvidence(analysis, worst, named, finding);
+    finding.cause = fmt::format(
+        "from step {} on {} {} {} as long for the same kernels as before, {}", analysis.steps[first],
+        group.size() > 1 && group.size() == analysis.ranks.size() ? "all ranks" : ranksText(analysis, finding.ranks),
+        group.size() == 1 ? "takes" : "take", paceText(analysis, group, worst),
+        isDevice ? "most of them, as where devices become slower"
+                 : "in " + namesText(analysis, named) + ": what it works on, or how, became another");
+    addEvidence(analysis, worst, first, named, finding);
     addDeviceEvidence(analysis, finding);
     if (isDevice)
         finding.fix = {
@@ -208,12 +227,7 @@ void tell(const job::Analysis& analysis, const std::vector<RankChange>& group, C
 void detectSlowerKernels(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     std::vector<RankChange> changes;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-        const int rank = analysis.ranks[r].rank;
-        const bool told = std::ranges::any_of(findings, [&](const job::Finding& known) {
-            return (known.id == kStraggler.id || known.id == kStragglerNode.id || known.id == kUnevenWork.id) &&
-                   std::ranges::find(known.ranks, rank) != known.ranks.end();
-        });
-        if (told) continue;
+        if (isTold(findings, analysis.ranks[r].rank)) continue;
         if (std::optional<RankChange> change = changeOfRank(analysis, r)) changes.push_back(std::move(*change));
     }
     std::ranges::stable_sort(changes, {}, [](const RankChange& one) { return one.change.firstStep; });
@@ -241,7 +255,8 @@ const Diagnosis kSlowerKernels{
     .definition =
         "From one step of the run on kernels take longer than before, of the same name, grid and block: on all ranks, "
         "or on some where they are too few kernels for a slow device (RS301). A rank's kernels are compared with what "
-        "they took in its own other steps, and its pace changes once, by more than chance, for the worse, and stays "
+        "they took in its own other steps (not those of unknown grid), and its pace changes once, by more than chance, "
+        "for the worse, and stays "
         "so. The cost is what the steps since then compute longer, and no more than they became longer.",
     .thresholds = {kFewestStepsSince,
                    kChangeByChance,

@@ -72,7 +72,7 @@ std::optional<PaceChange> changeOfPace(const std::vector<double>& ratioPerStep, 
     if (std::all_of(known.end() - static_cast<int>(kRecoveredSteps), known.end(),
                     [&](double ratio) { return ratio <= halfway; }))
         return std::nullopt;
-    return PaceChange{steps[change.at], before};
+    return PaceChange{steps[change.at], before, since};
 }
 
 std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank) {
@@ -82,9 +82,11 @@ std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank) {
     return isSlow(result.since) ? std::optional(std::move(result)) : std::nullopt;
 }
 
-std::string sinceText(const job::Analysis& analysis, const std::optional<PaceChange>& change) {
-    return change ? fmt::format(" from step {} on ({:.2f}x before)", analysis.steps[change->firstStep], change->before)
-                  : std::string();
+std::string sinceText(const job::Analysis& analysis, const std::optional<PaceChange>& change, bool isOfAllSteps) {
+    if (!change) return {};
+    const int step = analysis.steps[change->firstStep];
+    return isOfAllSteps ? fmt::format(" ({:.2f}x from step {} on, {:.2f}x before)", change->since, step, change->before)
+                        : fmt::format(" from step {} on ({:.2f}x before)", step, change->before);
 }
 
 void addChange(const job::Analysis& analysis, const std::optional<PaceChange>& change, job::Finding& finding) {
@@ -93,8 +95,7 @@ void addChange(const job::Analysis& analysis, const std::optional<PaceChange>& c
     const bool isCostSince = finding.meanStepNs > 0;
     finding.evidence.facts.insert(
         finding.evidence.facts.begin(),
-        fmt::format("from step {} on; before it {:.2f}x (median of {} steps){}", step, change->before,
-                    change->firstStep,
+        fmt::format("{:.2f}x from step {} on, {:.2f}x before it (medians){}", change->since, step, change->before,
                     isCostSince ? fmt::format(". The cost, and its share, are of the {} steps since then, not of all",
                                               finding.steps.size())
                                 : std::string()));

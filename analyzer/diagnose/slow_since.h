@@ -26,6 +26,7 @@ inline constexpr Threshold kRecoveredSteps{"recovered", 2, "last steps, none of 
 struct PaceChange {
     size_t firstStep = 0;  // index of the analysed step from which on it is slower
     double before = 0;     // median ratio of the steps before it
+    double since = 0;      // of the others
 };
 
 /// Nothing where the pace did not change for the worse, by less than a straggler's, or where it recovered.
@@ -40,8 +41,9 @@ struct SlowSince {
 /// Nothing where the rank's pace did not change, or since then it is not slow. `rank`: index into analysis.ranks.
 std::optional<SlowSince> slowSince(const job::Analysis& analysis, size_t rank);
 
-/// " from step 7 on (1.00x before)"; empty without a change.
-std::string sinceText(const job::Analysis& analysis, const std::optional<PaceChange>& change);
+/// Behind a ratio: " from step 7 on (1.00x before)", or of one that is of all steps " (1.65x from step 7 on, 1.10x
+/// before)"; empty without a change.
+std::string sinceText(const job::Analysis& analysis, const std::optional<PaceChange>& change, bool isOfAllSteps);
 
 /// Adds the step to the evidence, and that the cost is of the steps since then where it is.
 void addChange(const job::Analysis& analysis, const std::optional<PaceChange>& change, job::Finding& finding);

@@ -23,13 +23,18 @@ struct NamedShare {
     double share;
 };
 
+const char* restWords(const Bound& bound) {
+    if (bound.isOfPath) return "gaps on the device";
+    return bound.isSplitKnown ? "waiting and other idle time"
+                              : "waiting or communication (unknown which) and idle time";
+}
+
 std::vector<NamedShare> sharesOf(const Bound& bound) {
-    std::vector<NamedShare> shares{
-        {BoundBy::compute, "compute", bound.compute},
-        {BoundBy::communication, "communication", bound.communication},
-        {BoundBy::memory, "copies", bound.memory},
-        {BoundBy::host, "the host", bound.host},
-        {BoundBy::unknown, bound.isOfPath ? "gaps on the device" : "waiting and other idle time", bound.rest}};
+    std::vector<NamedShare> shares{{BoundBy::compute, "compute", bound.compute},
+                                   {BoundBy::communication, "communication", bound.communication},
+                                   {BoundBy::memory, "copies", bound.memory},
+                                   {BoundBy::host, "the host", bound.host},
+                                   {BoundBy::unknown, restWords(bound), bound.rest}};
     std::ranges::stable_sort(shares, std::greater{}, &NamedShare::share);
     return shares;
 }
@@ -64,6 +69,7 @@ bool addTimes(const std::vector<BreakdownRow>& breakdown, Bound& bound) {
     double hostNs = 0, transferNs = 0;
     for (const BreakdownRow& row : breakdown) {
         sum += row.total;
+        bound.isSplitKnown = bound.isSplitKnown && row.splitKnown;
         if (row.splitKnown) transferNs += static_cast<double>(row.total.exposedTransferNs);
         for (const auto& [cause, ns] : row.idleByCauseNs)
             if (isHostsDoing(cause)) hostNs += static_cast<double>(ns);

@@ -46,7 +46,7 @@ void readSampled(store::TraceReader& reader, std::map<int32_t, MemoryRow>& rows)
     if (!reader.hasTable("counter")) return;
     Statement sampled(reader.database(),
                       "SELECT c.rank, max(c.value) FROM counter c JOIN string s ON s.id = c.name_id WHERE s.text LIKE "
-                      "'memory %[bytes]' GROUP BY c.rank");
+                      "'memory % on device %[bytes]' GROUP BY c.rank");
     while (sampled.step()) keepMost(rows[static_cast<int32_t>(sampled.integer(0))].sampledBytes, sampled, 1);
 }
 

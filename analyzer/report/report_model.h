@@ -107,7 +107,8 @@ enum class BoundBy : uint8_t { unknown, mixed, compute, communication, memory, h
 struct Bound {
     BoundBy by = BoundBy::unknown;
     bool isMeasured = false;
-    bool isOfPath = false;  // of the critical path; else of all ranks' time
+    bool isSplitKnown = true;  ///< of each rank's exposed communication, into waiting and transfer
+    bool isOfPath = false;     // of the critical path; else of all ranks' time
     double compute = 0, communication = 0, memory = 0, host = 0, rest = 0;
 };
 

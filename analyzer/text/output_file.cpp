@@ -72,12 +72,18 @@ OutputFile::OutputFile(const fs::path& name)
     // A stdout that is a file is appended to, not begun anew: >> and what others wrote there stay.
     const std::ios::openmode mode =
         std::ios::out | std::ios::binary | (m_file == "/dev/stdout" ? std::ios::app : std::ios::openmode{});
-    if (m_buffer.open(m_beside, mode) == nullptr) {
-        const int cause = errno;
+    bool isOpen = false;
+    try {
+        isOpen = m_buffer.open(m_beside, mode) != nullptr;
+    } catch (...) {  // no memory for its buffer
         if (m_beside != m_file) ::unlink(m_beside.c_str());
-        errno = cause;
-        fail();
+        throw;
     }
+    if (isOpen) return;
+    const int cause = errno;
+    if (m_beside != m_file) ::unlink(m_beside.c_str());
+    errno = cause;
+    fail();
 }
 
 OutputFile::~OutputFile() {

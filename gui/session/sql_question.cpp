@@ -74,6 +74,10 @@ SqlAnswer askSql(store::TraceReader& reader, const std::string& sql, const std::
     const ReadingOnly reading(reader.database(), cancelled);
     try {
         store::Statement statement(reader.database(), sql);
+        if (sqlite3_sql(statement.handle()) == nullptr) {  // comments alone
+            answer.wrong = "there is no question";
+            return answer;
+        }
         if (!isOneStatement(statement, sql)) {
             answer.wrong = "one SELECT at a time";
             return answer;

@@ -47,7 +47,7 @@ class alignas(64) Ring {
 
     bool hasRoom(uint32_t cells) noexcept {
         if (m_head + cells - m_knownTail <= uint64_t{m_mask} + 1) return true;
-        m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire);
+        if (!readTail()) return false;
         return m_head + cells - m_knownTail <= uint64_t{m_mask} + 1;
     }
 
@@ -74,8 +74,7 @@ class alignas(64) Ring {
     /// True once each time the ring gets half full: then the consumer should be woken.
     bool needsDrain() noexcept {
         if (m_head - m_knownTail <= uint64_t{m_mask} / 2 || m_head < m_wokenUntil) return false;
-        m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire);
-        if (m_head - m_knownTail <= uint64_t{m_mask} / 2) return false;
+        if (!readTail() || m_head - m_knownTail <= uint64_t{m_mask} / 2) return false;
         m_wokenUntil = m_head + m_mask / 8;  // once is enough, unless it does not help
         return true;
     }
@@ -127,6 +126,13 @@ class alignas(64) Ring {
             writing.store(0, std::memory_order_release);
             waitWhileMoving();
         }
+    }
+    /// False: there is no memory any more.
+    bool readTail() noexcept {
+        const bool isThere = enter();
+        if (isThere) m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire);
+        leave();
+        return isThere;
     }
     void leave() noexcept { std::atomic_ref(m_isWriting).store(0, std::memory_order_release); }
     void waitWhileMoving() noexcept;

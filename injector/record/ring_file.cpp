@@ -148,10 +148,12 @@ void RingFile::stopWriters() noexcept {
 }
 
 // Puts other memory in the place of a ring's, with what is in that.
-bool RingFile::move(Ring& ring, void* memory, bool& isCut) noexcept {
+bool RingFile::move(Ring& ring, From from, void* memory, bool& isCut) noexcept {
     if (memory == nullptr) return false;
     const uint64_t bytes = ringBytes(m_header.cellsPerRing);
-    if (!copyWhole(memory, ring.header(), bytes)) {
+    if (from == From::own) {
+        std::memcpy(memory, ring.header(), bytes);
+    } else if (!copyWhole(memory, ring.header(), bytes)) {
         ring.beginAgainIn(*static_cast<capture::RingHeader*>(memory));
         isCut = true;
     }
@@ -172,7 +174,7 @@ void RingFile::enter() noexcept {
     bool isWhole = true, isCut = false;
     if (made != 0) stopWriters();
     for (uint32_t i = 0; i < made && isWhole; ++i)
-        isWhole = move(m_rings[i], mapShared(fd, offsetOfRing(i), ringBytes(m_header.cellsPerRing)), isCut);
+        isWhole = move(m_rings[i], From::own, mapShared(fd, offsetOfRing(i), ringBytes(m_header.cellsPerRing)), isCut);
     m_isLent = false;
     m_isMapped.store(true, std::memory_order_relaxed);
     m_header.ringCount = made;
@@ -191,7 +193,7 @@ bool RingFile::leave() noexcept {
     bool isCut = false;
     stopWriters();
     for (uint32_t i = 0; i < count() && !m_isGone; ++i)
-        m_isGone = !move(m_rings[i], mapOwn(ringBytes(m_header.cellsPerRing)), isCut);
+        m_isGone = !move(m_rings[i], From::file, mapOwn(ringBytes(m_header.cellsPerRing)), isCut);
     // Without the memory for it nothing is recorded any more, and nobody touches the mappings again.
     for (uint32_t i = 0; i < count(); ++i) m_rings[i].setPlace(m_isGone ? Ring::Place::gone : Ring::Place::here);
     if (m_isGone) m_count.store(0, std::memory_order_release);

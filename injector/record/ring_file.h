@@ -68,7 +68,8 @@ class RingFile {
     void enter() noexcept;
     bool leave() noexcept;
     void stopWriters() noexcept;
-    bool move(Ring& ring, void* memory, bool& isCut) noexcept;
+    enum class From : uint8_t { own, file };
+    bool move(Ring& ring, From from, void* memory, bool& isCut) noexcept;
 
     capture::OwnFile m_file;
     std::atomic<bool> m_isMapped{false};

@@ -64,7 +64,7 @@ class Started {
             return;
         ThreadClock* clock = activeClock();
         size_t count = 0;
-        while (environment[count]) count++;
+        while (environment && environment[count]) count++;
         if (!clock || count + 2 > kMostVariables) return;
         m_child = process->prepareFork(*clock);
         if (m_child.index == kNone) return;

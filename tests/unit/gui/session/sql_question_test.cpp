@@ -39,6 +39,7 @@ TEST(SqlQuestion, CanChangeNothing) {
 TEST(SqlQuestion, SaysWhatIsWrongWithIt) {
     EXPECT_NE(ask(SmallRun(), "SELECT nothing FROM nowhere").wrong.find("nowhere"), std::string::npos);
     EXPECT_EQ(ask(SmallRun(), " \n;").wrong, "there is no question");
+    EXPECT_EQ(ask(SmallRun(), "-- a note").wrong, "there is no question");
     EXPECT_EQ(ask(SmallRun(), "SELECT 1; SELECT 2").wrong, "one SELECT at a time");
 }
 
