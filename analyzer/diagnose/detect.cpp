@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/detect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 

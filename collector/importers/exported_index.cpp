@@ -36,7 +36,7 @@ ExportedIndex::ExportedIndex(const ExportedAbout& about) {
     for (const store::MachineLink& link : about.machineLinks)
         if (!link.rank) hosts[link.hostId].links.push_back(&link);
     for (const store::Process& process : about.processes) processes.emplace(process.id, &process);
-    std::unordered_map<int64_t, size_t> places;
+    std::map<int64_t, size_t> places;
     for (size_t place = 0; place < about.communicators.size(); ++place)
         places.emplace(about.communicators[place].id, place);
     for (const store::CommunicatorMember& member : about.members) {

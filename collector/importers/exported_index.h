@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 #include "collector/importers/exported_about.h"
@@ -36,9 +35,9 @@ struct ExportedIndex {
 
     std::map<int64_t, OfRank> ranks;
     std::map<int64_t, OfHost> hosts;
-    std::unordered_map<int64_t, const store::Process*> processes;
-    std::unordered_map<int64_t, const store::Device*> devices;
-    std::unordered_map<int64_t, const store::Thread*> sharedThreads;  ///< of no rank
+    std::map<int64_t, const store::Process*> processes;
+    std::map<int64_t, const store::Device*> devices;
+    std::map<int64_t, const store::Thread*> sharedThreads;  ///< of no rank
 };
 
 }  // namespace rankscope::collector

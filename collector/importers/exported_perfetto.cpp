@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "collector/importers/exported_run.h"
 #include "collector/importers/import_error.h"
@@ -171,13 +171,13 @@ class ExportedPerfetto {
         return text.substr(0, kMostInternedBytes);
     }
 
-    std::unordered_map<uint64_t, std::string>& textsOf(InternedData kind) {
+    std::map<uint64_t, std::string>& textsOf(InternedData kind) {
         return kind == InternedData::categories   ? m_categories
                : kind == InternedData::eventNames ? m_names
                                                   : m_arguments;
     }
 
-    static std::string_view textOf(const std::unordered_map<uint64_t, std::string>& texts, uint64_t id) {
+    static std::string_view textOf(const std::map<uint64_t, std::string>& texts, uint64_t id) {
         const auto found = texts.find(id);
         return found == texts.end() ? std::string_view() : found->second;
     }
@@ -292,10 +292,10 @@ class ExportedPerfetto {
     InputFile m_input;
     TextWindow m_window;
     std::optional<ExportedRun> m_run;
-    std::unordered_map<uint64_t, std::string> m_categories, m_names, m_arguments;
-    std::unordered_map<uint64_t, std::string> m_counters;    // names, by track
-    std::unordered_map<uint64_t, int64_t> m_processOf;       // by track
-    std::unordered_map<uint64_t, std::vector<Open>> m_open;  // slices of a track that have not ended
+    std::map<uint64_t, std::string> m_categories, m_names, m_arguments;
+    std::map<uint64_t, std::string> m_counters;    // names, by track
+    std::map<uint64_t, int64_t> m_processOf;       // by track
+    std::map<uint64_t, std::vector<Open>> m_open;  // slices of a track that have not ended
     int64_t m_unended = 0;
 };
 

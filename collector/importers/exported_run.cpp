@@ -43,14 +43,14 @@ std::optional<int64_t> numberArgument(const ToldEvent& event, std::string_view n
 }
 
 template <typename Row>
-const Row* rowOf(const std::unordered_map<int64_t, const Row*>& rows, std::optional<int64_t> id) {
+const Row* rowOf(const std::map<int64_t, const Row*>& rows, std::optional<int64_t> id) {
     const auto found = id ? rows.find(*id) : rows.end();
     return found == rows.end() ? nullptr : found->second;
 }
 
 /// Replaces the id of a row by its index in this rank; false where it has none.
 template <typename Id>
-bool localise(Id& id, const std::unordered_map<int64_t, int32_t>& local) {
+bool localise(Id& id, const std::map<int64_t, int32_t>& local) {
     if constexpr (requires { id.has_value(); }) {
         return !id || localise(*id, local);
     } else {
@@ -345,7 +345,7 @@ void ExportedRun::setDuration(const Place& place, int64_t durNs) {
 
 /// Joins calls with the kernels behind them, and network operations with their calls.
 void ExportedRun::join(Rank& rank) {
-    const auto replace = [](store::Maybe<int64_t>& id, const std::unordered_map<int64_t, int64_t>& local) {
+    const auto replace = [](store::Maybe<int64_t>& id, const std::map<int64_t, int64_t>& local) {
         if (!id) return;
         const auto found = local.find(*id);
         id = found == local.end() ? std::nullopt : store::Maybe<int64_t>(found->second);

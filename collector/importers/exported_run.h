@@ -11,7 +11,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -61,9 +60,9 @@ class ExportedRun {
   private:
     struct Rank {
         RankRecording recording;
-        std::unordered_map<int64_t, int32_t> streams, threads, communicators;  // local, by row
-        std::unordered_map<int64_t, int64_t> kernels, calls;                   // local, by row
-        std::unordered_map<int64_t, int32_t> symbols;                          // names of kernels, by symbol
+        std::map<int64_t, int32_t> streams, threads, communicators;  // local, by row
+        std::map<int64_t, int64_t> kernels, calls;                   // local, by row
+        std::map<int64_t, int32_t> symbols;                          // names of kernels, by symbol
         uint64_t events = 0;
     };
 

@@ -80,7 +80,8 @@ class InspectorLog {
             const uint64_t offset = m_window.offset();
             const bool isOfProxy = std::string_view(m_window.data(), m_window.size()).starts_with("{\"proxy_trace\"");
             const bool hasEnd = skipLine() || end != kNotFound;
-            if (hasEnd && isOfProxy) continue;
+            // Too long to be looked into, and nothing of a proxy is read.
+            if (hasEnd && isOfProxy && m_window.offset() - offset > kMostRecordBytes) continue;
             if (hasEnd)
                 m_result.losses.add("bad_block", "warning", offset, "lines that are damaged are left out");
             else

@@ -2,7 +2,7 @@
 #include "collector/importers/xspace.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "collector/importers/import_error.h"
 #include "collector/importers/input_file.h"
@@ -90,8 +90,8 @@ struct XSpace::Metadata {
         std::string_view name, displayName;
         XStats stats;  ///< empty: none of those asked for
     };
-    std::unordered_map<int64_t, StatName> stats;
-    std::unordered_map<int64_t, EventName> events;
+    std::map<int64_t, StatName> stats;  // ordered: a file may choose keys that all hash alike
+    std::map<int64_t, EventName> events;
 
     void addStatName(std::string_view message, const std::vector<std::string_view>& wanted) {
         const Entry entry = entryOf(message);
