@@ -3,6 +3,8 @@
 
 #include <QStringList>
 
+class QWidget;
+
 namespace rankscope::gui {
 
 /// Asks for a run and becomes `rankscope view` of it. Returns the exit status where there is nothing to become.
