@@ -10,9 +10,10 @@
 
 namespace rankscope::injector {
 
-/// The producer's and the consumer's view of one ring: one thread pushes, one drains, nobody waits. When it is full the
-/// record is dropped and counted in the ring's memory. That may change while the job runs (RingFile::look), at the same
-/// address: what the owning thread needs to go on from is therefore here, too.
+/// The producer's and the consumer's view of one ring: one thread pushes, one drains, and neither waits
+/// for the other. When it is full the record is dropped and counted in the ring's memory. That may change while the job
+/// runs (RingFile::look), at the same address, and the pushing thread waits while it does: what it needs to go on from
+/// is therefore here, too.
 class alignas(64) Ring {
   public:
     enum class State : uint32_t { free = 0, owned = 1, ended = 2 };

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,18 +19,15 @@
 namespace rankscope::injector {
 namespace {
 
-// File systems whose files a server keeps, or a program: linux/magic.h, and statfs(2) and the sources of those that
-// are not part of the kernel.
-bool isRemote(int fd) noexcept {
-    constexpr uint32_t kNfs = 0x6969, kSmb = 0x517b, kSmb2 = 0xfe534d42, kCifs = 0xff534d42, kCeph = 0x00c36400,
-                       kAfs = 0x5346414f, kFuse = 0x65735546, k9p = 0x01021997, kOcfs2 = 0x7461636f,
-                       kLustre = 0x0bd00bd0, kGpfs = 0x47504653, kBeeGfs = 0x19830326;
+// File systems (linux/magic.h) of this machine alone that write to a reserved page without asking for space again: on
+// those that copy on writing (btrfs, ZFS) a full disk would be a SIGBUS, and of a network's the server may forget the
+// file.
+bool keepsWhatIsReserved(int fd) noexcept {
+    constexpr uint32_t kExt = 0xef53, kXfs = 0x58465342, kTmpfs = 0x01021994, kOverlay = 0x794c7630;
     struct statfs info {};
     if (syscall(SYS_fstatfs, fd, &info) != 0) return false;
     const auto type = static_cast<uint32_t>(info.f_type);
-    for (const uint32_t remote : {kNfs, kSmb, kSmb2, kCifs, kCeph, kAfs, kFuse, k9p, kOcfs2, kLustre, kGpfs, kBeeGfs})
-        if (type == remote) return true;
-    return false;
+    return type == kExt || type == kXfs || type == kTmpfs || type == kOverlay;
 }
 
 uint64_t ringBytes(uint32_t cellsPerRing) noexcept {
@@ -43,19 +41,39 @@ void* mapOwn(uint64_t bytes) noexcept {
     return memory;
 }
 
-void* mapShared(int fd, uint64_t offset, uint64_t bytes) noexcept {
-    if (::posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) return nullptr;
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+/// Of space that is reserved. `flags`: MAP_POPULATE where nobody may wait for a page later.
+void* mapShared(int fd, uint64_t offset, uint64_t bytes, int flags) noexcept {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, static_cast<off_t>(offset));
     if (memory == MAP_FAILED) return nullptr;
     ::madvise(memory, bytes, MADV_DONTFORK);
     return memory;
 }
 
+using Copy = bool (*)(void* to, const void* from, uint64_t bytes);
+
+bool copyOwn(void* to, const void* from, uint64_t bytes) noexcept {
+    std::memcpy(to, from, bytes);
+    return true;
+}
+
 /// Copies within the process without touching `from` from here: where pages of it are gone the kernel says so.
-bool copyWhole(void* to, const void* from, uint64_t bytes) noexcept {
+bool copyOfFile(void* to, const void* from, uint64_t bytes) noexcept {
     const iovec into{to, bytes};
     const iovec source{const_cast<void*>(from), bytes};
     return syscall(SYS_process_vm_readv, ::getpid(), &into, 1, &source, 1, 0) == static_cast<long>(bytes);
+}
+
+/// A ring's header and the cells that are not drained.
+bool copyUsed(void* to, const void* from, uint32_t cellsPerRing, Copy copy) noexcept {
+    if (!copy(to, from, capture::kRingHeaderBytes)) return false;
+    const auto& header = *static_cast<const capture::RingHeader*>(to);
+    auto* cellsTo = static_cast<uint8_t*>(to) + capture::kRingHeaderBytes;
+    const auto* cellsFrom = static_cast<const uint8_t*>(from) + capture::kRingHeaderBytes;
+    const uint64_t used = std::min<uint64_t>(header.head - header.tail, cellsPerRing);
+    const uint64_t begin = header.tail & (cellsPerRing - 1), first = std::min<uint64_t>(used, cellsPerRing - begin);
+    const uint64_t at = begin * capture::kCellBytes;
+    return copy(cellsTo + at, cellsFrom + at, first * capture::kCellBytes) &&
+           copy(cellsTo, cellsFrom, (used - first) * capture::kCellBytes);
 }
 
 }  // namespace
@@ -75,7 +93,7 @@ bool RingFile::open(const char* path, uint32_t cellsPerRing, int32_t pid, int64_
     m_header.cellsPerRing = cellsPerRing;
     m_header.unmapped = 1;
     m_header.processStartNs = processStartNs;
-    m_isGone = m_isLent = false;
+    m_isGone = m_isLent = m_isHeaderTold = false;
     m_tid = 0;
     if (::posix_fallocate(m_file.descriptor(), 0, capture::kRingFileHeaderBytes) != 0) {
         discardFileSizeSignal();
@@ -89,7 +107,7 @@ bool RingFile::open(const char* path, uint32_t cellsPerRing, int32_t pid, int64_
 void RingFile::map(int32_t tid) noexcept {
     Lock lock(m_mutex);
     const int fd = m_file.heldDescriptor();
-    if (fd < 0 || isRemote(fd)) return;
+    if (fd < 0 || !keepsWhatIsReserved(fd)) return;
     m_tid = tid;
     enter();
 }
@@ -99,12 +117,13 @@ void RingFile::tend() noexcept {
     Lock lock(m_mutex);
     enter();
     uint64_t bytes = 0;
-    if (!isMapped() && m_file.readSize(bytes) && bytes < sizeof m_header) writeHeader(m_file.descriptor());
+    if (isMapped()) return;
+    if (!m_isHeaderTold || (m_file.readSize(bytes) && bytes < sizeof m_header)) writeHeader(m_file.descriptor());
 }
 
 void RingFile::writeHeader(int fd) noexcept {
-    if (fd >= 0 && ::pwrite(fd, &m_header, sizeof m_header, 0) != static_cast<ssize_t>(sizeof m_header))
-        discardFileSizeSignal();
+    m_isHeaderTold = fd >= 0 && ::pwrite(fd, &m_header, sizeof m_header, 0) == static_cast<ssize_t>(sizeof m_header);
+    if (fd >= 0 && !m_isHeaderTold) discardFileSizeSignal();
 }
 
 bool RingFile::look() noexcept {
@@ -147,19 +166,34 @@ void RingFile::stopWriters() noexcept {
         for (; m_rings[i].isBeingWritten() && waitedNs < kMostNs; waitedNs += kPauseNs) futexWait(nobody, 0, kPauseNs);
 }
 
-// Puts other memory in the place of a ring's, with what is in that.
+// Puts other memory in the place of a ring's, with what is in that, and lets its thread go on.
 bool RingFile::move(Ring& ring, From from, void* memory, bool& isCut) noexcept {
-    if (memory == nullptr) return false;
     const uint64_t bytes = ringBytes(m_header.cellsPerRing);
-    if (from == From::own) {
-        std::memcpy(memory, ring.header(), bytes);
-    } else if (!copyWhole(memory, ring.header(), bytes)) {
+    if (!copyUsed(memory, ring.header(), m_header.cellsPerRing, from == From::own ? copyOwn : copyOfFile)) {
         ring.beginAgainIn(*static_cast<capture::RingHeader*>(memory));
         isCut = true;
     }
-    if (::mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, ring.header()) != MAP_FAILED) return true;
-    ::munmap(memory, bytes);
-    return false;
+    if (::mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, ring.header()) == MAP_FAILED) return false;
+    ring.setPlace(Ring::Place::here);
+    return true;
+}
+
+// All memory is there before a thread is stopped, and each goes on when its own ring has moved.
+bool RingFile::moveAll(From from, int fd, bool& isCut) noexcept {
+    void* memory[kMaxRings];
+    const uint64_t bytes = ringBytes(m_header.cellsPerRing);
+    const uint32_t made = count();
+    uint32_t mapped = 0, moved = 0;
+    for (; mapped < made; ++mapped) {
+        memory[mapped] = from == From::own ? mapShared(fd, offsetOfRing(mapped), bytes, MAP_POPULATE) : mapOwn(bytes);
+        if (memory[mapped] == nullptr) break;
+    }
+    if (mapped == made && made != 0) {
+        stopWriters();
+        while (moved < made && move(m_rings[moved], from, memory[moved], isCut)) ++moved;
+    }
+    for (uint32_t i = moved; i < mapped; ++i) ::munmap(memory[i], bytes);
+    return moved == made;
 }
 
 void RingFile::enter() noexcept {
@@ -171,19 +205,13 @@ void RingFile::enter() noexcept {
         m_tid = 0;  // a disk that is full: it is not asked again
         return FileLease::giveBack(fd);
     }
-    bool isWhole = true, isCut = false;
-    if (made != 0) stopWriters();
-    for (uint32_t i = 0; i < made && isWhole; ++i)
-        isWhole = move(m_rings[i], From::own, mapShared(fd, offsetOfRing(i), ringBytes(m_header.cellsPerRing)), isCut);
+    bool isCut = false;  // never of memory of our own
+    const bool isWhole = moveAll(From::own, fd, isCut);
     m_isLent = false;
     m_isMapped.store(true, std::memory_order_relaxed);
     m_header.ringCount = made;
     m_header.unmapped = 0;
-    if (isWhole) {
-        writeHeader(fd);
-        for (uint32_t i = 0; i < made; ++i) m_rings[i].setPlace(Ring::Place::here);
-        return;
-    }
+    if (isWhole) return writeHeader(fd);
     m_tid = 0;
     leave();
     FileLease::giveBack(fd);
@@ -191,12 +219,12 @@ void RingFile::enter() noexcept {
 
 bool RingFile::leave() noexcept {
     bool isCut = false;
-    stopWriters();
-    for (uint32_t i = 0; i < count() && !m_isGone; ++i)
-        m_isGone = !move(m_rings[i], From::file, mapOwn(ringBytes(m_header.cellsPerRing)), isCut);
-    // Without the memory for it nothing is recorded any more, and nobody touches the mappings again.
-    for (uint32_t i = 0; i < count(); ++i) m_rings[i].setPlace(m_isGone ? Ring::Place::gone : Ring::Place::here);
-    if (m_isGone) m_count.store(0, std::memory_order_release);
+    m_isGone = !moveAll(From::file, -1, isCut);
+    if (m_isGone) {  // Nothing is recorded any more, and nobody touches the mappings again.
+        stopWriters();
+        for (uint32_t i = 0; i < count(); ++i) m_rings[i].setPlace(Ring::Place::gone);
+        m_count.store(0, std::memory_order_release);
+    }
     m_header.ringCount = 0;
     m_header.unmapped = 1;
     m_isMapped.store(false, std::memory_order_relaxed);
@@ -209,7 +237,9 @@ bool RingFile::addRing() noexcept {
     const uint64_t bytes = ringBytes(m_header.cellsPerRing);
     // A descriptor that the job has closed has the next look leave the file.
     const int fd = isMapped() ? m_file.heldDescriptor() : -1;
-    void* memory = fd >= 0 ? mapShared(fd, offsetOfRing(index), bytes) : mapOwn(bytes);
+    const bool hasSpace =
+        fd < 0 || ::posix_fallocate(fd, static_cast<off_t>(offsetOfRing(index)), static_cast<off_t>(bytes)) == 0;
+    void* memory = !hasSpace ? nullptr : fd >= 0 ? mapShared(fd, offsetOfRing(index), bytes, 0) : mapOwn(bytes);
     if (memory == nullptr) {
         discardFileSizeSignal();
         return false;

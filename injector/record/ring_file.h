@@ -18,7 +18,7 @@ namespace rankscope::injector {
 /// - one who opens it for writing or truncates it waits until the rings have moved into memory of our own, at the same
 ///   addresses, with what is in them (look); they go back when nobody else has it open any more (tend);
 /// - a reader is let in without a move, if it is gone with the next look, which takes the lease again;
-/// - on network file systems, whose server may forget the file, it is never mapped, nor where there are no leases.
+/// - it is mapped on file systems alone that are known to keep what was reserved, and where there are leases.
 /// A forked child does not inherit the mapping.
 class RingFile {
   public:
@@ -70,12 +70,14 @@ class RingFile {
     void stopWriters() noexcept;
     enum class From : uint8_t { own, file };
     bool move(Ring& ring, From from, void* memory, bool& isCut) noexcept;
+    bool moveAll(From from, int fd, bool& isCut) noexcept;
 
     capture::OwnFile m_file;
     std::atomic<bool> m_isMapped{false};
     bool m_isLent = false;
     bool m_isGone = false;
-    int32_t m_tid = 0;  ///< 0: the file is not to be mapped
+    bool m_isHeaderTold = false;  ///< the file says what m_header does
+    int32_t m_tid = 0;            ///< 0: the file is not to be mapped
     capture::RingFileHeader m_header{};
     Mutex m_mutex;
     std::atomic<uint32_t> m_count{0};
