@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -267,6 +268,28 @@ OWN_PROCESS_TEST(Recording, RingsLeaveAFileThatCouldNotBeHeldAndGoOnFromWhereThe
     EXPECT_EQ(countIn(path()).seqs.at(0), (std::vector<uint32_t>{5, 6, 7}));
 }
 
+OWN_PROCESS_TEST(Recording, RingsWithoutMemoryToMoveToRecordNoMoreAndHurtNobody) {
+    open();
+    g_writer.stop();
+    Ring* ring = g_rings.acquire(0, 1);
+    for (uint32_t i = 0; ring->hasRoom(1); ++i) push(*ring, i);
+    const std::string file = m_folder.path() + "/a.ring";
+    fcntl(descriptorOf(file), F_SETLEASE, F_UNLCK);
+    rlimit usual{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &usual), 0);
+    const rlimit none{1, usual.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    const bool isLost = g_rings.look();
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &usual), 0);
+    EXPECT_TRUE(isLost);
+    cutOff(file);  // what is still mapped of it is gone
+    EXPECT_FALSE(ring->hasRoom(1));
+    EXPECT_FALSE(ring->needsDrain());
+    ring->countLost(1);
+    push(*ring, 0);
+    EXPECT_EQ(g_rings.acquire(1, 2), nullptr);
+}
+
 OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheCaptureFileForThoseWhoWatch) {
     open();
     const auto progress = [&] {
@@ -295,7 +318,7 @@ OWN_PROCESS_TEST(Recording, ProgressIsCountedInTheCaptureFileForThoseWhoWatch) {
     close();
 }
 
-OWN_PROCESS_TEST(Recording, NoRoomForARingMeansNoRingAndNoFault) {
+OWN_PROCESS_TEST(Recording, AFileThatCannotBeMadeMeansNoRing) {
     RingFile rings;
     EXPECT_EQ(rings.acquire(0, 1), nullptr);
     EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1));
