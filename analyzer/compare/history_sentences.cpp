@@ -20,13 +20,13 @@ std::string since(const BaselineLevel& level) {
     return level.first.empty() ? "" : " since " + level.first;
 }
 
-/// Within the newest level: changes so small that none was seen.
-std::string growthSentence(const SlowGrowth& growth) {
-    return fmt::format(
-        "drift: the step grows little by little, by {} over the last {} entries{} and the new runs; none of these "
-        "changes is sure by itself",
-        text::percentText(growth.ratio - 1), growth.entries,
-        growth.since.empty() ? "" : fmt::format(" (from {} on)", growth.since));
+/// Within the newest level. A line that rises fits one change as well, where that is too small to be seen.
+std::string growthSentence(const BaselineHistory& history) {
+    const SlowGrowth& growth = *history.growth;
+    return fmt::format("drift: the step grows by {} over the last {} entries{} and the new runs{}",
+                       text::percentText(growth.ratio - 1), growth.entries,
+                       growth.since.empty() ? "" : fmt::format(" (from {} on)", growth.since),
+                       history.movedBefore ? "" : "; no change among them is sure by itself");
 }
 
 /// The step now against the oldest level: what many small changes add up to, none of which was a regression.
@@ -90,7 +90,7 @@ std::vector<std::string> historySentences(const BaselineHistory& history, const 
     if (const std::string drift = driftSentence(history, step); !drift.empty())
         sentences.push_back(drift);
     else if (history.growth && step.verdict != StepVerdict::regression)
-        sentences.push_back(growthSentence(*history.growth));
+        sentences.push_back(growthSentence(history));
     return sentences;
 }
 

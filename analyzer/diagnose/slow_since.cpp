@@ -19,7 +19,21 @@ constexpr double kLeastError = 1e-9;  // levels without any noise differ for cer
 struct Change {
     size_t at = 0;  // index of the first value of the second level
     double t = 0;   // Student's, of the difference of the levels; negative where the second is lower
+    double left = std::numeric_limits<double>::infinity();  // sum of squares around both levels
 };
+
+/// Sum of squares around the straight line that fits best.
+double leftOfLine(const std::vector<double>& values) {
+    const double middle = (static_cast<double>(values.size()) - 1) / 2, mean = facts::mean(values);
+    double places = 0, products = 0, squares = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+        const double place = static_cast<double>(i) - middle;
+        places += place * place;
+        products += place * (values[i] - mean);
+        squares += (values[i] - mean) * (values[i] - mean);
+    }
+    return std::max(0.0, squares - products * products / places);
+}
 
 /// The best place; 0 where there are too few values on either side.
 Change changeOf(const std::vector<double>& values) {
@@ -31,18 +45,17 @@ Change changeOf(const std::vector<double>& values) {
         squares += (value - centre) * (value - centre);
     }
     Change best;
-    double least = std::numeric_limits<double>::infinity(), before = 0;
+    double before = 0;
     for (size_t at = 1; at + fewest <= values.size(); ++at) {
         before += values[at - 1] - centre;
         if (at < fewest) continue;
         const auto here = static_cast<double>(at), later = static_cast<double>(values.size() - at);
         const double since = all - before;
         const double left = std::max(0.0, squares - before * before / here - since * since / later);
-        if (left >= least) continue;
-        least = left;
+        if (left >= best.left) continue;
         const double difference = since / later - before / here;
         const double error = std::sqrt(left / (here + later - 2) * (1 / here + 1 / later));
-        best = {at, difference / std::max(error, kLeastError)};
+        best = {at, difference / std::max(error, kLeastError), left};
     }
     return best;
 }
@@ -65,6 +78,7 @@ std::optional<PaceChange> changeOfPace(const std::vector<double>& ratioPerStep, 
     }
     const Change change = changeOf(known);
     if (change.at == 0 || change.t <= 0 || isByChance(change, known.size(), series)) return std::nullopt;
+    if (leftOfLine(known) <= change.left) return std::nullopt;  // it grew little by little
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(change.at);
     const double before = facts::median({known.begin(), middle}), since = facts::median({middle, known.end()});
     if (since - before < kSlowRatio - 1) return std::nullopt;

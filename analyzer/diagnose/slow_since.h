@@ -29,7 +29,8 @@ struct PaceChange {
     double since = 0;      // of the others
 };
 
-/// Nothing where the pace did not change for the worse, by less than a straggler's, or where it recovered.
+/// Nothing where the pace did not change for the worse, by less than a straggler's, little by little (a straight line
+/// fits as well), or where it recovered.
 /// `ratioPerStep`: by analysed step, 0 where unknown. `series`: so many of them are looked at.
 std::optional<PaceChange> changeOfPace(const std::vector<double>& ratioPerStep, size_t series);
 

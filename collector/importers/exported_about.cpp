@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "collector/importers/import_error.h"
+#include "collector/importers/json_scan.h"
 #include "collector/importers/row_values.h"
 
 namespace rankscope::collector {
@@ -14,7 +15,7 @@ namespace {
 
 using simdjson::dom::element;
 
-/// Names of kernels that CUTLASS makes have 10 KB.
+/// Names of kernels that CUTLASS makes have 10 KB, the longest that were seen.
 constexpr size_t kMostSymbolBytes = 16384;
 
 /// Rows of a table; those that cannot be are left out.
@@ -74,8 +75,10 @@ ExportedAbout readExportedAbout(const std::filesystem::path& file, std::string_v
             int64_t id = 0;
             std::string_view name;
             if (std::from_chars(key.data(), key.data() + key.size(), id).ec == std::errc() &&
-                value.get(name) == simdjson::SUCCESS)
-                result.symbols.emplace(id, name.substr(0, kMostSymbolBytes));
+                value.get(name) == simdjson::SUCCESS) {
+                result.cutSymbols += name.size() > kMostSymbolBytes;
+                result.symbols.emplace(id, firstBytes(name, kMostSymbolBytes));
+            }
         }
     return result;
 }

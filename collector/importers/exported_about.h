@@ -29,6 +29,7 @@ struct ExportedAbout {
     std::vector<store::Loss> losses;
     std::vector<store::SourceStatus> sources;
     std::map<int64_t, std::string> symbols;  ///< names of kernels
+    int64_t cutSymbols = 0;                  ///< of those: how many were too long to be kept whole
 };
 
 /// Throws ImportError for what is no such text: of another program, or of a version that told less.

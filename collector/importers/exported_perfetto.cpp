@@ -5,6 +5,7 @@
 #include "collector/importers/exported_run.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/input_file.h"
+#include "collector/importers/json_scan.h"
 #include "collector/importers/protobuf_fields.h"
 #include "collector/importers/text_window.h"
 
@@ -168,7 +169,7 @@ class ExportedPerfetto {
         if (text.size() <= kMostInternedBytes) return text;
         if (m_run)
             m_run->losses().add("bad_block", "info", m_window.offset(), "names are cut that have more than 4 KiB");
-        return text.substr(0, kMostInternedBytes);
+        return firstBytes(text, kMostInternedBytes);
     }
 
     std::map<uint64_t, std::string>& textsOf(InternedData kind) {

@@ -363,6 +363,9 @@ void ExportedRun::handOver(const std::function<void(FileRank)>& take) {
         worldSize = numberOf(m_about.meta, "world_size");
     m_losses.add("source_absent", "info", std::nullopt,
                  "an export holds no allocations, no sums of kernels, no stacks of threads and no health of devices");
+    if (m_about.cutSymbols > 0)
+        m_losses.add("bad_block", "info", std::nullopt, "names of kernels are cut that have more than 16 KiB",
+                     m_about.cutSymbols);
     if (std::ranges::any_of(m_about.losses, [](const store::Loss& loss) { return loss.kind == "calls_left_out"; }))
         m_losses.add(
             "source_absent", "warning", std::nullopt,

@@ -150,6 +150,12 @@ size_t findEventsEnd(std::string_view text, bool textEnds) {
     return kNotFound;
 }
 
+std::string_view firstBytes(std::string_view text, size_t most) {
+    if (text.size() <= most) return text;
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0u) == 0x80u) --most;
+    return text.substr(0, most);
+}
+
 std::string sanitiseUtf8(std::string_view text, size_t& firstInvalid, size_t& count) {
     std::string clean;
     clean.reserve(text.size() + 16);

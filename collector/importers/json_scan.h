@@ -44,6 +44,9 @@ size_t findLastEventStart(std::string_view text);
 /// there, its end. kNotFound when there is none.
 size_t findEventsEnd(std::string_view text, bool textEnds);
 
+/// The first bytes of a UTF-8 text, in whole characters.
+std::string_view firstBytes(std::string_view text, size_t most);
+
 /// Copy of `text` with each invalid UTF-8 byte replaced by U+FFFD; `firstInvalid` gets the offset of the first one,
 /// kNotFound when there is none.
 std::string sanitiseUtf8(std::string_view text, size_t& firstInvalid, size_t& count);

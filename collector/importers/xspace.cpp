@@ -6,6 +6,7 @@
 
 #include "collector/importers/import_error.h"
 #include "collector/importers/input_file.h"
+#include "collector/importers/json_scan.h"
 #include "collector/importers/protobuf_fields.h"
 
 namespace rankscope::collector {
@@ -41,13 +42,6 @@ enum class Named : protozero::pbf_tag_type { name = 2, displayName = 4, stats = 
 template <typename Tag>
 PbMessage<Tag> messageOf(std::string_view bytes) {
     return {bytes.data(), bytes.size()};
-}
-
-/// The first bytes of a text, in whole characters.
-std::string_view firstBytes(std::string_view text, size_t most) {
-    if (text.size() <= most) return text;
-    while (most > 0 && (text[most] & 0xc0) == 0x80) --most;
-    return text.substr(0, most);
 }
 
 struct Entry {

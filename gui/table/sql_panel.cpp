@@ -105,7 +105,9 @@ void SqlPanel::showAnswer(const SqlAnswer& answer) {
     m_copy->setEnabled(!answer.rows.empty());
     m_status->setText(!answer.wrong.empty() ? shown(answer.wrong)
                       : answer.cut
-                          ? QString("the first %1 rows; there may be more").arg(answer.rows.size())
+                          ? QString(answer.rows.size() < kMostSqlRows ? "the time was up after %1 rows"
+                                                                      : "the first %1 rows; there may be more")
+                                .arg(answer.rows.size())
                           : QString("%1 row%2").arg(answer.rows.size()).arg(answer.rows.size() == 1 ? "" : "s"));
 }
 

@@ -58,8 +58,8 @@ StallWatch::StallWatch(Arena& arena, uint32_t process)
       m_progress(arena.progress.load()),
       m_moves(arena.moves.load()) {}
 
-/// Since the last look, in ns: no longer than it took, for a wait may be woken early, and no longer than was asked for,
-/// for a job that was stopped meanwhile did not stand still by itself.
+/// Since the last look, in ns. A wait may be woken early, and one that took longer than was asked for is that of a job
+/// that was stopped: such time does not count.
 int64_t StallWatch::sleptNs(int waitMs) {
     const int64_t now = nowNs();
     return std::min(now - std::exchange(m_lookedNs, now), waitMs * kNsPerMs);

@@ -254,7 +254,8 @@ struct Process {
 struct Member {
     uint32_t process, device;
     int64_t arrivedNs;
-    uint32_t joined, left;  ///< it has come, and it has destroyed its handle
+    uint32_t joined;  ///< it has come
+    uint32_t left;    ///< it has destroyed its handle
     int32_t color, key;
 };
 

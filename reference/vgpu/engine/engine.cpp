@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kWakeNs = 1500;
 
 /// How long a job that waits for an answer from outside stands still before it goes on without. Answers within one
-/// machine take less than a millisecond.
+/// machine take less than a millisecond; twenty of them leave room for a chain of processes that hand one on.
 constexpr int64_t kOutsideMs = 20;
 /// The same while the system lets one that has got its answer wait for a processor: some hundred busy programs' turns.
 constexpr int64_t kRunnableMs = 1000;
@@ -325,8 +325,8 @@ void Engine::reach(Process& island, int64_t ns) {
     island.nowNs = std::max(island.nowNs, ns);
 }
 
-/// Whether a thread that is blocked outside is awake again, if only in the system's queue. A server's is, too, that
-/// never uses a device: it has got a question.
+/// Whether a thread that is blocked outside is awake again, if only in the system's queue: it has got its answer, or as
+/// a server's, which never uses a device, a question.
 bool Engine::isOutsideAnswered() const {
     for (uint32_t t = 0; t < m_arena.threadCount; t++) {
         const HostThread& thread = m_arena.threads[t];

@@ -204,8 +204,14 @@ TEST(SlowGrowth, IsSaidWithSinceWhenAndHowMuchAndNotBesideARegression) {
     StepTimeChange step;
     step.verdict = StepVerdict::noChange;
     EXPECT_EQ(historySentences(history, step),
-              std::vector<std::string>{"drift: the step grows little by little, by 2.1 % over the last 3 entries (from "
-                                       "c28 on) and the new runs; none of these changes is sure by itself"});
+              std::vector<std::string>{"drift: the step grows by 2.1 % over the last 3 entries (from c28 on) and the "
+                                       "new runs; no change among them is sure by itself"});
+    history.movedBefore = true;
+    history.levels.emplace_back();
+    for (const std::string& sentence : historySentences(history, step))
+        EXPECT_EQ(sentence.find("by itself"), std::string::npos) << "one change is: " << sentence;
+    history.movedBefore = false;
+    history.levels.clear();
     step.verdict = StepVerdict::regression;
     EXPECT_TRUE(historySentences(history, step).empty());
 }
