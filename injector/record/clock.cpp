@@ -41,6 +41,27 @@ bool counterIsTrusted() noexcept {
 #endif
 }
 
+/// One moment on both clocks.
+struct Pair {
+    uint64_t ticks;
+    int64_t ns;
+};
+
+/// Of a few tries the one with the shortest way between the readings is the least disturbed.
+Pair readBoth(uint64_t (*ticks)() noexcept) noexcept {
+    Pair best{};
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < 8; ++i) {
+        const uint64_t before = ticks();
+        const int64_t ns = systemNow();
+        const uint64_t passed = ticks() - before;
+        if (passed >= shortest) continue;
+        shortest = passed;
+        best = {before + shortest / 2, ns};
+    }
+    return best;
+}
+
 }  // namespace
 
 void Clock::publish(uint64_t ticks0, int64_t ns0, uint64_t scale) noexcept {
@@ -51,33 +72,21 @@ void Clock::publish(uint64_t ticks0, int64_t ns0, uint64_t scale) noexcept {
     m_current.store(index, std::memory_order_release);
 }
 
-namespace {
-
-struct Pair {
-    uint64_t ticks;
-    int64_t ns;
-};
-
-}  // namespace
-
 void Clock::startRealtime() noexcept {
     m_mode = Mode::system;
     if (!counterIsTrusted()) return;
-    const uint64_t firstTicks = ticks();
-    const int64_t firstNs = systemNow();
-    uint64_t lastTicks = firstTicks;
-    int64_t lastNs = firstNs;
-    while (lastNs - firstNs < kFirstMeasureNs) {
-        lastTicks = ticks();
-        lastNs = systemNow();
-        if (lastNs < firstNs) return;  // the clock was set back in this very moment: stay with the system's
+    const Pair first = readBoth(ticks);
+    Pair last = readBoth(ticks);
+    while (last.ns - first.ns < kFirstMeasureNs) {
+        last = readBoth(ticks);
+        if (last.ns < first.ns) return;  // the clock was set back in this very moment: stay with the system's
     }
-    const uint64_t passed = lastTicks - firstTicks;
+    const uint64_t passed = last.ticks - first.ticks;
     if (passed == 0) return;
-    publish(lastTicks, lastNs,
-            static_cast<uint64_t>((static_cast<unsigned __int128>(lastNs - firstNs) << 32) / passed));
-    m_pairTicks = lastTicks;
-    m_pairNs = lastNs;
+    publish(last.ticks, last.ns,
+            static_cast<uint64_t>((static_cast<unsigned __int128>(last.ns - first.ns) << 32) / passed));
+    m_pairTicks = last.ticks;
+    m_pairNs = last.ns;
     m_mode = Mode::counter;
 }
 
@@ -97,17 +106,7 @@ int64_t Clock::slowNow() const noexcept {
 
 bool Clock::recalibrate() noexcept {
     if (m_mode != Mode::counter) return false;
-    // Of a few tries the one with the shortest way between the two readings is the least disturbed.
-    Pair best{};
-    uint64_t shortest = UINT64_MAX;
-    for (int i = 0; i < 5; ++i) {
-        const uint64_t before = ticks();
-        const int64_t ns = systemNow();
-        const uint64_t after = ticks();
-        if (after - before >= shortest) continue;
-        shortest = after - before;
-        best = {before + shortest / 2, ns};
-    }
+    const Pair best = readBoth(ticks);
     const uint64_t passedTicks = best.ticks - m_pairTicks;
     const int64_t passedNs = best.ns - m_pairNs;
     const int64_t shown = fromTicks(best.ticks);
@@ -121,11 +120,10 @@ bool Clock::recalibrate() noexcept {
         return true;
     }
     const auto rate = static_cast<uint64_t>((static_cast<unsigned __int128>(passedNs) << 32) / passedTicks);
-    // Run a little faster or slower, so that the error is gone after about another second; at most by one part in a
-    // thousand.
+    // Run a little faster or slower, so that the error is gone after about as long again as it took to grow; at most by
+    // one part in a thousand.
     const int64_t limit = static_cast<int64_t>(rate / 1000);
-    int64_t correction =
-        static_cast<int64_t>(static_cast<__int128>(error) * static_cast<int64_t>(rate) / 1'000'000'000);
+    int64_t correction = static_cast<int64_t>(static_cast<__int128>(error) * static_cast<int64_t>(rate) / passedNs);
     correction = correction > limit ? limit : correction < -limit ? -limit : correction;
     publish(best.ticks, shown, rate + static_cast<uint64_t>(correction));
     return false;

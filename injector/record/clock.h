@@ -25,7 +25,8 @@ class Clock {
     }
 
     /// Follows CLOCK_REALTIME without ever stepping back, unless the clock was set: then it steps and returns true.
-    /// To be called about once a second.
+    /// To be called several times a second: what it knew of the counter's rate at the start, from 2 ms, may be off by
+    /// some parts in a hundred thousand, which is 1 us after 0.1 s.
     bool recalibrate() noexcept;
 
     bool usesCounter() const noexcept { return m_mode == Mode::counter; }

@@ -72,10 +72,18 @@ Kinds wantedKinds() noexcept {
 
 // Called thousands of times a second by frameworks, worth nothing in a diagnosis.
 constexpr uint32_t kNoisyRuntime[] = {
-    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,       CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaGetDeviceCount_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,      CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetDeviceCount_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
     CUPTI_RUNTIME_TRACE_CBID___cudaGetKernel_v13000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamIsCapturing_v10000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaThreadExchangeStreamCaptureMode_v10010,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v2_v11030,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v12030,
 };
 constexpr uint32_t kNoisyDriver[] = {
     CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,      CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,
@@ -83,6 +91,7 @@ constexpr uint32_t kNoisyDriver[] = {
     CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute, CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute,
     CUPTI_DRIVER_TRACE_CBID_cuGetProcAddress_v2,  CUPTI_DRIVER_TRACE_CBID_cuDeviceGetCount,
     CUPTI_DRIVER_TRACE_CBID_cuDeviceGetPCIBusId,  // our own, of machine_reading.cpp
+    CUPTI_DRIVER_TRACE_CBID_cuKernelGetName,      // of CUDA's runtime, for CUPTI: one for each launch
 };
 
 void onBufferRequested(uint8_t** buffer, size_t* size, size_t* maxRecords) noexcept {

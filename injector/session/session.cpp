@@ -392,8 +392,8 @@ void Session::everyPeriod() noexcept {
     cupti::flush(false);
     light::kernelSummaries().settle();
     if (m_periods == 0 && !isVirtual()) m_writer.measureRecordCost(m_clock);
-    if (m_periods++ % 5 == 0 && m_clock.recalibrate())
-        tellStatus(Source::injector, 1, 0, "the system clock was set while recording");
+    ++m_periods;
+    if (m_clock.recalibrate()) tellStatus(Source::injector, 1, 0, "the system clock was set while recording");
     const bool usesGpu = m_gpuStarted.load(std::memory_order_relaxed);
     if (usesGpu && !isVirtual()) readMachine();
     if (!m_lateExitRegistered && usesGpu) {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[1]
+FAILED_JOB = 5  # analyze: the report is there, and the job that it tells of failed
 MODEL = {"layers": 4, "hidden": 2048, "seq": 1024, "micro_batch": 2}
 
 
@@ -77,7 +78,7 @@ class Machine:
         text = self.run([self.rankscope, "-q", "analyze", self.run_folder(name)])
         (self.folder / f"{name}-report.txt").write_text(text.out + text.err)
         as_json = self.run([self.rankscope, "-q", "analyze", self.run_folder(name), "--format", "json"])
-        return json.loads(as_json.out) if as_json.status == 0 else None
+        return json.loads(as_json.out) if as_json.status in (0, FAILED_JOB) else None
 
     def workload(self, name):
         """The command of one of WORKLOADS."""
@@ -93,6 +94,15 @@ def torchrun(script, ranks, *options):
     """A script of reference/pytorch on ranks that share one GPU."""
     return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks}", "--no-python", "bash",
             REFERENCE / "pytorch" / "one_gpu.sh", sys.executable, REFERENCE / "pytorch" / script, *options]
+
+
+# A job of one rank that nobody launched: importing torch in a launcher as well would double the time of a short run.
+ALONE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511"}
+
+
+def alone(script, *options):
+    """A script of reference/pytorch as one rank; to be run with ALONE in its environment."""
+    return [sys.executable, REFERENCE / "pytorch" / script, *options]
 
 
 def has_torch():

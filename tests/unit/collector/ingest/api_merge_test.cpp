@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace rankscope::collector {
 namespace {
 
@@ -94,6 +96,59 @@ TEST(Allocations, ARefusedOneIsToldWithTheBytesAskedForAndHoldsNone) {
         ASSERT_EQ(recording.failedAllocations.size(), 1u);
         EXPECT_EQ(recording.failedAllocations[0].bytes, 1 << 20);
     }
+}
+
+/// Launches of one thread, as the hooks and as CUPTI saw them.
+struct Launches {
+    RawCapture raw;
+    ThreadOfRing threads{{1, 0}};
+
+    void hooked(int64_t startNs, int64_t endNs, uint64_t argument) {
+        capture::ApiCallRecord record{};
+        record.head.aux = static_cast<uint16_t>(CudaApi::launchKernel);
+        record.startNs = startNs;
+        record.endNs = endNs;
+        record.argument = argument;
+        raw.apiCalls.push_back({1, record});
+    }
+    void seenByCupti(int64_t startNs, int64_t endNs, uint32_t correlationId) {
+        capture::CuptiApiRecord record{};
+        record.head.aux = 211;  // cudaLaunchKernel
+        record.startNs = startNs;
+        record.durNsLow = static_cast<uint32_t>(endNs - startNs);
+        record.domain = 2;
+        record.tid = 77;
+        record.correlationId = correlationId;
+        raw.cuptiApis.push_back(record);
+    }
+
+    /// (correlation id, argument) of each row.
+    std::vector<std::pair<int64_t, int64_t>> merged() const {
+        RankRecording recording;
+        std::unordered_map<int64_t, int32_t> ofTid{{77, 0}};
+        mergeApiCalls(raw, threads, ofTid, recording);
+        std::vector<std::pair<int64_t, int64_t>> rows;
+        for (const store::ApiCall& call : recording.apiCalls)
+            rows.emplace_back(call.correlationId.value_or(0), call.argument.value_or(-1));
+        return rows;
+    }
+};
+
+TEST(Launches, ACallOfBothIsOneRowThoughTheirStampsDifferALittle) {
+    Launches job;  // as an H100 had it: CUPTI's stamps lie 0.4 us in front of the hook's
+    job.hooked(1000, 7000, 1);
+    job.seenByCupti(600, 6500, 101);
+    job.hooked(7200, 12000, 2);
+    job.seenByCupti(6800, 11500, 102);
+    EXPECT_EQ(job.merged(), (std::vector<std::pair<int64_t, int64_t>>{{101, 1}, {102, 2}}));
+}
+
+TEST(Launches, ACallThatOnlyTouchesIsAnother) {
+    Launches job;
+    job.hooked(0, 10, 1);  // before CUPTI was asked
+    job.hooked(10, 20, 2);
+    job.seenByCupti(10, 20, 102);
+    EXPECT_EQ(job.merged(), (std::vector<std::pair<int64_t, int64_t>>{{102, 2}, {0, 1}}));
 }
 
 }  // namespace
