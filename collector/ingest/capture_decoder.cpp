@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "collector/ingest/api_merge.h"
@@ -125,6 +126,22 @@ int32_t deviceByCommunicators(const RawCapture& raw) {
     return device;
 }
 
+/// Of CUpti_ActivityOverheadKind (CUPTI 13.0); empty: none that is known.
+std::string_view overheadName(uint16_t kind) {
+    constexpr std::string_view kOfCupti[] = {"",
+                                             "buffer_flush",
+                                             "instrumentation",
+                                             "resource",
+                                             "module_loading",
+                                             "lazy_function_loading",
+                                             "command_buffer_full",
+                                             "buffer_request",
+                                             "uvm_init"};
+    if (kind == 1) return "driver_compiler";
+    const size_t number = kind >= capture::kOverheadOfCupti ? kind - size_t{capture::kOverheadOfCupti} : 0;
+    return number < std::size(kOfCupti) ? kOfCupti[number] : std::string_view{};
+}
+
 void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecording& recording) {
     const capture::FileHeader& header = raw.header;
     recording.rank = choice.rank;
@@ -155,6 +172,10 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     process.captureFile = choice.name;
     recording.meta["tool_version"] = header.injectorVersion;
     recording.meta["overhead_ns"] = std::to_string(raw.overheadNs);
+    for (const auto& [kind, ns] : raw.overheadNsByKind) {
+        if (const std::string_view name = overheadName(kind); !name.empty())
+            recording.meta[fmt::format("overhead.{}_ns", name)] = std::to_string(ns);
+    }
     std::erase_if(recording.meta, [](const auto& entry) { return isLauncherVariable(entry.first); });
     // Places of devices on the bus are for who reads their health.
     std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("device."); });

@@ -407,6 +407,10 @@ void RawReader::take(const RecordView& view) {
             break;
         case RecordType::overhead:
             m_raw.overheadNs = std::min(kLatestNs, m_raw.overheadNs + view.as<OverheadRecord>().durNs);
+            if (const int64_t durNs = view.as<OverheadRecord>().durNs; durNs > 0) {
+                int64_t& sumNs = m_raw.overheadNsByKind[view.as<OverheadRecord>().head.aux];
+                sumNs = std::min(kLatestNs, sumNs + durNs);
+            }
             break;
         case RecordType::loss:
             addLoss(lossOf(view.as<LossRecord>(), view.fileOffset));

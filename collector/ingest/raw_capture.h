@@ -43,6 +43,7 @@ struct RawCapture {
     std::vector<capture::RankIdentityRecord> identities;
     std::optional<capture::ProcessEndRecord> processEnd;
     int64_t overheadNs = 0;
+    std::map<uint16_t, int64_t> overheadNsByKind;  ///< of it, by OverheadRecord's aux
     int64_t cuptiHighWaterNs = 0;
     int64_t lastNs = 0;  ///< newest time in the file
 

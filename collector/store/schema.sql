@@ -10,7 +10,7 @@ PRAGMA user_version = 1;  -- schema version: raised with every incompatible chan
 
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder|mapped|nccl_inspector|nccl_profiler|rocprofv3|rocpd|xplane; of an export that was imported again that of its run), virtual (0|1), start_unix_ns, duration_ns,
-                                   -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
+                                   -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns (CUPTI's own of rank 0's process, by its overhead records), overhead.KIND_ns (parts of it),
                                    -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
                                    -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),

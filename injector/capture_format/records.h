@@ -599,7 +599,11 @@ struct ProcessEndRecord {
 };
 static_assert(sizeof(ProcessEndRecord) == 32);
 
-/// aux: CUpti_ActivityOverheadKind low 16 bits, or 0xfff0 + Source for our own time.
+/// Of CUpti_ActivityOverheadKind, whose kinds of CUPTI's own are 1 << 16, 2 << 16…: these as kOverheadOfCupti + 1, 2….
+constexpr uint16_t kOverheadOfCupti = 0x100;
+
+/// aux: CUpti_ActivityOverheadKind as above (in older files all of CUPTI's own are 0), or 0xfff0 + Source for our own
+/// time.
 struct OverheadRecord {
     RecordHead head;
     uint32_t reserved;

@@ -212,8 +212,9 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
         case CUPTI_ACTIVITY_KIND_OVERHEAD: {
             const auto& overhead = view<CUpti_ActivityOverhead3>(activity);
             capture::OverheadRecord record{};
+            const auto kind = static_cast<uint32_t>(overhead.overheadKind);
             record.head = headOf(capture::RecordType::overhead,
-                                 static_cast<uint16_t>(static_cast<uint32_t>(overhead.overheadKind) & 0xffff));
+                                 static_cast<uint16_t>(kind > 0xffff ? kind >> 16 | capture::kOverheadOfCupti : kind));
             record.startNs = static_cast<int64_t>(overhead.start);
             record.durNs = overhead.end > overhead.start ? static_cast<int64_t>(overhead.end - overhead.start) : 0;
             block.add(record);

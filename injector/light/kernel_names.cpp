@@ -4,16 +4,16 @@
 #include <cstring>
 
 #include "injector/record/string_table.h"
-#include "injector/text.h"
 
 namespace rankscope::injector {
 namespace {
 
-/// As the collector knows NCCL's kernels (collector/ingest/communication_kernels.cpp), RCCL's and MSCCL's.
+/// As the collector knows NCCL's kernels (collector/ingest/communication_kernels.cpp), RCCL's and MSCCL's. CUPTI tells
+/// mangled names: "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgsStorageILm4096EE".
 bool namesNccl(const char* name) noexcept {
-    for (const char* const begin :
+    for (const char* const part :
          {"ncclKernel", "ncclDevKernel", "ncclSym", "mscclKernel", "rcclKernel", "rcclGenericKernel"})
-        if (startsWith(name, begin)) return true;
+        if (std::strstr(name, part) != nullptr) return true;
     return false;
 }
 

@@ -109,15 +109,16 @@ cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* hostFunction) {
     return cudaSuccess;
 }
 
+// What nvcc 13 compiles a launch to. CUPTI 13.0 tells it as cudaLaunchKernel, as seen on an H100.
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes,
                                cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000, "__cudaLaunchKernel", kernel, grid, block, args,
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", kernel, grid, block, args,
                   sharedBytes, stream, false);
 }
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes,
                                     cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000, "__cudaLaunchKernel_ptsz", kernel, grid,
-                  block, args, sharedBytes, stream, true);
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000, "cudaLaunchKernel_ptsz", kernel, grid, block,
+                  args, sharedBytes, stream, true);
 }
 cudaError_t CUDARTAPI cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, size_t sharedBytes,
                                        cudaStream_t stream) {

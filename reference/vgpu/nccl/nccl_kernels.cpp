@@ -35,7 +35,18 @@ const char* typeName(ncclDataType_t type) {
     }
 }
 
+/// As CUPTI tells NCCL 2.28's kernels: mangled, with their one argument of type ncclDevKernelArgsStorage<4096ul>.
+std::string mangled(const std::string& name) {
+    return "_Z" + std::to_string(name.size()) + name + "24ncclDevKernelArgsStorageILm4096EE";
+}
+
 }  // namespace
+
+int kernelThreads(Algorithm algorithm, Protocol protocol) {
+    if (protocol == Protocol::ll) return 512;
+    if (protocol == Protocol::ll128 || algorithm == Algorithm::tree) return 640;
+    return 544;
+}
 
 const char* kernelName(LocalProcess& process, const NcclCall& call, const CollectiveCost& cost) {
     std::string name = "ncclDevKernel_";
@@ -50,13 +61,13 @@ const char* kernelName(LocalProcess& process, const NcclCall& call, const Collec
             break;
     }
     name += cost.algorithm == Algorithm::tree ? "_TREE_LL" : "_RING_LL";
-    name += "(ncclDevKernelArgsStorage<4096ul>)";
+    name = mangled(name);
     std::lock_guard guard(process.mutex());
     static auto* names = new std::set<std::string>;
     return names->insert(name).first->c_str();
 }
 
-DeviceWork kernelWork(const char* name, int channels) {
+DeviceWork kernelWork(const char* name, int channels, int threads) {
     DeviceWork work;
     work.recordKind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     OpReport& report = work.report;
@@ -64,7 +75,7 @@ DeviceWork kernelWork(const char* name, int channels) {
     report.name = name;
     report.grid[0] = channels;
     report.grid[1] = report.grid[2] = report.block[1] = report.block[2] = 1;
-    report.block[0] = 512;
+    report.block[0] = threads;
     report.registers = 96;
     report.dynamicShared = 82240;
     return work;

@@ -160,7 +160,8 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
         return result;
     if (!cost) return ncclInvalidUsage;
     addressData(call);
-    DeviceWork work = kernelWork(kernelName(process, call, *cost), cost->channels);
+    DeviceWork work =
+        kernelWork(kernelName(process, call, *cost), cost->channels, kernelThreads(cost->algorithm, cost->protocol));
     const Reported reported = announce(comm, *stream, {pluginEvent(call, *cost, stream->capture != nullptr)}, work);
     work.issue = [&process, call, cost = *cost, reported](LocalStream& on, OpReport report) mutable {
         call.data.key = call.comm->collectives++;
@@ -233,7 +234,8 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     LocalStream* stream = streamOf(process, thread, calls.front());
     if (!stream) return ncclInvalidArgument;
     for (NcclCall& call : calls) addressData(call);
-    DeviceWork work = kernelWork(kSendRecvKernel, std::min<int>(16, static_cast<int>(calls.size()) * 2));
+    DeviceWork work =
+        kernelWork(kSendRecvKernel, std::min<int>(16, static_cast<int>(calls.size()) * 2), kSendRecvThreads);
     const Reported reported = announce(comm, *stream, pluginEvents(calls), work);
     work.issue = [&process, calls, reported](LocalStream& on, const OpReport& report) mutable {
         return issueMessages(process, calls, *reported, on, report);

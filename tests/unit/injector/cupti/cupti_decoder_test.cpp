@@ -105,6 +105,19 @@ TEST_F(Decoding, AKernelWithoutAnEndIsMarkedIncomplete) {
     EXPECT_EQ(kernels[0].durNs, 0u);
 }
 
+TEST_F(Decoding, OverheadsKeepTheirKinds) {
+    CUpti_ActivityOverhead3 compiler{};
+    compiler.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+    compiler.overheadKind = CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER;
+    CUpti_ActivityOverhead3 flush = compiler;
+    flush.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
+    decode(compiler, flush);
+    const auto overheads = records<capture::OverheadRecord>(capture::RecordType::overhead);
+    ASSERT_EQ(overheads.size(), 2u);
+    EXPECT_EQ(overheads[0].head.aux, 1u);
+    EXPECT_EQ(overheads[1].head.aux, capture::kOverheadOfCupti + 1u);
+}
+
 TEST_F(Decoding, CopiesSetsAndCalls) {
     CUpti_ActivityMemcpy6 copy{};
     copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;

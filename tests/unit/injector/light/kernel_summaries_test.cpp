@@ -115,15 +115,16 @@ TEST_F(KernelSums, measuresWhatKernelsCoverAndLetsThoseThatRunOnCountInTheNextSt
     m_sums->stepBegins(100);
     m_sums->stepBegins(200);
     kernel("gemm", 110, 40);
-    kernel("relu", 140, 20);                      // the last 10 of gemm's time, and 10 more
-    kernel("ncclDevKernel_AllReduce", 150, 100);  // 10 beside relu, and on until 250
+    kernel("relu", 140, 20);  // the last 10 of gemm's time, and 10 more
+    kernel("_Z23ncclDevKernel_AllReduce24ncclDevKernelArgsStorageILm4096EE", 150,
+           100);  // 10 beside relu, and on until 250
     kernel("gemm", 260, 10);
     m_sums->finish();
     ASSERT_EQ(m_steps.size(), 2u);
     EXPECT_EQ(m_steps[0].record.computeNs, 50);
     EXPECT_EQ(m_steps[0].record.ncclNs, 50);
     EXPECT_EQ(m_steps[0].record.busyNs, 90);
-    EXPECT_EQ(m_steps[0].items.at("ncclDevKernel_AllReduce").key.flags, 1u);
+    EXPECT_EQ(m_steps[0].items.at("_Z23ncclDevKernel_AllReduce24ncclDevKernelArgsStorageILm4096EE").key.flags, 1u);
     EXPECT_EQ(m_steps[0].items.at("gemm").key.flags, 0u);
     EXPECT_EQ(m_steps[1].record.computeNs, 10);
     EXPECT_EQ(m_steps[1].record.ncclNs, 50);
