@@ -209,9 +209,10 @@ LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& so
         add(classOf(spec.intra, source), intra);
         add(classOf(spec.inter, source), inter);
     }
-    const DeviceLinks devices = deviceLinks(facts);
+    // Ranks of one device have no link between them: what its links could do to others tells nothing.
+    const DeviceLinks devices = facts.sharesDevices() ? DeviceLinks{} : deviceLinks(facts);
     Candidates ownIntra, ownInter;
-    if (!given.forgotten) add(machineIntra(facts), ownIntra);
+    if (!given.forgotten && !facts.sharesDevices()) add(machineIntra(facts), ownIntra);
     add(devices.intra, ownIntra);
     if (!given.forgotten) add(machineInter(facts), ownInter);
     const Candidates beyondIntra = addMeasured(given, ownIntra, false, intra, peaks.warnings);

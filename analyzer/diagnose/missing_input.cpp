@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/diagnose/critical_step.h"
+#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
@@ -38,8 +39,13 @@ std::string withoutHostCalls(const job::Analysis& analysis) {
                                    : " (calls of the host) of " + text::ranksText(silent));
 }
 
+std::string withoutOwnDevices(const job::Analysis& analysis) {
+    if (!analysis.facts.sharesDevices() || isByCalls(analysis)) return {};
+    return "ranks share a device: their kernels take turns";
+}
+
 std::string withoutPeerRanks(const job::Analysis& analysis) {
-    if (analysis.ranks.size() != 1) return {};
+    if (analysis.ranks.size() != 1) return withoutOwnDevices(analysis);
     const std::optional<int> world = analysis.facts.worldSize();
     const bool alone = world ? *world == 1 : !communicates(analysis);
     return alone ? std::string() : "one rank only" + (world ? " of " + std::to_string(*world) : std::string());

@@ -13,8 +13,11 @@ namespace rankscope::diagnose {
 /// Calls of the host, on every rank.
 std::string withoutHostCalls(const job::Analysis& analysis);
 
-/// A second rank to compare with; of a job of one rank there is none.
+/// A second rank to compare with, of which a job of one rank has none, and withoutOwnDevices().
 std::string withoutPeerRanks(const job::Analysis& analysis);
+
+/// Where kernels are recorded, a device for each rank.
+std::string withoutOwnDevices(const job::Analysis& analysis);
 
 /// A link peak for each group of two and more ranks with one of these roles. All roles: {}.
 std::string withoutLinkPeak(const job::Analysis& analysis, std::initializer_list<facts::CommRole> roles);

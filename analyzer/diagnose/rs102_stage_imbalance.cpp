@@ -72,6 +72,7 @@ std::string stageList(const std::vector<size_t>& stages) {
 }
 
 void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    if (analysis.facts.sharesDevices()) return;
     const PipelineTimes times = pipelineTimes(analysis);
     if (times.empty() || times.ranks.size() < 2) return;
     const std::vector<double> slowness = slownessOf(analysis, times);

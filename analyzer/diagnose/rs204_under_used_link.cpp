@@ -172,6 +172,7 @@ void detectUnderUsedLink(const job::Analysis& analysis, Claims& claims, std::vec
     const std::vector<job::LinkProbe>& probes = analysis.linkProbes;
     const job::LinkSuspects suspects = job::findSuspects(analysis, probes);
     for (bool betweenNodes : {false, true}) {
+        if (!betweenNodes && analysis.facts.sharesDevices()) continue;  // between them is no link that could be used
         const bool reason = std::ranges::any_of(visibleCauses(analysis, betweenNodes), &Cause::slows);
         const auto isSlow = [&](const job::LinkProbe& probe) {
             return probe.slow() || (reason && probe.slowForAReason());

@@ -55,6 +55,7 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
 void detectStraggler(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
     if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
+    if (analysis.facts.sharesDevices()) return;
     std::vector<job::KernelRatio> ratios = analysis.kernelRatios;
     std::vector<std::optional<PaceChange>> changes;  // by group
     std::vector<bool> isSlowInMost;                  // the same

@@ -89,6 +89,7 @@ void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vec
     const auto hosts = ranksByHost(analysis);
     if (hosts.size() < 2) return;
     if (isByCalls(analysis)) return detectByCalls(analysis, claims, findings);
+    if (analysis.facts.sharesDevices()) return;
     // Ranks of one host are no peers of each other here: on a slow host they are all slow.
     std::vector<job::KernelRatio> ratios = job::compareKernelsBetweenHosts(analysis);
     std::vector<SlowGroup> slow;

@@ -258,6 +258,7 @@ void addEvidence(const job::Analysis& analysis, const Imbalance& imbalance, job:
 }
 
 void detectUnevenWork(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    if (analysis.facts.sharesDevices()) return;
     const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
     for (const std::vector<size_t>& group : peerGroups(analysis)) {
         const Imbalance imbalance = imbalanceOf(analysis, group, ratios);

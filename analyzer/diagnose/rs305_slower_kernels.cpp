@@ -9,6 +9,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/health_evidence.h"
 #include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/own_pace.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/slow_ranks.h"
@@ -225,6 +226,7 @@ void tell(const job::Analysis& analysis, const std::vector<RankChange>& group, C
 }
 
 void detectSlowerKernels(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    if (analysis.facts.sharesDevices()) return;
     std::vector<RankChange> changes;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
         if (isTold(findings, analysis.ranks[r].rank)) continue;
@@ -273,6 +275,7 @@ const Diagnosis kSlowerKernels{
     .bySums = true,
     .hint = "The kernels of the named ranks are longer behind the framed step's start than in front of it.",
     .detect = detectSlowerKernels,
+    .missing = [](const job::Analysis& analysis) { return withoutOwnDevices(analysis); },
     .repair = asBefore,
 };
 

@@ -286,7 +286,8 @@ std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts&
         count.lost += lost;
     }
     std::vector<int> steps;
-    if (all.lost * 2 > all.submitted) return steps;
+    // Most without a record: the trace does not tell launches' correlation, unless it is known where records end.
+    if (all.lost * 2 > all.submitted && !facts.cuptiTaken) return steps;
     for (size_t i = 0; i < counts.size(); ++i)
         if (counts[i].lossy() && !facts.steps[i].warmUp) steps.push_back(facts.steps[i].step);
     return steps;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "analyzer/facts/loss_kinds.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/error.h"
@@ -158,11 +159,47 @@ void readSources(store::TraceReader& trace, TraceFacts& facts) {
     facts.machineLinks = trace.all<store::MachineLink>();
     facts.deviceHealth = trace.all<store::DeviceHealth>();
     facts.portCounters = trace.all<store::PortCounter>();
-    for (store::Loss& loss : facts.losses) loss.message = shown(loss.message);
+    for (store::Loss& loss : facts.losses) {
+        loss.message = shown(loss.message);
+        const auto rank = std::ranges::find(facts.ranks, loss.rank.value_or(-1), &RankFacts::rank);
+        if (loss.kind == kSharedDevice && rank != facts.ranks.end()) rank->sharesDevice = true;
+    }
     for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
         if (row.state == "live" || row.state == "not_asked") continue;
+        const auto rank = std::ranges::find(facts.ranks, row.rank, &RankFacts::rank);
+        if (row.source == "cupti" && row.state == "taken" && rank != facts.ranks.end()) rank->cuptiTaken = true;
         facts.sourcesNotLive[row.rank].push_back(
             shown(row.source + " " + row.state + (row.message ? ": " + *row.message : "")));
+    }
+}
+
+int64_t lastDeviceNs(store::TraceReader& trace, int rank) {
+    int64_t last = INT64_MIN;
+    for (const char* table : {"kernel", "memcpy", "memset"}) {
+        store::Statement row(trace.database(),
+                             std::string("SELECT max(start_ns + dur_ns) FROM ") + table + " WHERE rank = ?");
+        row.bind(1, int64_t{rank});
+        if (row.step() && !row.isNull(0)) last = std::max(last, row.integer(0));
+    }
+    return last;
+}
+
+/// Steps behind the moment at which another client took CUPTI have nothing of the device: they are no steps of ours.
+void dropStepsWithoutCupti(store::TraceReader& trace, TraceFacts& facts) {
+    for (RankFacts& rank : facts.ranks) {
+        if (!rank.cuptiTaken || facts.wholeRunIsOneStep) continue;
+        const int64_t lastNs = lastDeviceNs(trace, rank.rank);
+        const auto first = std::ranges::find_if(rank.steps, [&](const auto& step) { return step.startNs >= lastNs; });
+        if (first == rank.steps.end()) continue;
+        facts.losses.push_back(
+            {.kind = "device_records_missing",
+             .rank = rank.rank,
+             .count = rank.steps.end() - first,
+             .message = fmt::format("from step {} on rank {} has no device activity, since another profiler took "
+                                    "CUPTI: these {} steps are not judged; without that profiler they are",
+                                    first->step, rank.rank, rank.steps.end() - first)});
+        rank.steps.erase(first, rank.steps.end());
+        if (std::ranges::all_of(rank.steps, &StepWindow::warmUp)) rank.recorded = false;
     }
 }
 
@@ -203,6 +240,10 @@ std::string TraceFacts::text(const std::string& key, const std::string& fallback
     return meta.contains(key) ? meta.at(key) : fallback;
 }
 
+bool TraceFacts::sharesDevices() const {
+    return std::ranges::any_of(ranks, &RankFacts::sharesDevice);
+}
+
 bool TraceFacts::sameHost(const std::vector<int>& wanted) const {
     const RankFacts* first = wanted.empty() ? nullptr : findRank(wanted.front());
     return std::ranges::all_of(wanted, [&](int rank) {
@@ -230,6 +271,7 @@ TraceFacts readTraceFacts(store::TraceReader& trace) {
     refuseBrokenReferences(trace.file(), facts);
     readSteps(trace, facts);
     readSources(trace, facts);
+    dropStepsWithoutCupti(trace, facts);
     facts.end = readJobEnd(trace, facts);
     return facts;
 }

@@ -50,6 +50,8 @@ struct RankFacts {
     bool recorded = false;  // left events
     store::RankState state = store::RankState::complete;
     std::vector<StepWindow> steps;
+    bool sharesDevice = false;  // another rank computes on its device, too: their kernels take turns
+    bool cuptiTaken = false;    // another client took CUPTI over, and device activity ends with that
 };
 
 struct ClockFacts {
@@ -98,6 +100,8 @@ struct TraceFacts {
     /// Returns the number of ranks of the job, recorded or not; nothing where no file tells.
     std::optional<int> worldSize() const;
     bool sameHost(const std::vector<int>& ranks) const;
+    /// Whether any rank shares its device with another one.
+    bool sharesDevices() const;
 };
 
 TraceFacts readTraceFacts(store::TraceReader& trace);

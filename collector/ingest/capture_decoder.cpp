@@ -142,6 +142,17 @@ std::string_view overheadName(uint16_t kind) {
     return number < std::size(kOfCupti) ? kOfCupti[number] : std::string_view{};
 }
 
+/// Of the device that the rank computes on: the one it was told, or its only one.
+std::string busIdOf(const RankRecording& recording) {
+    std::vector<std::string> known;
+    for (const auto& [key, value] : recording.meta) {
+        if (!key.starts_with("device.") || !key.ends_with(".bus_id")) continue;
+        if (key == fmt::format("device.{}.bus_id", recording.device)) return value;
+        known.push_back(value);
+    }
+    return recording.device < 0 && known.size() == 1 ? known.front() : std::string();
+}
+
 void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecording& recording) {
     const capture::FileHeader& header = raw.header;
     recording.rank = choice.rank;
@@ -177,7 +188,8 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
             recording.meta[fmt::format("overhead.{}_ns", name)] = std::to_string(ns);
     }
     std::erase_if(recording.meta, [](const auto& entry) { return isLauncherVariable(entry.first); });
-    // Places of devices on the bus are for who reads their health.
+    recording.busId = busIdOf(recording);
+    // Places of other devices on the bus are for who reads their health.
     std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("device."); });
     // What recording cost in real time has no place in a trace of virtual time, which is the same on every machine.
     if (header.virtualGpu)

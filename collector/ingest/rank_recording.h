@@ -99,6 +99,7 @@ struct RankRecording {
     std::optional<int64_t> localRank;
     int32_t worldSize = -1;  ///< -1 unknown
     int32_t device = -1;     ///< CUDA ordinal it computes on; -1: that of its first kernel
+    std::string busId;       ///< where that device is, as the driver says ("0000:3b:00.0"); empty: unknown
     std::string hostName;
     std::string bootId;
     store::Process process;  ///< id and hostId are ignored

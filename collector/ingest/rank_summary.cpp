@@ -196,6 +196,7 @@ RankSummary summarize(const RankRecording& recording) {
     summary.streams = recording.streams;
     summary.threads = recording.threads;
     summary.devices = recording.devices;
+    summary.busId = recording.busId;
     summary.machineLinks = recording.machineLinks;
     summary.failedAllocations = recording.failedAllocations;
     summary.recorderCalls = recording.recorderCalls;

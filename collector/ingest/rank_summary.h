@@ -55,6 +55,7 @@ struct RankSummary {
     std::optional<int64_t> localRank;
     int32_t worldSize = -1;
     int32_t device = -1;
+    std::string busId;  ///< of that device; empty: unknown
     std::string hostName, bootId;
     store::Process process;
     store::RankState state = store::RankState::complete;

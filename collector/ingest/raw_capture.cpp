@@ -25,23 +25,28 @@ bool plausible(std::initializer_list<int64_t> times) {
     return std::all_of(times.begin(), times.end(), [](int64_t ns) { return ns >= 0 && ns < kLatestNs; });
 }
 
-/// 0 is CUPTI's "unknown": an activity that was not finished when it was delivered.
-bool isDeviceTime(int64_t ns) {
-    return ns != 0 && plausible({ns});
+/// Nothing on the device begins so long before its process was recorded, however the clock was set meanwhile.
+constexpr int64_t kEarliestNs = int64_t{3600} * 1'000'000'000;
+
+/// 0 is CUPTI's "unknown": an activity that was not finished when it was delivered. When another client takes CUPTI
+/// over it may hand over what the device's own timer said (CUPTI 13.0 on an H100: seconds since the device was
+/// started).
+bool isDeviceTime(int64_t ns, int64_t processStartNs) {
+    return ns != 0 && plausible({ns}) && ns >= processStartNs - kEarliestNs;
 }
 
 /// False when a record's times cannot be true: a damaged or hostile file.
-bool timesPlausible(const RecordView& view) {
+bool timesPlausible(const RecordView& view, int64_t processStartNs) {
     const auto startAndEnd = [](const auto& record) {
         return plausible({record.startNs, record.endNs}) && record.startNs <= record.endNs;
     };
     switch (view.type()) {
         case RecordType::kernel:
-            return isDeviceTime(view.as<KernelRecord>().startNs);
+            return isDeviceTime(view.as<KernelRecord>().startNs, processStartNs);
         case RecordType::memcpy:
-            return isDeviceTime(view.as<MemcpyRecord>().startNs);
+            return isDeviceTime(view.as<MemcpyRecord>().startNs, processStartNs);
         case RecordType::memset:
-            return isDeviceTime(view.as<MemsetRecord>().startNs);
+            return isDeviceTime(view.as<MemsetRecord>().startNs, processStartNs);
         case RecordType::cuptiApi:
             return plausible({view.as<CuptiApiRecord>().startNs});
         case RecordType::synchronization:
@@ -274,7 +279,7 @@ bool RawReader::isWanted(const RecordView& view) const {
 }
 
 void RawReader::take(const RecordView& view) {
-    if (!timesPlausible(view)) {
+    if (!timesPlausible(view, m_raw.header.processStartNs)) {
         ++m_impossible;
         return;
     }

@@ -10,6 +10,7 @@
 
 #include "collector/ingest/health_files.h"
 #include "collector/ingest/machine_links.h"
+#include "collector/ingest/shared_devices.h"
 
 namespace rankscope::collector {
 namespace {
@@ -391,6 +392,9 @@ void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<stor
             all.push_back(std::move(loss));
         }
     }
+    const std::vector<store::Loss> shared =
+        sharedDevices(m_ranks.summaries, [this](size_t summary) { return int64_t{hostOf(summary)}; });
+    all.insert(all.end(), shared.begin(), shared.end());
     all.insert(all.end(), ofCollectives.begin(), ofCollectives.end());
     all.insert(all.end(), ofMessages.begin(), ofMessages.end());
     for (const HostClocks::Host& host : m_ranks.clocks.hosts) {

@@ -450,7 +450,7 @@ CREATE TABLE step (
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, virtual_times, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, no_kernel_summaries, calls_left_out, dump, …
+  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, virtual_times, source_refused, source_absent, duplicate_rank, step_marks, stacks, health, light, no_kernel_summaries, calls_left_out, dump, shared_device, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
   source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | nccl_tuner | collector | importer

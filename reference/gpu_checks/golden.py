@@ -26,7 +26,8 @@ def keep(run, report, folder, description, machine):
                 tar.add(capture, f"capture/{capture.name}", filter=anonymous)
     with opened(run / "trace.db") as db:
         rows = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
-    expect = {"description": description, "recorded_on": machine, "expect": [{"id": one["id"], "ranks": one["ranks"]} for one in report["findings"]],
+    expect = {"description": description, "recorded_on": machine, "expect": [{"id": one["id"], "ranks": one["ranks"], "verdict": one["verdict"]} for one in report["findings"]],
+              "loss": sorted({row["kind"] for row in report["loss"]}),
               "world_size": report["run"]["world_size"], "hosts": len(report["run"]["hosts"]) if isinstance(report["run"]["hosts"], list) else report["run"]["hosts"],
               "steps": report["run"]["steps"], "rows": rows}
     (folder / "expect.json").write_text(json.dumps(expect, indent=2) + "\n")

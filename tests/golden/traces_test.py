@@ -27,13 +27,17 @@ class Traces(VirtualRunTest):
     def check(self, trace):
         expected = json.loads((trace / "expect.json").read_text())
         run = self.collected(trace)
-        report = self.report(trace.name)
+        status = expected.get("status", 0)  # 5: the job that was recorded failed
+        report = self.report(trace.name, status=status)
         found = sorted((finding["id"], finding["ranks"]) for finding in report["findings"])
+        verdicts = {finding["id"]: finding["verdict"] for finding in report["findings"]}
         self.assertEqual([name for name, _ in found], sorted(entry["id"] for entry in expected["expect"]), found)
         for entry in expected["expect"]:
             if "ranks" in entry:
                 self.assertIn((entry["id"], entry["ranks"]), found)
-        self.assertEqual(report["loss"], [])
+            if "verdict" in entry:
+                self.assertEqual(verdicts[entry["id"]], entry["verdict"], entry)
+        self.assertEqual(sorted({loss["kind"] for loss in report["loss"]}), expected.get("loss", []))
         self.assertEqual((report["run"]["world_size"], report["run"]["steps"]), (expected["world_size"], expected["steps"]))
         for row in report["breakdown"]:
             self.assertEqual(row["compute_ns"] + row["exposed_comm_ns"] + row["memory_ns"] + row["idle_ns"], row["step_ns"], row)
@@ -44,7 +48,7 @@ class Traces(VirtualRunTest):
 
     def test_recorded_runs_give_what_they_must(self):
         traces = sorted(path.parent for path in TRACES.glob("*/expect.json"))
-        self.assertGreaterEqual(len(traces), 6)
+        self.assertGreaterEqual(len(traces), 17)
         for trace in traces:
             with self.subTest(trace=trace.name):
                 self.check(trace)

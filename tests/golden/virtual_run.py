@@ -30,9 +30,9 @@ class VirtualRunTest(unittest.TestCase):
         return subprocess.run([str(word) for word in command], cwd=self.folder, env=dict(self.environment, **(environment or {})),
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
 
-    def check_run(self, *command, environment=None):
+    def check_run(self, *command, environment=None, status=0):
         result = self.run_any(*command, environment=environment)
-        self.assertEqual(result.returncode, 0, f"{command}\n{result.stdout.decode()}\n{result.stderr.decode()}")
+        self.assertEqual(result.returncode, status, f"{command}\n{result.stdout.decode()}\n{result.stderr.decode()}")
         return result
 
     def write_scenario(self, scenario):
@@ -44,5 +44,5 @@ class VirtualRunTest(unittest.TestCase):
         self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "-o", name, environment=environment)
         return self.folder / name
 
-    def report(self, name):
-        return json.loads(self.check_run(RANKSCOPE, "-q", "analyze", name, "--format", "json").stdout)
+    def report(self, name, status=0):
+        return json.loads(self.check_run(RANKSCOPE, "-q", "analyze", name, "--format", "json", status=status).stdout)

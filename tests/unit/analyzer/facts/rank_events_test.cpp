@@ -36,6 +36,15 @@ TEST(DeviceLoss, AStepWhoseLaunchesHaveNoKernelsIsMarked) {
     EXPECT_TRUE(stepsWithLostRecords(eventsWithout(-1, 0), tenSteps()).empty());
 }
 
+TEST(DeviceLoss, BehindATakeOverOfCuptiMostStepsMayBeWithoutKernels) {
+    RankEvents events = eventsWithout(-1, 0);
+    std::erase_if(events.compute, [](const ComputeTask& task) { return task.startNs >= 2'500'000; });
+    EXPECT_TRUE(stepsWithLostRecords(events, tenSteps()).empty()) << "it may be a trace without correlation";
+    RankFacts taken = tenSteps();
+    taken.cuptiTaken = true;
+    EXPECT_EQ(stepsWithLostRecords(events, taken), (std::vector<int>{2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
 TEST(DeviceLoss, AnEmptyCopyOrTwoIsNoLoss) {
     EXPECT_TRUE(stepsWithLostRecords(eventsWithout(7, 2), tenSteps()).empty());
 }
