@@ -91,6 +91,7 @@ void assumeStartups(costs::LinkPeaks& peaks) {
 }
 
 void warnOfLinks(Analysis& analysis) {
+    if (analysis.facts.worldSize() == 1) return;  // whatever its links could do, it has nobody to talk to
     for (const std::string& warning : analysis.peaks.warnings)
         analysis.facts.losses.push_back({.kind = "link_peaks", .message = warning});
 }
