@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
+
 namespace rankscope::injector::cupti {
 
 uint8_t* BufferPool::take() noexcept {
@@ -15,6 +17,7 @@ uint8_t* BufferPool::take() noexcept {
 }
 
 void BufferPool::giveBack(uint8_t* buffer) noexcept {
+    std::memset(buffer, 0, kBufferBytes);
     {
         Lock lock(m_mutex);
         if (m_count < kKept) {

@@ -69,6 +69,7 @@ bool loadApi(Api& api) noexcept {
     fill(api.activityPopExternalCorrelationId, "cuptiActivityPopExternalCorrelationId");
     fill(api.activityEnableRuntimeApi, "cuptiActivityEnableRuntimeApi");
     fill(api.activityEnableDriverApi, "cuptiActivityEnableDriverApi");
+    fill(api.activitySetAttribute, "cuptiActivitySetAttribute");
     fill(api.setThreadIdType, "cuptiSetThreadIdType");
     fill(api.subscribe, "cuptiSubscribe");
     fill(api.subscribeV2, "cuptiSubscribe_v2");

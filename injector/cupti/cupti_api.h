@@ -35,6 +35,7 @@ struct Api {
     int (*activityPopExternalCorrelationId)(int kind, uint64_t* id) = nullptr;
     int (*activityEnableRuntimeApi)(uint32_t callbackId, uint8_t enable) = nullptr;                ///< optional
     int (*activityEnableDriverApi)(uint32_t callbackId, uint8_t enable) = nullptr;                 ///< optional
+    int (*activitySetAttribute)(int attribute, size_t* bytes, void* value) = nullptr;              ///< optional
     int (*setThreadIdType)(int type) = nullptr;                                                    ///< optional
     int (*subscribe)(void** subscriber, Callback, void* userData) = nullptr;                       ///< optional
     int (*subscribeV2)(void** subscriber, Callback, void* userData, SubscriberParams*) = nullptr;  ///< optional, 13.0

@@ -182,6 +182,15 @@ bool isFree() noexcept {
     return false;
 }
 
+/// Whether buffers come zeroed, which spares CUPTI doing it on the job's threads. For whoever takes CUPTI over they do
+/// not.
+void promiseZeroedBuffers(bool promised) noexcept {
+    uint8_t value = promised ? 1 : 0;
+    size_t bytes = sizeof value;
+    if (g_api.activitySetAttribute != nullptr)
+        g_api.activitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &value);
+}
+
 void silenceNoise() noexcept {
     if (g_api.activityEnableRuntimeApi != nullptr)
         for (const uint32_t id : kNoisyRuntime) g_api.activityEnableRuntimeApi(id, 0);
@@ -206,6 +215,7 @@ void start(bool enableNow, bool (*load)(Api&) noexcept) noexcept {
     g_decoder.setVersion(version);
     if (!isFree()) return;
     if (g_api.setThreadIdType != nullptr) g_api.setThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    promiseZeroedBuffers(true);
     const int result = g_api.activityRegisterCallbacks(onBufferRequested, onBufferCompleted);
     if (result != kSuccess) return refuse(2, result, "cuptiActivityRegisterCallbacks");
     g_registered.store(true, std::memory_order_release);
@@ -262,6 +272,7 @@ void yieldTo(const char* client) noexcept {
     if (wasOurs) {
         disable();
         flush(true);
+        promiseZeroedBuffers(false);
     }
     g_yielded.store(true);
     if (wasOurs) tellHolder("CUPTI was taken over by ");

@@ -32,6 +32,7 @@ struct FakeCupti {
     cupti::RequestBuffer request = nullptr;
     cupti::CompleteBuffer complete = nullptr;
     int forcedFlushes = 0;
+    bool takesZeroedBuffers = false;
 };
 FakeCupti g_fake;
 
@@ -59,6 +60,11 @@ bool loadFake(cupti::Api& api) noexcept {
     api.activityGetNumDroppedRecords = [](void*, uint32_t, size_t* dropped) { return *dropped = g_fake.dropped, 0; };
     api.activityPushExternalCorrelationId = [](int, uint64_t) { return 0; };
     api.activityPopExternalCorrelationId = [](int, uint64_t*) { return 0; };
+    api.activitySetAttribute = [](int attribute, size_t*, void* value) {
+        if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
+            g_fake.takesZeroedBuffers = *static_cast<const uint8_t*>(value) != 0;
+        return 0;
+    };
     api.subscribeV2 = [](void**, cupti::Callback, void*, cupti::SubscriberParams* params) {
         g_fake.holder.copy(params->oldSubscriberName, params->oldSubscriberSize - 1);
         return g_fake.subscribeResult;
@@ -173,8 +179,10 @@ OWN_PROCESS_TEST(CuptiSession, ARefusalIsToldWithItsCodeAndEverythingElseGoesOn)
 OWN_PROCESS_TEST(CuptiSession, YieldsToAClientOfTheJobAndStaysAway) {
     cupti::start(true, loadFake);
     ASSERT_TRUE(cupti::g_live.load());
+    EXPECT_TRUE(g_fake.takesZeroedBuffers);
     cupti::yieldTo("libkineto.so");
     EXPECT_FALSE(cupti::g_live.load());
+    EXPECT_FALSE(g_fake.takesZeroedBuffers) << "whose buffers may hold anything";
     EXPECT_EQ(g_fake.disabled.size(), g_fake.enabled.size());
     const size_t enabled = g_fake.enabled.size();
     cupti::enable();
