@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/diagnose/calls_together.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/lost_to_rank.h"
 #include "analyzer/diagnose/price.h"
@@ -22,40 +23,48 @@ using job::Analysis;
 
 constexpr double kSeenWhole = 0.995;  // told in whole percent, that is all
 
-// Of the messages that ranks send, begun while they receive: those of a group of calls share a kernel, and a schedule
-// that waits for what it receives before it computes has none of the kind. One in ten may be of its warm-up.
-constexpr double kReceivingBeside = 0.1;
+// Of the messages that a rank sends. What it sends it has computed before: where a message begins inside of another one
+// of the rank, or the moment that one ends, that was beside it (those of a group of calls share a kernel, and begin
+// with it). One in ten may be of the warm-up of a schedule that computes beside none.
+constexpr double kComputedBeside = 0.1;
+
+/// Whether the rank computes while it sends or receives.
+bool computesBeside(const facts::RankSummary& rank) {
+    size_t sends = 0, beside = 0;
+    int64_t startNs = 0, untilNs = INT64_MIN;  // of the message that ends last of those before
+    for (const facts::CommTask& task : rank.communication) {
+        if (!task.pointToPoint() || task.step < 0) continue;
+        if (task.op == store::Op::send) {
+            ++sends;
+            beside += task.startNs > startNs && untilNs != INT64_MIN && task.startNs <= untilNs + kStartsWithinNs;
+        }
+        if (task.endNs <= untilNs) continue;
+        startNs = task.startNs;
+        untilNs = task.endNs;
+    }
+    return static_cast<double>(beside) > kComputedBeside * static_cast<double>(sends);
+}
 
 /// Who meets whom in the analysed steps.
 struct Meetings {
     std::map<int64_t, std::set<int>> collectives;  // members by communicator
     std::map<int, std::set<int>> partners;         // of a rank's messages
-    bool receiveBeside = false;                    // they compute while they receive
+    bool computeBeside = false;                    // some of them compute while they send or receive
 
     explicit Meetings(const Analysis& analysis) {
         for (const store::P2p& message : analysis.facts.pointToPoint) {
             partners[message.srcRank].insert(message.dstRank);
             partners[message.dstRank].insert(message.srcRank);
         }
-        size_t sends = 0, beside = 0;
         for (const facts::RankSummary& rank : analysis.ranks) {
-            int64_t receivesUntilNs = 0, sinceNs = 0;
+            computeBeside = computeBeside || computesBeside(rank);
             for (const facts::CommTask& task : rank.communication) {
                 const facts::Communicator* communicator = analysis.facts.findCommunicator(task.communicatorId);
                 if (task.step < 0 || communicator == nullptr || communicator->size < 2) continue;
                 if (store::isSynchronizing(task.op) && !collectives.contains(task.communicatorId))
                     collectives[task.communicatorId].insert(communicator->ranks.begin(), communicator->ranks.end());
-                if (task.op == store::Op::send) {
-                    ++sends;
-                    beside += task.startNs > sinceNs && task.startNs < receivesUntilNs ? 1 : 0;
-                }
-                if (task.op == store::Op::recv && task.endNs > receivesUntilNs) {
-                    receivesUntilNs = task.endNs;
-                    sinceNs = task.startNs;
-                }
             }
         }
-        receiveBeside = static_cast<double>(beside) > kReceivingBeside * static_cast<double>(sends);
     }
 
     /// All whom the rank reaches by messages, itself among them.
@@ -97,7 +106,7 @@ Peers peersOf(const Analysis& analysis, const Meetings& meetings, int rank) {
     };
     Peers peers;
     take(peers);
-    if (!peers.ranks.empty() || own == meetings.partners.end() || meetings.receiveBeside) return peers;
+    if (!peers.ranks.empty() || own == meetings.partners.end() || meetings.computeBeside) return peers;
     among = meetings.reachedFrom(rank);
     peers.areStages = true;
     take(peers);
@@ -293,8 +302,8 @@ std::string withoutPeersByCalls(const Analysis& analysis) {
         return !peersOf(analysis, meetings, rank.rank).ranks.empty();
     });
     if (anyPeers) return {};
-    return meetings.receiveBeside
-               ? "no kernels were recorded: light mode (the stages of a pipeline receive beside their compute, which "
+    return meetings.computeBeside
+               ? "no kernels were recorded: light mode (the stages of a pipeline compute beside their messages, which "
                  "their calls do not tell then)"
                : "no kernels were recorded: light mode (the ranks have nobody to compare them with)";
 }

@@ -52,8 +52,8 @@ bool isSummarised(const job::Analysis& analysis);
 
 /// Peers of a rank are all others, or where ranks exchange messages, as the stages of a pipeline do, those that it
 /// meets in collectives with none of whose members it exchanges any; where it meets nobody there, the other stages,
-/// unless they receive beside their compute, which then does not show. Ranks that are late because one that they share
-/// a smaller group with is later are left out. Ascending by rank.
+/// unless one of them computes beside its messages, so that what it computes does not show. Ranks that are late because
+/// one that they share a smaller group with is later are left out. Ascending by rank.
 std::vector<LateRank> lateRanks(const job::Analysis& analysis);
 
 /// "in each step", "in each step from step 7 on (1.00x before)".

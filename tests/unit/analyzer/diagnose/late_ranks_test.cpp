@@ -180,10 +180,17 @@ TEST(LateRanks, StagesOfAPipelineAreComparedWithTheirReplicasOrWithoutAnyWithEac
     ASSERT_EQ(findings.size(), 1u);
     EXPECT_EQ(findings[0].id, "RS301");
     EXPECT_EQ(findings[0].alternatives, std::vector<std::string>{"RS102"});
-    // Who sends while it receives computes meanwhile, and its time outside of communication is not that.
-    alone.task(store::Op::recv, 1, 0, 10).task(store::Op::send, 1, 5, 12);
-    EXPECT_TRUE(alone.late().empty());
-    EXPECT_NE(withoutPeersByCalls(alone.analysis()).find("receive beside their compute"), std::string::npos);
+    // Of what is sent in the middle of another message, or right behind one, the compute was beside that.
+    constexpr int64_t kMs = 1'000'000;
+    for (const int64_t sendNs : {5 * kMs, 10 * kMs}) {
+        LightJob beside = alone;
+        beside.task(store::Op::recv, 1, 0, 10 * kMs).task(store::Op::send, 1, sendNs, 12 * kMs);
+        EXPECT_TRUE(beside.late().empty());
+        EXPECT_NE(withoutPeersByCalls(beside.analysis()).find("compute beside their messages"), std::string::npos);
+    }
+    LightJob behind = alone;
+    behind.task(store::Op::recv, 1, 0, 10 * kMs).task(store::Op::send, 1, 11 * kMs, 12 * kMs);
+    EXPECT_EQ(behind.late(), std::vector<int>{0});
     LightJob grouped(3, [](int r, int) { return r == 0 ? 0.7 : 0.3; });
     grouped.group(1, all(3))
         .message(0, 1)
