@@ -219,6 +219,12 @@ TEST(LateRanks, AWholeHostIsOneFindingAndWithKernelsNobodyIsJudgedSo) {
     EXPECT_FALSE(isByCalls(job.analysis()));
 }
 
+TEST(LateRanks, WhoWaitsLessBesideItsComputeInAStepThatTakesNoLongerHasNotStalled) {
+    LightJob job(4, [](int r, int s) { return r == s || r == s - 4 ? 0.6 : 0.3 + 0.001 * (s % 3); });
+    job.group(1, all(4));
+    EXPECT_TRUE(detect(job.analysis()).empty()) << "all steps are equally long";
+}
+
 TEST(LateRanks, WhatNeedsKernelsSaysSo) {
     LightJob job(8, slow(5, 0.2));
     job.group(1, all(8));
