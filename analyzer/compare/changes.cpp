@@ -48,6 +48,16 @@ FindingStatus statusOf(const FindingMeans& before, const FindingMeans& after, co
     return *is > *was ? FindingStatus::worse : FindingStatus::better;
 }
 
+/// The key by which the base has a finding of the new side: its own, or where it has none by that, one of the same
+/// place that may be the same, and that the new side does not have.
+FindingKey likeIn(const SideMeans& base, const SideMeans& now, const FindingKey& key, const FindingMeans& finding) {
+    if (base.findings.contains(key)) return key;
+    for (const auto& [other, known] : base.findings)
+        if (other.second == key.second && !now.findings.contains(other) && mayBeOne(known.example, finding.example))
+            return other;
+    return key;
+}
+
 }  // namespace
 
 std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const SideMeans& now) {
@@ -88,7 +98,7 @@ std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const Side
 std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMeans& now) {
     std::map<FindingKey, std::pair<FindingMeans, FindingMeans>> both;
     for (const auto& [key, finding] : base.findings) both[key].first = finding;
-    for (const auto& [key, finding] : now.findings) both[key].second = finding;
+    for (const auto& [key, finding] : now.findings) both[likeIn(base, now, key, finding)].second = finding;
     std::vector<FindingChange> rows;
     for (const auto& [key, sides] : both) {
         const auto& [before, after] = sides;
@@ -97,6 +107,8 @@ std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMean
         FindingChange row;
         row.status = statusOf(before, after, base, now);
         row.id = example.id;
+        row.alternatives = example.alternatives;
+        row.knownAs = key.first;
         row.title = example.title;
         row.where = placeText(now, key.second, row.ranks);
         row.ranks = example.ranks;

@@ -235,10 +235,12 @@ struct FindingSide {
 
 struct FindingChange {
     FindingStatus status = FindingStatus::same;
-    std::string id;          // RS301
-    std::string title;       // of the new side where it has it
-    std::string where;       // "rank 3 (dp 3)"
-    std::vector<int> ranks;  // on the new side where it has it
+    std::string id;                         // RS301; of the new side where it has it
+    std::vector<std::string> alternatives;  // that it may as well be, the same
+    std::string knownAs;                    // by which it is the same from run to run: that of the base where it has it
+    std::string title;                      // of the new side where it has it
+    std::string where;                      // "rank 3 (dp 3)"
+    std::vector<int> ranks;                 // on the new side where it has it
     std::string cause;
     std::vector<std::string> fix;
     FindingSide base, now;

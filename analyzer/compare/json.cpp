@@ -132,6 +132,7 @@ Json ifThere(const FindingSide& side, const std::optional<double>& ns) {
 Json findingJson(const FindingChange& finding) {
     return {{"status", toText(finding.status)},
             {"id", finding.id},
+            {"or", finding.alternatives},
             {"title", finding.title},
             {"where", orNull(finding.where)},
             {"ranks", finding.ranks},

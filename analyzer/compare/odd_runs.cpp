@@ -14,9 +14,9 @@
 namespace rankscope::compare {
 namespace {
 
-bool has(const RunSummary& run, const std::string& diagnosis) {
+bool has(const RunSummary& run, const FindingSummary& wanted) {
     return std::ranges::any_of(run.findings, [&](const FindingSummary& finding) {
-        return finding.id == diagnosis && finding.verdict == "found";
+        return finding.verdict == "found" && mayBeOne(finding, wanted);
     });
 }
 
@@ -65,7 +65,7 @@ const FindingSummary* findingOfItsMachine(const RunSummary& run, const std::vect
     const FindingSummary* worst = nullptr;
     for (const FindingSummary& finding : run.findings) {
         if (finding.verdict != "found" || !isOfMachine(finding.id)) continue;
-        const auto with = std::ranges::count_if(runs, [&](const RunSummary* other) { return has(*other, finding.id); });
+        const auto with = std::ranges::count_if(runs, [&](const RunSummary* other) { return has(*other, finding); });
         if (2 * static_cast<size_t>(with) >= runs.size()) continue;
         if (!worst || finding.severity > worst->severity) worst = &finding;
     }

@@ -96,9 +96,10 @@ Json findingResult(const Comparison& c, const FindingChange& finding, Rules& rul
                                                                       : "note"},
                    {"message", text(findingName(finding) + ": " + findingBody(finding))},
                    {"locations", location(finding.where)},
-                   {"partialFingerprints", {{"rankscope/v1", fingerprint(finding.id + "\n" + finding.where)}}},
+                   {"partialFingerprints", {{"rankscope/v1", fingerprint(finding.knownAs + "\n" + finding.where)}}},
                    {"baselineState", baselineState(finding.status)}};
     if (isGone) result["kind"] = "pass";
+    if (!finding.alternatives.empty()) result["properties"] = {{"or", finding.alternatives}};
     if (finding.allowed)
         result["suppressions"] =
             Json::array({{{"kind", "external"}, {"justification", "allowed by --allow or rankscope.toml"}}});

@@ -216,6 +216,7 @@ void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary)
         FindingSummary row;
         row.id = finding.id;
         row.title = finding.title;
+        row.alternatives = finding.alternatives;
         row.verdict = finding.verdict == job::Verdict::found          ? "found"
                       : finding.verdict == job::Verdict::inconclusive ? "inconclusive"
                                                                       : "note";
@@ -234,6 +235,14 @@ void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary)
 }
 
 }  // namespace
+
+bool mayBeOne(const FindingSummary& one, const FindingSummary& other) {
+    const auto isOneOf = [](const std::string& id, const FindingSummary& of) {
+        return of.id == id || text::contains(of.alternatives, id);
+    };
+    return isOneOf(one.id, other) || isOneOf(other.id, one) ||
+           std::ranges::any_of(one.alternatives, [&](const std::string& id) { return isOneOf(id, other); });
+}
 
 void setSteps(std::vector<double> times, RunSummary& summary) {
     summary.steps = static_cast<int>(times.size());

@@ -68,7 +68,8 @@ inline constexpr NumberField<TrafficSummary> kTrafficNumbers[] = {
     {"busbw", &TrafficSummary::busbw}};
 
 struct FindingSummary {
-    std::string id, title, verdict;  // verdict: found | inconclusive | note
+    std::string id, title, verdict;         // verdict: found | inconclusive | note
+    std::vector<std::string> alternatives;  // diagnoses that it may as well be
     std::vector<int> ranks;
     std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
     std::string cause;
@@ -79,6 +80,9 @@ struct FindingSummary {
     double severity = 0;               // share of the step, of the saving or else of the cost
     std::optional<double> leastShare;  // of the step, from which it is found, where that is more than for others
 };
+
+/// Whether they may be of one diagnosis: what a recording of calls leaves open (RS301 or RS304) one with kernels tells.
+bool mayBeOne(const FindingSummary& one, const FindingSummary& other);
 
 /// Its file, whether that is of a baseline, and its typical step are not part of the summary.
 struct RunSummary : ComparedRun {

@@ -50,6 +50,9 @@ class SummaryWriter {
     void ifSet(const char* key, int64_t value) {
         if (value != 0) m_json[key] = value;
     }
+    void ifSet(const char* key, const std::vector<std::string>& values) {
+        if (!values.empty()) m_json[key] = values;
+    }
     void ifKnown(const char* key, const std::optional<double>& value) {
         if (value) m_json[key] = jsonOf(*value);
     }
@@ -133,6 +136,7 @@ void members(auto& io, KernelSummary& kernel) {
 
 void members(auto& io, FindingSummary& row) {
     io("id", row.id);
+    io.ifSet("or", row.alternatives);
     io("title", row.title);
     io("verdict", row.verdict);
     io("ranks", row.ranks);

@@ -31,7 +31,7 @@ class SummaryReader {
         take(at(key), key, to, least);
     }
     bool has(const char* key) const { return m_json.contains(key); }
-    /// Missing: false, or 0.
+    /// Missing: false, 0, or nothing.
     template <typename T>
     void ifSet(const char* key, T& to) const {
         to = {};

@@ -51,7 +51,11 @@ TrendFinding toFinding(const SeenFinding& seen) {
 std::vector<TrendFinding> notIn(const Seen& some, const Seen& others) {
     std::vector<TrendFinding> rows;
     for (const auto& [key, seen] : some)
-        if (!others.contains(key)) rows.push_back(toFinding(seen));
+        if (std::ranges::none_of(others, [&key = key, &seen = seen](const auto& other) {
+                return other.first == key ||
+                       (other.first.second == key.second && mayBeOne(*other.second.first, *seen.first));
+            }))
+            rows.push_back(toFinding(seen));
     return rows;
 }
 

@@ -9,8 +9,6 @@
 namespace rankscope::diagnose {
 namespace {
 
-// After the end of the collective before it: a device starts what waited for that within so long.
-constexpr int64_t kStartsWithinNs = 20'000;
 constexpr double kNoiseNs = 1'000;      // device clocks of one host agree to about a microsecond
 constexpr double kGoesOn = 0.5;         // the correlation is 0 or 1, and what chance makes of that
 constexpr size_t kFewestPairs = 20;     // of neighbouring arrivals: its error is then 0.2

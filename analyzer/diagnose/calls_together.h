@@ -16,6 +16,11 @@
 
 namespace rankscope::diagnose {
 
+/// After the end of NCCL's kernel before it: one that stood in its stream behind that one starts within some
+/// microseconds, twice as long where an event of another stream lies between. Whoever computed less than this between
+/// two collectives has fallen behind by less, too, so that nothing is lost with it.
+inline constexpr int64_t kStartsWithinNs = 20'000;
+
 struct Arrival {
     int64_t atNs = 0;
     int64_t endNs = 0;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/diagnose/calls_together.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/lost_to_rank.h"
 #include "analyzer/diagnose/price.h"
@@ -20,28 +21,74 @@ namespace {
 
 using job::Analysis;
 
+constexpr double kSeenWhole = 0.995;  // told in whole percent, that is all
+
+// Of the messages that a rank sends. What it sends it has computed before: where a message begins inside of another one
+// of the rank, or the moment that one ends, that was beside it (those of a group of calls share a kernel, and begin
+// with it). One in ten may be of the warm-up of a schedule that computes beside none.
+constexpr double kComputedBeside = 0.1;
+
+/// Whether the rank computes while it sends or receives.
+bool computesBeside(const facts::RankSummary& rank) {
+    size_t sends = 0, beside = 0;
+    int64_t startNs = 0, untilNs = INT64_MIN;  // of the message that ends last of those before
+    for (const facts::CommTask& task : rank.communication) {
+        if (!task.pointToPoint() || task.step < 0) continue;
+        if (task.op == store::Op::send) {
+            ++sends;
+            beside += task.startNs > startNs && untilNs != INT64_MIN && task.startNs <= untilNs + kStartsWithinNs;
+        }
+        if (task.endNs <= untilNs) continue;
+        startNs = task.startNs;
+        untilNs = task.endNs;
+    }
+    return static_cast<double>(beside) > kComputedBeside * static_cast<double>(sends);
+}
+
 /// Who meets whom in the analysed steps.
 struct Meetings {
     std::map<int64_t, std::set<int>> collectives;  // members by communicator
     std::map<int, std::set<int>> partners;         // of a rank's messages
+    bool computeBeside = false;                    // some of them compute while they send or receive
 
     explicit Meetings(const Analysis& analysis) {
         for (const store::P2p& message : analysis.facts.pointToPoint) {
             partners[message.srcRank].insert(message.dstRank);
             partners[message.dstRank].insert(message.srcRank);
         }
-        for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::RankSummary& rank : analysis.ranks) {
+            computeBeside = computeBeside || computesBeside(rank);
             for (const facts::CommTask& task : rank.communication) {
                 const facts::Communicator* communicator = analysis.facts.findCommunicator(task.communicatorId);
                 if (task.step < 0 || communicator == nullptr || communicator->size < 2) continue;
                 if (store::isSynchronizing(task.op) && !collectives.contains(task.communicatorId))
                     collectives[task.communicatorId].insert(communicator->ranks.begin(), communicator->ranks.end());
             }
+        }
+    }
+
+    /// All whom the rank reaches by messages, itself among them.
+    std::set<int> reachedFrom(int rank) const {
+        std::set<int> reached{rank};
+        std::vector<int> open{rank};
+        while (!open.empty()) {
+            const auto known = partners.find(open.back());
+            open.pop_back();
+            if (known == partners.end()) continue;
+            for (const int partner : known->second)
+                if (reached.insert(partner).second) open.push_back(partner);
+        }
+        return reached;
     }
 };
 
 /// As in late_ranks.h, as indices into analysis.ranks. `rank` is none of them.
-std::vector<size_t> peersOf(const Analysis& analysis, const Meetings& meetings, int rank) {
+struct Peers {
+    std::vector<size_t> ranks;
+    bool areStages = false;
+};
+
+Peers peersOf(const Analysis& analysis, const Meetings& meetings, int rank) {
     std::set<int> among;
     const auto own = meetings.partners.find(rank);
     for (const auto& [id, members] : meetings.collectives) {
@@ -51,11 +98,18 @@ std::vector<size_t> peersOf(const Analysis& analysis, const Meetings& meetings, 
                            std::ranges::any_of(members, [&](int member) { return own->second.contains(member); });
         if (!mixed) among.insert(members.begin(), members.end());
     }
-    std::vector<size_t> peers;
-    for (size_t r = 0; r < analysis.ranks.size(); ++r)
-        if (const int other = analysis.ranks[r].rank;
-            other != rank && (meetings.partners.empty() || among.contains(other)))
-            peers.push_back(r);
+    const auto take = [&](Peers& peers) {
+        for (size_t r = 0; r < analysis.ranks.size(); ++r)
+            if (const int other = analysis.ranks[r].rank;
+                other != rank && (meetings.partners.empty() || among.contains(other)))
+                peers.ranks.push_back(r);
+    };
+    Peers peers;
+    take(peers);
+    if (!peers.ranks.empty() || own == meetings.partners.end() || meetings.computeBeside) return peers;
+    among = meetings.reachedFrom(rank);
+    peers.areStages = true;
+    take(peers);
     return peers;
 }
 
@@ -73,39 +127,68 @@ std::vector<std::vector<double>> ownTimes(const Analysis& analysis) {
     return times;
 }
 
-/// Nothing for a rank that is not late in nearly all steps.
-std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std::vector<double>>& times, size_t index,
-                                 const std::vector<size_t>& peers) {
-    if (peers.empty() || times.empty()) return std::nullopt;
-    LateRank late{.index = index};
-    std::vector<double> shares, ratios;
-    size_t often = 0;
+/// How late a rank is, by analysed step.
+struct Lateness {
+    std::vector<double> waitedNs, shares, ratios;  // a ratio is 0 where its peers are in communication all the time
+
+    /// Late by enough in the middle one of the steps from `first` on, and in so many of them.
+    bool isLate(size_t first, double ofSteps) const {
+        const auto begin = shares.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto often = std::count_if(begin, shares.end(), [](double share) { return share >= kLateInStep; });
+        return begin != shares.end() && facts::median({begin, shares.end()}) >= kLateShare &&
+               static_cast<double>(often) >= ofSteps * static_cast<double>(shares.end() - begin);
+    }
+};
+
+/// Nothing where the rank is missing in a step.
+std::optional<Lateness> latenessOf(const Analysis& analysis, const std::vector<std::vector<double>>& times,
+                                   size_t index, const std::vector<size_t>& peers) {
+    Lateness late;
     for (size_t s = 0; s < times.size(); ++s) {
         std::vector<double> others;
         for (const size_t peer : peers) others.push_back(times[s][peer]);
         const double usualNs = facts::median(others);
         const facts::Attribution* own = analysis.attribution(analysis.ranks[index], analysis.steps[s]);
-        if (own == nullptr || own->stepNs <= 0) continue;
+        if (own == nullptr || own->stepNs <= 0) return std::nullopt;
         late.waitedNs.push_back(std::max(0.0, times[s][index] - usualNs));
-        shares.push_back((times[s][index] - usualNs) / static_cast<double>(own->stepNs));
-        if (usualNs > 0) ratios.push_back(times[s][index] / usualNs);
-        often += shares.back() >= kLateInStep;
+        late.shares.push_back((times[s][index] - usualNs) / static_cast<double>(own->stepNs));
+        late.ratios.push_back(usualNs > 0 ? times[s][index] / usualNs : 0);
     }
-    if (shares.empty() || static_cast<double>(often) < kLateSteps * static_cast<double>(shares.size()))
-        return std::nullopt;
-    late.share = facts::median(shares);
-    if (!ratios.empty()) late.ratio = facts::median(ratios);
-    return late.share >= kLateShare && late.waitedNs.size() == times.size() ? std::optional(std::move(late))
-                                                                            : std::nullopt;
+    return late;
+}
+
+/// Nothing for a rank that is not late in nearly all steps, nor in those since a change of its pace. Of what grows step
+/// by step chance is no cause, and its first steps are hardly late.
+std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std::vector<double>>& times, size_t index,
+                                 const Peers& peers) {
+    if (peers.ranks.empty() || times.empty()) return std::nullopt;
+    const std::optional<Lateness> known = latenessOf(analysis, times, index, peers.ranks);
+    if (!known) return std::nullopt;
+    LateRank late{.index = index, .isStage = peers.areStages};
+    if (!known->isLate(0, kLateSteps)) {
+        late.change = changeOfPace(known->ratios, analysis.ranks.size());
+        if (!late.change || !known->isLate(late.change->firstStep, late.change->isGradual ? 0 : kLateSteps.value))
+            return std::nullopt;
+        late.firstStep = late.change->firstStep;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(late.firstStep);
+    late.share = facts::median({known->shares.begin() + first, known->shares.end()});
+    std::vector<double> ratios;
+    std::copy_if(known->ratios.begin() + first, known->ratios.end(), std::back_inserter(ratios),
+                 [](double ratio) { return ratio > 0; });
+    if (!ratios.empty()) late.ratio = facts::median(std::move(ratios));
+    late.waitedNs = known->waitedNs;
+    std::fill_n(late.waitedNs.begin(), first, 0.0);
+    return late;
 }
 
 /// What it was seen to take is no more than what the others lose to it, where that is known.
-void setLoss(const Analysis& analysis, const std::vector<size_t>& peers, LateRank& late) {
+void setLoss(const Analysis& analysis, const Peers& peers, LateRank& late) {
     late.extraNs = late.waitedNs;
-    const std::optional<LostToRank> lost = lostToRank(analysis, late.index, peers);
+    const std::optional<LostToRank> lost = lostToRank(analysis, late.index, peers.ranks, late.firstStep);
     if (!lost) return;
     for (size_t s = 0; s < late.extraNs.size(); ++s) late.extraNs[s] = std::min(late.extraNs[s], lost->perStepNs[s]);
-    late.lossKnown = true;
+    late.lossSeen = lost->seen;
     if (lost->share > 0 && lost->share < 1) late.ratio = std::min(late.ratio, 1 / (1 - lost->share));
 }
 
@@ -153,48 +236,76 @@ std::vector<LateRank> lateRanks(const Analysis& analysis) {
     return roots;
 }
 
+std::string whenLate(const Analysis& analysis, const LateRank& late) {
+    if (!late.change) return "in each step";
+    const int step = analysis.steps[late.firstStep];
+    if (late.change->isGradual)
+        return fmt::format("more and more from step {} on (growing from {:.2f}x to {:.2f}x)", step, late.change->before,
+                           late.change->since);
+    return fmt::format("in each step from step {} on ({:.2f}x before)", step, late.change->before);
+}
+
 void describeLateness(const Analysis& analysis, const std::vector<LateRank>& late, job::Finding& finding) {
     std::vector<double> extraNs(analysis.steps.size(), 0);
     std::vector<double> shares;
+    size_t firstStep = late.front().firstStep;
+    double seen = 1;
     for (const LateRank& one : late) {
         finding.ranks.push_back(analysis.ranks[one.index].rank);
         shares.push_back(one.share);
+        firstStep = std::min(firstStep, one.firstStep);
+        seen = std::min(seen, one.lossSeen.value_or(0));
         for (size_t s = 0; s < extraNs.size(); ++s) extraNs[s] = std::max(extraNs[s], one.extraNs[s]);
     }
     for (const facts::RankSummary& rank : analysis.ranks)
         if (!text::contains(finding.ranks, rank.rank)) finding.affectedRanks.push_back(rank.rank);
-    setCost(analysis, extraNs, finding);
-    setTypicalStep(analysis, extraNs, finding.ranks.front(), finding);
+    if (firstStep == 0)
+        setCost(analysis, extraNs, finding);
+    else
+        setMeanCost(analysis, facts::mean({extraNs.begin() + static_cast<std::ptrdiff_t>(firstStep), extraNs.end()}),
+                    finding, firstStep);
+    setTypicalStep(analysis, extraNs, finding.ranks.front(), finding, firstStep);
+    const std::string who = text::ranksText(finding.ranks);
     finding.evidence.facts.push_back(
-        fmt::format("in each step {} {} {} more outside of communication than the peers, the middle one of these",
-                    text::ranksText(finding.ranks), finding.ranks.size() == 1 ? "spends" : "spend",
-                    text::percentText(facts::median(shares)) + " of it"));
+        fmt::format("in each step{} {} {} {} more outside of communication than the {}, the middle one of these",
+                    firstStep == 0 ? "" : fmt::format(" from step {} on", analysis.steps[firstStep]), who,
+                    finding.ranks.size() == 1 ? "spends" : "spend", text::percentText(facts::median(shares)) + " of it",
+                    late.front().isStage ? "other stages" : "peers"));
     finding.evidence.numbers.emplace_back("late_share_of_step", facts::median(shares));
     if (const double lastShare = analysis.delays.shareFor(finding.ranks); lastShare > 0) {
-        finding.evidence.facts.push_back(
-            fmt::format("{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}",
-                        100 * lastShare, text::ranksText(finding.ranks)));
+        finding.evidence.facts.push_back(fmt::format(
+            "{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}", 100 * lastShare, who));
         finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
     }
-    const bool known = std::ranges::all_of(late, [](const LateRank& one) { return one.lossKnown; });
-    if (known)
+    if (seen > 0) {
         finding.evidence.facts.push_back(fmt::format(
             "of that the others lose {} of a step: by so much its lateness grows from one call to the next one, and "
-            "what they wait beyond it runs beside work of their own",
-            text::percentText(finding.severity)));
+            "what they wait beyond it runs beside work of their own{}",
+            text::percentText(finding.severity),
+            seen >= kSeenWhole ? std::string()
+                               : fmt::format("; seen in {} of its time, and taken to be as much in the rest, in which "
+                                             "its peers are ready before their calls show it",
+                                             text::percentText(seen))));
+        finding.evidence.numbers.emplace_back("loss_seen_share", seen);
+    }
     finding.evidence.facts.push_back(fmt::format(
         "no kernels were recorded (light mode): a slow device, more work and a slow host look alike{}; a few steps "
         "without --light tell",
-        known ? "" : ", and how much of it the others hide behind work of their own is unknown"));
+        seen > 0 ? "" : ", and how much of it the others hide behind work of their own is unknown"));
+    if (firstStep > 0) tellCostSince(analysis, firstStep, finding);
 }
 
 std::string withoutPeersByCalls(const Analysis& analysis) {
     if (!isByCalls(analysis)) return {};
     const Meetings meetings(analysis);
     const bool anyPeers = std::ranges::any_of(analysis.ranks, [&](const facts::RankSummary& rank) {
-        return !peersOf(analysis, meetings, rank.rank).empty();
+        return !peersOf(analysis, meetings, rank.rank).ranks.empty();
     });
-    return anyPeers ? std::string() : "no kernels were recorded: light mode (the stages of a pipeline have no peers)";
+    if (anyPeers) return {};
+    return meetings.computeBeside
+               ? "no kernels were recorded: light mode (the stages of a pipeline compute beside their messages, which "
+                 "their calls do not tell then)"
+               : "no kernels were recorded: light mode (the ranks have nobody to compare them with)";
 }
 
 }  // namespace rankscope::diagnose

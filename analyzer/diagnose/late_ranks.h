@@ -4,10 +4,12 @@
 // rank) and RS302 (all ranks of a host) share there.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/diagnose/slow_since.h"
 #include "analyzer/job/finding.h"
 
 namespace rankscope::diagnose {
@@ -27,13 +29,17 @@ inline constexpr Threshold kMuchLater{"much later", 1.5, "times",
                                       "by less than the rank itself"};
 
 struct LateRank {
-    size_t index = 0;        // into analysis.ranks
-    double share = 0;        // of the step that it is late, the middle one of all steps
-    double ratio = 1;        // of its time outside of communication to its peers', the same; no more than the loss
-                             // tells
-    bool lossKnown = false;  // what the others lose to it is known (lost_to_rank.h)
-    std::vector<double> waitedNs;  // by analysed step: its time outside of communication beyond its peers'
-    std::vector<double> extraNs;   // the same, no more than the loss
+    size_t index = 0;                  // into analysis.ranks
+    double share = 0;                  // of the step that it is late, the middle one of the steps from firstStep on
+    double ratio = 1;                  // of its time outside of communication to its peers', the same; no more than the
+                                       // loss tells
+    size_t firstStep = 0;              // index of the analysed step from which on it is late; 0: it always was
+    std::optional<PaceChange> change;  // of that time to its peers', where it is late since then
+    bool isStage = false;              // its peers are the other stages of its pipeline
+    std::optional<double> lossSeen;    // what the others lose to it is known (lost_to_rank.h), of so much of its time
+    std::vector<double> waitedNs;      // by analysed step: its time outside of communication beyond its peers'; 0
+                                       // before firstStep
+    std::vector<double> extraNs;       // the same, no more than the loss
 };
 
 /// True of a light recording, of any kind: one that holds no kernels but NCCL's, as its profiler plugin told them.
@@ -45,14 +51,18 @@ bool isByCalls(const job::Analysis& analysis);
 bool isSummarised(const job::Analysis& analysis);
 
 /// Peers of a rank are all others, or where ranks exchange messages, as the stages of a pipeline do, those that it
-/// meets in collectives with none of whose members it exchanges any. Ranks that are late because one that they share a
-/// smaller group with is later are left out. Ascending by rank.
+/// meets in collectives with none of whose members it exchanges any; where it meets nobody there, the other stages,
+/// unless one of them computes beside its messages, so that what it computes does not show. Ranks that are late because
+/// one that they share a smaller group with is later are left out. Ascending by rank.
 std::vector<LateRank> lateRanks(const job::Analysis& analysis);
+
+/// "in each step", "in each step from step 7 on (1.00x before)".
+std::string whenLate(const job::Analysis& analysis, const LateRank& late);
 
 /// Fills everything of a finding but id, cause and fix. `late`: one rank, or those of a host.
 void describeLateness(const job::Analysis& analysis, const std::vector<LateRank>& late, job::Finding& finding);
 
-/// "no kernels were recorded: light mode", where a pipeline's stages have no replicas to compare them with; else empty.
+/// "no kernels were recorded: light mode", where ranks have no peers to compare them with; else empty.
 std::string withoutPeersByCalls(const job::Analysis& analysis);
 
 }  // namespace rankscope::diagnose

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyzer/diagnose/calls_together.h"
+#include "analyzer/diagnose/price.h"
 #include "analyzer/facts/statistics.h"
 
 namespace rankscope::diagnose {
@@ -13,8 +14,9 @@ namespace {
 
 using job::Analysis;
 
-// Of the rank's time, in which its peers' is known: less, as beside the optimizer alone, tells nothing of the rest.
-constexpr double kFewestSeen = 0.03;
+// Of the rank's time, in which its peers' is known. If all of less than what a finding has to cost were lost, that
+// were none yet: the finding would be nothing but what is taken of the rest.
+constexpr double kFewestSeen = PriceThresholds::kFloorShare;
 
 /// Of the late rank, at its last collective to which it came when it was ready.
 struct Before {
@@ -67,28 +69,33 @@ std::map<int, InStep> lossesOf(const std::vector<CallTogether>& calls, int rank)
     return steps;
 }
 
-std::optional<LostToRank> lostIn(const Analysis& analysis, int64_t communicator, int rank) {
+std::optional<LostToRank> lostIn(const Analysis& analysis, int64_t communicator, int rank, size_t firstStep) {
     const std::map<int, InStep> steps = lossesOf(callsTogether(analysis, communicator), rank);
     const auto of = [&](int step) {
         const auto found = steps.find(step);
         return found == steps.end() ? InStep() : found->second;
     };
     InStep all;
-    for (const int step : analysis.steps) {
-        all.lostNs += of(step).lostNs;
-        all.seenNs += of(step).seenNs;
-        all.unseenNs += of(step).unseenNs;
+    for (size_t s = firstStep; s < analysis.steps.size(); ++s) {
+        const InStep step = of(analysis.steps[s]);
+        all.lostNs += step.lostNs;
+        all.seenNs += step.seenNs;
+        all.unseenNs += step.unseenNs;
     }
-    if (all.seenNs <= kFewestSeen * (all.seenNs + all.unseenNs)) return std::nullopt;
-    LostToRank lost{{}, all.lostNs / all.seenNs};
-    for (const int step : analysis.steps)
-        lost.perStepNs.push_back(std::max(0.0, of(step).lostNs + lost.share * of(step).unseenNs));
+    const double seen = all.seenNs > 0 ? all.seenNs / (all.seenNs + all.unseenNs) : 0;
+    if (seen <= kFewestSeen) return std::nullopt;
+    LostToRank lost{std::vector<double>(firstStep, 0), all.lostNs / all.seenNs, seen};
+    for (size_t s = firstStep; s < analysis.steps.size(); ++s) {
+        const InStep step = of(analysis.steps[s]);
+        lost.perStepNs.push_back(std::max(0.0, step.lostNs + lost.share * step.unseenNs));
+    }
     return lost;
 }
 
 }  // namespace
 
-std::optional<LostToRank> lostToRank(const Analysis& analysis, size_t rank, const std::vector<size_t>& peers) {
+std::optional<LostToRank> lostToRank(const Analysis& analysis, size_t rank, const std::vector<size_t>& peers,
+                                     size_t firstStep) {
     const int own = analysis.ranks[rank].rank;
     std::set<int> among{own};
     for (const size_t peer : peers) among.insert(analysis.ranks[peer].rank);
@@ -97,7 +104,7 @@ std::optional<LostToRank> lostToRank(const Analysis& analysis, size_t rank, cons
         if (std::ranges::find(communicator.ranks, own) == communicator.ranks.end() ||
             !std::ranges::all_of(communicator.ranks, [&](int member) { return among.contains(member); }))
             continue;
-        std::optional<LostToRank> lost = lostIn(analysis, id, own);
+        std::optional<LostToRank> lost = lostIn(analysis, id, own, firstStep);
         // What is lost inside a small group the rank comes late with to the larger one: it is the same loss.
         if (lost && (!most || facts::median(lost->perStepNs) > facts::median(most->perStepNs))) most = std::move(lost);
     }

@@ -14,12 +14,15 @@
 namespace rankscope::diagnose {
 
 struct LostToRank {
-    std::vector<double> perStepNs;  // by analysed step
+    std::vector<double> perStepNs;  // by analysed step; 0 before the first one
     double share = 0;               // of the rank's time between collectives
+    double seen = 0;                // of that time, in which it was seen; in the rest it is taken to be as much
 };
 
 /// Nothing where the rank's collectives, or those of its peers, do not tell. `rank` and `peers`: indices into
-/// analysis.ranks; groups with other members count for nothing.
-std::optional<LostToRank> lostToRank(const job::Analysis& analysis, size_t rank, const std::vector<size_t>& peers);
+/// analysis.ranks; groups with other members count for nothing. `firstStep`: index of the analysed step from which on
+/// it is looked at.
+std::optional<LostToRank> lostToRank(const job::Analysis& analysis, size_t rank, const std::vector<size_t>& peers,
+                                     size_t firstStep = 0);
 
 }  // namespace rankscope::diagnose

@@ -31,22 +31,28 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
         if (claims.culprits(kStragglerNode.id).count(rank) != 0) continue;
         job::Finding finding;
         finding.id = "RS301";
-        finding.alternatives = {kUnevenWork.id};  // longer compute is all that shows
+        // Longer compute is all that shows; a stage may have more of the model.
+        const char* alternative = late.isStage ? kStageImbalance.id : kUnevenWork.id;
+        finding.alternatives = {alternative};
         describeLateness(analysis, {late}, finding);
         addDeviceEvidence(analysis, finding);
         const std::string host = analysis.facts.findRank(rank)->host;
         finding.cause = fmt::format(
-            "rank {}{} comes late to what the ranks do together, in each step: it needs {:.2f}x as long as its peers "
-            "between its communication, since its device or host is slow or its work is more, and they wait for it",
-            rank, host.empty() ? "" : " (" + host + ")", late.ratio);
+            "rank {}{} comes late to what the ranks do together, {}: it needs {:.2f}x as long as {} between its "
+            "communication, since its device or host is slow or {}, and they wait for it",
+            rank, host.empty() ? "" : " (" + host + ")", whenLate(analysis, late), late.ratio,
+            late.isStage ? "the other stages of its pipeline" : "its peers",
+            late.isStage ? fmt::format("its stage has more to do ({})", alternative) : "its work is more");
         finding.fix = {
             fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
                         "ECC, a neighbour's process), and its host's load",
                         rank, host.empty() ? "" : " on " + host),
-            "compare its input with its peers': more work on one rank looks the same; to tell them apart record a few "
-            "steps with kernels: rankscope run --capture-range steps:A-B"};
+            std::string(late.isStage ? "compare its layers with the other stages'"
+                                     : "compare its input with its peers'") +
+                ": more work on one rank looks the same; to tell them apart record a few steps with kernels: rankscope "
+                "run --capture-range steps:A-B"};
         // Also what they wait beside work of their own: it needs no other cause.
-        if (finding.verdict == job::Verdict::found || late.lossKnown)
+        if (finding.verdict == job::Verdict::found || late.lossSeen)
             claims.takeWaiting(analysis, "RS301", {rank}, late.waitedNs);
         findings.push_back(std::move(finding));
     }
@@ -117,7 +123,8 @@ const Diagnosis kStraggler{
         "of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away "
         "when its compute takes as long as its peers'; time that communication would need anyway is not counted. A "
         "rank that becomes slow in the run and stays so is told with the step from which on it is, and its cost is of "
-        "the steps since then: its pace changes once, by more than chance, for the worse. Light "
+        "the steps since then: its pace changes once, or grows little by little, by more than chance, for the worse. "
+        "Light "
         "recordings of calls alone have no kernels: there it is the rank that spends more of each step outside of "
         "communication than "
         "its peers, whether its device is slow, its host, or its work is more (RS304): which of them is left open. "

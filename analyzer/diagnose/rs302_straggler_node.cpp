@@ -20,6 +20,8 @@ namespace {
 
 constexpr Threshold kAlike{"alike", 0.5, "of the host's median slowness, on each of its ranks",
                            "else some of its devices are slow (RS301), not the host"};
+constexpr Threshold kBeganTogether{"began together", 1, "step between the changes of two of its ranks",
+                                   "of light recordings: what makes a host slow does it to all its ranks at once"};
 
 std::map<int64_t, std::vector<size_t>> ranksByHost(const job::Analysis& analysis) {
     std::map<int64_t, std::vector<size_t>> hosts;
@@ -50,6 +52,14 @@ bool isSlowHost(const std::vector<job::KernelRatio>& ratios, const SlowGroup& gr
                        [&](size_t r) { return ratios[r].ratio - 1 >= kAlike * (group.ratio - 1); });
 }
 
+/// What is slow since some step is one host when they all are since then. Where they grow slower little by little noise
+/// moves the step in which that seems to begin.
+bool beganTogether(const std::vector<LateRank>& late) {
+    if (std::ranges::all_of(late, [](const LateRank& one) { return one.change && one.change->isGradual; })) return true;
+    const auto [first, last] = std::ranges::minmax(late, {}, &LateRank::firstStep);
+    return static_cast<double>(last.firstStep - first.firstStep) <= kBeganTogether;
+}
+
 /// Of light recordings: every rank of the host is late, about as much as the others.
 void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     const std::vector<LateRank> late = lateRanks(analysis);
@@ -62,16 +72,17 @@ void detectByCalls(const job::Analysis& analysis, Claims& claims, std::vector<jo
             most = std::max(most, one.share);
             least = std::min(least, one.share);
         }
-        if (here.size() < 2 || here.size() != members.size() || least < kAlike * most) continue;
+        if (here.size() < 2 || here.size() != members.size() || least < kAlike * most || !beganTogether(here)) continue;
         job::Finding finding;
         finding.id = "RS302";
+        finding.alternatives = {kUnevenWork.id};  // longer compute is all that shows
         describeLateness(analysis, here, finding);
         addDeviceEvidence(analysis, finding);
         const std::string name = analysis.facts.findRank(finding.ranks.front())->host;
         finding.cause = fmt::format(
-            "all {} ranks of host {} come late to what the ranks do together, in each step, and those of other hosts "
-            "wait for them",
-            here.size(), name.empty() ? "unknown" : name);
+            "all {} ranks of host {} come late to what the ranks do together, {}: devices or host are slow, or their "
+            "work is more, and those of other hosts wait for them",
+            here.size(), name.empty() ? "unknown" : name, whenLate(analysis, here.front()));
         finding.fix = {
             fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all "
                         "its devices), its load, driver and firmware versions, other jobs on it",
@@ -157,7 +168,8 @@ const Diagnosis kStragglerNode{
         "All ranks of one host compute longer than ranks of other hosts for the same work, and the others wait for "
         "them. As RS301, with only ranks of other hosts to compare with; one finding for the host in place of one for "
         "each rank, and with the step from which on it is slow where it became so in the run.",
-    .thresholds = {kSlowRatio, kSlowErrors, kAlike, kFewestStepsSince, kChangeByChance, kRecoveredSteps},
+    .thresholds = {kSlowRatio, kSlowErrors, kAlike, kFewestStepsSince, kChangeByChance, kRecoveredSteps,
+                   kBeganTogether},
     .falsePositives =
         "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.",
     .fix = "Power cap, cooling, driver and firmware of that host; drain it.",

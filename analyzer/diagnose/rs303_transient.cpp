@@ -171,8 +171,25 @@ std::vector<Event> eventsOf(const job::Analysis& analysis, size_t rank) {
     return events;
 }
 
-/// Sets each event's cost; returns the cost of each step: how much later its last rank is than without the events.
+/// By analysed step: how much longer it is than the shortest one, of the rank that takes longest.
+std::vector<double> longerThanShortest(const job::Analysis& analysis) {
+    std::vector<double> longer;
+    for (const int step : analysis.steps) {
+        int64_t longest = 0;
+        for (const facts::RankSummary& rank : analysis.ranks)
+            if (const facts::Attribution* own = analysis.attribution(rank, step))
+                longest = std::max(longest, own->stepNs);
+        longer.push_back(static_cast<double>(longest));
+    }
+    const double shortest = longer.empty() ? 0 : *std::ranges::min_element(longer);
+    for (double& step : longer) step -= shortest;
+    return longer;
+}
+
+/// Sets each event's cost; returns the cost of each step: how much later its last rank is than without the events. By
+/// calls alone a rank's own time is more where it waits less beside its compute, and no step is longer for that.
 std::vector<double> chargeSteps(const job::Analysis& analysis, std::vector<Event>& events) {
+    const std::vector<double> longerNs = longerThanShortest(analysis);
     std::vector<double> costs, typical;
     for (const facts::RankSummary& rank : analysis.ranks) {
         std::vector<double> own;
@@ -193,7 +210,7 @@ std::vector<double> chargeSteps(const job::Analysis& analysis, std::vector<Event
             }
             after = std::max(after, left);
         }
-        costs.push_back(last == nullptr ? 0 : std::clamp(before - after, 0.0, last->excessNs));
+        costs.push_back(last == nullptr ? 0 : std::clamp(before - after, 0.0, std::min(last->excessNs, longerNs[s])));
         if (last != nullptr) last->costNs = costs.back();
     }
     std::erase_if(events, [](const Event& event) { return event.costNs <= 0; });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
@@ -22,8 +23,10 @@ namespace rankscope::diagnose {
 inline namespace rs305 {
 namespace {
 
-constexpr Threshold kTogether{"together", 1, "step between the changes of two ranks",
-                              "with more they are changes of their own"};
+constexpr Threshold kTogether{
+    "together", 1, "step between the changes of two ranks",
+    "with more they are changes of their own; where kernels grow little by little noise moves "
+    "the step in which that seems to begin, and all that grow are together"};
 constexpr Threshold kNamedShare{"named share", 0.8, "of the lost time, in the kernels that are named",
                                 "the last few of many are nothing to look at"};
 
@@ -41,9 +44,17 @@ struct SlowerKernel {
     double lostNs = 0;  // in all steps since
 };
 
-std::optional<RankChange> changeOfRank(const job::Analysis& analysis, size_t rank) {
+/// Takes out by how much more than usual the rank was behind its peers in each step: the rest it shares with them.
+void takeOutOwn(const job::KernelRatio& ratio, std::vector<double>& pace) {
+    for (size_t s = 0; s < pace.size(); ++s)
+        pace[s] = ratio.perStep[s] > 0 ? pace[s] * ratio.ratio / ratio.perStep[s] : 0;
+}
+
+/// `toldElse`: how it differs from its peers another finding tells.
+std::optional<RankChange> changeOfRank(const job::Analysis& analysis, size_t rank, bool toldElse) {
     const facts::RankSummary& summary = analysis.ranks[rank];
-    const std::vector<double> pace = ownPace(analysis, summary);
+    std::vector<double> pace = ownPace(analysis, summary);
+    if (toldElse) takeOutOwn(analysis.kernelRatios[rank], pace);
     const std::optional<PaceChange> change = changeOfPace(pace, analysis.ranks.size());
     if (!change) return std::nullopt;
     RankChange result{rank, *change, 0, std::vector<double>(change->firstStep, 0)};
@@ -140,19 +151,23 @@ std::string namesText(const job::Analysis& analysis, const std::vector<SlowerKer
 
 void addEvidence(const job::Analysis& analysis, const RankChange& change, size_t first,
                  const std::vector<SlowerKernel>& named, job::Finding& finding) {
-    finding.evidence.facts.push_back(
-        fmt::format("the step takes {} since step {} (median of {} steps), and {} before; the cost, and its share, are "
-                    "of the steps "
-                    "since then, not of all",
+    tellCostSince(analysis, first, finding);
+    finding.evidence.facts.insert(
+        finding.evidence.facts.begin(),
+        fmt::format("the step takes {} since step {} (median), and {} before",
                     text::durationText(typicalStepNs(analysis, first, analysis.steps.size())), analysis.steps[first],
-                    analysis.steps.size() - first, text::durationText(typicalStepNs(analysis, 0, first))));
+                    text::durationText(typicalStepNs(analysis, 0, first))));
+    if (change.change.isGradual)
+        finding.evidence.facts.push_back(
+            fmt::format("its pace grows from step {} on, to {:.2f}x in the last one (the straight line that fits the "
+                        "steps best, better than two levels do)",
+                        analysis.steps[change.change.firstStep], change.change.since / change.change.before));
     for (size_t i = 0; i < named.size() && i < 3; ++i)
         finding.evidence.facts.push_back(
             fmt::format("{} (grid {}) on rank {}: {} before, {} since: {:.2f}x", kernelName(analysis, named[i].key),
                         named[i].key.gridBlocks < 0 ? "unknown" : std::to_string(named[i].key.gridBlocks),
                         analysis.ranks[change.rank].rank, text::durationText(named[i].beforeNs),
                         text::durationText(named[i].sinceNs), named[i].sinceNs / named[i].beforeNs));
-    finding.evidence.numbers.emplace_back("from_step", analysis.steps[first]);
     finding.evidence.numbers.emplace_back("pace_since", change.since);
 }
 
@@ -199,9 +214,11 @@ void tell(const job::Analysis& analysis, const std::vector<RankChange>& group, C
     const bool isDevice =
         slowShare(slower, kernelTimes(analysis, analysis.ranks[worst.rank]), worst.since) > kSlowKernels;
     finding.cause = fmt::format(
-        "from step {} on {} {} {} as long for the same kernels as before, {}", analysis.steps[first],
+        "{} {} {} as long for the same kernels as before step {}{}, {}",
         group.size() > 1 && group.size() == analysis.ranks.size() ? "all ranks" : ranksText(analysis, finding.ranks),
-        group.size() == 1 ? "takes" : "take", paceText(analysis, group, worst),
+        group.size() == 1 ? "takes" : "take", paceText(analysis, group, worst), analysis.steps[first],
+        worst.change.isGradual ? fmt::format(", growing to {:.2f}x", worst.change.since / worst.change.before)
+                               : std::string(),
         isDevice ? "most of them, as where devices become slower"
                  : "in " + namesText(analysis, named) + ": what it works on, or how, became another");
     addEvidence(analysis, worst, first, named, finding);
@@ -218,25 +235,26 @@ void tell(const job::Analysis& analysis, const std::vector<RankChange>& group, C
                         analysis.steps[first], namesText(analysis, named)),
             fmt::format("record the steps around it in full: rankscope run --capture-range steps:{}-{}",
                         std::max(0, analysis.steps[first] - 5), analysis.steps[first] + 5)};
-    finding.whyNotPlayed =
-        fmt::format("a pace is played in all steps alike, and it changed with step {}", analysis.steps[first]);
     if (finding.verdict == job::Verdict::found && !finding.affectedRanks.empty())
         claims.takeWaiting(analysis, finding.id, finding.ranks, worst.extraNs);
     findings.push_back(std::move(finding));
 }
 
+bool areTogether(const PaceChange& first, const PaceChange& later) {
+    if (first.isGradual || later.isGradual) return first.isGradual && later.isGradual;
+    return static_cast<double>(later.firstStep - first.firstStep) <= kTogether;
+}
+
 void detectSlowerKernels(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.facts.sharesDevices()) return;
     std::vector<RankChange> changes;
-    for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-        if (isTold(findings, analysis.ranks[r].rank)) continue;
-        if (std::optional<RankChange> change = changeOfRank(analysis, r)) changes.push_back(std::move(*change));
-    }
-    std::ranges::stable_sort(changes, {}, [](const RankChange& one) { return one.change.firstStep; });
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        if (auto change = changeOfRank(analysis, r, isTold(findings, analysis.ranks[r].rank)))
+            changes.push_back(std::move(*change));
+    std::ranges::stable_sort(
+        changes, {}, [](const RankChange& one) { return std::pair(one.change.isGradual, one.change.firstStep); });
     for (size_t begin = 0, end = 0; begin < changes.size(); begin = end) {
-        while (end < changes.size() &&
-               static_cast<double>(changes[end].change.firstStep - changes[begin].change.firstStep) <= kTogether)
-            ++end;
+        while (end < changes.size() && areTogether(changes[begin].change, changes[end].change)) ++end;
         std::vector<RankChange> group(changes.begin() + static_cast<std::ptrdiff_t>(begin),
                                       changes.begin() + static_cast<std::ptrdiff_t>(end));
         std::ranges::sort(group, {}, &RankChange::rank);
@@ -257,9 +275,10 @@ const Diagnosis kSlowerKernels{
     .definition =
         "From one step of the run on kernels take longer than before, of the same name, grid and block: on all ranks, "
         "or on some where they are too few kernels for a slow device (RS301). A rank's kernels are compared with what "
-        "they took in its own other steps (not those of unknown grid), and its pace changes once, by more than chance, "
-        "for the worse, and stays "
-        "so. The cost is what the steps since then compute longer, and no more than they became longer.",
+        "they took in its own other steps (not those of unknown grid), and its pace changes once, or grows little by "
+        "little, by more than chance, for the worse, and stays so. Of a rank that another finding tells to be behind "
+        "its peers, only what it shares with them counts. The cost is what the steps since then compute longer, and no "
+        "more than they became longer.",
     .thresholds = {kFewestStepsSince,
                    kChangeByChance,
                    kRecoveredSteps,

@@ -12,7 +12,10 @@ namespace rankscope::reference {
 struct Straggler {
     int rank = 0;
     double factor = 1.5;
-    int fromStep = 0;  ///< the first step in which it is slow
+    int fromStep = 0;   ///< the first step in which it is slow
+    int overSteps = 1;  ///< the factor is reached so, in equal parts
+
+    double factorIn(int step) const;
 };
 
 /// Kernels whose names begin so are slow from a step on, in the same grid.

@@ -377,6 +377,9 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         straggler.rank = readRank(reader, scenario, 0);
         straggler.factor = reader.positive("factor", straggler.factor);
         if (reader.has("from_step")) straggler.fromStep = readFromStep(reader, scenario);
+        straggler.overSteps = reader.integer("over_steps", straggler.overSteps, 1);
+        if (straggler.overSteps > 1 && straggler.fromStep == 0)
+            reader.fail("over_steps", "is for a straggler with 'from_step' of 1 or more");
         readThrottle(reader);
         faults.stragglers.push_back(straggler);
     } else if (kind == "slow_kernel") {

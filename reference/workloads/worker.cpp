@@ -181,12 +181,17 @@ int64_t Worker::communicationLagNs() const {
     return std::llround(layers * layerNs);
 }
 
+double Straggler::factorIn(int step) const {
+    const int steps = std::clamp(step + 1 - fromStep, 0, overSteps);
+    return 1 + (factor - 1) * steps / overSteps;
+}
+
 double Worker::slowdown(Kernel kernel) const {
     double factor = 1;
     for (const Straggler& straggler : m_scenario.faults.stragglers) {
         // Virtual GPUs plant those of the whole run themselves: they have the device's clocks, too.
         if (m_virtualGpu.present() && straggler.fromStep == 0) continue;
-        if (straggler.rank == rank() && m_step >= straggler.fromStep) factor *= straggler.factor;
+        if (straggler.rank == rank()) factor *= straggler.factorIn(m_step);
     }
     for (const SlowKernel& slow : m_scenario.faults.slowKernels)
         if (slow.rank.value_or(rank()) == rank() && m_step >= slow.fromStep &&

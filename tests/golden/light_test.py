@@ -137,7 +137,7 @@ class Light(VirtualRunTest):
         self.assertEqual(self.found(report), [])
         since = self.summed("since", slow | {"from_step": 6}, steps=12)
         self.assertEqual(self.found(since), [("RS301", [5])])
-        self.assertIn("from step 6 on", since["findings"][0]["cause"])
+        self.assertIn("before step 6", since["findings"][0]["cause"])
         kernel = self.summed("kernel", {"kind": "slow_kernel", "factor": 2, "from_step": 6}, steps=12)
         self.assertEqual(self.found(kernel), [("RS305", list(range(8)))])
         silent = {row["id"]: row["needs"] for row in report["not_judged"]}

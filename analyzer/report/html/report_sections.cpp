@@ -19,6 +19,10 @@
 namespace rankscope::report::html {
 namespace {
 
+// Of a table: its largest row, a rank's with the bar of its step, is 1.1 kB of the page, so that 512 are half a
+// megabyte, which opens at once. The page holds all as data.
+constexpr size_t kMostRows = 512;
+
 std::string wholeNumber(double value) {
     return value == std::round(value) ? fmt::format("{:.0f}", value) : std::string();
 }
@@ -39,8 +43,7 @@ std::string breakdownSection(const Report& r) {
                                     {"copies %", true},
                                     {"idle %", true},
                                     {"hidden comm %", true}});
-    constexpr size_t kMost = 512;
-    for (const BreakdownRow& row : text::first(r.breakdown, kMost)) {
+    for (const BreakdownRow& row : text::first(r.breakdown, kMostRows)) {
         const facts::Attribution& a = row.total;
         const auto step = static_cast<double>(std::max<int64_t>(1, a.stepNs));
         const auto share = [&](int64_t ns, const char* sign = "") {
@@ -66,8 +69,8 @@ std::string breakdownSection(const Report& r) {
              share(a.idleNs), share(a.overlappedCommNs)});
     }
     std::string out = stepPartsLegend() + table.markup();
-    if (r.breakdown.size() > kMost)
-        out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMost,
+    if (r.breakdown.size() > kMostRows)
+        out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMostRows,
                            r.breakdown.size());
     for (const std::string& line : delayLines(r)) out += "<p>" + text::markupText("Late ranks: " + line) + ".</p>\n";
     return section("breakdown", "Where the time goes",
@@ -76,20 +79,19 @@ std::string breakdownSection(const Report& r) {
 
 std::string memorySection(const Report& r) {
     if (r.memory.empty()) return {};
-    constexpr size_t kMost = 512;
     Table table("memory-table", {{"rank", true}, {"peak", true}, {"of", true}, {"left", true}, {"told by"}});
     const auto bytes = [](const std::optional<int64_t>& count) {
         return count ? numberCell(text::bytesText(static_cast<double>(*count)), static_cast<double>(*count))
                      : unknownCell();
     };
-    for (const MemoryRow& row : text::first(r.memory, kMost))
+    for (const MemoryRow& row : text::first(r.memory, kMostRows))
         table.add({numberCell(std::to_string(row.rank), row.rank), bytes(peakOf(row)), bytes(row.deviceBytes),
                    bytes(marginOf(row)), textCell(std::string(sourceOf(row)))});
     std::string summary = memoryText(r.memory);
     summary = "Of the device" + summary.substr(summary.find(": ")) + ".";
     std::string out = "<details><summary>Memory of each rank</summary>\n" + table.markup() + "</details>\n";
-    if (r.memory.size() > kMost)
-        out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMost,
+    if (r.memory.size() > kMostRows)
+        out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMostRows,
                            r.memory.size());
     return section("memory", "Memory", summary, out);
 }
@@ -190,7 +192,6 @@ std::string idleSection(const Report& r) {
 
 std::string collectivesSection(const Report& r) {
     if (r.collectives.empty()) return {};
-    constexpr size_t kMost = 500;
     Table table("collectives-table", {{"operation"},
                                       {"size"},
                                       {"group"},
@@ -204,7 +205,7 @@ std::string collectivesSection(const Report& r) {
     const auto known = [](const auto& value, auto&& text) {
         return value ? numberCell(text(static_cast<double>(*value)), static_cast<double>(*value)) : unknownCell();
     };
-    for (const CollectiveRow& row : text::first(r.collectives, kMost)) {
+    for (const CollectiveRow& row : text::first(r.collectives, kMostRows)) {
         Cell size = unbrokenCell(row.sizeClass);
         size.value = row.bytes && row.count > 0 ? std::optional(std::to_string(*row.bytes / row.count)) : std::nullopt;
         table.add(
@@ -218,8 +219,8 @@ std::string collectivesSection(const Report& r) {
              row.lastRanks.empty() ? unknownCell() : unbrokenCell(lastText(row, 1))});
     }
     std::string out = table.markup();
-    if (r.collectives.size() > kMost)
-        out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMost,
+    if (r.collectives.size() > kMostRows)
+        out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMostRows,
                            r.collectives.size());
     return section("collectives", "Collectives",
                    "Per rank and step; waiting and transfer hold what is hidden behind compute, too.", out);

@@ -66,10 +66,13 @@ TraceFixture playDdp(const DdpJob& job) {
     const int world = trace.communicator(allRanks(job.ranks));
     Streams at(job.ranks);
     bool slowNow = true;
+    int stepsSince = 0;
     const auto run = [&](int rank, const char* name, int64_t grid, double ns) {
         const auto r = static_cast<size_t>(rank);
         if (const auto slow = job.slowKernels.find(name); slowNow && slow != job.slowKernels.end()) ns *= slow->second;
-        const int64_t duration = slowNow ? durations.compute(rank, ns) : durations.noisy(ns);
+        const bool isSlow = (slowNow || job.ranksAlwaysSlow) && job.slow.contains(rank);
+        if (isSlow) ns *= 1 + job.growth * stepsSince;
+        const int64_t duration = isSlow ? durations.compute(rank, ns) : durations.noisy(ns);
         trace.kernel(rank, at.compute[r] + kGap, duration, name, grid);
         at.compute[r] += kGap + duration;
     };
@@ -88,6 +91,7 @@ TraceFixture playDdp(const DdpJob& job) {
     };
     for (int step = 0; step < job.steps; ++step) {
         slowNow = step >= job.slowFrom && step < job.slowUntil;
+        stepsSince = step - job.slowFrom;
         const std::vector<int64_t> starts = at.compute;
         for (int layer = 0; layer < job.layers; ++layer)
             for (int rank = 0; rank < job.ranks; ++rank) run(rank, "forward", 64, job.forwardNs);

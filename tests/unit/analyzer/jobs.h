@@ -37,6 +37,8 @@ struct DdpJob : JobShape {
     int messagesPerLayer = 4;
     std::map<std::string, double> slowKernels;  // on all ranks: name, factor
     int slowFrom = 0, slowUntil = 1'000'000;    // the steps in which `slow` and they hold, the last one excluded
+    bool ranksAlwaysSlow = false;               // `slow` holds in all steps
+    double growth = 0;                          // of the factor of `slow`, with each step since slowFrom
     int singleSteps = 0;  // so many analysed steps, from the first on, send all in one message behind backward
 };
 TraceFixture playDdp(const DdpJob& job);

@@ -97,6 +97,25 @@ TEST(Compare, AllRanksOfAHostAreANode) {
     EXPECT_EQ(c.causes.at(0).ranks, (std::vector<int>{2, 3}));
 }
 
+TEST(Compare, WhatCallsLeaveOpenIsTheFindingThatKernelsTell) {
+    const Change kernels = [](RunSummary& run) { run.findings.push_back(finding("RS304", 18 * kMs)); };
+    const Change calls = [](RunSummary& run) {
+        run.findings.push_back(finding("RS301", 18 * kMs));
+        run.findings.back().alternatives = {"RS304"};
+    };
+    const auto compared = [](Change base, Change now) {
+        return compareRuns(makeSide(0, base), makeSide(10, now), {}).findings;
+    };
+    const std::vector<FindingChange> same = compared(kernels, calls);
+    ASSERT_EQ(same.size(), 1u);
+    EXPECT_EQ(same[0].status, FindingStatus::same);
+    EXPECT_EQ(same[0].id, "RS301");
+    EXPECT_EQ(same[0].alternatives, std::vector<std::string>{"RS304"});
+    EXPECT_EQ(same[0].knownAs, "RS304") << "an alert of a code host stays the same";
+    EXPECT_EQ(compared(calls, kernels).size(), 1u);
+    EXPECT_EQ(compared([](RunSummary& run) { run.findings.push_back(finding("RS302", 18 * kMs)); }, calls).size(), 2u);
+}
+
 TEST(Compare, TheAttributionAddsUpToTheChange) {
     for (const Change change : {slowRank, slowLink}) {
         const Comparison c = compareWith(change);

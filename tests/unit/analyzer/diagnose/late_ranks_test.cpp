@@ -59,6 +59,16 @@ class LightJob {
         return *this;
     }
 
+    LightJob& task(store::Op op, int rank, int64_t startNs, int64_t endNs) {
+        facts::CommTask& task = m_analysis.ranks[static_cast<size_t>(rank)].communication.emplace_back();
+        task.communicatorId = 1;
+        task.op = op;
+        task.step = 0;
+        task.startNs = startNs;
+        task.endNs = endNs;
+        return *this;
+    }
+
     std::vector<int> late() const {
         std::vector<int> ranks;
         for (const LateRank& one : lateRanks(m_analysis)) ranks.push_back(m_analysis.ranks[one.index].rank);
@@ -119,12 +129,75 @@ TEST(LateRanks, WhoWaitsForALaterMateInAGroupOfTheirOwnIsLeftOut) {
         (std::vector<int>{4, 5}));
 }
 
-TEST(LateRanks, StagesOfAPipelineAreComparedWithTheirReplicasAlone) {
+TEST(LateRanks, WhoBecomesLateHalfwayIsToldWithTheStepAndCostsTheStepsSince) {
+    LightJob job(8, [](int r, int s) { return 0.4 + 0.001 * ((r + s) % 3) + (r == 5 && s >= 5 ? 0.2 : 0); });
+    job.group(1, all(8));
+    EXPECT_EQ(job.late(), std::vector<int>{5});
+    const auto findings = detect(job.analysis());
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].id, "RS301");
+    EXPECT_EQ(findings[0].steps, (std::vector<int>{5, 6, 7, 8, 9}));
+    EXPECT_NEAR(findings[0].costNs, 0.2 * kLightStepNs, 0.005 * kLightStepNs);
+    EXPECT_GT(findings[0].meanStepNs, 0);
+    EXPECT_NE(findings[0].cause.find("in each step from step 5 on (1.00x before)"), std::string::npos)
+        << findings[0].cause;
+}
+
+TEST(LateRanks, WhoBecomesLaterStepByStepIsToldToGrow) {
+    LightJob job(8, [](int r, int s) { return 0.4 + 0.001 * ((r + s) % 3) + (r == 5 ? 0.03 * s : 0); });
+    job.group(1, all(8));
+    const auto findings = detect(job.analysis());
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].ranks, std::vector<int>{5});
+    EXPECT_NE(findings[0].cause.find("more and more from step 1 on (growing from 1.00x to"), std::string::npos)
+        << findings[0].cause;
+}
+
+TEST(LateRanks, AHostThatBecomesLateHalfwayIsOneFindingAndRanksAtOtherTimesAreTheirOwn) {
+    const auto host = [](int apart) {
+        return [=](int r, int s) {
+            return 0.4 + 0.001 * ((r + s) % 3) + (r / 4 == 2 && s >= 4 + (r == 9 ? apart : 0) ? 0.2 : 0);
+        };
+    };
+    LightJob together(12, host(0)), apart(12, host(2));
+    const auto one = detect(together.group(1, all(12)).analysis());
+    ASSERT_EQ(one.size(), 1u);
+    EXPECT_EQ(one[0].id, "RS302");
+    EXPECT_EQ(one[0].alternatives, std::vector<std::string>{"RS304"});
+    EXPECT_NE(one[0].cause.find("from step 4 on"), std::string::npos) << one[0].cause;
+    const auto several = detect(apart.group(1, all(12)).analysis());
+    ASSERT_EQ(several.size(), 4u);
+    for (const job::Finding& finding : several) EXPECT_EQ(finding.id, "RS301");
+}
+
+TEST(LateRanks, StagesOfAPipelineAreComparedWithTheirReplicasOrWithoutAnyWithEachOther) {
     const auto stages = [](int r, int) { return r < 2 ? 0.7 : 0.3; };  // the first stage has more to do
-    LightJob alone(2, [](int r, int) { return r == 0 ? 0.7 : 0.3; });
-    alone.group(1, all(2)).message(0, 1);
-    EXPECT_TRUE(alone.late().empty());
-    EXPECT_NE(withoutPeersByCalls(alone.analysis()).find("light mode"), std::string::npos);
+    LightJob alone(3, [](int r, int) { return r == 0 ? 0.7 : 0.3; });
+    alone.group(1, all(3)).message(0, 1).message(1, 2);
+    EXPECT_EQ(alone.late(), std::vector<int>{0});
+    EXPECT_EQ(withoutPeersByCalls(alone.analysis()), "");
+    const auto findings = detect(alone.analysis());
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].id, "RS301");
+    EXPECT_EQ(findings[0].alternatives, std::vector<std::string>{"RS102"});
+    // Of what is sent in the middle of another message, or right behind one, the compute was beside that.
+    constexpr int64_t kMs = 1'000'000;
+    for (const int64_t sendNs : {5 * kMs, 10 * kMs}) {
+        LightJob beside = alone;
+        beside.task(store::Op::recv, 1, 0, 10 * kMs).task(store::Op::send, 1, sendNs, 12 * kMs);
+        EXPECT_TRUE(beside.late().empty());
+        EXPECT_NE(withoutPeersByCalls(beside.analysis()).find("compute beside their messages"), std::string::npos);
+    }
+    LightJob behind = alone;
+    behind.task(store::Op::recv, 1, 0, 10 * kMs).task(store::Op::send, 1, 11 * kMs, 12 * kMs);
+    EXPECT_EQ(behind.late(), std::vector<int>{0});
+    LightJob grouped(3, [](int r, int) { return r == 0 ? 0.7 : 0.3; });
+    grouped.group(1, all(3))
+        .message(0, 1)
+        .message(1, 2)
+        .task(store::Op::recv, 1, 0, 10)
+        .task(store::Op::send, 1, 0, 10);
+    EXPECT_EQ(grouped.late(), std::vector<int>{0});
     LightJob replicated(4, stages);
     replicated.group(1, all(4)).group(2, {0, 1}).group(3, {2, 3}).message(0, 2).message(1, 3);
     EXPECT_TRUE(replicated.late().empty());
@@ -144,6 +217,12 @@ TEST(LateRanks, AWholeHostIsOneFindingAndWithKernelsNobodyIsJudgedSo) {
     EXPECT_TRUE(isByCalls(job.analysis()));
     job.analysis().facts.meta.clear();
     EXPECT_FALSE(isByCalls(job.analysis()));
+}
+
+TEST(LateRanks, WhoWaitsLessBesideItsComputeInAStepThatTakesNoLongerHasNotStalled) {
+    LightJob job(4, [](int r, int s) { return r == s || r == s - 4 ? 0.6 : 0.3 + 0.001 * (s % 3); });
+    job.group(1, all(4));
+    EXPECT_TRUE(detect(job.analysis()).empty()) << "all steps are equally long";
 }
 
 TEST(LateRanks, WhatNeedsKernelsSaysSo) {

@@ -55,8 +55,20 @@ TEST(Stragglers, WhoBecomesSlowHalfwayIsToldWithTheStep) {
     EXPECT_EQ(numberOf(finding, "from_step"), 7);
     EXPECT_NEAR(numberOf(finding, "kernel_time_ratio_before"), 1, 0.01);
     EXPECT_NEAR(numberOf(finding, "kernel_time_ratio"), 1.5, 0.01);
-    EXPECT_NE(finding.cause.find("from step 7 on (1.00x before)"), std::string::npos) << finding.cause;
+    EXPECT_NE(finding.cause.find("(1.00x before step 7)"), std::string::npos) << finding.cause;
     EXPECT_FALSE(finding.savingNs) << "a repair is played in all steps alike";
+}
+
+TEST(Stragglers, WhoBecomesSlowerStepByStepIsToldToGrow) {
+    test::DdpJob job = slowIn(8, 20, 1.05);
+    job.steps = 20;
+    job.growth = 0.05;
+    const report::Report report = test::playDdp(job).analyze();
+    ASSERT_EQ(test::foundIn(report), "RS301[5]");
+    EXPECT_EQ(numberOf(report.findings[0], "from_step"), 8);
+    EXPECT_NEAR(numberOf(report.findings[0], "kernel_time_ratio_at_last"), 1.05 * 1.55, 0.02);
+    EXPECT_NE(report.findings[0].cause.find("growing from 1.00x in step 8 to 1.6"), std::string::npos)
+        << report.findings[0].cause;
 }
 
 TEST(Stragglers, WhoBecomesSlowCostsTheStepsSinceThen) {

@@ -20,8 +20,8 @@ TEST(SlowerKernels, AKernelThatTakesLongerOnAllRanksIsToldWithItsNameAndStep) {
     const report::Report report = test::playDdp(slowKernels({{"forward", 1.5}})).analyze();
     ASSERT_EQ(test::foundIn(report), "RS305[0 1 2 3 4 5 6 7]");
     const job::Finding& finding = report.findings[0];
-    EXPECT_NE(finding.cause.find("from step 7 on all ranks"), std::string::npos) << finding.cause;
-    EXPECT_NE(finding.cause.find("in forward"), std::string::npos) << finding.cause;
+    EXPECT_NE(finding.cause.find("all ranks take"), std::string::npos) << finding.cause;
+    EXPECT_NE(finding.cause.find("as before step 7, in forward"), std::string::npos) << finding.cause;
     EXPECT_EQ(finding.steps, (std::vector<int>{7, 8, 9, 10, 11, 12}));
     EXPECT_FALSE(finding.savingNs);
     EXPECT_NEAR(finding.costNs, 12 * 1e6, 0.5e6) << "12 layers, 2 ms each before";
@@ -39,6 +39,13 @@ TEST(SlowerKernels, OneRankWhoseDeviceBecameSlowIsAStraggler) {
     test::DdpJob job = slowKernels({});
     job.slow = {{5, 1.5}};
     EXPECT_EQ(test::foundIn(test::playDdp(job).analyze()), "RS301[5]");
+}
+
+TEST(SlowerKernels, ARankThatIsSlowAllTheTimeIsAmongThoseThatBecameSlower) {
+    test::DdpJob job = slowKernels({{"forward", 1.5}});
+    job.slow = {{5, 1.3}};
+    job.ranksAlwaysSlow = true;
+    EXPECT_EQ(test::foundIn(test::playDdp(job).analyze()), "RS301[5] RS305[0 1 2 3 4 5 6 7]");
 }
 
 TEST(SlowerKernels, UnderTheFloorAndWhereTheyRecoveredThereIsNone) {

@@ -34,8 +34,26 @@ TEST(ChangeOfPace, StepsInWhichNothingWasComparedCountForNothing) {
     EXPECT_EQ(change->firstStep, 8u);
 }
 
-TEST(ChangeOfPace, WhatGrowsLittleByLittleHasNone) {
-    EXPECT_FALSE(changeOfPace(ratios([](int s) { return 1 + 0.03 * s; }), kSeries));
+TEST(ChangeOfPace, WhatGrowsLittleByLittleIsToldAsSuchWithWhereItBeganAndWhereItGot) {
+    const std::optional<PaceChange> whole = changeOfPace(ratios([](int s) { return 1 + 0.03 * s; }), kSeries);
+    ASSERT_TRUE(whole);
+    EXPECT_TRUE(whole->isGradual);
+    EXPECT_EQ(whole->firstStep, 1u);
+    EXPECT_NEAR(whole->before, 1, 0.01);
+    EXPECT_NEAR(whole->since, 1.33, 0.01);
+    const auto late = changeOfPace(ratios([](int s) { return s < 6 ? 1 : 1 + 0.05 * (s - 5); }), kSeries);
+    ASSERT_TRUE(late);
+    EXPECT_TRUE(late->isGradual);
+    EXPECT_EQ(late->firstStep, 6u);
+    EXPECT_NEAR(late->before, 1, 0.01);
+    EXPECT_NEAR(late->since, 1.3, 0.01);
+    EXPECT_FALSE(changeOfPace(ratios([](int s) { return s < 7 ? 1.0 : 1.3; }), kSeries)->isGradual);
+}
+
+TEST(ChangeOfPace, WhatShrinksGrowsByLessThanAStragglersOrThroughNoiseAloneHasNone) {
+    EXPECT_FALSE(changeOfPace(ratios([](int s) { return 1.4 - 0.03 * s; }), kSeries));
+    EXPECT_FALSE(changeOfPace(ratios([](int s) { return 1 + 0.002 * s; }), kSeries));
+    EXPECT_FALSE(changeOfPace(ratios([](int s) { return 1 + 0.1 * ((s * 5) % 12) / 12; }), kSeries));
 }
 
 TEST(ChangeOfPace, NorHasWhatBecameFasterRecoveredOrNeverMoved) {
