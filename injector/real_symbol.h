@@ -23,25 +23,28 @@ struct ForgettableAddress {
 void listForgettable(ForgettableAddress& entry) noexcept;
 void forgetAddresses() noexcept;
 
-/// The real function behind a hook, looked up once.
+/// The real function behind a hook, looked up once. All zero at first, without an address in it: a process that calls
+/// none of the hooks has no page of them.
 template <typename Function>
 class RealSymbol {
   public:
-    constexpr RealSymbol(const char* name, const char* libraryPrefix) : m_name(name), m_libraryPrefix(libraryPrefix) {}
+    constexpr RealSymbol() = default;
 
     /// Null: not looked up yet, or forgotten since.
     Function known() const noexcept { return reinterpret_cast<Function>(m_function.load(std::memory_order_relaxed)); }
 
-    Function get(void* self, void* caller) noexcept {
+    /// As findRealSymbol().
+    Function get(const char* name, const char* libraryPrefix, void* self, void* caller) noexcept {
         const Function function = known();
         if (__builtin_expect(function != nullptr, 1)) return function;
-        return find(self, caller);
+        return find(name, libraryPrefix, self, caller);
     }
 
   private:
-    __attribute__((noinline, cold)) Function find(void* self, void* caller) noexcept {
+    __attribute__((noinline, cold)) Function find(const char* name, const char* libraryPrefix, void* self,
+                                                  void* caller) noexcept {
         bool mayGo = false;
-        void* found = findRealSymbol(m_name, m_libraryPrefix, self, caller, &mayGo);
+        void* found = findRealSymbol(name, libraryPrefix, self, caller, &mayGo);
         if (found == nullptr) return nullptr;
         m_function.store(found, std::memory_order_relaxed);
         if (mayGo) {
@@ -51,8 +54,6 @@ class RealSymbol {
         return reinterpret_cast<Function>(found);
     }
 
-    const char* m_name;
-    const char* m_libraryPrefix;
     std::atomic<void*> m_function{nullptr};
     ForgettableAddress m_forgettable;
 };

@@ -3,11 +3,10 @@
 // launches, and who a process is in it. A name that is not here is not recorded, whatever it begins with.
 #pragma once
 
-#include <string_view>
-
 namespace rankscope::injector {
 
-inline constexpr std::string_view kRecordableNames[] = {
+/// In place, without an address in it: those of a table of texts would be put right at the start of every process.
+inline constexpr char kRecordableNames[][60] = {
     // NCCL, 2.28 and 2.30, and its inspector: the names that these libraries ask for.
     "NCCL_ALGO", "NCCL_ALLGATHERV_ENABLE", "NCCL_ALLOC_P2P_NET_LL_BUFFERS", "NCCL_BUFFSIZE", "NCCL_CGA_CLUSTER_SIZE",
     "NCCL_CHECK_MODE", "NCCL_CHECK_POINTERS", "NCCL_CHUNK_SIZE", "NCCL_COLLNET_ENABLE", "NCCL_COLLNET_NODE_THRESHOLD",

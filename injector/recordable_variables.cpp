@@ -2,6 +2,7 @@
 #include "injector/recordable_variables.h"
 
 #include <cstring>
+#include <string_view>
 
 #include "injector/recordable_names.h"
 

@@ -109,7 +109,7 @@ std::vector<TuneCandidate> fromJson(const std::string& file, const std::string& 
                            "give what `rankscope recommend NAME --format json` prints");
     std::vector<TuneCandidate> candidates;
     for (size_t i = 0; i < entries.size(); ++i) {
-        if (entries[i].is_object() && entries[i].value("kind", "setting") != "setting")
+        if (entries[i].is_object() && entries[i].value("kind", json("setting")) != "setting")
             continue;  // what no setting cures is no candidate
         TuneCandidate candidate = candidateOf(entries[i], i, file);
         if (candidate.environment.empty() && candidate.tunerRows.empty())

@@ -30,7 +30,7 @@ class ExportedChrome {
             throw ImportError(m_input.path(), m_window.offset(), "the export has no events", "export the run again");
         while (skipSeparators()) {
             if (m_window.data()[0] == ']') return m_run.handOver(take);
-            const size_t end = endOfValue(4096, kMostEventBytes);
+            const size_t end = endOfEvent();
             if (end != kNotFound && add({m_window.data(), end})) {
                 m_window.advance(end);
                 continue;
@@ -50,7 +50,7 @@ class ExportedChrome {
     /// The value of otherData.
     std::string about() {
         if (skipTo("\"otherData\"") && skipTo(":") && skipSeparators()) {
-            const size_t end = endOfValue(size_t{1} << 20, kMostAboutBytes);
+            const size_t end = endOfObject(size_t{1} << 20, kMostAboutBytes, "");
             if (end != kNotFound) {
                 std::string text(m_window.data(), end);
                 m_window.advance(end);
@@ -80,15 +80,22 @@ class ExportedChrome {
         return false;
     }
 
-    size_t endOfValue(size_t first, size_t most) {
+    /// The end of the object that is next. What is not before the first `bound` is not looked for further.
+    size_t endOfObject(size_t first, size_t most, std::string_view bound) {
         if (m_window.data()[0] != '{') return kNotFound;
         for (size_t bytes = first;; bytes *= 4) {
             const bool isAll = !m_window.require(bytes);
+            const std::string_view text(m_window.data(), std::min(bytes, m_window.size()));
+            const size_t bounded = bound.empty() ? std::string_view::npos : text.find(bound);
             ValueScanner scanner;
-            const size_t end = scanner.feed({m_window.data(), std::min(bytes, m_window.size())});
-            if (end != kNotFound || isAll || bytes >= most) return end;
+            const size_t end = scanner.feed(text.substr(0, bounded));
+            if (end != kNotFound || isAll || bounded != std::string_view::npos || bytes >= most) return end;
         }
     }
+
+    /// Events stand on lines of their own, so that the next line with one ends an event that is damaged: otherwise each
+    /// of many such would be looked for to the end of the file.
+    size_t endOfEvent() { return endOfObject(4096, kMostEventBytes, "\n{"); }
 
     bool skipLine() {
         while (m_window.require(1)) {

@@ -103,14 +103,17 @@ class InspectorLog {
         return false;
     }
 
-    /// Length of the value at the front of the window; kNotFound where it has no end, or is none.
+    /// Length of the value at the front of the window; kNotFound where it has no end in front of a line that begins
+    /// with another, or is none.
     size_t endOfRecord() {
         if (m_window.data()[0] != '{') return kNotFound;
         for (size_t bytes = 4096;; bytes *= 4) {
             const bool isAll = !m_window.require(bytes);
+            const std::string_view text(m_window.data(), std::min(bytes, m_window.size()));
+            const size_t next = text.find("\n{");
             ValueScanner scanner;
-            const size_t end = scanner.feed({m_window.data(), std::min(bytes, m_window.size())});
-            if (end != kNotFound || isAll || bytes >= kMostRecordBytes) return end;
+            const size_t end = scanner.feed(text.substr(0, next));
+            if (end != kNotFound || isAll || next != std::string_view::npos || bytes >= kMostRecordBytes) return end;
         }
     }
 

@@ -196,19 +196,40 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
         std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });
 }
 
+/// Whether calls were recorded by which a device gets something to do.
+bool queuedDeviceWork(const RawCapture& raw) {
+    using capture::CudaApi;
+    const auto queues = [](const OnThread<capture::ApiCallRecord>& call) {
+        const auto api = static_cast<CudaApi>(call.record.head.aux);
+        return (api >= CudaApi::launchKernel && api <= CudaApi::graphLaunch) ||
+               (api >= CudaApi::memcpy && api <= CudaApi::memcpy2DAsync);
+    };
+    return !raw.ncclCalls.empty() || std::ranges::any_of(raw.apiCalls, queues);
+}
+
 void addUndelivered(const RawCapture& raw, RankRecording& recording) {
-    if (raw.processEnd || raw.cuptiHighWaterNs == 0 || raw.lastNs <= raw.cuptiHighWaterNs) return;
-    recording.losses.push_back(
-        {0,
-         "cupti_undelivered",
-         store::Severity::warning,
-         recording.rank,
-         "cupti",
-         1,
-         recording.process.captureFile,
-         {},
-         fmt::format("device work of the last {:.3f} ms of rank {}'s recording was not delivered",
-                     static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank)});
+    if (raw.processEnd) return;
+    const bool isCuptiLive = std::ranges::any_of(recording.sources, [](const store::SourceStatus& status) {
+        return status.source == "cupti" && status.state == "live";
+    });
+    std::string message;
+    if (raw.cuptiHighWaterNs == 0) {
+        if (!isCuptiLive || !queuedDeviceWork(raw)) return;
+        message = fmt::format("device work of rank {}'s recording was not delivered at all", recording.rank);
+    } else {
+        if (raw.lastNs <= raw.cuptiHighWaterNs) return;
+        message = fmt::format("device work of the last {:.3f} ms of rank {}'s recording was not delivered",
+                              static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank);
+    }
+    recording.losses.push_back({0,
+                                "cupti_undelivered",
+                                store::Severity::warning,
+                                recording.rank,
+                                "cupti",
+                                1,
+                                recording.process.captureFile,
+                                {},
+                                std::move(message)});
 }
 
 /// A process that left without a farewell or by a signal, or has not left: what it did last may be missing.

@@ -51,6 +51,10 @@ LossText textOf(capture::LossKind kind) {
             return {"too_many_communicators", Severity::warning,
                     "light mode knows the last 4096 communicators: when calls on older ones were on the device is not "
                     "recorded"};
+        case LossKind::untimedKernels:
+            return {"untimed_kernels", Severity::warning,
+                    "CUPTI told of kernels without their begin or end (those that still ran when the job ended have "
+                    "none): they are in no summary"};
         case LossKind::sourceRefused:
             return {"source_refused", Severity::warning,
                     "a source could not be switched on: what only it sees is missing"};

@@ -105,7 +105,7 @@ template <typename Row>
 Cursor<Row>::Cursor(Database& database, const std::string& tail, int64_t lastString)
     : m_database(&database),
       m_lastString(lastString),
-      m_statement(database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
+      m_statement(std::in_place, database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
 
 template <typename Row>
 void Cursor<Row>::requireStringsOf(const Row& row) const {
@@ -122,8 +122,8 @@ void Cursor<Row>::requireStringsOf(const Row& row) const {
 
 template <typename Row>
 bool Cursor<Row>::next(Row& row) {
-    if (!m_statement.step()) return false;
-    takeRow(m_statement.handle(), row,
+    if (!m_statement || !m_statement->step()) return false;
+    takeRow(m_statement->handle(), row,
             std::make_index_sequence<std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>>());
     if (m_lastString != INT64_MAX) requireStringsOf(row);
     return true;
@@ -253,20 +253,25 @@ IdRange TraceReader::extent(int32_t rank) const {
 }
 
 bool TraceReader::hasTable(const char* name) {
-    return m_database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" +
-                              std::string(name) + "'") == 1;
+    const auto [known, isNew] = m_hasTable.try_emplace(name, false);
+    if (isNew)
+        known->second = m_database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" +
+                                           std::string(name) + "'") == 1;
+    return known->second;
 }
 
 template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank) {
-    return Cursor<Row>(m_database, whereIds(extentOf(tableName<Row>(), rank, nullptr)), m_lastString);
+    const IdRange ids = extentOf(tableName<Row>(), rank, nullptr);
+    if (ids.empty()) return Cursor<Row>(m_database);
+    return Cursor<Row>(m_database, whereIds(ids), m_lastString);
 }
 
 template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
     int64_t maxDurNs = 0;
     const IdRange ids = extentOf(tableName<Row>(), rank, &maxDurNs);
-    if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database, whereIds({}), m_lastString);
+    if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database);
     int64_t earliestNs = 0;  // a damaged extent may hold anything
     if (__builtin_sub_overflow(fromNs, maxDurNs, &earliestNs)) earliestNs = INT64_MIN;
     const IdRange window{firstNotBefore<Row>(m_database, ids, earliestNs),

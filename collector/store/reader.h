@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct IdRange {
 template <typename Row>
 class Cursor {
   public:
+    /// Of no rows: asks the database nothing. A job may have a thousand ranks that have nothing in most tables.
+    explicit Cursor(Database& database) : m_database(&database) {}
     /// `lastString`: a row that names a later string ends the reading; INT64_MAX: that is not looked at.
     Cursor(Database& database, const std::string& tail, int64_t lastString = INT64_MAX);
     /// Fills `row`; false at the end. Throws Error for a row that names a string which is not there.
@@ -34,8 +37,8 @@ class Cursor {
     void requireStringsOf(const Row& row) const;
 
     Database* m_database;
-    int64_t m_lastString;
-    Statement m_statement;
+    int64_t m_lastString = INT64_MAX;
+    std::optional<Statement> m_statement;
 };
 
 /// What becomes of a file with events that belong to no rank or to two, or that are not there, or with names that are
@@ -114,6 +117,7 @@ class TraceReader {
     Database m_database;
     std::map<std::string, std::string> m_meta;
     std::map<std::pair<std::string, int32_t>, Extent> m_extents;
+    std::map<std::string, bool> m_hasTable;
     std::vector<std::string> m_strings;
     bool m_stringsLoaded = false;
     int64_t m_lastString = INT64_MAX;  // what cursors check names against

@@ -102,6 +102,7 @@ enum class LossKind : uint8_t {
     poolExhausted = 11,  ///< more events open at once than there is room for
     virtualTimes = 12,  ///< the virtual GPUs went on without threads that they could not follow: their times may differ
     tooManyCommunicators = 13,  ///< calls whose communicator light mode no longer knew: no word of the plugin is theirs
+    untimedKernels = 14,        ///< kernels that were to be summed up, without a begin or an end
 };
 
 struct RecordHead {

@@ -29,8 +29,8 @@ bool readExactly(int fd, uint64_t offset, void* into, size_t bytes) {
     return true;
 }
 
-/// A process that lives holds its file by a lease and lets us in with the next look at it, after 200 ms at most; one
-/// that is stopped does not.
+/// A running process holds its file by a lease and lets us in with the next look at it, after 200 ms at most; one that
+/// is stopped does not.
 int openToRead(const std::string& path) {
     constexpr auto kMost = std::chrono::seconds(2);
     const auto begin = std::chrono::steady_clock::now();
@@ -55,7 +55,12 @@ RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequen
     : m_path(std::move(path)), m_losses(losses), m_sequenceEnd(sequenceEnd), m_ringEnds(ringEnds) {
     m_fd = openToRead(m_path);
     if (m_fd < 0) {
-        if (errno != ENOENT)
+        if (errno == EWOULDBLOCK)
+            m_losses.add(ReaderLossKind::ring, 0, 1,
+                         m_path +
+                             ": its process holds it and has not let us in within 2 s (it may be stopped): calls that "
+                             "are not in the capture file yet are missing");
+        else if (errno != ENOENT)
             m_losses.add(ReaderLossKind::ring, 0, 1, m_path + ": cannot be opened: " + std::strerror(errno));
         return;
     }
@@ -72,9 +77,9 @@ RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequen
         m_losses.add(
             ReaderLossKind::ring, 0, 1,
             m_path +
-                ": the process kept what it recorded last in its own memory because this file could not be "
+                ": the process keeps what it recorded last in its own memory because this file could not be "
                 "held against others (on a network file system, or when somebody opened it for writing): calls "
-                "of the last 10 ms before it died may be missing");
+                "of the last 10 ms, before it died or before this was read, may be missing");
     m_cellsPerRing = header.cellsPerRing;
     m_ringCount = header.ringCount;
 }

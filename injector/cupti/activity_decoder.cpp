@@ -108,11 +108,12 @@ bool ActivityDecoder::isOfDevice(const void* activity) noexcept {
     return view<CUpti_Activity>(activity).kind == CUPTI_ACTIVITY_KIND_DEVICE;
 }
 
-bool ActivityDecoder::decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& ended) noexcept {
+ActivityDecoder::Ended ActivityDecoder::decodeEnded(const void* activity, ActivityBlock& block,
+                                                    EndedKernel& ended) noexcept {
     const auto kind = view<CUpti_Activity>(activity).kind;
-    if (kind != CUPTI_ACTIVITY_KIND_KERNEL && kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return false;
+    if (kind != CUPTI_ACTIVITY_KIND_KERNEL && kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return Ended::noKernel;
     const auto& kernel = view<CUpti_ActivityKernel10>(activity);
-    if (kernel.start == 0 || kernel.end < kernel.start) return false;
+    if (kernel.start == 0 || kernel.end < kernel.start) return Ended::untimed;
     ended = {kernel.name == nullptr ? "" : kernel.name,
              static_cast<int64_t>(kernel.start),
              static_cast<int64_t>(kernel.end),
@@ -120,7 +121,7 @@ bool ActivityDecoder::decodeEnded(const void* activity, ActivityBlock& block, En
              threadsOf(kernel),
              stream(block, kernel.deviceId, kernel.contextId, kernel.streamId),
              static_cast<uint16_t>(kernel.deviceId)};
-    return true;
+    return Ended::kernel;
 }
 
 void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringTable& strings) noexcept {

@@ -17,8 +17,9 @@ class ActivityDecoder {
 
     void setVersion(uint32_t version) noexcept { m_version = version; }
     void decode(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
-    /// False: it is no kernel, or one that has not ended. Writes its stream, when it is new.
-    bool decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& kernel) noexcept;
+    enum class Ended : uint8_t { noKernel, untimed, kernel };
+    /// `untimed`: without a begin or an end, as one that has not ended. Of a kernel writes its stream, when it is new.
+    Ended decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& kernel) noexcept;
     static bool isOfDevice(const void* activity) noexcept;
     void clear() noexcept { m_streams.clear(); }
 

@@ -78,8 +78,20 @@ void afterForkInChild() {
     g_session.afterForkInChild();
 }
 
+/// False: a glibc before 2.34, and a process without libdl or libpthread. Whoever uses a GPU has them from the start,
+/// unless it opens CUDA itself (packaging/README.md says what to preload then).
+bool hasWhatWeNeed() noexcept {
+    return &dlsym != nullptr && &dlopen != nullptr && &dladdr != nullptr && &dlerror != nullptr &&
+           &pthread_create != nullptr && &pthread_key_create != nullptr && &pthread_setspecific != nullptr &&
+           &pthread_attr_setstacksize != nullptr && &pthread_mutex_trylock != nullptr;
+}
+
 __attribute__((constructor)) void arm() {
     findRealExec();
+    if (!hasWhatWeNeed()) {
+        g_session.switchOff();
+        return;
+    }
     const char* directory = readVariable("RANKSCOPE_DIR");
     Dl_info info{};
     // Two copies under two names both find the first one's symbol, so each asks which file it is in itself.

@@ -4,18 +4,16 @@
 #include <cstddef>
 #include <cstring>
 
-#include "injector/text.h"
-
 extern "C" char** environ;
 
 namespace rankscope::injector {
 namespace {
 
 constexpr size_t kMaxEntries = 8192;
-constexpr size_t kMaxOwn = 8;
 char* g_entries[kMaxEntries];
-FixedText<4400> g_own[kMaxOwn];
-size_t g_ownCount = 0;
+// One behind the other: every process of the job pays for each page that is touched.
+char g_texts[8 * 4400];
+size_t g_textBytes = 0;
 
 char** find(const char* name) noexcept {
     const size_t length = std::strlen(name);
@@ -32,15 +30,15 @@ const char* readVariable(const char* name) noexcept {
 }
 
 bool writeVariable(const char* name, const char* value) noexcept {
-    if (g_ownCount == kMaxOwn) return false;
-    auto& text = g_own[g_ownCount];
-    text.clear();
-    text.append(name).append("=").append(value);
-    if (text.wasCut()) return false;
-    char* own = const_cast<char*>(text.c_str());
+    const size_t nameBytes = std::strlen(name), valueBytes = std::strlen(value);
+    if (nameBytes + valueBytes + 2 > sizeof g_texts - g_textBytes) return false;
+    char* own = g_texts + g_textBytes;
+    std::memcpy(own, name, nameBytes);
+    own[nameBytes] = '=';
+    std::memcpy(own + nameBytes + 1, value, valueBytes + 1);
     if (char** entry = find(name)) {
         *entry = own;
-        ++g_ownCount;
+        g_textBytes += nameBytes + valueBytes + 2;
         return true;
     }
     size_t count = 0;
@@ -51,7 +49,7 @@ bool writeVariable(const char* name, const char* value) noexcept {
     g_entries[count] = own;
     g_entries[count + 1] = nullptr;
     environ = g_entries;
-    ++g_ownCount;
+    g_textBytes += nameBytes + valueBytes + 2;
     return true;
 }
 

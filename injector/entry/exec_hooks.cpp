@@ -13,6 +13,7 @@
 #include <cstdarg>
 #include <cstddef>
 
+#include "injector/entry/libc_function.h"
 #include "injector/export.h"
 #include "injector/session/session.h"
 
@@ -32,7 +33,7 @@ constinit RealExec g_real;
 
 template <typename Function>
 void find(Function& function, const char* name) noexcept {
-    function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+    function = reinterpret_cast<Function>(findLibcFunction(name));
 }
 
 /// Says that the process becomes another one. `likely` is false when that is known to fail: programs try one folder of
@@ -68,7 +69,7 @@ void findRealExec() noexcept {
     find(g_real.execvp, "execvp");
     find(g_real.execvpe, "execvpe");
     find(g_real.fexecve, "fexecve");
-    dlerror();
+    if (&dlerror != nullptr) dlerror();
 }
 
 }  // namespace rankscope::injector

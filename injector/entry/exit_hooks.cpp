@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways to end a process that skip destructors.
-#include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "injector/entry/libc_function.h"
 #include "injector/export.h"
 #include "injector/session/session.h"
 
@@ -22,7 +22,8 @@ namespace {
 RANKSCOPE_EXPORT [[noreturn]] void quick_exit(int status) {
     rankscope::injector::g_session.noteExitStatus(status);
     using QuickExit = void (*)(int);
-    if (const auto real = reinterpret_cast<QuickExit>(dlsym(RTLD_NEXT, "quick_exit"))) real(status);
+    if (const auto real = reinterpret_cast<QuickExit>(rankscope::injector::findLibcFunction("quick_exit")))
+        real(status);
     leave(status);
 }
 RANKSCOPE_EXPORT [[noreturn]] void _exit(int status) {

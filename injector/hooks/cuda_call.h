@@ -65,9 +65,10 @@ inline void recordAllocation(capture::CudaApi api, uint64_t bytes, const void* a
 }  // namespace rankscope::injector
 
 /// Looks the real function up, or returns the runtime's own kind of error when there is none.
-#define RANKSCOPE_REAL_CUDA(function)                                                                  \
-    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libcudart.so");            \
-    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), __builtin_return_address(0)); \
+#define RANKSCOPE_REAL_CUDA(function)                                                                               \
+    static constinit RealSymbol<decltype(&function)> realSymbol;                                                    \
+    const auto real =                                                                                               \
+        realSymbol.get(#function, "libcudart.so", reinterpret_cast<void*>(&function), __builtin_return_address(0)); \
     if (__builtin_expect(real == nullptr, 0)) return kCudaSymbolNotFound
 
 /// As RANKSCOPE_HOOK, for a function of the CUDA runtime.

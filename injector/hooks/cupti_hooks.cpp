@@ -11,10 +11,10 @@
 using namespace rankscope::injector;
 
 RANKSCOPE_EXPORT int cuptiActivityRegisterCallbacks(cupti::RequestBuffer request, cupti::CompleteBuffer complete) {
-    static constinit RealSymbol<decltype(&cuptiActivityRegisterCallbacks)> realSymbol("cuptiActivityRegisterCallbacks",
-                                                                                      "libcupti.so");
+    static constinit RealSymbol<decltype(&cuptiActivityRegisterCallbacks)> realSymbol;
     const auto real =
-        realSymbol.get(reinterpret_cast<void*>(&cuptiActivityRegisterCallbacks), __builtin_return_address(0));
+        realSymbol.get("cuptiActivityRegisterCallbacks", "libcupti.so",
+                       reinterpret_cast<void*>(&cuptiActivityRegisterCallbacks), __builtin_return_address(0));
     if (real == nullptr) return 999;  // CUPTI_ERROR_UNKNOWN
     // Our own registration does not come this way: it uses the function of libcupti itself.
     ErrnoKeeper errnoKeeper;

@@ -13,18 +13,18 @@
 ///
 /// The first function calls nothing: every call in it would make the compiler save registers on the way to the jump. As
 /// it jumps to the second one, too, that one's return address is the job's.
-#define RANKSCOPE_HOOK(function, library, failure, parameters, arguments, ...)                            \
-    RANKSCOPE_EXPORT int function parameters;                                                             \
-    static constinit RealSymbol<decltype(&function)> realSymbolOf_##function(#function, library);         \
-    static __attribute__((noinline)) int recorded_##function parameters {                                 \
-        const auto real =                                                                                 \
-            realSymbolOf_##function.get(reinterpret_cast<void*>(&function), __builtin_return_address(0)); \
-        if (__builtin_expect(real == nullptr, 0)) return failure;                                         \
-        __VA_ARGS__                                                                                       \
-    }                                                                                                     \
-    RANKSCOPE_EXPORT int function parameters {                                                            \
-        const auto real = realSymbolOf_##function.known();                                                \
-        if (__builtin_expect(real != nullptr && g_session.isPassive(), 1)) return real arguments;         \
-        return recorded_##function arguments;                                                             \
-    }                                                                                                     \
+#define RANKSCOPE_HOOK(function, library, failure, parameters, arguments, ...)                                \
+    RANKSCOPE_EXPORT int function parameters;                                                                 \
+    static constinit RealSymbol<decltype(&function)> realSymbolOf_##function;                                 \
+    static __attribute__((noinline)) int recorded_##function parameters {                                     \
+        const auto real = realSymbolOf_##function.get(#function, library, reinterpret_cast<void*>(&function), \
+                                                      __builtin_return_address(0));                           \
+        if (__builtin_expect(real == nullptr, 0)) return failure;                                             \
+        __VA_ARGS__                                                                                           \
+    }                                                                                                         \
+    RANKSCOPE_EXPORT int function parameters {                                                                \
+        const auto real = realSymbolOf_##function.known();                                                    \
+        if (__builtin_expect(real != nullptr && g_session.isPassive(), 1)) return real arguments;             \
+        return recorded_##function arguments;                                                                 \
+    }                                                                                                         \
     static_assert(true, "takes the semicolon")

@@ -10,10 +10,10 @@
 
 using namespace rankscope::injector;
 
-#define RANKSCOPE_REAL(function)                                                          \
-    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libnccl.so"); \
-    void* const caller = __builtin_return_address(0);                                     \
-    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), caller);         \
+#define RANKSCOPE_REAL(function)                                                                           \
+    static constinit RealSymbol<decltype(&function)> realSymbol;                                           \
+    void* const caller = __builtin_return_address(0);                                                      \
+    const auto real = realSymbol.get(#function, "libnccl.so", reinterpret_cast<void*>(&function), caller); \
     if (__builtin_expect(real == nullptr, 0)) return kNcclSystemError
 
 namespace {

@@ -10,9 +10,10 @@ using namespace rankscope::injector;
 using rankscope::capture::NcclOp;
 
 // Looks the real function up, or returns NCCL's own kind of error when there is none.
-#define RANKSCOPE_REAL(function)                                                                       \
-    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libnccl.so");              \
-    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), __builtin_return_address(0)); \
+#define RANKSCOPE_REAL(function)                                                                                  \
+    static constinit RealSymbol<decltype(&function)> realSymbol;                                                  \
+    const auto real =                                                                                             \
+        realSymbol.get(#function, "libnccl.so", reinterpret_cast<void*>(&function), __builtin_return_address(0)); \
     if (__builtin_expect(real == nullptr, 0)) return kNcclSystemError
 
 /// A hook: function, operation, its count, type, reduction (-1 none), peer or root (-1 none), (parameters), arguments.

@@ -23,29 +23,39 @@ class Mutex {
     pthread_mutex_t m_mutex = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// Holds a mutex. The thread takes no signal and no cancellation meanwhile: a handler of the job may leave by exit or
-/// by longjmp, and would leave the mutex locked behind it.
-class Lock {
+/// While it lives the thread takes no signal and no cancellation: a handler of the job may leave by exit or by longjmp,
+/// or come here once more. (sigprocmask is the calling thread's alone in Linux, and of libc in every version.)
+class Undisturbed {
   public:
-    explicit Lock(Mutex& mutex) noexcept : m_mutex(mutex) {
+    Undisturbed() noexcept {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m_cancelState);
         sigset_t all;
         sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &m_signals);
-        m_mutex.lock();
+        sigprocmask(SIG_SETMASK, &all, &m_signals);
     }
-    ~Lock() {
-        m_mutex.unlock();
-        pthread_sigmask(SIG_SETMASK, &m_signals, nullptr);
+    ~Undisturbed() {
+        sigprocmask(SIG_SETMASK, &m_signals, nullptr);
         pthread_setcancelstate(m_cancelState, nullptr);
     }
+    Undisturbed(const Undisturbed&) = delete;
+    Undisturbed& operator=(const Undisturbed&) = delete;
+
+  private:
+    sigset_t m_signals;
+    int m_cancelState = 0;
+};
+
+/// Holds a mutex, undisturbed: who leaves in the middle would leave it locked behind.
+class Lock {
+  public:
+    explicit Lock(Mutex& mutex) noexcept : m_mutex(mutex) { m_mutex.lock(); }
+    ~Lock() { m_mutex.unlock(); }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
   private:
+    Undisturbed m_undisturbed;  // begins before the mutex is locked, and ends behind it
     Mutex& m_mutex;
-    sigset_t m_signals;
-    int m_cancelState = 0;
 };
 
 /// Takes back the SIGXFSZ that a write of ours over the job's file size limit has raised. Inside a Lock, where it is

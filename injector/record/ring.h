@@ -13,7 +13,8 @@ namespace rankscope::injector {
 /// The producer's and the consumer's view of one ring: one thread pushes, one drains, and neither waits
 /// for the other. When it is full the record is dropped and counted in the ring's memory. That may change while the job
 /// runs (RingFile::look), at the same address, and the pushing thread waits while it does: what it needs to go on from
-/// is therefore here, too.
+/// is therefore here, too. A signal handler may push in the middle of a push of the thread that it interrupts: its
+/// record is refused, for the other one is finished only behind it.
 class alignas(64) Ring {
   public:
     enum class State : uint32_t { free = 0, owned = 1, ended = 2 };
@@ -46,36 +47,49 @@ class alignas(64) Ring {
         m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire);
     }
 
-    bool hasRoom(uint32_t cells) noexcept {
-        if (m_head + cells - m_knownTail <= uint64_t{m_mask} + 1) return true;
-        if (!readTail()) return false;
-        return m_head + cells - m_knownTail <= uint64_t{m_mask} + 1;
+    /// Copies whole cells in and commits them. False: there is no room, or a push of this thread is interrupted.
+    bool push(const void* record, uint32_t cells) noexcept {
+        // No two records that are being pushed by a thread lie at one address: one that does was left by longjmp.
+        const auto who = reinterpret_cast<uintptr_t>(record);
+        uintptr_t before = std::atomic_ref(m_inside).load(std::memory_order_relaxed);
+        if (__builtin_expect(before == who, 0)) before = 0;
+        if (__builtin_expect(before > kCounting, 0)) return false;
+        if (__builtin_expect(!enter(who, before), 0)) return leave(before), true;  // nobody reads it any more
+        const bool fits = hasRoom(cells);
+        if (__builtin_expect(fits, 1)) {
+            const auto* from = static_cast<const uint8_t*>(record);
+            for (uint32_t i = 0; i < cells; ++i)
+                std::memcpy(m_cells + ((m_head + i) & m_mask) * capture::kCellBytes, from + i * capture::kCellBytes,
+                            capture::kCellBytes);
+            m_head += cells;
+            std::atomic_ref(m_header->head).store(m_head, std::memory_order_release);
+        }
+        leave(before);
+        return fits;
     }
 
-    /// Copies whole cells in and commits them. The caller has seen hasRoom().
-    void push(const void* record, uint32_t cells) noexcept {
-        if (__builtin_expect(!enter(), 0)) return leave();
-        const auto* from = static_cast<const uint8_t*>(record);
-        for (uint32_t i = 0; i < cells; ++i)
-            std::memcpy(m_cells + ((m_head + i) & m_mask) * capture::kCellBytes, from + i * capture::kCellBytes,
-                        capture::kCellBytes);
-        m_head += cells;
-        std::atomic_ref(m_header->head).store(m_head, std::memory_order_release);
-        leave();
-    }
+    /// Whether this is a handler that has interrupted a push: room does not come while it waits.
+    bool isPushing() noexcept { return std::atomic_ref(m_inside).load(std::memory_order_relaxed) > kCounting; }
 
     void countLost(int64_t timeNs) noexcept {
-        if (!enter()) return leave();
-        if (m_lost++ == 0) std::atomic_ref(m_header->lostFirstNs).store(timeNs, std::memory_order_relaxed);
-        std::atomic_ref(m_header->lostLastNs).store(timeNs, std::memory_order_relaxed);
-        std::atomic_ref(m_header->lostRecords).store(m_lost, std::memory_order_release);
-        leave();
+        const uintptr_t before = std::atomic_ref(m_inside).load(std::memory_order_relaxed);
+        if (enter(kCounting, before)) {
+            if (std::atomic_ref(m_lost).fetch_add(1, std::memory_order_relaxed) == 0)
+                std::atomic_ref(m_header->lostFirstNs).store(timeNs, std::memory_order_relaxed);
+            std::atomic_ref(m_header->lostLastNs).store(timeNs, std::memory_order_relaxed);
+            std::atomic_ref(m_header->lostRecords).fetch_add(1, std::memory_order_release);
+        }
+        leave(before);
     }
 
     /// True once each time the ring gets half full: then the consumer should be woken.
     bool needsDrain() noexcept {
         if (m_head - m_knownTail <= uint64_t{m_mask} / 2 || m_head < m_wokenUntil) return false;
-        if (!readTail() || m_head - m_knownTail <= uint64_t{m_mask} / 2) return false;
+        const uintptr_t before = std::atomic_ref(m_inside).load(std::memory_order_relaxed);
+        const bool isThere = enter(kCounting, before);
+        if (isThere) readTail();
+        leave(before);
+        if (!isThere || m_head - m_knownTail <= uint64_t{m_mask} / 2) return false;
         m_wokenUntil = m_head + m_mask / 8;  // once is enough, unless it does not help
         return true;
     }
@@ -103,7 +117,7 @@ class alignas(64) Ring {
     // --- who exchanges the memory: RingFile, in place of the consumer ---
 
     void setPlace(Place place) noexcept { std::atomic_ref(m_place).store(place, std::memory_order_seq_cst); }
-    bool isBeingWritten() noexcept { return std::atomic_ref(m_isWriting).load(std::memory_order_acquire) != 0; }
+    bool isBeingWritten() noexcept { return std::atomic_ref(m_inside).load(std::memory_order_acquire) != 0; }
     /// A header for memory whose content was lost: the thread goes on from where it is, and nothing is in the ring.
     void beginAgainIn(capture::RingHeader& header) const noexcept {
         header.head = header.tail = header.pendingTail = m_head;
@@ -113,44 +127,51 @@ class alignas(64) Ring {
     }
 
   private:
-    /// While the owning thread writes, the memory stays. Its first store and its load need no fence between them:
-    /// whoever exchanges the memory has the kernel put one there. False: there is no memory any more.
-    bool enter() noexcept {
-        std::atomic_ref writing(m_isWriting);
+    /// In m_inside: the thread counts, or reads the header, which a push may interrupt. Larger: the address of the
+    /// record that it pushes.
+    static constexpr uintptr_t kCounting = 1;
+
+    /// While the owning thread is inside, the memory stays. Its first store and its load need no fence between them:
+    /// whoever exchanges the memory has the kernel put one there. `before`: what it has interrupted, which keeps the
+    /// memory already. False: there is no memory any more.
+    bool enter(uintptr_t what, uintptr_t before) noexcept {
+        std::atomic_ref inside(m_inside);
         const std::atomic_ref place(m_place);
         for (;;) {
-            writing.store(1, std::memory_order_relaxed);
+            inside.store(what, std::memory_order_relaxed);
             std::atomic_signal_fence(std::memory_order_seq_cst);
             const Place now = place.load(std::memory_order_acquire);
             if (__builtin_expect(now == Place::here, 1)) return true;
             if (now == Place::gone) return false;
-            writing.store(0, std::memory_order_release);
+            if (before != 0) return true;
+            inside.store(0, std::memory_order_release);
             waitWhileMoving();
         }
     }
-    /// False: there is no memory any more.
-    bool readTail() noexcept {
-        const bool isThere = enter();
-        if (isThere) m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire);
-        leave();
-        return isThere;
+    void leave(uintptr_t before) noexcept { std::atomic_ref(m_inside).store(before, std::memory_order_release); }
+    /// Inside.
+    bool hasRoom(uint32_t cells) noexcept {
+        if (__builtin_expect(m_head + cells - m_knownTail <= uint64_t{m_mask} + 1, 1)) return true;
+        readTail();
+        return m_head + cells - m_knownTail <= uint64_t{m_mask} + 1;
     }
-    void leave() noexcept { std::atomic_ref(m_isWriting).store(0, std::memory_order_release); }
+    void readTail() noexcept { m_knownTail = std::atomic_ref(m_header->tail).load(std::memory_order_acquire); }
     void waitWhileMoving() noexcept;
 
+    // One cache line holds what a push needs.
     capture::RingHeader* m_header = nullptr;
     uint8_t* m_cells = nullptr;
     uint64_t m_mask = 0;
     // The owning thread's own copies, so that it touches the consumer's cache line only when the ring seems full.
     uint64_t m_head = 0;
     uint64_t m_knownTail = 0;
+    uintptr_t m_inside = 0;  ///< not 0: the owning thread uses the memory
+    Place m_place = Place::here;
+    State m_state = State::free;
     uint64_t m_wokenUntil = 0;
     uint64_t m_lost = 0;
-    uint32_t m_isWriting = 0;
-    Place m_place = Place::here;
     uint32_t m_threadIndex = 0;
     int32_t m_tid = 0;
-    State m_state = State::free;
 };
 
 }  // namespace rankscope::injector

@@ -107,14 +107,15 @@ void sumUp(uint8_t* buffer, size_t validSize) noexcept {
     KernelSummaries& summaries = light::kernelSummaries();
     void* activity = nullptr;
     EndedKernel kernels[64];
-    size_t count = 0;
+    size_t count = 0, untimed = 0;
     while (validSize > 0 && g_api.activityGetNextRecord(buffer, validSize, &activity) == kSuccess) {
         if (count == std::size(kernels)) summaries.take(kernels, std::exchange(count, 0));
-        if (g_decoder.decodeEnded(activity, block, kernels[count]))
-            ++count;
-        else if (g_decoder.isOfDevice(activity))
-            g_decoder.decode(activity, block, g_session.strings());
+        const ActivityDecoder::Ended ended = g_decoder.decodeEnded(activity, block, kernels[count]);
+        count += ended == ActivityDecoder::Ended::kernel ? 1 : 0;
+        untimed += ended == ActivityDecoder::Ended::untimed ? 1 : 0;
+        if (g_decoder.isOfDevice(activity)) g_decoder.decode(activity, block, g_session.strings());
     }
+    if (untimed != 0) g_session.sink().countLoss(Source::cupti, capture::LossKind::untimedKernels, untimed, 0);
     block.flush();  // streams and devices in front of what speaks of them
     summaries.take(kernels, count);
     summaries.settle();

@@ -86,13 +86,13 @@ void MachineReading::begin(Tell tell, bool isVirtual) noexcept {
     sigset_t all;
     sigset_t old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigprocmask(SIG_SETMASK, &all, &old);
     if (m_gate.tryLock()) {
         uint32_t idle = 0;
         if (m_isRunning.compare_exchange_strong(idle, 1)) startThread(tell, isVirtual);
         m_gate.unlock();
     }
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    sigprocmask(SIG_SETMASK, &old, nullptr);
 }
 
 void MachineReading::startThread(Tell tell, bool isVirtual) noexcept {

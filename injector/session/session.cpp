@@ -251,7 +251,9 @@ void Session::tellStatus(Source source, uint16_t status, int64_t code, const cha
 
 Ring* Session::adoptThread() noexcept {
     ErrnoKeeper errnoKeeper;
+    Undisturbed undisturbed;  // a handler that records would adopt its thread a second time
     ThreadState& thread = t_thread;
+    if (thread.ring != nullptr && thread.generation == generation()) return thread.ring;
     if (thread.generation != generation()) {
         // Forked, or the first record of this thread: what belongs to the call in progress stays.
         thread.ring = nullptr;
@@ -309,19 +311,18 @@ uint64_t Session::intern(const char* text, size_t bytes) noexcept {
     record.id = id;
     std::memcpy(cells, &record, sizeof record);
     std::memcpy(cells + sizeof record, text, kept);
-    pushCells(cells, static_cast<uint32_t>(count), 0);
-    m_strings.add(id);
+    if (pushCells(cells, static_cast<uint32_t>(count), 0)) m_strings.add(id);
     return id;
 }
 
-bool Session::waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept {
+bool Session::pushLater(Ring& ring, const void* record, uint32_t cells, int64_t stampNs) noexcept {
     ErrnoKeeper errnoKeeper;
     m_writer.wake();
-    if (isVirtual()) {
+    if (isVirtual() && !ring.isPushing()) {
         // On the virtual clock waiting costs the job nothing, and two runs must record the same.
         const timespec pause{0, 200'000};
         for (int64_t waited = 0; waited < kRingWaitNs; waited += pause.tv_nsec) {
-            if (ring.hasRoom(cells)) return true;
+            if (ring.push(record, cells)) return true;
             syscall(SYS_nanosleep, &pause, nullptr);  // the virtual GPUs make virtual time of nanosleep()
             m_writer.wake();
         }

@@ -59,19 +59,20 @@ class Session {
     const Config& config() const noexcept { return m_config; }
     int64_t now() const noexcept { return m_clock.now(); }
 
-    /// Commits a record of this thread. Keeps errno. `stampNs` is its newest stamp.
+    /// Commits a record of this thread, or counts it as lost. Keeps errno. `stampNs` is its newest stamp.
     template <typename Record>
     void push(const Record& record, int64_t stampNs) noexcept {
         static_assert(sizeof(Record) % capture::kCellBytes == 0);
         pushCells(&record, sizeof(Record) / capture::kCellBytes, stampNs);
     }
-    void pushCells(const void* record, uint32_t cells, int64_t stampNs) noexcept {
+    /// False: it is lost.
+    bool pushCells(const void* record, uint32_t cells, int64_t stampNs) noexcept {
         Ring* ring = threadRing();
-        if (__builtin_expect(ring == nullptr, 0)) return;
-        if (__builtin_expect(!ring->hasRoom(cells), 0) && !waitForRoom(*ring, cells, stampNs)) return;
-        ring->push(record, cells);
+        if (__builtin_expect(ring == nullptr, 0)) return false;
+        if (__builtin_expect(!ring->push(record, cells), 0) && !pushLater(*ring, record, cells, stampNs)) return false;
         if (__builtin_expect(ring->needsDrain(), 0)) wakeWriter();
         if (__builtin_expect(stampNs >= m_deadlineNs, 0)) endOfDuration();
+        return true;
     }
 
     uint32_t nextSeq() noexcept { return t_thread.seq++; }
@@ -135,7 +136,7 @@ class Session {
     void readMachine() noexcept;
     void writeEnvironment() noexcept;
     Ring* adoptThread() noexcept;
-    bool waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept;
+    bool pushLater(Ring& ring, const void* record, uint32_t cells, int64_t stampNs) noexcept;
     void wakeWriter() noexcept;
     void endOfDuration() noexcept;
     void ringsAreCut() noexcept;

@@ -3,6 +3,7 @@
 // itself as children, with and without the injector preloaded; a child measures one thing and prints one number, which
 // is the time Google Benchmark is told.
 #include <benchmark/benchmark.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +80,27 @@ double helperShare() {
     return before < 0 ? -1 : (helperNs() - before) / (now() - begin) * 100;
 }
 
+/// Nanoseconds from the start to the end of a short process, the median of a thousand.
+double nsPerProcess() {
+    constexpr size_t kProcesses = 1000;
+    std::vector<double> times;
+    for (size_t i = 0; i < kProcesses; ++i) {
+        char program[] = "/bin/true";
+        char* const words[] = {program, nullptr};
+        pid_t process = 0;
+        const double begin = now();
+        if (posix_spawn(&process, program, nullptr, nullptr, words, environ) != 0) return -1;
+        int status = -1;
+        if (waitpid(process, &status, 0) != process || status != 0) return -1;
+        times.push_back(now() - begin);
+    }
+    std::nth_element(times.begin(), times.begin() + kProcesses / 2, times.end());
+    return times[kProcesses / 2];
+}
+
 double measure(const std::string& what, bool recording) {
+    if (what == "processes") return nsPerProcess();
+
     const auto cuda = [] { cudaStreamSynchronize(nullptr); };
     const auto nccl = [] { ncclAllReduce(nullptr, nullptr, 1, 7, 0, nullptr, nullptr); };
     if (what == "cuda") return cuda(), nsPerCall(cuda, recording);
@@ -160,6 +181,8 @@ RANKSCOPE_IN_CHILD(two_timer_reads, "timer", kAlone);
 RANKSCOPE_IN_CHILD(nccl_call, "nccl", kAlone);
 RANKSCOPE_IN_CHILD(nccl_call_recorded, "nccl", kRecording);
 RANKSCOPE_IN_CHILD(helper_thread, "helper", kRecording);
+RANKSCOPE_IN_CHILD(short_process, "processes", kAlone);
+RANKSCOPE_IN_CHILD(short_process_of_a_job, "processes", kWaiting);
 
 void print(const char* what, const char* unit, double ours, double yardstick, const char* goal, bool holds) {
     if (yardstick > 0)
@@ -179,6 +202,8 @@ void printTable(const rankscope::bench::MedianReporter& reporter) {
     const double ncclCall = figure("nccl_call_recorded") - figure("nccl_call");
     const double share = figure("helper_thread");
     const double bytes = reporter.median("inChild/call_recorded", "bytes_per_event");
+    const double process = figure("short_process") / 1000;
+    const double ofJob = figure("short_process_of_a_job") / 1000 - process;
     if (direct <= 0 || timer <= 0) return;
     std::printf("\n| what | ours | yardstick | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |\n");
     print("hooked call while not recording / direct PLT call", "ns", waiting, direct, "<= 1.6x",
@@ -187,6 +212,7 @@ void printTable(const rankscope::bench::MedianReporter& reporter) {
     print("recording an NCCL call, arguments decoded", "ns", ncclCall, timer, "<= 60 ns", ncclCall <= 60);
     print("our share of a launch of 5 us", "%", call / 5000 * 100, 0, "<= 1 %", call <= 50);
     print("helper thread at 120,000 events/s", "% core", share, 0, "<= 0.5 %", share >= 0 && share <= 0.5);
+    print("a short process of a job, beyond bare / bare", "us", ofJob, process, "<= 100 us", ofJob <= 100);
     print("capture file", "B/event", bytes, 0, "<= 32 B and the file's head", bytes <= 32.5);
 }
 

@@ -10,7 +10,7 @@ import unittest
 from victim import INJECTOR, main
 
 SHOWN = re.compile(r"(nccl[A-Z]\w+|cuda[A-Z]\w+|__cuda[A-Z]\w+|cupti[A-Z]\w+|ncclProfiler_v\d+|_exit|_Exit|quick_exit|f?execv\w*|execl[pe]?|dlclose|InitializeInjection(Nvtx2|NvtxExtension)?|rankscopeInjector|rankscopeTellTuner)")
-NEEDED = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+NEEDED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # What ends the process, prints, takes signals, or calls the job's getenv and setenv behind its back.
 FORBIDDEN = {"exit", "abort", "__assert_fail", "__cxa_throw", "_ZSt9terminatev", "printf", "puts", "putchar", "fprintf", "vprintf", "fputs", "fwrite",
              "perror", "signal", "sigaction", "sigaltstack", "raise", "realloc", "_Znwm", "setenv", "putenv", "unsetenv"}
@@ -20,6 +20,7 @@ NEWEST_GLIBC = (2, 28)
 @unittest.skipUnless(shutil.which("readelf"), "needs readelf")
 class BinaryRules(unittest.TestCase):
     library = INJECTOR
+    needed = NEEDED
 
     def readelf(self, *options):
         return subprocess.run(["readelf", "-W", *options, self.library], capture_output=True, text=True, check=True).stdout
@@ -52,8 +53,22 @@ class BinaryRules(unittest.TestCase):
     def test_only_the_c_library_is_needed(self):
         needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", self.readelf("-d")))
         self.assertIn("libc.so.6", needed)
-        self.assertEqual(needed - NEEDED, set())
+        self.assertEqual(needed - self.needed, set())
         self.assertEqual(re.findall(r"\((?:RPATH|RUNPATH)\).*", self.readelf("-d")), [])
+
+    def test_what_an_old_glibc_has_elsewhere_may_be_missing(self):
+        """glibc before 2.34 has these in libdl and libpthread, which every process of the job would have to load."""
+        for name in ("dlsym", "dlopen", "dladdr", "dlerror", "pthread_create", "pthread_key_create", "pthread_setspecific", "pthread_attr_setstacksize", "pthread_mutex_trylock"):
+            for line in self.readelf("--dyn-syms").splitlines():
+                if line.split()[-1:] and re.search(rf"\b{name}@", line):
+                    self.assertIn(" WEAK ", line)
+        elsewhere = {"pthread_detach", "pthread_getspecific", "pthread_once", "pthread_sigmask", "pthread_join", "pthread_kill", "sem_wait", "sem_post", "dlclose", "dlvsym", "dlinfo"}
+        self.assertEqual({name for name, defined in self.symbols() if not defined} & elsewhere, set())
+
+    def test_few_pages_are_put_right_at_the_start_of_a_process(self):
+        """Each costs every short process of the job: tables have no addresses in them."""
+        pages = {line.split()[0][:-3] for line in self.readelf("-r").splitlines() if " R_" in line}
+        self.assertLessEqual(len(pages), 4)
 
     def test_an_old_glibc_is_enough(self):
         versions = [tuple(int(part) for part in version.split(".")) for version in re.findall(r"Name: GLIBC_([\d.]+)", self.readelf("-V"))]
@@ -74,6 +89,7 @@ class BinaryRules(unittest.TestCase):
 
 class TunerBinaryRules(BinaryRules):
     library = pathlib.Path(INJECTOR).with_name("librankscope_tuner.so")
+    needed = NEEDED | {"libdl.so.2", "libpthread.so.0"}
 
     def test_only_hooks_and_entry_points_are_shown(self):
         shown = {name for name, defined in self.symbols() if defined}

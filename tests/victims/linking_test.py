@@ -2,6 +2,8 @@
 """The job's libraries find the functions they would find alone, however they were linked and opened."""
 
 import os
+import pathlib
+import sys
 
 from victim import VIRTUAL, VictimTest, gpu_kinds, has_virtual_gpus, library, main, victim
 
@@ -78,6 +80,30 @@ class Linking(VictimTest):
                 self.assertCalls(self.one_capture(), 4000)
                 self.compare(victim("fork"), 5, 7, 3, injectors=f"{injector}:{second}")
                 self.assertEqual(sorted(capture.calls() for capture in self.captures), [7, 8])
+
+    def without(self, *functions):
+        """A copy of the injector to which the process has not got these functions, as before glibc 2.34 without libdl and libpthread."""
+        content = pathlib.Path(os.environ["VICTIMS_INJECTOR"]).read_bytes()
+        for name in functions:
+            self.assertIn(b"\0" + name + b"\0", content)
+            content = content.replace(b"\0" + name + b"\0", b"\0?" + name[1:] + b"\0")  # other names may end like it
+        copy = self.folder / f"without_{functions[0].decode()}.so"
+        copy.write_bytes(content)
+        return str(copy)
+
+    def test_a_process_without_libdl_or_libpthread_is_left_alone(self):
+        for injector in (self.without(b"dlsym", b"dlopen", b"dladdr", b"dlerror"), self.without(b"pthread_create", b"pthread_key_create", b"pthread_setspecific"),
+                         self.without(b"pthread_attr_setstacksize", b"pthread_mutex_trylock")):
+            with self.subTest(injector=injector):
+                self.compare("/bin/sh", "-c", "/bin/echo a | cat; exec env sh -c 'exit 7'", injectors=injector)
+                for how in ("return", "exit", "_exit", "quick_exit"):
+                    if "dlsym" not in injector:  # whoever calls CUDA has it
+                        self.compare(victim("ends"), how, 100, injectors=injector)
+                        self.assertEqual(self.captures, [])
+                # Every function of exec, as far as it is found without the dynamic linker's help.
+                program = "import os, sys; way = sys.argv[1]; path = '/bin/echo'; getattr(os, way)(path, *(['a', 'b'] if 'l' in way else [['a', 'b']]))"
+                for way in ("execv", "execvp", "execl", "execlp"):
+                    self.compare(sys.executable, "-c", program, way, injectors=injector)
 
     def test_exceptions_and_cancellation_pass_a_hook(self):
         for how in ("throw", "cancel"):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What belongs to the program stays the program's: errno, signals, file descriptors, environment."""
 
+import re
+
 from victim import VictimTest, gpu_kinds, main, victim
 
 OURS = ("LD_PRELOAD=", "LD_LIBRARY_PATH=", "RANKSCOPE_", "NVTX_INJECTION64_PATH=", "CUDA_INJECTION64_PATH=", "NCCL_PROFILER_PLUGIN=")
@@ -18,6 +20,18 @@ class ProcessState(VictimTest):
             with self.subTest(gpu=gpu):
                 outcome = self.compare(victim("signals"), gpu=gpu)
                 self.assertIn(b"blocked signal waits: 1", outcome.out)
+
+    def test_a_handler_that_records_breaks_nothing_of_the_thread_that_it_interrupts(self):
+        outcome = self.run_injected(victim("signal_storm"), 3000)
+        told = re.fullmatch(rb"(\d+) ranges, (\d+) marks\n", outcome.out)
+        self.assertIsNotNone(told, outcome)
+        ranges, marks = map(int, told.groups())
+        capture = self.one_capture()
+        pushed, popped, marked = (len(capture.of(kind)) for kind in ("nvtxPush", "nvtxPop", "nvtxMark"))
+        self.assertEqual(pushed + popped + marked + capture.lost(), 2 * ranges + marks)
+        self.assertGreater(marked, marks / 2)  # what is refused in the middle of a push is little
+        self.assertEqual(capture.of("readerLoss"), [])
+        self.assertEqual(set(capture.names("nvtxPush") + capture.names("nvtxMark")), {"begins", "range", "of the handler"})
 
     def test_closing_every_descriptor_does_not_lead_records_into_the_programs_file(self):
         for gpu in gpu_kinds():

@@ -193,6 +193,16 @@ TEST(TuneCandidate, WrongJsonIsRefusedWithItsPlace) {
     }
 }
 
+TEST(TuneCandidate, WhatIsOfNoKnownKindIsLeftOut) {
+    std::vector<std::string> leftOut;
+    const auto candidates =
+        parseCandidates("x.json", R"([{"kind": 1, "env": {"A": "1"}}, {"kind": [], "env": {"B": "1"}},
+        {"kind": "code", "env": {"C": "1"}}, {"kind": "setting", "env": {"D": "1"}}])",
+                        leftOut);
+    ASSERT_EQ(candidates.size(), 1u);
+    EXPECT_TRUE(candidates[0].environment.contains("D"));
+}
+
 TEST(TuneCandidate, JsonThatIsNestedWithoutEndIsRefused) {
     std::vector<std::string> leftOut;
     const std::string deep =

@@ -104,6 +104,20 @@ TEST_F(ExportReader, EventsOfRanksAndStreamsThatItDoesNotNameAreLeftOut) {
     EXPECT_EQ(lossOf(ranks[0], "events are left out whose times or arguments"), 3);
 }
 
+TEST_F(ExportReader, EventsWithoutAnEndCostTheirLinesAndNoMore) {
+    constexpr int kDamaged = 100'000;  // were the end of each looked for in all that follows, this would take hours
+    std::string events;
+    for (int i = 0; i < kDamaged; ++i)
+        events += i % 2 == 0 ? R"({"name":"gemm,"ph":"X","pid":0,"args":{"x":1}},)"
+                               "\n"
+                             : R"({"name":"gemm","ph":"X","pid":0,"args":{"x":1},)"
+                               "\n";
+    const auto ranks = read(exportedFile(aboutRanks(1), events + exportedKernel(0, 0)));
+    ASSERT_EQ(ranks.size(), 1u);
+    EXPECT_EQ(ranks[0].recording.kernels.size(), 1u);
+    EXPECT_EQ(lossOf(ranks[0], "lines that are damaged are left out"), kDamaged);
+}
+
 TEST_F(ExportReader, AThreadOfNoRankIsOfThoseThatNameIt) {
     const std::string about =
         exportedAbout(R"("rank":[{"rank":0},{"rank":1}],"thread":[{"id":1,"tid":50},{"id":2,"tid":51}])");

@@ -130,6 +130,17 @@ TEST_F(Inspector, ALongTraceOfAProxyIsNoDamage) {
     EXPECT_EQ(torn.integer("SELECT COUNT(*) FROM loss WHERE kind = 'torn_tail'"), 1);
 }
 
+TEST_F(Inspector, ObjectsWithoutAnEndCostTheirLinesAndNoMore) {
+    std::string text = record(0, collective("AllReduce", 1, 1024, 100, 200));
+    // Were the end of each looked for in all that follows, this would take minutes.
+    for (int i = 0; i < 50'000; ++i)
+        text += R"({"header": {"id": "0x1", "rank": 0, "coll_perf": {)" + std::string("\n");
+    text += record(0, collective("AllReduce", 2, 1024, 300, 400));
+    Database trace = import({m_folder.write("damaged.log", text)});
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 2);
+    EXPECT_EQ(trace.integer("SELECT count FROM loss WHERE kind = 'bad_block'"), 50'000);
+}
+
 TEST_F(Inspector, WithoutTimesItSaysHowToGetThem) {
     const std::string brief = R"("coll_perf": {"coll": "AllReduce", "coll_sn": 1, "coll_msg_size_bytes": 8,
         "coll_exec_time_us": 61})";

@@ -2,8 +2,10 @@
 #include "injector/record/ring.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
-#include <memory>
+#include <atomic>
+#include <csignal>
 #include <thread>
 #include <vector>
 
@@ -43,14 +45,14 @@ uint32_t seqAt(const Ring& ring, uint64_t position) {
 TEST(Ring, IsFullAfterItsCellsAndHasRoomAgainAfterADrain) {
     Memory memory;
     Ring ring = memory.ring();
-    for (uint32_t i = 0; i < kCells; ++i) {
-        ASSERT_TRUE(ring.hasRoom(1));
-        ring.push(std::make_unique<capture::ApiCallRecord>(call(i)).get(), 1);
-    }
-    EXPECT_FALSE(ring.hasRoom(1));
+    const capture::ApiCallRecord three[3] = {call(11), call(12), call(13)};
+    for (uint32_t i = 0; i < kCells; ++i) ASSERT_TRUE(ring.push(three, 1));
+    EXPECT_FALSE(ring.push(three, 1));
     ring.release(2);
-    EXPECT_TRUE(ring.hasRoom(2));
-    EXPECT_FALSE(ring.hasRoom(3));
+    EXPECT_FALSE(ring.push(three, 3));
+    EXPECT_TRUE(ring.push(three, 2));
+    EXPECT_FALSE(ring.push(three, 1));
+    EXPECT_EQ(ring.committedHead(), kCells + 2);
 }
 
 TEST(Ring, ARecordOfSeveralCellsWrapsAroundTheEnd) {
@@ -59,9 +61,8 @@ TEST(Ring, ARecordOfSeveralCellsWrapsAroundTheEnd) {
     const auto single = call(0);
     for (uint32_t i = 0; i < kCells - 1; ++i) ring.push(&single, 1);
     ring.release(kCells - 1);
-    ASSERT_TRUE(ring.hasRoom(2));
     const capture::ApiCallRecord pair[2] = {call(11), call(12)};
-    ring.push(pair, 2);
+    ASSERT_TRUE(ring.push(pair, 2));
     EXPECT_EQ(seqAt(ring, kCells - 1), 11u);
     EXPECT_EQ(seqAt(ring, kCells), 12u);
     EXPECT_EQ(ring.untilWrap(kCells - 1), 1u);
@@ -106,10 +107,94 @@ TEST(Ring, OneThreadPushesWhileAnotherDrainsAndEveryRecordIsSeenOnceInOrder) {
         }
     });
     for (uint32_t i = 0; i < kRecords; ++i) {
-        while (!ring.hasRoom(1)) std::this_thread::yield();
         const auto record = call(i);
-        ring.push(&record, 1);
+        while (!ring.push(&record, 1)) std::this_thread::yield();
     }
     consumer.join();
     for (uint32_t i = 0; i < kRecords; ++i) ASSERT_EQ(seen[i], i);
+}
+
+namespace {
+
+// Of the storm: what the handler and the thread that it interrupts push to, and how often either was refused.
+Ring* g_stormRing = nullptr;
+std::atomic<uint32_t> g_handled{0}, g_refused{0};
+
+/// Two cells that belong together: a record that another one has written over is told by it.
+void pushPair(uint32_t number, std::atomic<uint32_t>& refused) {
+    capture::ApiCallRecord pair[2] = {call(number), call(number)};
+    pair[0].head.cells = 2;
+    pair[0].startNs = pair[1].startNs = number * 7919u;  // modulo 2^32
+    pair[0].endNs = pair[1].endNs = ~pair[0].startNs;
+    if (g_stormRing->push(pair, 2)) return;
+    refused.fetch_add(1);
+    g_stormRing->countLost(1);
+}
+
+constexpr uint32_t kOfHandler = 1u << 31;
+
+void onStorm(int) {
+    for (int i = 0; i < 3; ++i) pushPair(kOfHandler | g_handled.fetch_add(1), g_refused);
+}
+
+}  // namespace
+
+// A handler that came between the choice of a place and the record in it would have its own record there, or that of
+// the other end up in its place.
+TEST(Ring, AHandlerThatPushesInTheMiddleOfAPushBreaksNoRecordAndWhatIsRefusedIsCounted) {
+    Memory memory;
+    Ring ring = memory.ring();
+    g_stormRing = &ring;
+    g_handled = g_refused = 0;
+    struct sigaction storm {};
+    storm.sa_handler = onStorm;
+    storm.sa_flags = SA_RESTART;
+    struct sigaction before {};
+    ASSERT_EQ(sigaction(SIGPROF, &storm, &before), 0);
+    std::atomic<bool> isOver{false};
+    uint64_t seen = 0, broken = 0, outOfOrder = 0;
+    std::thread consumer([&] {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        Ring view;
+        view.bind(&memory.header, memory.cells.data(), kCells);
+        uint32_t next[2] = {0, 0};
+        for (bool isLast = false; !isLast;) {
+            isLast = isOver.load();
+            const uint64_t head = view.committedHead();
+            for (uint64_t position = view.tail(); position < head; position += 2, ++seen) {
+                capture::ApiCallRecord pair[2];
+                for (int i = 0; i < 2; ++i) std::memcpy(&pair[i], view.cellAt(position + i), sizeof pair[i]);
+                const int64_t startNs = int64_t{pair[0].seq} * 7919 & 0xffffffff;
+                if (pair[0].head.cells != 2 || pair[1].seq != pair[0].seq || pair[0].startNs != startNs ||
+                    pair[1].startNs != startNs || pair[1].endNs != ~startNs)
+                    ++broken;
+                uint32_t& expected = next[pair[0].seq / kOfHandler];
+                if (pair[0].seq % kOfHandler < expected) ++outOfOrder;
+                expected = pair[0].seq % kOfHandler + 1;
+            }
+            view.release(head);
+        }
+    });
+    // From other threads, so that it comes at any instruction.
+    const pthread_t pushing = pthread_self();
+    std::thread sender([&] {
+        while (g_handled < 6000) {
+            const uint32_t handled = g_handled;
+            pthread_kill(pushing, SIGPROF);
+            while (g_handled == handled) std::this_thread::yield();  // else the other would do nothing else
+        }
+        isOver = true;
+    });
+    uint32_t pushed = 0;
+    while (!isOver) pushPair(pushed++ % kOfHandler, g_refused);
+    sender.join();
+    consumer.join();
+    sigaction(SIGPROF, &before, nullptr);
+    const uint64_t left = (ring.committedHead() - ring.tail()) / 2;
+    EXPECT_EQ(broken, 0u);
+    EXPECT_EQ(outOfOrder, 0u);
+    EXPECT_EQ(seen + left + g_refused, uint64_t{pushed} + g_handled);
+    EXPECT_EQ(ring.lostRecords(), g_refused.load());
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "injector/capture_format/reader.h"
+#include "injector/session/light_session.h"
 #include "injector/session/session.h"
 #include "tests/unit/injector/own_process.h"
 #include "tests/unit/injector/temporary_folder.h"
@@ -149,6 +150,44 @@ OWN_PROCESS_TEST(CuptiSession, RecordsOfACompletedBufferAreInTheFile) {
     EXPECT_EQ(reader.highWaterNs(capture::Source::cupti), 2009);
     ASSERT_EQ(cuptiStatuses(path).size(), 1u);
     EXPECT_EQ(cuptiStatuses(path)[0].status, 1u);
+}
+
+OWN_PROCESS_TEST(CuptiSession, KernelsWithoutTimesAreInNoSummaryAndCounted) {
+    light::kernelSummaries().begin({[](void*, const void* records, size_t bytes, uint32_t count, int64_t) noexcept {
+                                        g_session.sink().append(capture::Source::cupti, records, bytes, count, 1);
+                                    },
+                                    nullptr});
+    cupti::start(true, loadFake);
+    ASSERT_NE(g_fake.complete, nullptr);
+    uint8_t* buffer = nullptr;
+    size_t size = 0;
+    size_t maxRecords = 1;
+    g_fake.request(&buffer, &size, &maxRecords);
+    ASSERT_NE(buffer, nullptr);
+    constexpr uint64_t kTimes[][2] = {{1000, 1010}, {0, 0}, {0, 5}, {1020, 0}, {1030, 1029}, {1040, 1040}};
+    size_t used = 0;
+    for (const auto& [startNs, endNs] : kTimes) {
+        CUpti_ActivityKernel10 kernel{};
+        kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        kernel.start = startNs;
+        kernel.end = endNs;
+        kernel.name = "k";
+        std::memcpy(buffer + used, &kernel, sizeof kernel);
+        used += sizeof kernel;
+    }
+    g_fake.complete(nullptr, 0, buffer, size, used);
+    capture::CaptureReader reader(finishAndFind());
+    uint64_t untimed = 0, kernels = 0;
+    while (const auto* record = reader.next()) {
+        if (record->type() == capture::RecordType::loss &&
+            record->head().aux == static_cast<uint16_t>(capture::LossKind::untimedKernels))
+            untimed += record->as<capture::LossRecord>().count;
+        if (record->type() != capture::RecordType::kernelSummary) continue;
+        const auto summary = record->as<capture::KernelSummaryRecord>();
+        kernels += summary.otherCount + summary.items;  // all of one kind
+    }
+    EXPECT_EQ(untimed, 4u);
+    EXPECT_EQ(kernels, 1u);
 }
 
 OWN_PROCESS_TEST(CuptiSession, WhenAnotherToolHoldsCuptiItsNameIsTold) {
