@@ -13,7 +13,8 @@ namespace {
 TEST(Quantity, HasThreeDigitsAndAUnit) {
     EXPECT_EQ(quantityText(Quantity::bytes, 16'777'216), "16 MiB");
     EXPECT_EQ(quantityText(Quantity::bytes, 1'536), "1.50 KiB");
-    EXPECT_EQ(quantityText(Quantity::bytes, 1'023.9), "1 KiB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 1'023.9), "1.00 KiB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 1'024), "1 KiB");
     EXPECT_EQ(quantityText(Quantity::bytes, 7), "7 B");
     EXPECT_EQ(quantityText(Quantity::bytesPerNs, 120), "120 GB/s");
     EXPECT_EQ(quantityText(Quantity::share, 0.125), "12.5 %");
