@@ -32,7 +32,7 @@ RanksMenu::RanksMenu(QMenu& menu, const std::vector<RunPane*>& panes) : QObject(
             [this](bool on) { changeAll([on](LaneTree& lanes) { lanes.setCompact(on); }); });
     connect(&menu, &QMenu::aboutToShow, this,
             [this, compact] { compact->setChecked(m_panes.front()->model().lanes().choices().compact); });
-    m_groups = menu.addMenu("&Group ranks by");
+    m_groups = menu.addMenu("Group ranks &by");
     connect(m_groups, &QMenu::aboutToShow, this, &RanksMenu::fillGroups);
     QMenu* sort = menu.addMenu("S&ort ranks by");
     sort->addAction("Number", this, [this] { changeAll([](LaneTree& lanes) { lanes.setOrder({}); }); });
