@@ -18,6 +18,7 @@
 #include "analyzer/costs/table_evidence.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/step_predictor.h"
+#include "analyzer/text/terminal_text.h"
 
 namespace rankscope::recommend {
 
@@ -162,7 +163,8 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
 /// trace.db to advice. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});
 
-std::string renderAdviceText(const Advice& advice, bool colour);
+/// Lines have at most `columns`, but for settings, which are copied as a line, and the table of measured times.
+std::string renderAdviceText(const Advice& advice, bool colour, size_t columns = text::kTextColumns);
 /// What of the settings is no variable and no table, a line for each program: "DDP: bucket_cap_mb=25".
 std::vector<std::string> programLines(const Settings& settings);
 /// Writes one line of it, "sweep.txt line 12: not used: …".

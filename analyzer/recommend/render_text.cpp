@@ -14,9 +14,13 @@
 namespace rankscope::recommend {
 namespace {
 
-void addLines(std::string& out, const char* label, const std::vector<std::string>& lines) {
+std::string labelled(const char* label, bool isFirst) {
+    return fmt::format("  {:<8}", isFirst ? label : "");
+}
+
+void addLines(std::string& out, const char* label, const std::vector<std::string>& lines, size_t columns) {
     for (size_t i = 0; i < lines.size(); ++i)
-        if (!lines[i].empty()) out += fmt::format("  {:<8}{}\n", i == 0 ? label : "", lines[i]);
+        if (!lines[i].empty()) out += text::wrapped(lines[i], labelled(label, i == 0), columns);
 }
 
 std::vector<std::string> settingLines(const Settings& settings) {
@@ -125,17 +129,18 @@ std::string curveText(const costs::CostCurve& curve) {
     return text + "\n";
 }
 
-std::string bodyText(const Recommendation& r, double stepNs) {
+std::string bodyText(const Recommendation& r, double stepNs, size_t columns) {
     std::string out;
-    addLines(out, "gains", gainLines(r, stepNs));
-    addLines(out, "set", settingLines(r.settings));
-    addLines(out, "do", r.steps);
-    addLines(out, "where", r.notes);
-    addLines(out, "shown", r.evidence);
-    addLines(out, "basis", {r.basis});
-    addLines(out, "risk", {r.risk});
-    addLines(out, "verify", {r.verify});
-    if (!r.findings.empty()) addLines(out, "answers", {text::joined(r.findings)});
+    addLines(out, "gains", gainLines(r, stepNs), columns);
+    const std::vector<std::string> settings = settingLines(r.settings);  // each is copied as a line
+    for (size_t i = 0; i < settings.size(); ++i) out += labelled("set", i == 0) + settings[i] + "\n";
+    addLines(out, "do", r.steps, columns);
+    addLines(out, "where", r.notes, columns);
+    addLines(out, "shown", r.evidence, columns);
+    addLines(out, "basis", {r.basis}, columns);
+    addLines(out, "risk", {r.risk}, columns);
+    addLines(out, "verify", {r.verify}, columns);
+    if (!r.findings.empty()) addLines(out, "answers", {text::joined(r.findings)}, columns);
     return out;
 }
 
@@ -189,7 +194,7 @@ std::string noteText(const costs::TableNote& note) {
                        unused ? "not used: " : "", note.text);
 }
 
-std::string renderAdviceText(const Advice& advice, bool colour) {
+std::string renderAdviceText(const Advice& advice, bool colour, size_t columns) {
     const text::Painter paint(colour);
     std::string out = paint.bold((advice.run.empty() ? "this run" : advice.run) +
                                  (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})",
@@ -205,9 +210,9 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     if (!nothing.empty()) {
         out += heading(paint, fmt::format("{} could be judged, because:",
                                           advice.recommendations.empty() ? "Nothing" : "No setting"));
-        for (const std::string& why : nothing) out += "  " + why + "\n";
+        for (const std::string& why : nothing) out += text::wrapped(why, "  ", columns);
     } else {
-        for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
+        for (const std::string& limit : advice.limits) out += text::wrapped("not judged: " + limit, {}, columns);
         out += keepText(advice, paint);
     }
     double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
@@ -219,7 +224,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
                            : r.kind == AdviceKind::program           ? "In the program: "
                            : r.certainty == Certainty::tryAndMeasure ? "Try and measure: "
                                                                      : "";
-        out += heading(paint, fmt::format("{}. {}{}", r.number, kind, r.title)) + bodyText(r, advice.stepNs);
+        out += heading(paint, fmt::format("{}. {}{}", r.number, kind, r.title)) + bodyText(r, advice.stepNs, columns);
     }
     if (!advice.alternatives.empty())
         out += "\n" + paint.bold("Alternatives") +
@@ -228,13 +233,13 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     for (const Recommendation& r : advice.alternatives)
         out += heading(paint, fmt::format("Instead of {}: {}{}", r.alternativeTo,
                                           r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
-               bodyText(r, advice.stepNs);
+               bodyText(r, advice.stepNs, columns);
     const bool onTop = std::ranges::any_of(advice.recommendations, [](const Recommendation& r) {
         return r.alone && r.certainty == Certainty::recommended;
     });
     if (!advice.kept.empty())
         out += onTop ? heading(paint, "Looked at on top of these settings, and left as it is") : "\n";
-    for (const KeptDefault& kept : advice.kept) out += fmt::format("{}: {}\n", kept.area, kept.why);
+    for (const KeptDefault& kept : advice.kept) out += text::wrapped(kept.area + ": " + kept.why, {}, columns);
     if (!advice.curves.empty())
         out += heading(paint,
                        "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analyzer/facts/places.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
@@ -92,6 +94,14 @@ void storeVerdict(store::Database& db, const Report& report) {
     insert.bind(1, std::string_view("analysis.not_judged")).bind(2, std::string_view(lines)).run();
 }
 
+/// Stores where the ranks stand in the job's grid: {"3": {"dp": 1, "tp": 0}}.
+void storePlaces(store::Database& db, const job::Analysis& analysis) {
+    nlohmann::json places = nlohmann::json::object();
+    for (const auto& [rank, of] : facts::placesOf(analysis.facts, analysis.layout)) places[std::to_string(rank)] = of;
+    const std::string text = places.dump();
+    Statement(db, "INSERT OR REPLACE INTO meta VALUES ('analysis.places', ?1)").bind(1, std::string_view(text)).run();
+}
+
 }  // namespace
 
 void storeResults(const std::filesystem::path& database, const job::Analysis& analysis, const Report& report) {
@@ -108,6 +118,7 @@ void storeResults(const std::filesystem::path& database, const job::Analysis& an
     for (const job::Finding& finding : report.findings) storeFinding(db, report, finding, ++id);
     for (const job::Finding& note : report.notes) storeFinding(db, report, note, ++id);
     storeVerdict(db, report);
+    storePlaces(db, analysis);
     transaction.commit();
 }
 

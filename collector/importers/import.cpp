@@ -337,10 +337,11 @@ void planDumps(std::vector<Part>& parts) {
 
 /// What a copy of a run tells of it: what is found anew, or is of this copy, is left out.
 void tellCopied(const std::map<std::string, std::string>& run, RunFacts& facts) {
-    static constexpr std::array kFoundAnew{"schema_version", "tool_version",     "run_name",           "source",
-                                           "virtual",        "start_unix_ns",    "duration_ns",        "world_size",
-                                           "job_world_size", "step_source",      "exit_status",        "stop_signal",
-                                           "link_peaks",     "analysis.verdict", "analysis.not_judged"};
+    static constexpr std::array kFoundAnew{
+        "schema_version", "tool_version", "run_name",   "source",           "virtual",
+        "start_unix_ns",  "duration_ns",  "world_size", "job_world_size",   "step_source",
+        "exit_status",    "stop_signal",  "link_peaks", "analysis.verdict", "analysis.not_judged",
+        "analysis.places"};
     const auto told = [&run](const char* key) {
         const auto found = run.find(key);
         return found == run.end() ? std::string() : found->second;

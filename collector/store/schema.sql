@@ -13,7 +13,7 @@ CREATE TABLE meta (
                                    -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns (CUPTI's own of rank 0's process, by its overhead records), overhead.KIND_ns (parts of it),
                                    -- exit_status (of the wrapped command, as a shell tells it, 128 + signal), stop_signal (that `rankscope run` was sent from outside), end_unix_ns (when the command ended; not of virtual time), absent where
                                    -- nobody told; link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
-                                   -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
+                                   -- analysis.verdict, analysis.not_judged (lines) and analysis.places (JSON: by rank its place in "dp", "tp", "pp", "ep"), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
                                    -- imported_from ("export": of a file that `rankscope export` wrote, else absent),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id; "all": each is a row),
                                    -- light ("1": recorded without device activity; kernels are NCCL's, by the channels of its profiler plugin; "kernels": the same, and kernels as summaries in kernel_summary),

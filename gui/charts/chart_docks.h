@@ -26,7 +26,7 @@ class ChartDocks : public QObject {
 
     void setDark(bool dark);
     /// Charts that still wait for their numbers.
-    int pending() const noexcept { return m_pending; }
+    int pending() const noexcept { return m_pending + (m_following.isActive() ? 1 : 0); }
 
   signals:
     /// The timeline has gone where a chart pointed.
@@ -35,12 +35,14 @@ class ChartDocks : public QObject {
 
   private:
     struct Chart {
-        ChartView* view = nullptr;
+        std::vector<ChartView*> views;
         std::function<void()> load;  // asks for the numbers
         bool asked = false;
     };
 
-    void add(const char* name, const char* title, QWidget* content, ChartView* view, std::function<void()> load);
+    /// Returns its index.
+    size_t add(const char* name, const char* title, QWidget* content, std::vector<ChartView*> views,
+               std::function<void()> load);
     void addMatrix();
     void addBandwidth();
     void addRoofline();
@@ -52,6 +54,8 @@ class ChartDocks : public QObject {
     void ask(ChartView* view, Ask question, Show show);
     void loadIfSeen(size_t chart);
     void goTo(const ChartTarget& target);
+    // The rank that is looked at and its step in the middle of the view; -1 where there is none.
+    std::pair<int32_t, int32_t> placeInView() const;
 
     QMainWindow& m_window;
     QMenu& m_menu;
@@ -62,6 +66,7 @@ class ChartDocks : public QObject {
     std::vector<Chart> m_charts;
     bool m_open = false;
     int m_pending = 0;
+    QTimer m_following;  // a chart follows the view once it rests
 };
 
 }  // namespace rankscope::gui

@@ -178,7 +178,7 @@ void GridView::paintScale(QPainter& painter, QRectF area) {
     painter.setPen(colour(colours().text));
     const bool logarithmic = m_chart->scale == GridChart::Scale::logarithmic;
     const auto most = static_cast<size_t>(std::clamp(bar.height() / (1.5 * metrics.lineSpacing()), 3.0, 8.0));
-    for (const double tick : axisTicks(m_low, m_high, logarithmic, most)) {
+    for (const double tick : quantityTicks(m_chart->quantity, m_low, m_high, logarithmic, most)) {
         if (m_chart->quantity == Quantity::count && tick != std::floor(tick)) continue;
         const double y = bar.bottom() - bar.height() * shareOf(static_cast<float>(tick));
         const QString sign = m_chart->scale == GridChart::Scale::diverging && tick > 1e-9 ? "+" : "";

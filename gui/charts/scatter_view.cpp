@@ -90,8 +90,8 @@ void ScatterView::paintChart(QPainter& painter, QRectF area) {
 void ScatterView::paintGrid(QPainter& painter) {
     const QFontMetricsF metrics(painter.font());
     const QColor lines = colour(colours().grid), text = colour(colours().text);
-    for (const double tick :
-         axisTicks(m_xLow, m_xHigh, true, static_cast<size_t>(std::max(2.0, m_plot.width() / 85)))) {
+    for (const double tick : quantityTicks(m_chart.xQuantity, m_xLow, m_xHigh, true,
+                                           static_cast<size_t>(std::max(2.0, m_plot.width() / 85)))) {
         const double x = placeOf(tick, m_yLow).x();
         painter.setPen(lines);
         painter.drawLine(QPointF(x, m_plot.top()), QPointF(x, m_plot.bottom()));
@@ -99,8 +99,8 @@ void ScatterView::paintGrid(QPainter& painter) {
         painter.drawText(QRectF(x - 60, m_plot.bottom() + 3, 120, metrics.lineSpacing()), Qt::AlignHCenter,
                          QString::fromStdString(quantityText(m_chart.xQuantity, tick)));
     }
-    for (const double tick :
-         axisTicks(m_yLow, m_yHigh, true, static_cast<size_t>(std::max(2.0, m_plot.height() / 30)))) {
+    for (const double tick : quantityTicks(m_chart.yQuantity, m_yLow, m_yHigh, true,
+                                           static_cast<size_t>(std::max(2.0, m_plot.height() / 30)))) {
         const double y = placeOf(m_xLow, tick).y();
         painter.setPen(lines);
         painter.drawLine(QPointF(m_plot.left(), y), QPointF(m_plot.right(), y));
@@ -149,10 +149,31 @@ void ScatterView::paintPoints(QPainter& painter) {
         painter.drawPolygon(shapeOf(point.series, placeOf(point.x, point.y),
                                     std::min(3.2 + 0.8 * std::log10(static_cast<double>(point.count)), 7.0)));
     }
+    paintPointLabels(painter);
     if (!under) return;
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(colour(colours().mark), 2));
     painter.drawEllipse(placeOf(under->x, under->y), 8, 8);
+}
+
+// Those that find room, the first first.
+void ScatterView::paintPointLabels(QPainter& painter) {
+    const QFontMetricsF metrics(painter.font());
+    std::vector<QRectF> placed;
+    painter.setPen(colour(colours().text));
+    for (const ScatterPoint& point : m_chart.points) {
+        if (point.label.empty()) continue;
+        const QString label = chartText(point.label);
+        const QPointF at = placeOf(point.x, point.y);
+        const QSizeF size(metrics.horizontalAdvance(label) + 2, metrics.height());
+        // On the side of the point that is within the picture.
+        const bool left = at.x() + 8 + size.width() > m_plot.right();
+        const QRectF tag(QPointF(left ? at.x() - 8 - size.width() : at.x() + 8, at.y() + 2), size);
+        if (std::any_of(placed.begin(), placed.end(), [&](const QRectF& other) { return other.intersects(tag); }))
+            continue;
+        placed.push_back(tag);
+        painter.drawText(tag, Qt::AlignCenter, label);
+    }
 }
 
 void ScatterView::paintLegend(QPainter& painter, QRectF area) {
@@ -196,7 +217,10 @@ QString ScatterView::tipAt(QPointF position) const {
     const ScatterPoint* point = pointAt(position);
     if (!point) return {};
     QString text = chartText(m_chart.series[static_cast<size_t>(point->series)]);
-    if (point->target.valid()) text += QString(", rank %1").arg(point->target.rank);
+    if (!point->label.empty())
+        text += ", " + chartText(point->label);
+    else if (point->target.valid())
+        text += QString(", rank %1").arg(point->target.rank);
     text += QString("\n%1: %2\n%3: %4")
                 .arg(chartText(m_chart.xTitle), QString::fromStdString(quantityText(m_chart.xQuantity, point->x)),
                      chartText(m_chart.yTitle), QString::fromStdString(quantityText(m_chart.yQuantity, point->y)));

@@ -29,6 +29,7 @@ class ScatterView : public ChartView {
     void paintGrid(QPainter& painter);
     void paintLines(QPainter& painter);
     void paintPoints(QPainter& painter);
+    void paintPointLabels(QPainter& painter);
     void paintLegend(QPainter& painter, QRectF area);
 
     ScatterChart m_chart;

@@ -2,6 +2,7 @@
 #include "gui/findings/finding_tour.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gui/timeline/display_text.h"
 
@@ -48,6 +49,7 @@ bool FindingTour::goTo(const std::string& diagnosis) {
 bool FindingTour::goTo(const FindingInfo& finding) {
     m_current = finding.id;
     m_arrived = false;
+    m_wantedEntry.reset();
     arrive();
     return true;
 }
@@ -173,11 +175,16 @@ void FindingTour::show(const FindingInfo& finding) {
     m_model.select(events.empty() ? EventRef{} : events.front());
     noteStepInView(finding);
     emit arrived();
+    if (const auto entry = std::exchange(m_wantedEntry, std::nullopt)) goToEvidence(*entry);
 }
 
 bool FindingTour::goToEvidence(size_t entry) {
     const FindingInfo* finding = current();
     if (!finding || entry >= finding->evidence.size()) return false;
+    if (!m_arrived) {  // its ranks are being loaded
+        m_wantedEntry = entry;
+        return true;
+    }
     const EvidenceLink& link = finding->evidence[entry];
     if (link.gap) {
         m_model.show(stepsAround(*link.gap, link.rank));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QObject>
+#include <optional>
 
 #include "gui/view/timeline_model.h"
 
@@ -19,7 +20,7 @@ class FindingTour : public QObject {
     bool goTo(const std::string& diagnosis);
     bool goTo(const FindingInfo& finding);
     /// Selects what an entry of the current finding's evidence names, or brings its time into view; false where nothing
-    /// of it is drawn.
+    /// of it is drawn. While the finding's ranks are being loaded it is gone to as soon as they are there.
     bool goToEvidence(size_t entry);
     /// Shows the next step that has the finding, or with -1 the one before, at the same scale.
     void goToStep(int direction);
@@ -51,9 +52,10 @@ class FindingTour : public QObject {
     TimeRange stepsAround(TimeRange range, int32_t rank) const;
 
     TimelineModel& m_model;
-    int64_t m_current = -1;  // id of the finding
-    int m_step = -1;         // index in its steps of the one in view; -1: none of them is
-    bool m_arrived = true;   // false while its rank is not loaded
+    int64_t m_current = -1;               // id of the finding
+    int m_step = -1;                      // index in its steps of the one in view; -1: none of them is
+    bool m_arrived = true;                // false while its rank is not loaded
+    std::optional<size_t> m_wantedEntry;  // of its evidence, to be gone to on arrival
 };
 
 }  // namespace rankscope::gui

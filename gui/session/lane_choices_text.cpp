@@ -29,7 +29,9 @@ std::set<Value> numberSet(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 std::string textOf(const LaneChoices& choices) {
-    const nlohmann::json json{{"collapsed_hosts", choices.collapsedHosts},
+    const nlohmann::json json{{"grouping", choices.grouping},
+                              {"compact", choices.compact},
+                              {"collapsed_groups", choices.collapsedGroups},
                               {"expanded_ranks", choices.expandedRanks},
                               {"hidden_ranks", choices.hiddenRanks},
                               {"hidden_lanes", choices.hiddenLanes},
@@ -43,7 +45,7 @@ LaneChoices laneChoicesOf(std::string_view text) {
     LaneChoices choices;
     const auto json = store::parseJsonOrNothing(text);
     if (!json.is_object()) return choices;
-    choices.collapsedHosts = numberSet<int64_t>(json, "collapsed_hosts");
+    choices.collapsedGroups = numberSet<int64_t>(json, "collapsed_groups");
     choices.expandedRanks = numberSet<int32_t>(json, "expanded_ranks");
     choices.hiddenRanks = numberSet<int32_t>(json, "hidden_ranks");
     choices.pinnedRanks = numbers<int32_t>(json, "pinned_ranks");
@@ -51,6 +53,10 @@ LaneChoices laneChoicesOf(std::string_view text) {
     if (const auto found = json.find("hidden_lanes"); found != json.end() && found->is_array())
         for (const auto& label : *found)
             if (label.is_string()) choices.hiddenLanes.insert(label.get<std::string>());
+    if (const auto found = json.find("grouping"); found != json.end() && found->is_string())
+        choices.grouping = found->get<std::string>();
+    if (const auto found = json.find("compact"); found != json.end() && found->is_boolean())
+        choices.compact = found->get<bool>();
     if (const auto found = json.find("filter"); found != json.end() && found->is_string())
         choices.filter = found->get<std::string>();
     return choices;
@@ -58,11 +64,23 @@ LaneChoices laneChoicesOf(std::string_view text) {
 
 LaneChoices onlyKnown(LaneChoices choices, const RunOutline& outline) {
     std::set<int32_t> ranks;
-    std::set<int64_t> hosts;
-    for (const OutlineRank& rank : outline.ranks) ranks.insert(rank.rank);
-    for (const OutlineHost& host : outline.hosts) hosts.insert(host.host);
+    std::set<int64_t> groups;
+    std::set<std::string> groupings{LaneChoices::kByHost, LaneChoices::kByNothing};
+    for (const OutlineRank& rank : outline.ranks) {
+        ranks.insert(rank.rank);
+        for (const auto& [direction, place] : rank.places) groupings.insert(direction);
+    }
     const auto unknown = [&](int32_t rank) { return !ranks.contains(rank); };
-    std::erase_if(choices.collapsedHosts, [&](int64_t host) { return !hosts.contains(host); });
+    if (!groupings.contains(choices.grouping)) {
+        choices.grouping = LaneChoices::kByHost;
+        choices.collapsedGroups.clear();
+    }
+    for (const OutlineHost& host : outline.hosts)
+        if (choices.grouping == LaneChoices::kByHost) groups.insert(host.host);
+    for (const OutlineRank& rank : outline.ranks)
+        if (const auto place = rank.places.find(choices.grouping); place != rank.places.end())
+            groups.insert(place->second);
+    std::erase_if(choices.collapsedGroups, [&](int64_t group) { return !groups.contains(group); });
     std::erase_if(choices.expandedRanks, unknown);
     std::erase_if(choices.hiddenRanks, unknown);
     std::erase_if(choices.pinnedRanks, unknown);

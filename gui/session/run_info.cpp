@@ -12,6 +12,7 @@
 #include "collector/store/bounded_json.h"
 #include "gui/session/run_damage.h"
 #include "gui/session/short_name.h"
+#include "gui/timeline/display_text.h"
 #include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
@@ -153,6 +154,21 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
     return findings;
 }
 
+// Where the ranks stand in the job's grid, as the analysis told it.
+void readPlaces(store::TraceReader& reader, RunInfo& info) {
+    constexpr size_t kMostDirections = 8;
+    const auto places = store::parseJsonOrNothing(reader.meta("analysis.places", ""));
+    if (!places.is_object()) return;
+    for (OutlineRank& rank : info.outline.ranks) {
+        const auto found = places.find(std::to_string(rank.rank));
+        if (found == places.end() || !found->is_object()) continue;
+        for (const auto& [direction, place] : found->items())
+            if (place.is_number_unsigned() && rank.places.size() < kMostDirections &&
+                place.get<uint64_t>() < (1u << 20))
+                rank.places[displayText(direction)] = place.get<int>();
+    }
+}
+
 void readClock(store::TraceReader& reader, RunInfo& info) {
     Statement query(reader.database(), "SELECT bound_ns FROM clock_model ORDER BY bound_ns");
     while (query.step()) info.clockBoundNs = query.integer(0);
@@ -224,6 +240,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
         reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
     for (const store::Loss& loss : reader.all<store::Loss>())
         info.losses.push_back({std::string(store::toText(loss.severity)), loss.message});
+    readPlaces(reader, info);
     readClock(reader, info);
     readLinkPeaks(reader, info);
     readNames(reader, info);

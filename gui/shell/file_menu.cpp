@@ -3,7 +3,6 @@
 
 #include <QDropEvent>
 #include <QFileInfo>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QUrl>
 
@@ -52,7 +51,7 @@ void FileMenu::fillRecent() {
 }
 
 void FileMenu::open(const QStringList& runs) {
-    if (!openInOwnWindow(runs)) QMessageBox::warning(&m_window, "Open", "rankscope could not be started");
+    openInOwnWindow(&m_window, runs);
 }
 
 // One file, or two that are then compared.

@@ -14,6 +14,8 @@
 
 #include "gui/compare/run_pairing.h"
 #include "gui/shell/file_menu.h"
+#include "gui/shell/help_window.h"
+#include "gui/shell/ranks_menu.h"
 #include "gui/shell/state_log.h"
 #include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
@@ -24,6 +26,7 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kMsBetweenLooks = 20;
+constexpr size_t kManyRanks = 128;                // three screens of lines of full height
 constexpr std::chrono::seconds kLongestWait{10};  // for a locked file, where nobody can close the window
 
 }  // namespace
@@ -147,6 +150,8 @@ void MainWindow::makeMenus() {
         keepDark(on);
     });
     view->addSeparator();
+    new RanksMenu(*view, m_panes);
+    view->addSeparator();
     view->addAction("&Show all that is hidden", this, [this] {
         for (RunPane* pane : m_panes) pane->model().changeLanes([](LaneTree& lanes) { lanes.showAll(); });
     });
@@ -221,6 +226,8 @@ void MainWindow::showRun(RunPane& pane) {
         return QString("%1 %2%3").arg(count).arg(what).arg(count == 1 ? "" : "s");
     };
     m_message->setText(counted(run.outline.ranks.size(), "rank") + " on " + counted(run.outline.hosts.size(), "host"));
+    if (run.outline.ranks.size() >= kManyRanks)
+        pane.model().changeLanes([](LaneTree& lanes) { lanes.setCompact(true); });
     if (run.outline.ranks.size() <= 2) pane.model().changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
     if (!m_request.panel.empty())
         openPanel(
@@ -312,15 +319,9 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 }
 
 void MainWindow::showHelp() {
-    QMessageBox::information(
-        this, "Keys and mouse",
-        "W S  zoom in, out\nA D  move left, right\nCtrl + wheel  zoom at the pointer\nwheel  scroll the lanes; with "
-        "Shift sideways\ndrag  select time\n"
-        "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the "
-        "event\ndrag a rank's label  reorder\ndrag the labels' border  make the column wider\n\n"
-        "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3 "
-        " next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\nCtrl + E  export the view\n"
-        "Esc  clear the selection and the marks\n?  this help");
+    if (!m_help) m_help = new HelpWindow(this);
+    m_help->show();
+    m_help->raise();
 }
 
 }  // namespace rankscope::gui

@@ -65,6 +65,7 @@ class MainWindow : public QMainWindow {
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
     DifferencesPanel* m_differences = nullptr;
+    QWidget* m_help = nullptr;         // from the first time that it is asked for
     std::vector<KeptChoices*> m_kept;  // of each pane; none where nothing is shown
     QByteArray m_firstLayout;
     LatestTask m_exporting;

@@ -14,7 +14,7 @@ int chooseRun();
 QString askForRun(QWidget* parent, const QString& title);
 
 /// Shows runs, one or two, in a window of their own: `rankscope view`, which analyses a run whose findings are missing.
-/// Returns false where it cannot be started.
-bool openInOwnWindow(const QStringList& runs);
+/// Where it fails a box over `parent` says why.
+void openInOwnWindow(QWidget* parent, const QStringList& runs);
 
 }  // namespace rankscope::gui

@@ -8,8 +8,11 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr int kHostHeight = 18;
+constexpr int kGroupHeight = 18;
 constexpr int kSummaryHeight = 24;
+constexpr int kMostCompactHeight = 12;  // half a line: its colours are still told apart
+constexpr int kCompactGroupHeight = 2;
+constexpr int kCompactRoom = 640;  // what a small screen has for all ranks
 constexpr int kLaneHeight = 18;
 constexpr int kCounterHeight = 36;
 
@@ -59,8 +62,8 @@ void LaneTree::setChoices(LaneChoices choices) {
     rebuild();
 }
 
-void LaneTree::toggleHost(int64_t host) {
-    if (m_choices.collapsedHosts.erase(host) == 0) m_choices.collapsedHosts.insert(host);
+void LaneTree::toggleGroup(int64_t group) {
+    if (m_choices.collapsedGroups.erase(group) == 0) m_choices.collapsedGroups.insert(group);
     rebuild();
 }
 
@@ -74,7 +77,7 @@ void LaneTree::expandRank(int32_t rank) {
     m_choices.hiddenRanks.erase(rank);
     for (const OutlineRank& known : m_outline.ranks) {
         if (known.rank != rank) continue;
-        m_choices.collapsedHosts.erase(known.host);
+        m_choices.collapsedGroups.erase(groupOf(known));
         if (!matchesRank(known)) m_choices.filter.clear();
     }
     rebuild();
@@ -124,8 +127,60 @@ void LaneTree::moveRank(int32_t rank, int32_t before) {
     for (const OutlineRank* known : orderedRanks())
         if (known->rank != rank) order.push_back(known->rank);
     order.insert(std::find(order.begin(), order.end(), before), rank);
-    m_choices.order = std::move(order);
+    setOrder(std::move(order));
+}
+
+void LaneTree::setOrder(std::vector<int32_t> ranks) {
+    m_choices.order = std::move(ranks);
     rebuild();
+}
+
+void LaneTree::setGrouping(std::string grouping) {
+    if (grouping == m_choices.grouping) return;
+    m_choices.grouping = std::move(grouping);
+    m_choices.collapsedGroups.clear();
+    rebuild();
+}
+
+void LaneTree::setCompact(bool compact) {
+    m_choices.compact = compact;
+    rebuild();
+}
+
+std::vector<std::string> LaneTree::directions() const {
+    std::set<std::string> names;
+    for (const OutlineRank& rank : m_outline.ranks)
+        for (const auto& [direction, place] : rank.places) names.insert(direction);
+    return {names.begin(), names.end()};
+}
+
+const std::vector<int32_t>& LaneTree::ranksOf(int64_t group) const {
+    static const std::vector<int32_t> kNone;
+    const auto found = m_ranksOfGroup.find(group);
+    return found == m_ranksOfGroup.end() ? kNone : found->second;
+}
+
+// -1: a rank without a place in that direction.
+int64_t LaneTree::groupOf(const OutlineRank& rank) const {
+    if (m_choices.grouping == LaneChoices::kByHost) return rank.host;
+    const auto place = rank.places.find(m_choices.grouping);
+    return place == rank.places.end() ? -1 : place->second;
+}
+
+std::vector<OutlineHost> LaneTree::groups() const {
+    if (m_choices.grouping == LaneChoices::kByHost) return m_outline.hosts;
+    std::set<int64_t> ids;
+    for (const OutlineRank& rank : m_outline.ranks) ids.insert(groupOf(rank));
+    std::vector<OutlineHost> groups;
+    for (const int64_t id : ids)
+        groups.push_back(
+            {id, id < 0 ? "without a place in " + m_choices.grouping : m_choices.grouping + " " + std::to_string(id)});
+    return groups;
+}
+
+int LaneTree::summaryHeight() const {
+    const auto ranks = static_cast<int>(std::clamp<size_t>(m_outline.ranks.size(), 1, kCompactRoom));
+    return m_choices.compact ? std::clamp(kCompactRoom / ranks, 1, kMostCompactHeight) : kSummaryHeight;
 }
 
 const Row* LaneTree::rowOf(const std::vector<Row>& rows, int32_t rank, uint32_t lane) {
@@ -177,9 +232,11 @@ std::vector<const OutlineRank*> LaneTree::orderedRanks() const {
     return ranks;
 }
 
-void LaneTree::addRank(const OutlineRank& rank, std::vector<Row>& rows) const {
+void LaneTree::addRank(const OutlineRank& rank, int height, std::vector<Row>& rows) const {
     const bool expanded = m_choices.expandedRanks.count(rank.rank) > 0;
-    append(rows, {RowKind::summary, rank.host, rank.rank, 0, 0, kSummaryHeight, expanded, false, rank.label});
+    const int64_t group = groupOf(rank);
+    if (expanded) height = kSummaryHeight;
+    append(rows, {RowKind::summary, group, rank.rank, 0, 0, height, expanded, false, rank.label});
     const RankTracks* known = tracks(rank.rank);
     if (!expanded || !known) return;
     // A filter that names the rank shows all of it; one that names lanes shows those.
@@ -188,16 +245,17 @@ void LaneTree::addRank(const OutlineRank& rank, std::vector<Row>& rows) const {
     for (uint32_t i = 0; i < known->lanes.size(); ++i) {
         const Lane& lane = known->lanes[i];
         if (m_choices.hiddenLanes.count(lane.label) > 0 || (byLane && !matches(lane.label))) continue;
-        append(rows, {RowKind::lane, rank.host, rank.rank, i, 0, heightOf(lane), false, false, lane.label});
+        append(rows, {RowKind::lane, group, rank.rank, i, 0, heightOf(lane), false, false, lane.label});
     }
 }
 
 void LaneTree::addExcerpt(const OutlineRank& rank, const RankExcerpt& excerpt) {
-    append(m_pinned, {RowKind::summary, rank.host, rank.rank, 0, 0, kSummaryHeight, true, true, rank.label});
+    const int64_t group = groupOf(rank);
+    append(m_pinned, {RowKind::summary, group, rank.rank, 0, 0, kSummaryHeight, true, true, rank.label});
     const RankTracks* known = tracks(rank.rank);
     for (const uint32_t lane : excerpt.lanes)
         if (known && lane < known->lanes.size())
-            append(m_pinned, {RowKind::lane, rank.host, rank.rank, lane, 0, heightOf(known->lanes[lane]), false, true,
+            append(m_pinned, {RowKind::lane, group, rank.rank, lane, 0, heightOf(known->lanes[lane]), false, true,
                               known->lanes[lane].label});
 }
 
@@ -213,17 +271,24 @@ void LaneTree::rebuild() {
             if (rank->rank == excerpt.rank) addExcerpt(*rank, excerpt);
     for (const int32_t pinned : m_choices.pinnedRanks)
         for (const OutlineRank* rank : ranks)
-            if (rank->rank == pinned && !isExcerpt(pinned)) addRank(*rank, m_pinned);
-    for (const OutlineHost& host : m_outline.hosts) {
-        std::vector<const OutlineRank*> shown;
-        for (const OutlineRank* rank : ranks)
-            if (rank->host == host.host && m_choices.hiddenRanks.count(rank->rank) == 0 && matchesRank(*rank))
-                shown.push_back(rank);
-        if (shown.empty()) continue;
-        const bool expanded = m_choices.collapsedHosts.count(host.host) == 0;
-        append(m_rows, {RowKind::host, host.host, -1, 0, 0, kHostHeight, expanded, false, host.label});
+            if (rank->rank == pinned && !isExcerpt(pinned)) addRank(*rank, kSummaryHeight, m_pinned);
+    std::map<int64_t, std::vector<const OutlineRank*>> shown;
+    for (const OutlineRank* rank : ranks)
+        if (m_choices.hiddenRanks.count(rank->rank) == 0 && matchesRank(*rank)) shown[groupOf(*rank)].push_back(rank);
+    m_ranksOfGroup.clear();
+    const bool grouped = m_choices.grouping != LaneChoices::kByNothing;
+    // Above low lines a group's is a mere rule: with its own height it would take more room than its ranks.
+    const int headHeight = m_choices.compact ? kCompactGroupHeight : kGroupHeight;
+    for (const OutlineHost& group : groups()) {
+        const auto members = shown.find(group.host);
+        if (members == shown.end()) continue;
+        for (const OutlineRank* rank : members->second) m_ranksOfGroup[group.host].push_back(rank->rank);
+        const bool expanded = m_choices.collapsedGroups.count(group.host) == 0;
+        if (grouped)
+            append(m_rows, {RowKind::group, group.host, -1, 0, 0, expanded ? headHeight : kSummaryHeight, expanded,
+                            false, group.label});
         if (!expanded) continue;
-        for (const OutlineRank* rank : shown) addRank(*rank, m_rows);
+        for (const OutlineRank* rank : members->second) addRank(*rank, summaryHeight(), m_rows);
     }
 }
 

@@ -15,6 +15,8 @@ struct OutlineRank {
     int32_t rank = 0;
     int64_t host = 0;
     std::string label;  ///< "rank 3", with what is special about it: "rank 3 (died)"
+    /// Where it stands in the job's grid, by the grid's directions: "dp" 1, "tp" 0; empty where that is unknown.
+    std::map<std::string, int> places;
 };
 
 struct OutlineHost {
@@ -28,13 +30,14 @@ struct RunOutline {
     std::vector<OutlineRank> ranks;  ///< by rank
 };
 
-enum class RowKind : uint8_t { host, summary, lane };
+/// group: the line above ranks that stand together.
+enum class RowKind : uint8_t { group, summary, lane };
 
 /// A line on screen.
 struct Row {
     RowKind kind = RowKind::lane;
-    int64_t host = 0;
-    int32_t rank = -1;  ///< -1: a host's line
+    int64_t group = 0;  ///< a host's id, or a place in a direction of the grid
+    int32_t rank = -1;  ///< -1: a group's line
     uint32_t lane = 0;  ///< index in RankTracks::lanes, for kind lane
     int top = 0;        ///< pixels from the first row of its area
     int height = 0;
@@ -53,13 +56,18 @@ struct RankExcerpt {
 
 /// What the user chose to see; kept per run.
 struct LaneChoices {
-    std::set<int64_t> collapsedHosts;
+    /// What ranks stand together by: kByHost, kByNothing, or a direction of OutlineRank::places.
+    std::string grouping = kByHost;
+    bool compact = false;               ///< ranks' lines are as low as brings all of them into sight, down to a pixel
+    std::set<int64_t> collapsedGroups;  ///< of the grouping in force
     std::set<int32_t> expandedRanks;
     std::set<int32_t> hiddenRanks;
     std::set<std::string> hiddenLanes;  ///< by label, on all ranks
     std::vector<int32_t> pinnedRanks;   ///< in the order pinned
     std::vector<int32_t> order;         ///< ranks that were moved: shown in this order; the others follow
     std::string filter;                 ///< part of a rank's, host's or lane's label; letters' case does not matter
+
+    static constexpr const char *kByHost = "host", *kByNothing = "";
 
     bool operator==(const LaneChoices&) const = default;
 };
@@ -78,9 +86,9 @@ class LaneTree {
 
     const LaneChoices& choices() const noexcept { return m_choices; }
     void setChoices(LaneChoices choices);
-    void toggleHost(int64_t host);
+    void toggleGroup(int64_t group);
     void toggleRank(int32_t rank);
-    void expandRank(int32_t rank);  ///< also its host, and out of hiding and filter
+    void expandRank(int32_t rank);  ///< also its group, and out of hiding and filter
     void setAllExpanded(bool expanded);
     void togglePin(int32_t rank);
     void hideRank(int32_t rank);
@@ -92,6 +100,15 @@ class LaneTree {
     const std::vector<RankExcerpt>& excerpts() const noexcept { return m_excerpts; }
     /// Moves a rank before another one; to the end when `before` is none of the run's.
     void moveRank(int32_t rank, int32_t before);
+    /// Within their groups; empty: by number.
+    void setOrder(std::vector<int32_t> ranks);
+    /// All groups are open then.
+    void setGrouping(std::string grouping);
+    void setCompact(bool compact);
+    /// Directions of the grid that ranks can stand together by.
+    std::vector<std::string> directions() const;
+    /// Ranks below a group's line that are neither hidden nor filtered, shown or collapsed.
+    const std::vector<int32_t>& ranksOf(int64_t group) const;
 
     /// Rows that scroll, from top 0.
     const std::vector<Row>& rows() const noexcept { return m_rows; }
@@ -107,7 +124,10 @@ class LaneTree {
 
   private:
     void rebuild();
-    void addRank(const OutlineRank& rank, std::vector<Row>& rows) const;
+    int64_t groupOf(const OutlineRank& rank) const;
+    std::vector<OutlineHost> groups() const;
+    int summaryHeight() const;
+    void addRank(const OutlineRank& rank, int height, std::vector<Row>& rows) const;
     void addExcerpt(const OutlineRank& rank, const RankExcerpt& excerpt);
     bool matches(const std::string& label) const;
     bool matchesRank(const OutlineRank& rank) const;
@@ -118,6 +138,7 @@ class LaneTree {
     std::map<int32_t, std::string> m_troubles;
     LaneChoices m_choices;
     std::vector<RankExcerpt> m_excerpts;
+    std::map<int64_t, std::vector<int32_t>> m_ranksOfGroup;
     std::vector<Row> m_rows;
     std::vector<Row> m_pinned;
 };

@@ -8,14 +8,13 @@ namespace rankscope::gui {
 void Overview::add(const RankTracks& rank) {
     ++m_ranks;
     if (rank.activity.empty() || m_sums.empty()) return;
-    const double nsPerColumn = static_cast<double>(m_whole.span()) / static_cast<double>(m_sums.size());
-    int64_t begin = m_whole.beginNs;
-    for (size_t i = 0; i < m_sums.size(); ++i) {
-        const int64_t end = m_whole.beginNs + static_cast<int64_t>(static_cast<double>(i + 1) * nsPerColumn);
-        const Shares shares = rank.activity.shares({begin, end});
-        for (size_t a = 0; a < kActivities; ++a) m_sums[i][a] += shares[a];
-        begin = end;
-    }
+    TimeAxis axis;
+    axis.setWidth(static_cast<double>(m_sums.size()));
+    axis.place(m_whole);
+    drawActivity(rank.activity, rank.deviceTracks(), axis, m_columns);
+    for (const ActivityColumn& column : m_columns)
+        for (size_t a = 0; a < kActivities && column.x >= 0 && static_cast<size_t>(column.x) < m_sums.size(); ++a)
+            m_sums[static_cast<size_t>(column.x)][a] += column.shares[a];
 }
 
 Overview::Shares Overview::column(size_t index) const noexcept {

@@ -8,8 +8,8 @@
 
 namespace rankscope::gui {
 
-/// What all ranks together do over the whole run, column by column: the picture of the minimap. Ranks are added as they
-/// are loaded, each at the cost of the columns, however many events it has.
+/// What ranks together do in a time, column by column: all of them over the whole run in the minimap, those of a group
+/// on its line. A rank costs the columns, however many events it has.
 class Overview {
   public:
     using Shares = std::array<float, kActivities>;
@@ -28,6 +28,7 @@ class Overview {
     TimeRange m_whole;
     size_t m_ranks = 0;
     std::vector<Shares> m_sums;
+    std::vector<ActivityColumn> m_columns;  // of the rank being added
 };
 
 /// `visible`, moved so that `timeNs` is in its middle, or as near to it as `whole` allows.

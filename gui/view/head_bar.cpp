@@ -77,8 +77,9 @@ void HeadBar::makeFilter() {
 
 void HeadBar::fill() {
     const RunInfo& run = *m_model.run();
-    QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1")
-                                              .arg(QString::fromStdString(report::boundText(run.clockBoundNs)))
+    QString text = run.clockBoundNs > 0 ? QString("times of different %1 are good to %2")
+                                              .arg(run.outline.hosts.size() > 1 ? "hosts" : "ranks",
+                                                   QString::fromStdString(report::boundText(run.clockBoundNs)))
                                         : QString("one clock for all ranks");
     size_t bad = 0;
     QString details;

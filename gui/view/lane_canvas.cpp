@@ -18,6 +18,13 @@ uint64_t stampKey(EventTable table, const TrackEvent& event) {
 
 }  // namespace
 
+Overview groupActivity(const TimelineModel& model, int64_t group, const TimeAxis& axis) {
+    Overview mean(axis.visible(), static_cast<size_t>(axis.width()));
+    for (const int32_t rank : model.lanes().ranksOf(group))
+        if (const RankTracks* tracks = model.lanes().tracks(rank)) mean.add(*tracks);
+    return mean;
+}
+
 LaneCanvas::LaneCanvas() : LaneCanvas(std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8)) {}
 
 const QImage& LaneCanvas::paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size,
@@ -72,15 +79,17 @@ void LaneCanvas::forEach(size_t items, const std::function<void(size_t, size_t)>
 
 void LaneCanvas::paintRow(const TimelineModel& model, const PlacedRow& placed, Brush& brush) {
     const Row& row = *placed.row;
-    const RankTracks* tracks = row.kind == RowKind::host ? nullptr : model.lanes().tracks(row.rank);
-    if (tracks && row.kind == RowKind::summary)
+    const RankTracks* tracks = row.kind == RowKind::group ? nullptr : model.lanes().tracks(row.rank);
+    if (row.kind == RowKind::group && !row.expanded)
+        paintGroup(model, placed, brush);
+    else if (tracks && row.kind == RowKind::summary)
         paintSummary(placed, *tracks, brush);
     else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
         paintCurve(placed, tracks->lanes[row.lane].curve, brush);
     else if (tracks && row.lane < tracks->lanes.size())
         paintLane(placed, tracks->lanes[row.lane], brush);
     else
-        fillRows(placed.top, placed.height, row.kind == RowKind::host ? m_palette->header : m_palette->background);
+        fillRows(placed.top, placed.height, row.kind == RowKind::group ? m_palette->header : m_palette->background);
 }
 
 void LaneCanvas::fillRows(int top, int height, Rgb colour) {
@@ -138,12 +147,24 @@ void LaneCanvas::paintCurve(const PlacedRow& placed, const Curve& curve, Brush& 
     }
 }
 
-// A stack of the activities from the bottom up; what is left above is idle.
 void LaneCanvas::paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush) {
-    fillRows(placed.top, placed.height, m_palette->alternate);
     const auto device = tracks.deviceTracks();
     drawActivity(tracks.activity, device, m_axis, brush.columns);
-    const int gap = std::max(1, static_cast<int>(std::lround(2 * m_ratio)));
+    paintStacks(placed, m_palette->alternate, brush);
+}
+
+// The mean of the ranks below a line that is collapsed.
+void LaneCanvas::paintGroup(const TimelineModel& model, const PlacedRow& placed, Brush& brush) {
+    const Overview mean = groupActivity(model, placed.row->group, m_axis);
+    brush.columns.clear();
+    for (size_t x = 0; x < mean.columns(); ++x) brush.columns.push_back({static_cast<int32_t>(x), mean.column(x)});
+    paintStacks(placed, m_palette->header, brush);
+}
+
+// Stacks of the activities from the bottom up; what is left above is idle.
+void LaneCanvas::paintStacks(const PlacedRow& placed, Rgb background, const Brush& brush) {
+    fillRows(placed.top, placed.height, background);
+    const int gap = static_cast<int>(std::lround(stackGap(placed.row->height) * m_ratio));
     const int inner = placed.height - 2 * gap;
     // Heights are counted in pixels from the bottom, so that rows can be painted one after the other.
     struct Stack {
@@ -159,7 +180,7 @@ void LaneCanvas::paintSummary(const PlacedRow& placed, const RankTracks& tracks,
             sum += column.shares[a];
             stack.upTo[a] = static_cast<int>(std::lround(std::min(1.0f, sum) * static_cast<float>(inner)));
         }
-        if (sum > 0 && stack.upTo[kActivities - 1] == 0) stack.upTo[kActivities - 1] = 1;
+        if (sum > 0 && stack.upTo[kActivities - 1] == 0 && gap > 0) stack.upTo[kActivities - 1] = 1;
         if (column.x >= 0 && column.x < m_image.width()) stacks.push_back(stack);
     }
     for (int fromBottom = 0; fromBottom < inner; ++fromBottom) {

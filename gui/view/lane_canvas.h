@@ -5,12 +5,21 @@
 #include <memory>
 #include <vector>
 
+#include "gui/timeline/overview.h"
 #include "gui/timeline/paint_crew.h"
 #include "gui/view/name_stamps.h"
 #include "gui/view/palette.h"
 #include "gui/view/timeline_model.h"
 
 namespace rankscope::gui {
+
+/// Pixels above and below the stacks of a rank's or group's line of `height`: low lines touch each other.
+constexpr int stackGap(int height) {
+    return height < 8 ? 0 : 2;
+}
+
+/// What the ranks below a group's line do on average in the axis' visible range, as far as they are loaded.
+Overview groupActivity(const TimelineModel& model, int64_t group, const TimeAxis& axis);
 
 /// Paints rows of lanes into an image, pixel line by pixel line: a frame costs in proportion to the picture, not to the
 /// events. Rows are dealt out to several threads; the picture is the same with any number of them.
@@ -52,6 +61,8 @@ class LaneCanvas {
     void paintLane(const PlacedRow& placed, const Lane& lane, Brush& brush);
     void paintCurve(const PlacedRow& placed, const Curve& curve, Brush& brush);
     void paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush);
+    void paintGroup(const TimelineModel& model, const PlacedRow& placed, Brush& brush);
+    void paintStacks(const PlacedRow& placed, Rgb background, const Brush& brush);
     void paintNames(const TimelineModel& model);
     void pressName(const PlacedName& name);
     Rgb* pixelLine(int y) noexcept { return m_pixels + static_cast<ptrdiff_t>(y) * m_stride; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gui/timeline/lane_line.h"
+#include "gui/view/lane_canvas.h"
 
 namespace rankscope::gui {
 namespace {
@@ -22,9 +23,9 @@ class LaneShapes {
     }
 
     void drawRow(const Row& row, int top) {
-        const RankTracks* tracks = row.kind == RowKind::host ? nullptr : m_model.lanes().tracks(row.rank);
-        if (row.kind == RowKind::host)
-            fill(m_area.left(), m_area.width(), top, row.height, m_palette.header);
+        const RankTracks* tracks = row.kind == RowKind::group ? nullptr : m_model.lanes().tracks(row.rank);
+        if (row.kind == RowKind::group)
+            drawGroup(row, top);
         else if (tracks && row.kind == RowKind::summary)
             drawSummary(*tracks, top, row.height);
         else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
@@ -98,17 +99,30 @@ class LaneShapes {
                            metrics.elidedText(m_model.eventLabel(ref), Qt::ElideRight, area.width() - 6));
     }
 
+    void drawGroup(const Row& row, int top) {
+        fill(m_area.left(), m_area.width(), top, row.height, m_palette.header);
+        if (row.expanded) return;
+        const Overview mean = groupActivity(m_model, row.group, m_axis);
+        std::vector<ActivityColumn> columns;
+        for (size_t x = 0; x < mean.columns(); ++x) columns.push_back({static_cast<int32_t>(x), mean.column(x)});
+        drawStacks(columns, top, row.height);
+    }
+
     void drawSummary(const RankTracks& tracks, int top, int height) {
         fill(m_area.left(), m_area.width(), top, height, m_palette.alternate);
         std::vector<ActivityColumn> columns;
         drawActivity(tracks.activity, tracks.deviceTracks(), m_axis, columns);
-        const double inner = height - 4;
+        drawStacks(columns, top, height);
+    }
+
+    void drawStacks(const std::vector<ActivityColumn>& columns, int top, int height) {
+        const double gap = stackGap(height), inner = height - 2 * gap;
         for (size_t from = 0; from < columns.size();) {
             size_t to = from + 1;
             while (to < columns.size() && columns[to].x == columns[to - 1].x + 1 &&
                    columns[to].shares == columns[from].shares)
                 ++to;
-            double bottom = top + height - 2;
+            double bottom = top + height - gap;
             for (size_t a = 0; a < kActivities; ++a) {
                 const double tall = std::min(1.0, static_cast<double>(columns[from].shares[a])) * inner;
                 if (tall > 0)

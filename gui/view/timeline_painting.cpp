@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <utility>
 
 #include "gui/session/curve_text.h"
 #include "gui/timeline/display_text.h"
@@ -28,6 +29,8 @@ QString stateText(const LaneTree& lanes, int32_t rank) {
 }  // namespace
 
 void TimelineView::paintEvent(QPaintEvent*) {
+    QElapsedTimer took;
+    took.start();
     QPainter painter(this);
     painter.fillRect(rect(), colour(m_palette->background));
     QFont font = painter.font();
@@ -47,12 +50,13 @@ void TimelineView::paintEvent(QPaintEvent*) {
     if (!lanes.pinnedRows().empty()) {
         const int pinned = top - kRulerHeight - kBelowPinned;
         paintLanes(painter, m_pinnedCanvas, lanes.pinnedRows(), kRulerHeight, 0, pinned);
-        painter.fillRect(0, kRulerHeight, m_labelWidth, pinned, colour(m_palette->background));
         paintRowLabels(painter, pinnedArea());
         painter.fillRect(0, top - kBelowPinned, width(), kBelowPinned, colour(m_palette->dimText));
     }
     paintRuler(painter);
     paintOverlay(painter);
+    constexpr int kLongestRestMs = 250;
+    m_soon.setInterval(std::min<int>(kLongestRestMs, 2 * static_cast<int>(took.elapsed())));
 }
 
 // Pixels on a screen, shapes in a file of shapes.
@@ -69,13 +73,16 @@ void TimelineView::paintRuler(QPainter& painter) {
     painter.fillRect(0, 0, width(), kRulerHeight, colour(m_palette->header));
     const Ruler ruler = m_model.axis().ruler(90);
     painter.setPen(colour(m_palette->dimText));
-    painter.drawText(QRectF(6, 0, m_labelWidth - 12, kRulerHeight), Qt::AlignVCenter | Qt::AlignRight,
-                     QString::fromStdString(ruler.baseLabel));
+    painter.drawText(QRectF(6, kStepsHeight, m_labelWidth - 12, kRulerHeight - kStepsHeight),
+                     Qt::AlignVCenter | Qt::AlignRight, QString::fromStdString(ruler.baseLabel));
     painter.setClipRect(m_labelWidth, 0, lanesWidth(), height());
+    paintSteps(painter);
     for (const Tick& tick : ruler.ticks) {
         const double x = m_labelWidth + tick.x;
+        const QString label = QString::fromStdString(tick.label);
         painter.setPen(colour(m_palette->text));
-        painter.drawText(QPointF(x + 4, kRulerHeight - 10), QString::fromStdString(tick.label));
+        const bool fits = x + 4 + painter.fontMetrics().horizontalAdvance(label) <= m_labelWidth + lanesWidth();
+        if (fits) painter.drawText(QPointF(x + 4, kRulerHeight - 10), label);
         painter.setPen(colour(m_palette->dimText));
         painter.drawLine(QPointF(x, kRulerHeight - 8), QPointF(x, kRulerHeight));
         QColor line = colour(m_palette->dimText);
@@ -95,44 +102,100 @@ void TimelineView::paintRuler(QPainter& painter) {
     painter.setClipping(false);
 }
 
-// A lane that has lost its rank's line to the edge above says whose it is.
+// Where steps begin, with their numbers where there is room: those of the rank that a finding is about, else of the
+// first that has steps.
+void TimelineView::paintSteps(QPainter& painter) {
+    constexpr double kLeastApart = 8;  // pixels; closer together they are a grey band
+    if (!m_model.run()) return;
+    const std::vector<StepInfo>& all = m_model.run()->steps;
+    const std::vector<RankExcerpt>& excerpts = m_model.lanes().excerpts();
+    if (all.empty()) return;
+    const auto byRank = [](const StepInfo& step, int32_t rank) { return step.rank < rank; };
+    const int32_t wanted = excerpts.empty() ? all.front().rank : excerpts.front().rank;
+    auto step = std::lower_bound(all.begin(), all.end(), wanted, byRank);
+    if (step == all.end() || step->rank != wanted) step = all.begin();
+    const auto last = std::lower_bound(step, all.end(), step->rank + 1, byRank);
+    const TimeAxis& axis = m_model.axis();
+    step = std::partition_point(step, last, [&](const StepInfo& s) { return s.range.endNs <= axis.visible().beginNs; });
+    double taken = m_labelWidth - kLeastApart;  // what is left of it is full
+    for (; step != last && step->range.beginNs < axis.visible().endNs; ++step) {
+        const double x = m_labelWidth + axis.xOf(step->range.beginNs), from = std::max<double>(x, m_labelWidth);
+        const QString label = QString("step %1").arg(step->step);
+        const double wide = painter.fontMetrics().horizontalAdvance(label) + 10,
+                     end = m_labelWidth + std::min(axis.xOf(step->range.endNs), axis.width());
+        if (from < taken) continue;
+        painter.setPen(colour(m_palette->dimText));
+        if (x >= m_labelWidth) painter.drawLine(QPointF(x, 2), QPointF(x, kStepsHeight + 1));
+        taken = from + kLeastApart;
+        // Of a step that begins left of the picture only where the number belongs to what is seen.
+        if ((x < m_labelWidth && end - from < wide) || from + wide > m_labelWidth + lanesWidth()) continue;
+        painter.drawText(QRectF(from + 4, 1, wide, kStepsHeight), Qt::AlignVCenter | Qt::AlignLeft, label);
+        taken = from + wide;
+    }
+}
+
+// A lane that has lost its rank's line to the edge above says whose it is. Of lines that are lower than a text those
+// are named that have room for it.
 void TimelineView::paintRowLabels(QPainter& painter, const RowArea& area) {
     painter.setClipRect(0, area.top, width(), area.bottom - area.top);
+    painter.fillRect(0, area.top, m_labelWidth, area.bottom - area.top, colour(m_palette->background));
     bool isFirst = true;
-    for (const Row& row : *area.rows) {
-        const int y = area.origin + row.top;
-        if (y + row.height / 2 < area.top) continue;
-        if (y > area.bottom) break;
-        const bool isOrphan = isFirst && row.kind == RowKind::lane;
-        isFirst = false;
-        paintRowLabel(painter, row, y, isOrphan ? QString("rank %1 \u00b7 ").arg(row.rank) : QString());
+    int freeFrom = area.top - 2;
+    const auto from = std::partition_point(area.rows->begin(), area.rows->end(), [&](const Row& row) {
+        return area.origin + row.top + row.height / 2 < area.top;
+    });
+    for (auto row = from; row != area.rows->end() && area.origin + row->top <= area.bottom; ++row) {
+        const int y = area.origin + row->top;
+        if (y + row->height / 2 < area.top) continue;
+        const bool isOrphan = std::exchange(isFirst, false) && row->kind == RowKind::lane;
+        const int height = std::max(row->height, kLeastLabelHeight), top = y + (row->height - height) / 2;
+        if (row->height < kLeastLabelHeight && top < freeFrom && !isToFix(*row)) continue;
+        paintRowLabel(painter, *row, y, isOrphan ? QString("rank %1 \u00b7 ").arg(row->rank) : QString());
+        freeFrom = top + height;
     }
     painter.fillRect(m_labelWidth - 1, area.top, 1, area.bottom - area.top, colour(m_palette->grid));
     painter.setClipping(false);
 }
 
+bool TimelineView::isToFix(const Row& row) const {
+    return row.kind == RowKind::summary && m_model.evidence().toFix.contains(row.rank);
+}
+
+// "dp 2 tp 1 pp 0", where that is known.
+QString TimelineView::placesOf(int32_t rank) const {
+    QStringList places;
+    for (const OutlineRank& known : m_model.lanes().outline().ranks)
+        if (known.rank == rank)
+            for (const auto& [direction, place] : known.places)
+                places << QString("%1 %2").arg(shortText(direction)).arg(place);
+    return places.join("  ");
+}
+
 void TimelineView::paintRowLabel(QPainter& painter, const Row& row, int y, const QString& owner) {
-    const bool host = row.kind == RowKind::host, summary = row.kind == RowKind::summary;
-    painter.fillRect(0, y, m_labelWidth, row.height, colour(host ? m_palette->header : m_palette->background));
-    const int indent = host ? 4 : summary ? 14 : owner.isEmpty() ? 34 : 14;
+    const bool group = row.kind == RowKind::group, summary = row.kind == RowKind::summary;
+    const int height = std::max(row.height, kLeastLabelHeight), top = y + (row.height - height) / 2;
+    painter.fillRect(0, top, m_labelWidth, height, colour(group ? m_palette->header : m_palette->background));
+    const int indent = group ? 4 : summary ? 14 : owner.isEmpty() ? 34 : 14;
     QString text = owner + shortText(row.label);
-    if ((host || summary) && !row.excerpt)
+    if ((group || summary) && !row.excerpt)
         text = (row.expanded ? QStringLiteral("\u25be ") : QStringLiteral("\u25b8 ")) + text;
     if (summary) text += stateText(m_model.lanes(), row.rank);
-    painter.setPen(colour(host || summary || !owner.isEmpty() ? m_palette->text : m_palette->dimText));
-    painter.drawText(QRectF(indent, y, m_labelWidth - indent - 4, row.height),
-                     Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
-                     painter.fontMetrics().elidedText(text, host || summary ? Qt::ElideRight : Qt::ElideMiddle,
-                                                      m_labelWidth - indent - 6));
-    painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
+    const int room = m_labelWidth - indent - 6;
+    painter.setPen(colour(group || summary || !owner.isEmpty() ? m_palette->text : m_palette->dimText));
+    painter.drawText(QRectF(indent, top, room + 2, height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
+                     painter.fontMetrics().elidedText(text, group || summary ? Qt::ElideRight : Qt::ElideMiddle, room));
+    if (row.height >= kLeastLabelHeight)
+        painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
     if (!summary) return;
     const Evidence& evidence = m_model.evidence();
-    const bool toFix = evidence.toFix.contains(row.rank);
-    if (!toFix && !evidence.waiting.contains(row.rank)) return;
-    if (toFix) painter.fillRect(0, y + 1, 5, row.height - 2, colour(m_palette->mark));
+    const bool toFix = isToFix(row);
+    QString beside = toFix                                 ? QString("the rank to fix \u25b8")
+                     : evidence.waiting.contains(row.rank) ? QString("waits")
+                                                           : placesOf(row.rank);
+    if (painter.fontMetrics().horizontalAdvance(text + "  " + beside) > room) beside = toFix ? "to fix \u25b8" : "";
+    if (toFix) painter.fillRect(0, top + 1, 5, height - 2, colour(m_palette->mark));
     painter.setPen(colour(toFix ? m_palette->mark : m_palette->dimText));
-    painter.drawText(QRectF(indent, y, m_labelWidth - indent - 8, row.height), Qt::AlignVCenter | Qt::AlignRight,
-                     toFix ? "the rank to fix \u25b8" : "waits");
+    painter.drawText(QRectF(indent, top, room - 2, height), Qt::AlignVCenter | Qt::AlignRight, beside);
 }
 
 void TimelineView::paintOverlay(QPainter& painter) {
@@ -176,7 +239,7 @@ void TimelineView::paintTimeSelection(QPainter& painter) {
                  from = std::max<double>(left, m_labelWidth), to = std::min<double>(right, m_labelWidth + lanesWidth());
     const QRectF tag(std::clamp((from + to - wide) / 2, m_labelWidth + 1.0,
                                 std::max(m_labelWidth + 1.0, m_labelWidth + lanesWidth() - wide)),
-                     0, wide, kRulerHeight - 9);
+                     kStepsHeight, wide, kRulerHeight - kStepsHeight - 9);
     painter.fillRect(tag, colour(m_palette->header));  // over the ruler's own labels
     painter.drawText(tag, Qt::AlignCenter, length);
 }
@@ -223,7 +286,8 @@ void TimelineView::paintOutline(QPainter& painter, EventRef event, const RowArea
     if (place.isNull() || place.bottom() < area.top || place.top() > area.bottom) return;
     painter.setPen(pen);
     painter.setBrush(Qt::NoBrush);
-    painter.drawRect(place.adjusted(-1, 0.5, 1, -1.5));
+    // Around a line of a pixel or two the frame stands outside.
+    painter.drawRect(place.height() < 4 ? place.adjusted(-1, -2, 1, 1) : place.adjusted(-1, 0.5, 1, -1.5));
 }
 
 QRectF TimelineView::areaOf(const MarkedTime& marked, const RowArea& area) const {
@@ -231,7 +295,7 @@ QRectF TimelineView::areaOf(const MarkedTime& marked, const RowArea& area) const
     if (!row) return {};
     const double left = m_labelWidth + m_model.axis().xOf(marked.time.beginNs),
                  right = m_labelWidth + m_model.axis().xOf(marked.time.endNs);
-    return QRectF(left, area.origin + row->top + 1, std::max(2.0, right - left), row->height - 2);
+    return QRectF(left, area.origin + row->top + 1, std::max(2.0, right - left), std::max(1, row->height - 2));
 }
 
 // A bar below every event that the search has found; on its rank's line where its lane is not shown.
@@ -243,7 +307,7 @@ void TimelineView::paintHits(QPainter& painter, const RowArea& area) {
     };
     std::unordered_map<uint64_t, const Row*> rows;
     for (const Row& row : *area.rows)
-        if (row.kind != RowKind::host) rows[key(row.rank, row.kind == RowKind::summary ? kSummary : row.lane)] = &row;
+        if (row.kind != RowKind::group) rows[key(row.rank, row.kind == RowKind::summary ? kSummary : row.lane)] = &row;
     const TimeAxis& axis = m_model.axis();
     const TimeRange visible = axis.visible();
     std::unordered_map<const Row*, double> drawnTo;  // many hits share a pixel
@@ -265,21 +329,18 @@ void TimelineView::paintHits(QPainter& painter, const RowArea& area) {
     }
 }
 
-// What the marks show, beside them, the strongest first and none over another.
+// What the marks show, beside them, the strongest first and none over another. Beside the excerpts of a tour alone,
+// where there are any: on ranks' lines a note would cover the neighbour's (tipAt tells it there).
 void TimelineView::paintNotes(QPainter& painter, const RowArea& area) {
     const Evidence& evidence = m_model.evidence();
+    if (!m_model.lanes().excerpts().empty() && area.rows != &m_model.lanes().pinnedRows()) return;
     std::vector<QRectF> placed;
     QFont font = painter.font();
     font.setPixelSize(11);
     painter.setFont(font);
     const QFontMetricsF metrics(font);
     for (size_t i = 0; i < evidence.notes.size() && i < evidence.events.size() + evidence.times.size(); ++i) {
-        const RowArea pinned = pinnedArea();
-        const bool isTwice =
-            area.rows != pinned.rows && i < evidence.events.size() && !areaOf(evidence.events[i], pinned).isNull();
-        if (isTwice) continue;  // it is told where it stays
-        const QRectF mark = i < evidence.events.size() ? areaOf(evidence.events[i], area)
-                                                       : areaOf(evidence.times[i - evidence.events.size()], area);
+        const QRectF mark = areaOfMark(i, area);
         const bool inView = !mark.isNull() && mark.right() > m_labelWidth &&
                             mark.left() < m_labelWidth + lanesWidth() && mark.top() >= area.top &&
                             mark.bottom() <= area.bottom;
@@ -299,11 +360,26 @@ void TimelineView::paintNotes(QPainter& painter, const RowArea& area) {
     }
 }
 
+// Of the events that a note may stand beside, then of the times: as in Evidence::notes.
+QRectF TimelineView::areaOfMark(size_t note, const RowArea& area) const {
+    const Evidence& evidence = m_model.evidence();
+    if (note < evidence.events.size()) return areaOf(evidence.events[note], area);
+    note -= evidence.events.size();
+    return note < evidence.times.size() ? areaOf(evidence.times[note], area) : QRectF();
+}
+
+bool TimelineView::isPinnedOnLane(EventRef event) const {
+    return LaneTree::rowOf(m_model.lanes().pinnedRows(), event.rank, event.lane) != nullptr;
+}
+
+// On a tour only between lanes of its excerpts: lines to the ranks below would cross all that is to be compared.
 void TimelineView::paintFlows(QPainter& painter) {
+    const bool onTour = !m_model.lanes().excerpts().empty();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(colour(m_palette->mark), 1.5));
     painter.setBrush(Qt::NoBrush);
     for (const FlowLine& flow : m_model.flows()) {
+        if (onTour && !(isPinnedOnLane(flow.from) && isPinnedOnLane(flow.to))) continue;
         const QRectF from = areaInSight(flow.from), to = areaInSight(flow.to);
         if (from.isNull() || to.isNull()) continue;  // a line out of the picture leads nowhere
         const QPointF start(from.left(), from.center().y()), end(to.left(), to.center().y());

@@ -42,9 +42,11 @@ TimelineView::TimelineView(TimelineModel& model, QWidget* parent)
     setMinimumSize(480, 240);
     m_scroll->setSingleStep(24);
     connect(m_scroll, &QScrollBar::valueChanged, this, qOverload<>(&QWidget::update));
+    m_soon.setSingleShot(true);
+    connect(&m_soon, &QTimer::timeout, this, qOverload<>(&QWidget::update));
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
         updateScroll();
-        update();
+        if (!m_soon.isActive()) m_soon.start();
     });
     for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::selectionChanged,
                                &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
@@ -316,8 +318,8 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         m_model.select(eventAt(position));
     } else if (drag == Drag::row && click) {
         const Row* row = rowAt(position);
-        if (row && row->kind == RowKind::host)
-            m_model.changeLanes([host = row->host](LaneTree& lanes) { lanes.toggleHost(host); });
+        if (row && row->kind == RowKind::group)
+            m_model.changeLanes([group = row->group](LaneTree& lanes) { lanes.toggleGroup(group); });
         if (row && row->kind == RowKind::summary && row->excerpt)
             scrollToRank(row->rank);
         else if (row && row->kind == RowKind::summary)
@@ -401,12 +403,24 @@ QString TimelineView::tipAt(QPointF position) const {
                                              QString::fromStdString(curveText(curve->unit(), *value)))
                      : QString();
     }
-    if (row->kind == RowKind::summary) return activityTip(*row, time);
+    if (row->kind == RowKind::summary) {
+        const QString note = noteAt(position), doing = activityTip(*row, time);
+        return note.isEmpty() ? doing : note + "\n" + doing;
+    }
     const EventRef hovered = eventAt(position);
     if (!hovered.valid()) return {};
     const TrackEvent shown = m_model.event(hovered);
     return QString("%1\n%2\n%3")
         .arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)), m_model.place(hovered));
+}
+
+// What the mark under the pointer shows.
+QString TimelineView::noteAt(QPointF position) const {
+    const RowArea area = position.y() < lanesTop() ? pinnedArea() : scrolledArea();
+    const std::vector<QString>& notes = m_model.evidence().notes;
+    for (size_t i = 0; i < notes.size(); ++i)
+        if (areaOfMark(i, area).contains(position)) return notes[i];
+    return {};
 }
 
 // What the device does at a time: exactly, from the events.

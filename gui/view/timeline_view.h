@@ -4,6 +4,7 @@
 #include <QElapsedTimer>
 #include <QMenu>
 #include <QScrollBar>
+#include <QTimer>
 #include <QWidget>
 #include <cmath>
 
@@ -21,7 +22,8 @@ class TimelineView : public QWidget {
     explicit TimelineView(TimelineModel& model, QWidget* parent = nullptr);
 
     static constexpr int kLabelWidth = 210;  ///< until it is dragged
-    static constexpr int kRulerHeight = 28;
+    static constexpr int kStepsHeight = 14;  ///< numbers of steps, above the times of the ruler
+    static constexpr int kRulerHeight = kStepsHeight + 26;
     static constexpr int kBelowPinned = 3;  ///< a line between what stays and what scrolls
 
     /// Scrolls until the row of the selected event is in sight.
@@ -64,6 +66,8 @@ class TimelineView : public QWidget {
     bool event(QEvent* event) override;
 
   private:
+    static constexpr int kLeastLabelHeight = 13;  // of a row with a text of 12 pixels
+
     enum class Drag { none, select, pan, row, border };
 
     // The rows that stay and those that scroll lie above each other, and are painted alike.
@@ -76,7 +80,10 @@ class TimelineView : public QWidget {
     RowArea scrolledArea() const;
     QRectF areaOf(EventRef event, const RowArea& area) const;
     QRectF areaOf(const MarkedTime& marked, const RowArea& area) const;
+    QRectF areaOfMark(size_t note, const RowArea& area) const;
     QRectF areaInSight(EventRef event) const;
+    bool isPinnedOnLane(EventRef event) const;
+    QString noteAt(QPointF position) const;
     void reveal(const Row* row);
 
     int lanesTop() const;  ///< first pixel of the rows that scroll
@@ -91,8 +98,11 @@ class TimelineView : public QWidget {
     void updateScroll();
     void zoom(double x, double factor);
     void paintRuler(QPainter& painter);
+    void paintSteps(QPainter& painter);
     void paintRowLabels(QPainter& painter, const RowArea& area);
     void paintRowLabel(QPainter& painter, const Row& row, int y, const QString& owner);
+    bool isToFix(const Row& row) const;
+    QString placesOf(int32_t rank) const;
     void paintOverlay(QPainter& painter);
     void paintTimeSelection(QPainter& painter);
     void paintMarks(QPainter& painter, const RowArea& area);
@@ -114,6 +124,8 @@ class TimelineView : public QWidget {
     int64_t m_pressedTime = 0;
     int32_t m_draggedRank = -1;
     QElapsedTimer m_sinceZoom;
+    // Ranks arrive one by one: where a frame takes long, painting each of them would take most of the time.
+    QTimer m_soon;
 };
 
 }  // namespace rankscope::gui

@@ -37,7 +37,7 @@ ROWS = {
     "collective": "SELECT c.hash, i.seq, i.op, i.bytes, i.members, i.last_rank, i.transfer_ns, i.complete, i.step FROM collective i JOIN communicator c ON c.id = i.communicator_id",
     "p2p": "SELECT c.hash, i.src_rank, i.dst_rank, i.seq, i.bytes, i.transfer_ns, i.complete FROM p2p i JOIN communicator c ON c.id = i.communicator_id",
     "step": "SELECT * FROM step",
-    "meta": "SELECT key, value FROM meta WHERE key NOT IN ('run_name', 'imported_from', 'job_world_size', 'world_size', 'tool_version', 'analysis.verdict', 'analysis.not_judged', 'link_peaks', "
+    "meta": "SELECT key, value FROM meta WHERE key NOT IN ('run_name', 'imported_from', 'job_world_size', 'world_size', 'tool_version', 'analysis.verdict', 'analysis.not_judged', 'analysis.places', 'link_peaks', "
             "'command')",
 }
 

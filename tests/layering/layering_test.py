@@ -71,7 +71,7 @@ ALLOWED = {
                            "reference/score/compare_score.h"],
     "analyzer/cli": [*analyzer("cli/command_line", "cli/console", "cli/verbs", "text"), "collector/store/error.h"],
     "gui/timeline": [],
-    "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts", "costs")],
+    "gui/charts/series": [STORE, *gui("timeline"), *analyzer("text", "facts", "costs")],
     "gui/session": [STORE, *gui("timeline"), *analyzer("text", "facts", "diagnose", "compare")],
     "gui/view": [*gui("timeline", "session"), *analyzer("text", "report")],
     "gui/findings": [*gui("timeline", "session", "view"), *analyzer("text")],

@@ -131,7 +131,7 @@ int import(const ImportVerbOptions& options, const Console& console) {
     try {
         result = collector::importRun(files, options.output, settings);
     } catch (const collector::ImportError& error) {
-        throw VerbError(kExitInput, error.what());
+        throw VerbError(kExitInput, error.problem(), error.hint());
     }
     progress.end();
     console.note(fmt::format(

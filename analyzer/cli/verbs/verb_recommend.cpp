@@ -12,6 +12,7 @@
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
+#include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/job/run_input.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/recommend/recommend.h"
@@ -30,13 +31,13 @@ struct RecommendVerbOptions {
     LinkOptions links;
 };
 
-std::string render(const recommend::Advice& advice, const std::string& format, bool color) {
+std::string render(const recommend::Advice& advice, const std::string& format, bool color, size_t columns) {
     if (format == "json") return recommend::renderAdviceJson(advice);
     if (format == "env") return recommend::renderAdviceEnvironment(advice);
     if (format == "tuner-csv") return recommend::renderAdviceTunerCsv(advice);
     if (format == "deepspeed") return recommend::renderAdviceDeepSpeed(advice);
     if (format == "accelerate") return recommend::renderAdviceAccelerate(advice);
-    return recommend::renderAdviceText(advice, color);
+    return recommend::renderAdviceText(advice, color, columns);
 }
 
 // Says what a file without a setting means to whoever uses it; empty where there are some.
@@ -112,7 +113,8 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     console.stage(fmt::format("judged: {}, {}", text::countedText(advice.recommendations.size(), "recommendation"),
                               text::countedText(advice.alternatives.size(), "alternative")));
     const bool toFile = !options.output.empty();
-    const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
+    const std::string text = render(advice, options.format, !toFile && console.colorOnStdout(),
+                                    toFile ? text::kTextColumns : columnsOfStdout());
     giveResult(text, options.output, console);
     if (const std::string kept = nothingIn(advice, options.format); !kept.empty()) console.note(kept);
     if (options.format != "text" && options.format != "json")  // these hold it themselves

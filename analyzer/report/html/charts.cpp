@@ -237,6 +237,8 @@ std::string lanesLegend() {
                    {"nothing", "idle, or no communication"}});
 }
 
+constexpr double kLastTick = 0.96;  // a label in the middle of a tick behind it would leave the picture
+
 std::string drawLanes(const StepOverview& overview, const std::vector<int>& named, int64_t spanNs) {
     const std::vector<size_t> chosen = chosenLanes(overview, named);
     const auto lengthNs = static_cast<double>(overview.endNs - overview.startNs);
@@ -260,8 +262,11 @@ std::string drawLanes(const StepOverview& overview, const std::vector<int>& name
         out += "</svg>\n";
     }
     out += "<div class=\"axis\">";
-    for (int tick = 0; tick <= 5; ++tick)
-        out += fmt::format("<span>{}</span>", text::durationText(lengthNs * tick / 5));
+    for (const double tick : ticksOf({.low = 0, .high = lengthNs})) {
+        const double place = tick / lengthNs;
+        const char* side = tick == 0 ? " class=\"first\"" : place > kLastTick ? " class=\"last\"" : "";
+        out += fmt::format("<span{} style=\"left: {:.2f}%\">{}</span>", side, 100 * place, text::durationText(tick));
+    }
     out += "</div><div class=\"ruler\"></div></div>\n<p class=\"readout\"></p></div>\n";
     if (chosen.size() < overview.lanes.size())
         out += fmt::format(

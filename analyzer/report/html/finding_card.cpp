@@ -27,9 +27,10 @@ std::string costLine(const Report& report, const job::Finding& finding) {
     return out + "; predicted saving: " + text::markupText(savingText(report, finding)) + "</p>\n";
 }
 
-std::string copyable(const std::string& text) {
+/// A fix is a sentence ("span"), a command is code ("code"); both can be copied.
+std::string copyable(const std::string& text, std::string_view element) {
     return fmt::format(
-        "<div class=\"fix\"><code>{}</code><button type=\"button\" class=\"copy\" hidden>Copy</button></div>\n",
+        "<div class=\"fix\"><{0}>{1}</{0}><button type=\"button\" class=\"copy\" hidden>Copy</button></div>\n", element,
         text::markupText(text));
 }
 
@@ -74,10 +75,10 @@ std::string findingCard(const Report& report, const job::Finding& finding) {
         out += "</ul>\n";
     }
     if (!finding.fix.empty()) out += "<h4>Fix</h4>\n";
-    for (const std::string& fix : finding.fix) out += copyable(fix);
+    for (const std::string& fix : finding.fix) out += copyable(fix, "span");
     if (finding.savingNs) {
         std::string command = "rankscope whatif " + text::shellWord(report.run.name.empty() ? "NAME" : report.run.name);
-        out += "<h4>What if</h4>\n" + copyable(command + job::asOptions(finding.changes));
+        out += "<h4>What if</h4>\n" + copyable(command + job::asOptions(finding.changes), "code");
     }
     return out + explanation(finding.id) + "</article>\n";
 }

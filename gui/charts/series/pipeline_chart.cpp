@@ -67,6 +67,12 @@ PipelineCharts::PipelineCharts(store::TraceReader& reader)
     m_chains = findPipelines(pairs);
 }
 
+std::optional<size_t> PipelineCharts::chainOf(int32_t rank) const {
+    for (size_t chain = 0; chain < m_chains.size(); ++chain)
+        if (std::find(m_chains[chain].begin(), m_chains[chain].end(), rank) != m_chains[chain].end()) return chain;
+    return std::nullopt;
+}
+
 PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, int32_t step) const {
     PipelineChart chart;
     if (m_chains.empty()) {

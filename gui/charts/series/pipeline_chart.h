@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ class PipelineCharts {
     explicit PipelineCharts(store::TraceReader& reader);
     /// A step below 0: one of median length. Thread-safe.
     PipelineChart chart(store::TraceReader& reader, size_t chain, int32_t step) const;
+
+    /// The pipeline that a rank holds a stage of.
+    std::optional<size_t> chainOf(int32_t rank) const;
 
   private:
     ChartJob m_job;

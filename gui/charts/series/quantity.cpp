@@ -11,7 +11,43 @@
 namespace rankscope::gui {
 namespace {
 
-// Decimal prefixes, as link speeds and message sizes are given.
+// Binary prefixes, as the reports give sizes.
+std::string binary(double value) {
+    constexpr const char* kPrefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    size_t prefix = 0;
+    while (std::fabs(value) >= 1023.5 && prefix + 1 < std::size(kPrefixes)) {
+        value /= 1024;
+        ++prefix;
+    }
+    return fmt::format("{:.{}f} {}B", value,
+                       value == std::floor(value) || std::fabs(value) >= 100 ? 0
+                       : std::fabs(value) >= 10                              ? 1
+                                                                             : 2,
+                       kPrefixes[prefix]);
+}
+
+// Powers of two with a stride that leaves round ones: 1 KiB, 32 KiB, 1 MiB.
+std::vector<double> binaryTicks(double low, double high, bool logarithmic, size_t most) {
+    std::vector<double> ticks;
+    if (!logarithmic) {
+        // As on any axis, counted in the unit that the largest has.
+        const double unit = std::pow(1024, std::floor(std::log(std::max(high, 1.0)) / std::log(1024)));
+        for (const double tick : axisTicks(low / unit, high / unit, false, most)) ticks.push_back(tick * unit);
+        return ticks;
+    }
+    if (!std::isfinite(low) || !std::isfinite(high) || !(low > 0) || !(high > low) || most == 0) return ticks;
+    const double first = std::ceil(std::log2(low) - 1e-9), last = std::floor(std::log2(high) + 1e-9);
+    double stride = 1;
+    for (const double step : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0}) {
+        stride = step;
+        if ((last - first) / step + 1 <= static_cast<double>(most)) break;
+    }
+    for (double power = std::ceil(first / stride) * stride; power <= last; power += stride)
+        ticks.push_back(std::exp2(power));
+    return ticks;
+}
+
+// Decimal prefixes, as link speeds are given.
 std::string scaled(double value, const char* unit) {
     constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
     size_t prefix = 0;
@@ -29,7 +65,7 @@ std::string quantityText(Quantity quantity, double value) {
     if (!std::isfinite(value)) return "unknown";
     switch (quantity) {
         case Quantity::bytes:
-            return scaled(value, "B");
+            return binary(value);
         case Quantity::bytesPerNs:
             return scaled(value * 1e9, "B/s");
         case Quantity::nanoseconds:
@@ -42,6 +78,11 @@ std::string quantityText(Quantity quantity, double value) {
             return fmt::format("{:.6g}", value);
     }
     return {};
+}
+
+std::vector<double> quantityTicks(Quantity quantity, double low, double high, bool logarithmic, size_t most) {
+    return quantity == Quantity::bytes ? binaryTicks(low, high, logarithmic, most)
+                                       : axisTicks(low, high, logarithmic, most);
 }
 
 std::vector<double> axisTicks(double low, double high, bool logarithmic, size_t most) {

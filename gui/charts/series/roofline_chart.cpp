@@ -111,7 +111,7 @@ class RooflineBuilder {
         for (size_t level = 0; level < kLevels; ++level) {
             if (!(m_moved[level].bytes > 0)) continue;
             const int series = static_cast<int>(chart.series.size());
-            PointCollector points;
+            PointCollector points(true);
             double least = INFINITY, most = 0;
             for (size_t i = 0; i < m_steps.rows.size(); ++i) {
                 const StepRow& row = m_steps.rows[i];

@@ -16,6 +16,7 @@ struct ScatterPoint {
     int series = 0;
     int64_t count = 1;   ///< measurements in this place
     ChartTarget target;  ///< of one of them
+    std::string label;   ///< "rank 3", "ranks 0-2, 4-7", "12 ranks": whose it is; empty where points are not labelled
 };
 
 struct ScatterLine {
@@ -42,12 +43,20 @@ class PointCollector {
   public:
     static constexpr size_t kMostPoints = 50'000;
 
+    /// `labelled`: points have a label, with the ranks of their targets.
+    explicit PointCollector(bool labelled = false) : m_labelled(labelled) {}
+
     /// Values that are not finite and above 0 are left out, as are those of places beyond the kMostPoints-th.
     void add(int series, double x, double y, const ChartTarget& target);
     std::vector<ScatterPoint> points() const;
 
   private:
-    std::map<std::tuple<int, int, int>, ScatterPoint> m_places;
+    bool m_labelled;
+    struct Place {
+        ScatterPoint point;
+        std::vector<int> ranks;  // of a labelled one, ascending
+    };
+    std::map<std::tuple<int, int, int>, Place> m_places;
 };
 
 }  // namespace rankscope::gui

@@ -91,26 +91,50 @@ void describe(StepMeasure measure, GridChart& chart) {
         case StepMeasure::duration:
             chart.valueTitle = "step time";
             chart.note =
-                "Ranks that wait for each other all take as long as the slowest: look at compute time to see which it "
-                "is.";
+                "Bars: the median rank's step time, step by step. Ranks that wait for each other all take as long as "
+                "the slowest: look at compute time to see which it is.";
             break;
     }
 }
 
-// Bins as wide as a round number, so that their edges can be read; at most kHistogramBins.
+// Tukey's outer fences (Exploratory Data Analysis, 1977): three times the spread of the middle half beyond it. Of few
+// values there is no middle half to speak of: all of them are within.
+std::pair<double, double> outerFences(std::vector<double> values) {
+    constexpr size_t kFewest = 16;  // four to a quarter
+    if (values.size() < kFewest) return {-INFINITY, INFINITY};
+    std::sort(values.begin(), values.end());
+    const double first = values[values.size() / 4], third = values[3 * (values.size() - 1) / 4];
+    return {first - 3 * (third - first), third + 3 * (third - first)};
+}
+
+// Bins as wide as a round number, so that their edges can be read; at most kHistogramBins. What lies beyond [low, high]
+// has a bin of its own at that end: a single long step must not squeeze all others into a few bins.
 struct BinAxis {
     double firstNs = 0, widthNs = 1;
-    size_t bins = 1;
+    size_t bins = 1;  // those at the ends included
+    bool isOpenBelow = false, isOpenAbove = false;
 
-    BinAxis(double low, double high) {
-        const auto edges = axisTicks(low, high, false, kHistogramBins - 2);
+    BinAxis(double low, double high, double least, double most) : isOpenBelow(least < low), isOpenAbove(most > high) {
+        const size_t ends = static_cast<size_t>(isOpenBelow) + static_cast<size_t>(isOpenAbove);
+        const auto edges = axisTicks(low, high, false, kHistogramBins - 2 - ends);
         widthNs = edges.size() > 1 ? edges[1] - edges[0] : std::max(1.0, high - low);
-        firstNs = std::floor(low / widthNs) * widthNs;
-        bins = std::clamp<size_t>(static_cast<size_t>((high - firstNs) / widthNs) + 1, 1, kHistogramBins);
+        firstNs = std::floor(low / widthNs) * widthNs - (isOpenBelow ? widthNs : 0);
+        const size_t upTo = static_cast<size_t>((high - firstNs) / widthNs) + 1 + (isOpenAbove ? 1 : 0);
+        bins = std::clamp<size_t>(upTo, 1, kHistogramBins);
     }
     size_t binOf(double ns) const {
         return std::min(bins - 1, static_cast<size_t>(std::max(0.0, (ns - firstNs) / widthNs)));
     }
+    std::string label(size_t bin) const {
+        if (isOpenBelow && bin == 0) return "less than " + text(1);
+        if (isOpenAbove && bin + 1 == bins) return text(bin) + " and more";
+        return fmt::format("{} to {}", text(bin), text(bin + 1));
+    }
+    std::string tick(size_t bin) const {
+        return isOpenBelow && bin == 0 ? "< " + text(1) : isOpenAbove && bin + 1 == bins ? "> " + text(bin) : text(bin);
+    }
+
+  private:
     // Lower edge, with as many decimals as tell neighbours apart.
     std::string text(size_t bin) const {
         constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
@@ -156,6 +180,14 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
         shown = value;
         targets[cell] = row.target();
     }
+    // The series of all ranks above the map of each.
+    if (measure == StepMeasure::duration) {
+        chart.columnTotals.assign(columns.cells(), 0);
+        for (size_t number = 0; number < numbers.size(); ++number) {
+            double& bar = chart.columnTotals[columns.cellOf(number)];
+            bar = std::max(bar, medians[number]);
+        }
+    }
     chart.targetOf = [targets = std::move(targets), width = columns.cells()](size_t column, size_t row) {
         return targets[row * width + column];
     };
@@ -165,34 +197,37 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
 GridChart stepHistogram(const StepTable& steps) {
     GridChart chart;
     chart.valueTitle = "steps";
-    chart.note = "How many steps of each rank took how long; all ranks together above. Warm-up steps are left out." +
-                 cutNote(steps);
+    chart.note =
+        "How many steps of each rank took how long; all ranks together above. Warm-up steps are left out. One beyond "
+        "the outer fences (3 "
+        "times the spread of the middle half) is counted at that end. Step by step: Stragglers, step time." +
+        cutNote(steps);
     const std::vector<int32_t> ranks = distinct(steps, &StepRow::rank);
-    double low = INFINITY, high = 0;
-    for (const StepRow& row : steps.rows) {
-        if (row.warmUp) continue;
-        low = std::min(low, static_cast<double>(row.durNs));
-        high = std::max(high, static_cast<double>(row.durNs));
-    }
+    std::vector<double> times;
+    for (const StepRow& row : steps.rows)
+        if (!row.warmUp) times.push_back(static_cast<double>(row.durNs));
     if (steps.rows.empty())
         chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
-    else if (!(low <= high))
+    else if (times.empty())
         chart.nothing = "All steps are warm-up.";
     if (!chart.nothing.empty()) return chart;
+    const auto [least, most] = std::minmax_element(times.begin(), times.end());
+    const auto [below, above] = outerFences(times);
+    double low = std::max(*least, below), high = std::min(*most, above);
     // Steps that differ by less than 2 % are alike: an axis that narrow would blow up their noise.
-    const double least = std::max(0.02 * high, 1.0);
-    if (high - low < least) {
+    const double narrowest = std::max(0.02 * high, 1.0);
+    if (high - low < narrowest) {
         const double middle = (low + high) / 2;
-        low = std::max(0.0, middle - least / 2);
-        high = low + least;
+        low = std::max(0.0, middle - narrowest / 2);
+        high = low + narrowest;
     }
-    const BinAxis axis(low, high);
+    const BinAxis axis(low, high, *least, *most);
     const CellMap rows(ranks.size(), kMostMapRows);
     chart.rows = numberedAxis("rank", "rank", ranks, rows);
     chart.columns.title = "step time";
     for (size_t bin = 0; bin < axis.bins; ++bin) {
-        chart.columns.ticks.push_back(axis.text(bin));
-        chart.columns.labels.push_back(fmt::format("{} to {}", axis.text(bin), axis.text(bin + 1)));
+        chart.columns.ticks.push_back(axis.tick(bin));
+        chart.columns.labels.push_back(axis.label(bin));
     }
     chart.values.assign(rows.cells() * axis.bins, GridChart::kNothing);
     chart.columnTotals.assign(axis.bins, 0);

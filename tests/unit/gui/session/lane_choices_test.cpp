@@ -8,7 +8,8 @@ namespace {
 
 LaneChoices someChoices() {
     LaneChoices choices;
-    choices.collapsedHosts = {1};
+    choices.compact = true;
+    choices.collapsedGroups = {1};
     choices.expandedRanks = {0, 3};
     choices.hiddenRanks = {2};
     choices.hiddenLanes = {"stream 7 \"copies\"", "NVTX \u00e9"};
@@ -33,13 +34,20 @@ TEST(LaneChoices, AnythingElseIsNoChoice) {
 TEST(LaneChoices, RanksAndHostsThatAreGoneAreForgotten) {
     RunOutline outline;
     outline.hosts = {{0, "alpha"}};
-    outline.ranks = {{0, 0, "rank 0"}, {1, 0, "rank 1"}};
+    outline.ranks = {{0, 0, "rank 0", {}}, {1, 0, "rank 1", {}}};
     const LaneChoices known = onlyKnown(someChoices(), outline);
-    EXPECT_TRUE(known.collapsedHosts.empty());
+    EXPECT_TRUE(known.collapsedGroups.empty());
     EXPECT_EQ(known.expandedRanks, (std::set<int32_t>{0}));
     EXPECT_EQ(known.pinnedRanks, (std::vector<int32_t>{1}));
     EXPECT_EQ(known.order, (std::vector<int32_t>{1, 0}));
     EXPECT_EQ(known.filter, "node1");
+    EXPECT_TRUE(known.compact);
+    LaneChoices grouped = someChoices();
+    grouped.grouping = "tp";
+    EXPECT_EQ(onlyKnown(grouped, outline).grouping, LaneChoices::kByHost) << "nobody has a place in it";
+    outline.ranks[0].places = {{"tp", 1}};
+    EXPECT_EQ(onlyKnown(grouped, outline).grouping, "tp");
+    EXPECT_EQ(onlyKnown(grouped, outline).collapsedGroups, (std::set<int64_t>{1}));
 }
 
 TEST(RunIdentity, IsTheRunsAndNotTheFiles) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gui/timeline/rank_order.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -36,7 +38,7 @@ TEST(LaneTree, ShowsHostsAndTheirRanksCollapsedAtFirst) {
 
 TEST(LaneTree, ExpandsARankToItsLanes) {
     LaneTree tree = fourRanks();
-    tree.toggleHost(1);
+    tree.toggleGroup(1);
     tree.toggleRank(1);
     EXPECT_EQ(labels(tree.rows()),
               (Labels{"alpha", "rank 0", "rank 1", "stream 7 compute", "stream 13 communication", "beta"}));
@@ -113,6 +115,77 @@ TEST(LaneTree, MovedRanksKeepTheirPlace) {
     EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 1", "rank 0", "beta", "rank 2", "rank 3"}));
     tree.moveRank(1, -1);
     EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 0", "rank 1", "beta", "rank 2", "rank 3"}));
+}
+
+TEST(LaneTree, GroupsRanksByTheirPlaceInTheGrid) {
+    LaneTree tree = fourRanks();
+    RunOutline outline = tree.outline();
+    for (OutlineRank& rank : outline.ranks) rank.places = {{"tp", rank.rank % 2}};
+    outline.ranks.push_back({4, 1, "rank 4", {}});
+    tree.setOutline(outline);
+    EXPECT_EQ(tree.directions(), (std::vector<std::string>{"tp"}));
+    tree.toggleGroup(1);
+    tree.setGrouping("tp");
+    EXPECT_EQ(labels(tree.rows()),
+              (Labels{"without a place in tp", "rank 4", "tp 0", "rank 0", "rank 2", "tp 1", "rank 1", "rank 3"}));
+    tree.toggleGroup(0);
+    EXPECT_EQ(labels(tree.rows()), (Labels{"without a place in tp", "rank 4", "tp 0", "tp 1", "rank 1", "rank 3"}));
+    EXPECT_EQ(tree.ranksOf(0), (std::vector<int32_t>{0, 2})) << "its line stands for those that are not shown";
+    tree.expandRank(2);
+    EXPECT_EQ(tree.choices().collapsedGroups, std::set<int64_t>{});
+    tree.setGrouping(LaneChoices::kByNothing);
+    EXPECT_EQ(labels(tree.rows()).front(), "rank 0");
+    EXPECT_EQ(tree.rows().size(), 5u);
+}
+
+TEST(LaneTree, LowLinesBringAThousandRanksIntoSight) {
+    LaneTree tree;
+    RunOutline outline;
+    outline.hosts = {{0, "alpha"}};
+    for (int32_t rank = 0; rank < 1'000; ++rank) outline.ranks.push_back({rank, 0, "rank " + std::to_string(rank), {}});
+    tree.setOutline(outline);
+    const int before = tree.height();
+    tree.setCompact(true);
+    EXPECT_LT(tree.height(), 1'080);
+    EXPECT_GT(before, 20 * tree.height());
+    auto tracks = std::make_shared<RankTracks>();
+    tracks->rank = 7;
+    tracks->lanes = {{LaneKind::stream, "stream 7 compute", {}}};
+    tree.setTracks(tracks);
+    tree.toggleRank(7);
+    EXPECT_GT(LaneTree::summaryRow(tree.rows(), 7)->height, LaneTree::summaryRow(tree.rows(), 8)->height);
+}
+
+// A rank whose device waits for `share` of the first 1000 ns, and computes for the rest.
+RankTracksPtr waitingRank(int32_t rank, int64_t waits) {
+    auto tracks = std::make_shared<RankTracks>();
+    tracks->rank = rank;
+    Lane lane{LaneKind::stream, "stream 7", {}, {}};
+    Track kernels(1);
+    kernels.add({0, waits, 0, 0, EventKind::communication});
+    kernels.add({waits, 1'000 - waits, 0, 1, EventKind::compute});
+    kernels.finish();
+    lane.waits.add({0, waits, 0, 0, EventKind::waiting});
+    lane.waits.finish();
+    lane.parts.push_back({EventTable::kernel, std::move(kernels)});
+    tracks->lanes.push_back(std::move(lane));
+    tracks->activity = ActivityBins(tracks->deviceTracks(), {0, 1'000});
+    return tracks;
+}
+
+TEST(RankOrder, WhomTheOthersWaitForIsOnTop) {
+    LaneTree tree;
+    RunOutline outline;
+    outline.hosts = {{0, "alpha"}};
+    for (int32_t rank = 0; rank < 4; ++rank) outline.ranks.push_back({rank, 0, "rank " + std::to_string(rank), {}});
+    tree.setOutline(outline);
+    tree.setTracks(waitingRank(0, 800));
+    tree.setTracks(waitingRank(1, 900));
+    tree.setTracks(waitingRank(3, 100));
+    EXPECT_EQ(ranksByWaiting(tree, {0, 1'000}), (std::vector<int32_t>{3, 0, 1, 2})) << "rank 2 is not loaded";
+    EXPECT_EQ(ranksByWaiting(tree, {0, 40}), (std::vector<int32_t>{0, 1, 3, 2})) << "all of them wait there";
+    tree.setOrder(ranksByWaiting(tree, {0, 1'000}));
+    EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 3", "rank 0", "rank 1", "rank 2"}));
 }
 
 }  // namespace

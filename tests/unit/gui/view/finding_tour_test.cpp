@@ -7,6 +7,7 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int32_t kManyRanks = 256;
+constexpr int32_t kOtherShown = 5;                    // whose compute the second evidence is
 constexpr uint32_t kCompute = 1, kCommunication = 2;  // lanes of each rank
 
 Lane laneOf(LaneKind kind, const char* label, EventTable table, std::vector<TrackEvent> events) {
@@ -35,7 +36,7 @@ RankTracksPtr fourLanesOf(int32_t rank) {
 // A run of many ranks with one finding, whose evidence is the communication of `shownOn`.
 class FindingTourTest : public testing::Test {
   protected:
-    void open(std::vector<int32_t> toFix, const std::vector<int32_t>& affected, int32_t shownOn) {
+    void open(std::vector<int32_t> toFix, const std::vector<int32_t>& affected, int32_t shownOn, bool load = true) {
         auto run = std::make_shared<RunInfo>();
         run->outline.hosts = {{0, "host"}};
         run->whole = {0, 6000};
@@ -50,10 +51,11 @@ class FindingTourTest : public testing::Test {
         finding.affectedRanks = affected;
         EvidenceLink link{"collective", 1, shownOn, "waits", {EventTable::kernel, 2, shownOn}, {}};
         finding.evidence.push_back(link);
+        finding.evidence.insert(finding.evidence.end(), m_moreEvidence.begin(), m_moreEvidence.end());
         run->findings.push_back(finding);
         m_model.setRun(run);
         m_model.setWidth(1000);
-        for (int32_t rank = 0; rank < kManyRanks; ++rank) m_model.addTracks(fourLanesOf(rank));
+        for (int32_t rank = 0; load && rank < kManyRanks; ++rank) m_model.addTracks(fourLanesOf(rank));
     }
 
     std::vector<int32_t> ranksSideBySide() const {
@@ -62,6 +64,7 @@ class FindingTourTest : public testing::Test {
         return ranks;
     }
 
+    std::vector<EvidenceLink> m_moreEvidence;  // of the finding, behind the first
     TimelineModel m_model;
     FindingTour m_tour{m_model};
 };
@@ -89,6 +92,19 @@ TEST_F(FindingTourTest, WhereAllRanksAreToBeFixedTheOneThatShowsItIsSeen) {
     open(all, {}, 99);
     ASSERT_TRUE(m_tour.goTo("RS301"));
     EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{99}));
+}
+
+TEST_F(FindingTourTest, AnEntryThatIsClickedBeforeItsRankIsLoadedIsGoneToWhenItIs) {
+    m_moreEvidence = {{"kernel", 1, 5, "computes", {EventTable::kernel, 1, 5}, {}}};
+    open({200}, {17}, 17, false);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_TRUE(m_tour.goToEvidence(1));
+    EXPECT_FALSE(m_tour.goToEvidence(2)) << "there are two";
+    EXPECT_FALSE(m_model.selection().valid());
+    for (const int32_t rank : {200, 17, 5}) m_model.addTracks(fourLanesOf(rank));
+    EXPECT_EQ(m_model.selection(), (EventRef{5, kCompute, 0, 0}));
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(m_model.selection(), (EventRef{17, kCommunication, 0, 0})) << "the next visit begins with the first";
 }
 
 TEST_F(FindingTourTest, AnExcerptHasTheStreamsThatAreBusyInTheStepShown) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace rankscope::gui {
@@ -83,6 +84,43 @@ TEST_F(LaneCanvasTest, APictureDoesNotDependOnTheOnesBefore) {
             LaneCanvas fresh(1);
             EXPECT_EQ(paintOn(used, 1, *palette), paintOn(fresh, 1, *palette)) << share;
         }
+    }
+}
+
+TEST_F(LaneCanvasTest, AGroupThatIsCollapsedShowsWhatItsRanksDo) {
+    m_model.changeLanes([](LaneTree& lanes) { lanes.toggleGroup(0); });
+    ASSERT_EQ(m_model.lanes().rows().size(), 1u);
+    LaneCanvas canvas(1);
+    const QImage picture = paintOn(canvas, 1);
+    const auto drawn = [&](Activity activity) {
+        size_t pixels = 0;
+        for (int y = 0; y < m_model.lanes().height(); ++y)
+            for (int x = 0; x < picture.width(); ++x)
+                pixels += picture.pixel(x, y) == Palette::light().activities[static_cast<size_t>(activity)];
+        return pixels;
+    };
+    EXPECT_GT(drawn(Activity::compute), 100u);
+    EXPECT_GT(drawn(Activity::overlapped), 100u);
+    EXPECT_GT(drawn(Activity::transfer), 100u);
+}
+
+TEST_F(LaneCanvasTest, LinesOfOnePixelShowWhatMostOfItsTimeIs) {
+    m_model.changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(false); });
+    std::vector<Row> rows = m_model.lanes().rows();
+    rows.erase(rows.begin());  // the host's
+    int top = 0;
+    for (Row& row : rows) {
+        row.top = top++;
+        row.height = 1;
+    }
+    LaneCanvas canvas(1);
+    const QImage picture = canvas.paint(m_model, rows, 0, kSize, 1, Palette::light());
+    const auto& activities = Palette::light().activities;
+    for (int y = 0; y < kRanks; ++y) {
+        int coloured = 0;
+        for (int x = 0; x < picture.width(); ++x)
+            coloured += std::find(activities.begin(), activities.end(), picture.pixel(x, y)) != activities.end();
+        EXPECT_GT(coloured, picture.width() / 2) << y;
     }
 }
 

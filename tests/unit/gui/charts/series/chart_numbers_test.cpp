@@ -11,8 +11,11 @@ namespace rankscope::gui {
 namespace {
 
 TEST(Quantity, HasThreeDigitsAndAUnit) {
-    EXPECT_EQ(quantityText(Quantity::bytes, 16'777'216), "16.8 MB");
-    EXPECT_EQ(quantityText(Quantity::bytes, 999.9), "1 kB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 16'777'216), "16 MiB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 1'536), "1.50 KiB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 1'023.9), "1.00 KiB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 1'024), "1 KiB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 7), "7 B");
     EXPECT_EQ(quantityText(Quantity::bytesPerNs, 120), "120 GB/s");
     EXPECT_EQ(quantityText(Quantity::share, 0.125), "12.5 %");
     EXPECT_EQ(quantityText(Quantity::nsPerByte, 0.005), "5 ms/GB");
@@ -30,6 +33,24 @@ TEST(AxisTicks, AreRoundAndInside) {
     EXPECT_TRUE(axisTicks(5, 5, false, 5).empty());
     EXPECT_TRUE(axisTicks(0, 5, true, 5).empty());
     EXPECT_TRUE(axisTicks(-INFINITY, NAN, false, 5).empty());
+}
+
+TEST(QuantityTicks, SizesAreRoundInTheirUnits) {
+    constexpr double kKi = 1'024, kMi = kKi * kKi;
+    EXPECT_EQ(quantityTicks(Quantity::bytes, kKi, kMi, true, 3), (std::vector<double>{kKi, 32 * kKi, kMi}));
+    EXPECT_EQ(quantityTicks(Quantity::bytes, 0, 4 * kMi, false, 2), (std::vector<double>{0, 2 * kMi, 4 * kMi}));
+    EXPECT_EQ(quantityTicks(Quantity::share, 0, 10, false, 5), axisTicks(0, 10, false, 5));
+    EXPECT_TRUE(quantityTicks(Quantity::bytes, 0, 5, true, 5).empty());
+    EXPECT_TRUE(quantityTicks(Quantity::bytes, -INFINITY, NAN, true, 5).empty());
+}
+
+TEST(PointCollector, LabelledPointsNameTheirRanks) {
+    PointCollector collector(true);
+    for (const int32_t rank : {2, 0, 1, 2, 7}) collector.add(0, 10, 20, {EventTable::step, 1, rank, {}});
+    collector.add(0, 100, 20, {EventTable::step, 1, 5, {}});
+    ASSERT_EQ(collector.points().size(), 2u);
+    EXPECT_EQ(collector.points()[0].label, "ranks 0-2, 7");
+    EXPECT_EQ(collector.points()[1].label, "rank 5");
 }
 
 TEST(PointCollector, MillionsBecomeAPicturesWorth) {

@@ -5,6 +5,7 @@
 
 #include "gui/charts/series/bandwidth_chart.h"
 #include "gui/charts/series/communication_matrix.h"
+#include "gui/charts/series/link_matrix.h"
 #include "gui/charts/series/roofline_chart.h"
 #include "tests/unit/gui/chart_fixture.h"
 
@@ -146,6 +147,40 @@ TEST(BandwidthChart, WithoutPeaksAndSizesThereIsNoLine) {
     EXPECT_NE(chart.note.find("--links"), std::string::npos);
 }
 
+TEST(LinkMatrix, BetweenHostsNetworkTransfersTellElseMessages) {
+    ChartFixture job(4, 2);
+    job.communicator(1, {0, 2});
+    job.communicator(2, {3, 1});
+    const auto proxy = [&](int id, int rank, int communicator, int peer, int64_t bytes, int64_t networkNs,
+                           const char* behalf = "NULL") {
+        job.sql("INSERT INTO proxy_op VALUES ({}, {}, {}, {}, 0, {}, 0, {}, 1, {}, 1, 0, 0, {}, {})", id, rank,
+                communicator, 70 + id, networkNs, peer, bytes, networkNs, behalf);
+    };
+    constexpr int64_t kMi = kLeastLinkBytes;
+    proxy(1, 0, 1, 1, kMi, kMi / 40);      // rank 0 to rank 2: 40 bytes per ns
+    proxy(2, 0, 1, 1, 3 * kMi, kMi / 10);  // three times the size in four times the time: 32 in all
+    proxy(3, 0, 1, 1, kMi - 1, kMi);       // too small to tell of the link
+    proxy(4, 3, 2, 1, 2 * kMi, kMi / 2);   // rank 3 to rank 1: 4
+    proxy(5, 2, 1, 0, kMi, kMi, "0");      // another process' work
+    job.message(1, 0, 1, 2 * kMi, 0, kMi / 50);
+    job.message(2, 0, 2, 2 * kMi, 0, kMi);  // the network tells
+    auto reader = job.reader();
+    const GridChart chart = linkMatrix(reader);
+    ASSERT_EQ(chart.nothing, "");
+    EXPECT_NEAR(static_cast<double>(chart.at(2, 0)), 32, 0.01);
+    EXPECT_NEAR(static_cast<double>(chart.at(1, 3)), 4, 0.01);
+    EXPECT_NEAR(static_cast<double>(chart.at(1, 0)), 100, 0.01);
+    EXPECT_TRUE(std::isnan(chart.at(0, 2)));
+    EXPECT_EQ(chart.targetOf(2, 0).rowId, 72);
+    EXPECT_EQ(chart.targetOf(1, 3).rank, 3);
+}
+
+TEST(LinkMatrix, SaysWhatItTakes) {
+    ChartFixture job(2);
+    auto reader = job.reader();
+    EXPECT_NE(linkMatrix(reader).nothing.find("Nothing tells"), std::string::npos);
+}
+
 TEST(RooflineChart, ComputePerByteMeetsTheRoofAtTheRidge) {
     ChartFixture job(2);
     job.sql("INSERT INTO meta VALUES ('links', 'intra:gbps=100')");
@@ -158,6 +193,7 @@ TEST(RooflineChart, ComputePerByteMeetsTheRoofAtTheRidge) {
     ASSERT_EQ(chart.nothing, "");
     ASSERT_EQ(chart.points.size(), 1u);  // both ranks are in one place
     EXPECT_EQ(chart.points[0].count, 2);
+    EXPECT_EQ(chart.points[0].label, "ranks 0-1");
     EXPECT_DOUBLE_EQ(chart.points[0].x, 0.05);
     EXPECT_DOUBLE_EQ(chart.points[0].y, 0.5);
     EXPECT_EQ(chart.points[0].target.table, EventTable::step);
@@ -205,6 +241,8 @@ TEST(CommunicationCharts, SurviveNonsense) {
     const GridChart matrix = communicationMatrix(reader);
     EXPECT_EQ(matrix.values.size(), 9u);
     for (size_t cell = 0; cell < matrix.values.size(); ++cell) EXPECT_LT(matrix.targetOf(cell % 3, cell / 3).rank, 3);
+    const GridChart links = linkMatrix(reader);
+    for (const float rate : links.values) EXPECT_TRUE(std::isnan(rate) || std::isfinite(rate));
     for (const ScatterChart& chart : {bandwidthChart(reader), rooflineChart(reader)}) {
         for (const ScatterPoint& point : chart.points) {
             EXPECT_TRUE(std::isfinite(point.x) && std::isfinite(point.y));

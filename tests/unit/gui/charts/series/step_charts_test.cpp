@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/unit/gui/chart_fixture.h"
@@ -92,6 +93,31 @@ TEST(StepHistogram, CountsEveryStepOnceAndLeavesOutWarmUp) {
     EXPECT_FLOAT_EQ(chart.at(0, 1), 1);
     EXPECT_EQ(chart.targetOf(chart.columnTotals.size() - 1, 0).rowId, 2);
     EXPECT_EQ(chart.targetOf(0, 1).rank, 3);
+}
+
+TEST(StepHistogram, AStepThatIsFarOutLeavesTheOthersTheirBins) {
+    StepTable steps = table({});
+    for (int step = 0; step < 40; ++step)
+        steps.rows.push_back({0, step, step * 1'000, 1'000 + 10 * (step % 8), false, {}, {}});
+    steps.rows.push_back({0, 40, 40'000, 90'000, false, {}, {}});
+    const GridChart chart = stepHistogram(steps);
+    ASSERT_LE(chart.columnTotals.size(), kHistogramBins);
+    EXPECT_GE(std::count_if(chart.columnTotals.begin(), chart.columnTotals.end(), [](double n) { return n > 0; }), 9);
+    EXPECT_DOUBLE_EQ(chart.columnTotals.back(), 1);
+    EXPECT_NE(chart.columns.labels.back().find("and more"), std::string::npos) << chart.columns.labels.back();
+    EXPECT_EQ(chart.targetOf(chart.columnTotals.size() - 1, 0).rowId, 40);
+    double counted = 0;
+    for (const double total : chart.columnTotals) counted += total;
+    EXPECT_DOUBLE_EQ(counted, 41);
+}
+
+TEST(StragglerMap, StepTimesHaveTheSeriesOfTheMedianRankAboveThem) {
+    const StepTable steps = table({{0, 0, 0, 100, false, {}, {}},
+                                   {0, 1, 100, 300, false, {}, {}},
+                                   {1, 0, 0, 100, false, {}, {}},
+                                   {1, 1, 100, 320, false, {}, {}}});
+    EXPECT_EQ(stragglerMap(steps, StepMeasure::duration).columnTotals, (std::vector<double>{100, 300}));
+    EXPECT_TRUE(stragglerMap(steps, StepMeasure::compute).columnTotals.empty());
 }
 
 TEST(StepHistogram, StepsThatAreAlikeLookAlike) {
