@@ -40,6 +40,7 @@ bool Console::useColor(int descriptor) const {
 }
 
 void Console::message(text::Shade shade, std::string_view label, std::string_view line) const {
+    if (m_silent) return;
     const text::Painter paint(!label.empty() && useColor(STDERR_FILENO));
     const std::string text = "rankscope: " + paint(shade, label) + messageText(line) + "\n";
     // One write, so that the lines of several ranks' wrappers do not mix.
@@ -48,6 +49,7 @@ void Console::message(text::Shade shade, std::string_view label, std::string_vie
 }
 
 void Console::result(std::string_view text) const {
+    if (m_silent) return;
     const std::string shown = isatty(STDOUT_FILENO) ? text::terminalText(text, colorOnStdout()) : std::string();
     if (isatty(STDOUT_FILENO)) text = shown;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();

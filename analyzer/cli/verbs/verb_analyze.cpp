@@ -35,14 +35,28 @@ std::string render(const report::Report& report, const AnalyzeVerbOptions& optio
     return report::renderText(report, {.colour = color, .columns = columns, .runName = options.run});
 }
 
-int analyze(const AnalyzeVerbOptions& options, const Console& console) {
-    const RunInput input = findRun(options.run);
-    checkOutput(options.output, {options.run});
+report::AnalyzeOptions settingsOf(const AnalyzeVerbOptions& options) {
     report::AnalyzeOptions settings;
-    settings.links = linkSources(options.links);
-    collectOnDemand(input, console);
     settings.workers = options.workers;
     settings.overview = options.format == "html";
+    return settings;
+}
+
+/// In a process that mpirun started beside the first one.
+int help(const AnalyzeVerbOptions& options, team::Team& team) {
+    helpCollect({options.run}, team);
+    report::helpAnalyze(options.run, team, settingsOf(options));
+    return helpedToTheEnd(team);
+}
+
+int analyze(const AnalyzeVerbOptions& options, const Console& console, team::Team* team) {
+    const RunInput input = findRun(options.run);
+    checkOutput(options.output, {options.run});
+    report::AnalyzeOptions settings = settingsOf(options);
+    settings.links = linkSources(options.links);
+    settings.team = team;
+    settings.tell = [&console](const std::string& what) { console.note(what); };
+    collectOnDemand(input, console, team);
     Progress progress(console, "analysing " + options.run);
     const report::Report report = report::analyze(input.database, settings);
     progress.end();
@@ -74,7 +88,11 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     addOutputOption(*verb, options->output, "File for the report");
     addLinkOptions(*verb, options->links);
     addWorkersOption(*verb, options->workers);
-    setAction(*verb, invocation, [options, &invocation] { return analyze(*options, invocation.console); });
+    setAction(*verb, invocation, [options, &invocation] {
+        team::Team* team = invocation.team.get();
+        if (team != nullptr && !team->isFirst()) return help(*options, *team);
+        return analyze(*options, invocation.console, team);
+    });
 }
 
 }  // namespace rankscope::cli
