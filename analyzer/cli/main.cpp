@@ -131,6 +131,7 @@ int act(Invocation& invocation, const std::string& color, bool startsJob, bool s
             return 0;
         });
         if (joined.status != kExitOk) return tell(joined, invocation.console);
+        if (invocation.team) invocation.console.passOn();
         if (invocation.team && !invocation.team->isFirst()) invocation.console.silence();
     }
     const auto action = [&] {

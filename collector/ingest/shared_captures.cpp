@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/shared_captures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
+#include "collector/ingest/beside_files.h"
 #include "collector/ingest/packed_ranks.h"
 #include "collector/team/packing.h"
 
@@ -33,6 +37,26 @@ std::vector<std::vector<CaptureFile>> deal(const std::vector<SeenFile>& files, i
     return ofProcess;
 }
 
+constexpr const char* kBeside[] = {"health", "stacks"};  // folders, and the kinds of loss of what is not read of them
+
+/// Files that tell of the ranks beside their captures: "health/node1.txt".
+std::vector<std::string> filesBeside(const std::vector<fs::path>& directories) {
+    std::vector<std::string> names;
+    for (const char* folder : kBeside)
+        for (const fs::path& path : textFilesIn(directories, folder))
+            names.push_back(std::string(folder) + "/" + path.filename().string());
+    return names;
+}
+
+store::Loss unread(const std::string& name, const std::string& process) {
+    return {.kind = name.substr(0, name.find('/')),
+            .source = "collector",
+            .file = name,
+            .message = fmt::format("{} is not where the first process looks, only where {} does, and is not read: copy "
+                                   "it there and collect again",
+                                   name, process)};
+}
+
 }  // namespace
 
 CaptureSet findCaptures(const std::vector<fs::path>& directories, team::Team& team) {
@@ -43,10 +67,15 @@ CaptureSet findCaptures(const std::vector<fs::path>& directories, team::Team& te
         known.paths.try_emplace(process, file.path);
     };
     for (const CaptureFile& file : captureFilesIn(directories)) add(file, 0);
+    std::vector<store::Loss> losses;
+    std::set<std::string> told;
+    for (const std::string& name : filesBeside(directories)) told.insert(name);
     for (int process = 1; process < team.size(); ++process) {
         const std::string message = team.receiveFrom(process);
-        for (const CaptureFile& file : team::Unpacker(message, team.nameOf(process)).get<std::vector<CaptureFile>>())
-            add(file, process);
+        team::Unpacker unpack(message, team.nameOf(process));
+        for (const CaptureFile& file : unpack.get<std::vector<CaptureFile>>()) add(file, process);
+        for (const std::string& name : unpack.get<std::vector<std::string>>())
+            if (told.insert(name).second) losses.push_back(unread(name, team.nameOf(process)));
     }
     std::vector<SeenFile> files;
     for (auto& [key, file] : seen) files.push_back(std::move(file));
@@ -61,9 +90,11 @@ CaptureSet findCaptures(const std::vector<fs::path>& directories, team::Team& te
             looks.push_back(std::move(look));
         }
     }
-    std::ranges::stable_sort(
-        looks, {}, [](const CaptureLook& look) { return std::pair(look.directory, fs::path(look.name)); });
-    return choose(looks);
+    std::ranges::stable_sort(looks, {},
+                             [](const CaptureLook& look) { return std::pair(look.directory, fs::path(look.name)); });
+    CaptureSet set = choose(looks);
+    set.losses.insert(set.losses.end(), losses.begin(), losses.end());
+    return set;
 }
 
 void dealOut(const std::vector<CaptureChoice>& ranks, uint64_t keepBytes, team::Team& team) {
@@ -76,7 +107,7 @@ void dealOut(const std::vector<CaptureChoice>& ranks, uint64_t keepBytes, team::
 }
 
 DealtRanks helpFindCaptures(const std::vector<fs::path>& directories, team::Team& team) {
-    team.send(team::Packer()(captureFilesIn(directories)).take());
+    team.send(team::Packer()(captureFilesIn(directories))(filesBeside(directories)).take());
     const std::string files = team.await();
     team.send(
         team::Packer()(lookAt(team::Unpacker(files, team.nameOf(0)).get<std::vector<CaptureFile>>(), team.threads()))

@@ -2,7 +2,8 @@
 // The captures of a run that several processes see: all the same folder, or each its host's, or some of both. What goes
 // between them, before what shared_ranks.h tells:
 //
-//   1. each to the first: the files that it sees (CaptureFile); a file that several see is one
+//   1. each to the first: the files that it sees (CaptureFile), of which those that several see are one; names of the
+//      files of NAME/health and NAME/stacks, which are read where the first sees them only: others are a loss
 //   2. the first to each: those that it shall look at
 //   3. each to the first: what it saw (CaptureLook)
 //   4. the first to each: the ranks that it shall read (CaptureChoice), and how much of them it may keep in memory

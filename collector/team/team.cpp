@@ -60,6 +60,8 @@ struct Launch {
 };
 
 std::optional<Launch> launchOf() {
+    if (const char* asked = std::getenv("RANKSCOPE_MPI"); asked != nullptr && std::string_view(asked) == "off")
+        return std::nullopt;
     // Open MPI sets PMIX_RANK too, and some MPICH launchers do: what only one of them has goes first.
     if (const auto rank = numberIn("OMPI_COMM_WORLD_RANK"))
         return Launch{*rank, numberIn("OMPI_COMM_WORLD_SIZE"), "Open MPI", "librankscope_mpi_openmpi.so"};
@@ -91,7 +93,8 @@ const rankscope_mpi* load(const Launch& launch, const fs::path& libraries) {
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     const char* loaderSays = library == nullptr ? dlerror() : nullptr;
     using Ask = const rankscope_mpi* (*)();
-    const Ask interface = library == nullptr ? nullptr : reinterpret_cast<Ask>(dlsym(library, "rankscope_mpi_interface"));
+    const Ask interface =
+        library == nullptr ? nullptr : reinterpret_cast<Ask>(dlsym(library, "rankscope_mpi_interface"));
     const rankscope_mpi* mpi = interface == nullptr ? nullptr : interface();
     std::error_code ignored;
     if (library == nullptr && !fs::exists(file, ignored))

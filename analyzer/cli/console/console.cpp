@@ -31,12 +31,16 @@ std::string messageText(std::string_view line) {
 
 }  // namespace
 
+bool Console::isTerminal(int descriptor) const {
+    return !m_passedOn && isatty(descriptor) == 1;
+}
+
 bool Console::useColor(int descriptor) const {
     if (m_color != ColorMode::automatic) return m_color == ColorMode::always;
     const char* noColor = std::getenv("NO_COLOR");
     if (noColor && *noColor) return false;
     const char* term = std::getenv("TERM");
-    return isatty(descriptor) && term && std::string_view(term) != "dumb";
+    return isTerminal(descriptor) && term && std::string_view(term) != "dumb";
 }
 
 void Console::message(text::Shade shade, std::string_view label, std::string_view line) const {
@@ -50,8 +54,8 @@ void Console::message(text::Shade shade, std::string_view label, std::string_vie
 
 void Console::result(std::string_view text) const {
     if (m_silent) return;
-    const std::string shown = isatty(STDOUT_FILENO) ? text::terminalText(text, colorOnStdout()) : std::string();
-    if (isatty(STDOUT_FILENO)) text = shown;
+    const std::string shown = isTerminal(STDOUT_FILENO) ? text::terminalText(text, colorOnStdout()) : std::string();
+    if (isTerminal(STDOUT_FILENO)) text = shown;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if (written && std::fflush(stdout) == 0) return;
     throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));

@@ -18,6 +18,10 @@ class Console {
     void setVerbosity(int level) { m_verbosity = level; }
     // Nothing at all is said: another process speaks for this one.
     void silence() { m_silent = true; }
+    // Stdout goes through another program, which gives out a terminal of its own for it (Open MPI's mpirun): what
+    // becomes of it is unknown.
+    void passOn() { m_passedOn = true; }
+    bool isTerminal(int descriptor) const;
     bool isSilent() const { return m_silent; }
     bool isQuiet() const { return m_silent || m_verbosity < 0; }
     bool isVerbose() const { return !m_silent && m_verbosity > 0; }
@@ -41,6 +45,7 @@ class Console {
     ColorMode m_color = ColorMode::automatic;
     int m_verbosity = 0;
     bool m_silent = false;
+    bool m_passedOn = false;
     mutable Clock::time_point m_told = Clock::now();  // when the last stage ended
 };
 

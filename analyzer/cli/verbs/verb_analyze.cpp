@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -65,8 +66,8 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console, team::Tea
         "analysed: {} without {} of warm-up, {}, {}", text::countedText(std::ssize(report.steps) - warmUp, "step"),
         warmUp, text::countedText(report.findings.size(), "finding"), text::countedText(report.notes.size(), "note")));
     const bool toFile = !options.output.empty();
-    std::string text =
-        render(report, options, !toFile && console.colorOnStdout(), toFile ? text::kTextColumns : columnsOfStdout());
+    std::string text = render(report, options, !toFile && console.colorOnStdout(),
+                              toFile || !console.isTerminal(STDOUT_FILENO) ? text::kTextColumns : columnsOfStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     giveResult(text, options.output, console);
     const int status = report.failed ? kExitRunFailed : kExitOk;
