@@ -85,10 +85,11 @@ offered_name() {
     return 1
 }
 
-is_optional() { [[ " jobs format gui guitest fuzz reporttest packagetest slurm " == *" $1 "* ]]; }
+is_optional() { [[ " jobs mpi format gui guitest fuzz reporttest packagetest slurm " == *" $1 "* ]]; }
 
 without_it() {
     case "$1" in
+        mpi) echo "collect and analyze are not shared out under its mpirun" ;;
         gui) echo "the timeline is built only where Qt 6 with Widgets and Svg is found" ;;
         fuzz) echo "the fuzz targets need clang with libFuzzer" ;;
         *) echo "its tests will be skipped" ;;
@@ -312,7 +313,7 @@ run_tests() {
 
 test_all() {
     local failed=0
-    install_packages build gui test format jobs guitest reporttest packagetest slurm
+    install_packages build gui test format jobs mpi guitest reporttest packagetest slurm
     find_cuda
     # Unit tests of the offline rooms, the injector's and the window's run once, in the sanitized builds.
     build_preset dev-plain

@@ -3,8 +3,11 @@
 # Components: rankscope, gui (the timeline), documentation and desktop; the packages rankscope and rankscope-gui hold two each.
 foreach(part IN ITEMS bin lib/rankscope libexec/rankscope share/rankscope)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/${part}/" DESTINATION "${part}" COMPONENT rankscope USE_SOURCE_PERMISSIONS OPTIONAL
-          PATTERN rankscope-view EXCLUDE)
+          PATTERN rankscope-view EXCLUDE PATTERN "librankscope_mpi_*" EXCLUDE)
 endforeach()
+# Of no package: each asks for its MPI, which users bring themselves.
+install(DIRECTORY "${CMAKE_BINARY_DIR}/lib/rankscope/" DESTINATION lib/rankscope COMPONENT mpi USE_SOURCE_PERMISSIONS OPTIONAL
+        FILES_MATCHING PATTERN "librankscope_mpi_*" PATTERN vgpu EXCLUDE PATTERN bundled EXCLUDE)
 install(PROGRAMS "${CMAKE_BINARY_DIR}/libexec/rankscope/rankscope-view" DESTINATION libexec/rankscope COMPONENT gui OPTIONAL)
 # Pages that the program wrote, and those written by hand.
 foreach(part IN ITEMS man bash-completion zsh fish)

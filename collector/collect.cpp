@@ -3,10 +3,14 @@
 
 #include "collector/ingest/capture_set.h"
 #include "collector/ingest/health_files.h"
+#include "collector/ingest/rank_sources.h"
 #include "collector/ingest/run_description.h"
+#include "collector/ingest/shared_captures.h"
+#include "collector/ingest/shared_ranks.h"
 #include "collector/ingest/stack_files.h"
 #include "collector/ingest/trace_builder.h"
 #include "collector/store/error.h"
+#include "collector/team/team.h"
 
 namespace rankscope::collector {
 namespace {
@@ -42,7 +46,8 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     std::vector<fs::path> directories{runDirectory};
     directories.insert(directories.end(), options.moreDirectories.begin(), options.moreDirectories.end());
 
-    CaptureSet captures = findCaptures(directories, options.threads);
+    const unsigned threads = options.threads == 0 && options.team ? options.team->threads() : options.threads;
+    CaptureSet captures = options.team ? findCaptures(directories, *options.team) : findCaptures(directories, threads);
     requireSomething(captures, runDirectory);
 
     RunFacts facts = describeRun(runDirectory, captures.losses);
@@ -50,7 +55,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     if (!options.links.empty()) facts.meta["links"] = options.links;
     facts.virtualGpu = facts.virtualGpu || captures.virtualGpu;
     if (captures.worldSize > facts.worldSize.value_or(-1)) facts.worldSize = captures.worldSize;
-    facts.threads = options.threads;
+    facts.threads = threads;
     facts.keepBytes = options.keepBytes;
 
     const fs::path output = options.output.empty() ? runDirectory / "trace.db" : options.output;
@@ -62,7 +67,16 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
         if (options.part) choice.part = TimeSpan{options.part->first, options.part->second};
         choice.wentOn = isDump;
         result.ranks.push_back(choice.rank);
-        builder.add(choice.rank, [choice] { return decodeCapture(choice); });
+    }
+    if (options.team) {
+        builder.shareWith(*options.team);
+        dealOut(captures.ranks, options.keepBytes, *options.team);
+    }
+    for (const CaptureChoice& choice : captures.ranks) {
+        if (choice.process == 0)
+            builder.add(choice.rank, [choice] { return decodeCapture(choice); });
+        else
+            builder.addElsewhere(choice.rank, choice.process);
     }
     builder.addStacks(readStackFiles(directories, captures.losses));
     builder.addHealth(readHealthFiles(directories, captures.losses));
@@ -85,6 +99,14 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     for (store::Loss& loss : captures.losses) builder.addLoss(std::move(loss));
     builder.finish();
     return result;
+}
+
+void helpCollect(const std::vector<fs::path>& directories, team::Team& team) {
+    const DealtRanks dealt = helpFindCaptures(directories, team);
+    RankSources sources;
+    for (const CaptureChoice& choice : dealt.ranks)
+        sources.add(choice.rank, [choice] { return decodeCapture(choice); });
+    helpBuildTrace(sources, team, dealt.keepBytes);
 }
 
 }  // namespace rankscope::collector

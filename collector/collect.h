@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+namespace rankscope::team {
+class Team;
+}
+
 namespace rankscope::collector {
 
 struct CollectOptions {
@@ -16,6 +20,9 @@ struct CollectOptions {
     std::string links;  ///< peaks of the links as the user tells them (store::parseLinkSpec); empty: as run.json does
     /// Only what began in this span of the captures' clocks (first, last): for a look at a job that runs.
     std::optional<std::pair<int64_t, int64_t>> part;
+    /// Its other processes call helpCollect() meanwhile: captures that they see too are dealt out to them, and what
+    /// they alone see is part of the run.
+    team::Team* team = nullptr;
     unsigned threads = 0;             ///< 0: one per core
     uint64_t keepBytes = 1ull << 30;  ///< decoded ranks kept in memory; what is beyond is read twice
 };
@@ -27,7 +34,11 @@ struct CollectResult {
 
 /// Makes trace.db of the capture files of a run. Ranks that are missing or died, and files that are damaged, become
 /// losses in it. Throws store::Error when there is nothing to read or the file cannot be written; an older trace.db is
-/// then still there.
+/// then still there. Throws team::MemberFailed where a process of the team fails.
 CollectResult collect(const std::filesystem::path& runDirectory, const CollectOptions& options = {});
+
+/// What a process of a team does while the first is in collect(). `directories`: those of the run that it sees; they
+/// may be none.
+void helpCollect(const std::vector<std::filesystem::path>& directories, team::Team& team);
 
 }  // namespace rankscope::collector

@@ -7,15 +7,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "analyzer/cli/command_line/help.h"
 #include "analyzer/cli/command_line/usage_error.h"
 #include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/console/user_config.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/text/nearest_word.h"
 #include "collector/store/error.h"
+#include "collector/team/team.h"
 
 namespace {
 
@@ -75,26 +78,68 @@ void checkUserConfig(bool startsJob, const Console& console) {
     console.warning(fmt::format("{}: nothing of that file counts; {}", config.complaint, config.hint));
 }
 
-int act(Invocation& invocation, const std::string& color, bool startsJob) {
-    const Console& console = invocation.console;
+struct Outcome {
+    int status = kExitOk;
+    std::string error, hint;  // none: it went well
+};
+
+Outcome actOrFail(const std::function<int()>& action) {
     try {
-        invocation.console.setColor(colorMode(color));
-        checkUserConfig(startsJob, console);
-        return invocation.action();
+        return {action(), {}, {}};
     } catch (const VerbError& error) {
-        console.error(error.what(), error.hint());
-        return error.code();
+        return {error.code(), error.what(), error.hint()};
+    } catch (const rankscope::team::MemberFailed& error) {
+        return {error.status(), error.what(), error.hint()};
     } catch (const rankscope::store::Error& error) {
-        console.error(fmt::format("{}: {}", error.file(), error.cause()), error.hint());
-        return kExitInput;
+        return {kExitInput, fmt::format("{}: {}", error.file(), error.cause()), error.hint()};
     } catch (const std::filesystem::filesystem_error& error) {
-        console.error(fmt::format("{}: {}", error.path1().string(), error.code().message()),
-                      "choose a place that can be read and written");
-        return kExitInput;
+        return {kExitInput, fmt::format("{}: {}", error.path1().string(), error.code().message()),
+                "choose a place that can be read and written"};
     } catch (const std::exception& error) {
-        console.error(fmt::format("internal error: {}", error.what()));
-        return kExitInternal;
+        return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};
     }
+}
+
+int tell(const Outcome& outcome, const Console& console) {
+    if (!outcome.error.empty()) console.error(outcome.error, outcome.hint);
+    return outcome.status;
+}
+
+// What a process does that mpirun started beside the first one: all that goes wrong goes to that one, which ends it.
+int actInTeam(Invocation& invocation, const std::function<int()>& action) {
+    rankscope::team::Team& team = *invocation.team;
+    try {
+        if (team.isFirst()) {
+            const int status = tell(actOrFail(action), invocation.console);
+            team.dismiss(status);
+            return status;
+        }
+        const Outcome outcome = actOrFail(action);
+        return team.fail(outcome.error, outcome.hint, outcome.status);
+    } catch (const rankscope::team::Dismissed& dismissed) {
+        team.leave();
+        return dismissed.status;
+    }
+}
+
+int act(Invocation& invocation, const std::string& color, bool startsJob, bool sharesWork) {
+    if (sharesWork) {
+        // Before anything that may fail here alone: the others wait for this process.
+        const Outcome joined = actOrFail([&invocation] {
+            invocation.team =
+                rankscope::team::Team::join(findInstallLayout().prefix / "lib/rankscope", RANKSCOPE_VERSION);
+            return 0;
+        });
+        if (joined.status != kExitOk) return tell(joined, invocation.console);
+        if (invocation.team) invocation.console.passOn();
+        if (invocation.team && !invocation.team->isFirst()) invocation.console.silence();
+    }
+    const auto action = [&] {
+        invocation.console.setColor(colorMode(color));
+        checkUserConfig(startsJob, invocation.console);
+        return invocation.action();
+    };
+    return invocation.team ? actInTeam(invocation, action) : tell(actOrFail(action), invocation.console);
 }
 
 int runProgram(int argc, char** argv) {
@@ -129,6 +174,8 @@ int runProgram(int argc, char** argv) {
         addVerb(app, invocation);
 
     const std::vector<std::string> typed(argv + 1, argv + argc);
+    // Help, and what is wrong with the words, is said once.
+    if (rankscope::team::Team::helps() && sharesWork(verbWord(typed))) invocation.console.silence();
     try {
         std::vector<std::string> words = withoutHelpVerbs(splitOffJob(typed, invocation));
         if (const std::string word = verbWord(words); !word.empty() && !hasVerb(app, word)) {
@@ -142,6 +189,7 @@ int runProgram(int argc, char** argv) {
         if (invocation.hasJobMark && !takesJob(chosenVerb(app)))
             throw CLI::ArgumentMismatch("only `run`, `tune` and `doctor --privacy` take a command behind --");
     } catch (const CLI::ParseError& error) {
+        if (invocation.console.isSilent()) return error.get_exit_code() == 0 ? kExitOk : kExitUsage;
         if (error.get_exit_code() == 0)
             return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
         const auto [what, hint] = explainUsage(app, error, typed, takesJob(chosenVerb(app)), invocation.hasJobMark);
@@ -149,7 +197,7 @@ int runProgram(int argc, char** argv) {
         return kExitUsage;
     }
     invocation.console.setVerbosity(quiet > 0 ? -1 : verbose);
-    return act(invocation, color, takesJob(chosenVerb(app)));
+    return act(invocation, color, takesJob(chosenVerb(app)), sharesWork(chosenVerb(app).get_name()));
 }
 
 }  // namespace

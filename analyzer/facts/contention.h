@@ -34,6 +34,13 @@ struct Contention {
     static constexpr int kFewest = 3;            // kernels of a key beside communication
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(Contention& value, const Visit& visit) {
+    auto& [lostShare, lostShareError, samples, key, keyAloneNs, keyBesideNs, lostNs] = value;
+    visit(lostShare, lostShareError, samples, key, keyAloneNs, keyBesideNs, lostNs);
+}
+
 /// `communication` covers all NCCL kernels with their waits: they hold their multiprocessors while they wait, too.
 Contention measureContention(const std::vector<ComputeTask>& compute, const CoveredLength& communication,
                              const std::vector<StepWindow>& steps);

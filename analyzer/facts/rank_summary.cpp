@@ -232,11 +232,21 @@ std::string_view inWords(std::string_view idleCause) {
     return cause == kIdleCauses.end() ? kIdleCauses[0].second : cause->second;
 }
 
-std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
-                                        const std::function<void(const RankEvents&)>& visit) {
+std::vector<const RankFacts*> recordedRanks(const TraceFacts& facts) {
     std::vector<const RankFacts*> recorded;
     for (const RankFacts& rank : facts.ranks)
         if (rank.recorded) recorded.push_back(&rank);
+    return recorded;
+}
+
+std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
+                                        const std::function<void(const RankEvents&)>& visit) {
+    return summarizeRanks(trace, facts, recordedRanks(facts), workers, visit);
+}
+
+std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
+                                        const std::vector<const RankFacts*>& recorded, unsigned workers,
+                                        const std::function<void(const RankEvents&)>& visit) {
     std::vector<RankSummary> summaries(recorded.size());
     if (recorded.empty()) return summaries;
     if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());

@@ -155,10 +155,32 @@ struct RankSummary {
 /// Runs phase 1 for one rank. `events` is taken apart.
 RankSummary summarize(RankEvents events, const RankFacts& facts);
 
-/// Summarizes all recorded ranks, by rank. `workers` threads (0: one per core) each hold one rank's events at a time
+/// The ranks that left something, by rank.
+std::vector<const RankFacts*> recordedRanks(const TraceFacts& facts);
+
+/// Summarizes these ranks, in their order. `workers` threads (0: one per core) each hold one rank's events at a time
 /// and read through their own connection. An error of a worker is thrown here. `visit` sees the events of each rank
 /// before they are taken apart: called by the workers, several at a time, each rank once.
+std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
+                                        const std::vector<const RankFacts*>& ranks, unsigned workers,
+                                        const std::function<void(const RankEvents&)>& visit = nullptr);
+/// The same of all recorded ranks.
 std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
                                         const std::function<void(const RankEvents&)>& visit = nullptr);
+
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(HostUse& value, const Visit& visit) {
+    auto& [step, allocatorCalls, allocatorNs, pageable, pinned, pageableCopies] = value;
+    visit(step, allocatorCalls, allocatorNs, pageable, pinned, pageableCopies);
+}
+
+template <typename Visit>
+void forEachField(RankSummary& value, const Visit& visit) {
+    auto& [rank, steps, kernels, communication, networkSends, idleGaps, idleByCauseNs, hostStalls, hostPauses, hostUse,
+           lostSteps, hostIsKnown, contention, computeStreamId] = value;
+    visit(rank, steps, kernels, communication, networkSends, idleGaps, idleByCauseNs, hostStalls, hostPauses, hostUse,
+          lostSteps, hostIsKnown, contention, computeStreamId);
+}
 
 }  // namespace rankscope::facts

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/phase_one.h"
 #include "analyzer/text/lists.h"
-#include "collector/store/reader.h"
 
 namespace rankscope::job {
 
@@ -135,38 +134,12 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     return analysis;
 }
 
-namespace {
-
-std::pair<facts::TraceFacts, replay::ReplayWindow> readSmallTables(const std::filesystem::path& database) {
-    store::TraceReader trace(database);
-    facts::TraceFacts facts = facts::readTraceFacts(trace);
-    replay::ReplayWindow window = replay::replayWindow(trace, facts);
-    return {std::move(facts), std::move(window)};
-}
-
-}  // namespace
-
 Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {
-    // Phase 1: each rank for itself, one rank's events in memory per worker.
-    std::pair tables = readSmallTables(database);
-    facts::TraceFacts& facts = tables.first;
-    const replay::ReplayWindow& window = tables.second;
-    const RankObserver observer = options.observer ? options.observer(facts) : RankObserver();
-    std::mutex mutex;  // guards tasksOf, which the workers fill
-    std::map<int, replay::RankTasks> tasksOf;
-    std::vector<facts::RankSummary> ranks =
-        facts::summarizeRanks(database, facts, options.workers, [&](const facts::RankEvents& events) {
-            replay::RankTasks tasks = replay::rankTasks(events, facts, window);
-            if (observer) observer(events);
-            const std::lock_guard lock(mutex);
-            tasksOf.emplace(events.rank, std::move(tasks));
-        });
-    std::vector<replay::RankTasks> tasks;
-    for (auto& [rank, ofRank] : tasksOf) tasks.push_back(std::move(ofRank));
+    PhaseOne first = phaseOne(database, options);
 
     // Phase 2: what the ranks did to each other.
-    Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks), options.links, options.tables);
-    analysis.replay = replay::replay(analysis.facts, std::move(tasks), analysis.steps, window);
+    Analysis analysis = makeAnalysis(std::move(first.facts), std::move(first.ranks), options.links, options.tables);
+    analysis.replay = replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
     analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/costs/collective_cost.h"
@@ -16,6 +17,10 @@
 #include "analyzer/job/kernel_ratios.h"
 #include "analyzer/job/link_probes.h"
 #include "analyzer/replay/replay.h"
+
+namespace rankscope::team {
+class Team;
+}
 
 namespace rankscope::job {
 
@@ -62,9 +67,16 @@ struct LoadOptions {
     /// live until the observer has seen the last rank.
     std::function<RankObserver(const facts::TraceFacts&)> observer;
     std::vector<costs::NcclTestsTable> tables = {};  // what messages were measured to take on the same hardware
+    /// Processes that take ranks in phase 1 where they see the same trace.db, and have been told to help (phase_one.h);
+    /// nullptr: this one takes all.
+    team::Team* team = nullptr;
+    /// What the observers of the others have seen, as their PhaseOneHelp::give says it.
+    std::function<void(std::string_view)> takeObserved = {};
+    std::function<void(const std::string&)> tell = {};  // what the user should know of the team
 };
 
-/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file. Throws store::Error.
+/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file. Throws store::Error,
+/// and team::MemberFailed where a process of the team does.
 Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options = {});
 
 struct ReachedPeakThresholds {

@@ -54,6 +54,14 @@ class GraphDraft {
     /// of each draft id. Linear. Takes the draft apart.
     std::optional<TaskGraph> seal(std::vector<TaskId>* numbers = nullptr) &&;
 
+    /// For messages between processes (collector/team/packing.h).
+    template <typename Visit>
+    friend void forEachField(GraphDraft& draft, const Visit& visit) {
+        visit(draft.m_durationNs, draft.m_leadNs, draft.m_before, draft.m_info, draft.m_edges, draft.m_next,
+              draft.m_first, draft.m_last, draft.m_lanes, draft.m_kernelKeys, draft.m_exchanges, draft.m_members,
+              draft.m_marks);
+    }
+
   private:
     struct DraftEdge {
         TaskId to = kNoTask;

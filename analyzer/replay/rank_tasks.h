@@ -56,6 +56,13 @@ struct RankTasks {
     EdgeCounts counts;
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(RankTasks& value, const Visit& visit) {
+    auto& [rank, problem, draft, kernelKeys, comms, counts] = value;
+    visit(rank, problem, draft, kernelKeys, comms, counts);
+}
+
 /// Plays the steps in `window`.
 RankTasks rankTasks(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window = {});
 

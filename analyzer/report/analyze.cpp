@@ -10,12 +10,15 @@
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/job/phase_one.h"
 #include "analyzer/report/bound.h"
 #include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/report/step_overview.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
+#include "collector/team/packing.h"
+#include "collector/team/team.h"
 
 namespace rankscope::report {
 namespace {
@@ -220,6 +223,9 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
 job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadOptions options,
                                StepOverview& overview) {
     std::optional<StepOverviewPainter> painter;
+    options.takeObserved = [&painter](std::string_view bytes) {
+        painter->addLanes(team::Unpacker(bytes, "another process").get<std::vector<OverviewLane>>());
+    };
     options.observer = [&painter, first = std::move(options.observer)](const facts::TraceFacts& facts) {
         painter.emplace(facts);
         return [&painter, other = first ? first(facts) : nullptr](const facts::RankEvents& events) {
@@ -232,10 +238,25 @@ job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadO
     return analysis;
 }
 
+void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const AnalyzeOptions& options) {
+    std::optional<StepOverviewPainter> painter;
+    job::PhaseOneHelp help{.workers = options.workers};
+    if (options.overview) {
+        help.observer = [&painter](const facts::TraceFacts& facts) {
+            painter.emplace(facts);
+            return [&painter](const facts::RankEvents& events) { painter->take(events); };
+        };
+        help.give = [&painter] { return team::Packer()(std::move(*painter).finish().lanes).take(); };
+    }
+    job::helpPhaseOne(store::TraceReader::databasePath(trace), team, help);
+}
+
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
     const std::filesystem::path database = store::TraceReader::databasePath(trace);
     std::optional<StepOverview> overview;
-    const job::LoadOptions load{options.workers, options.links, {}};
+    job::LoadOptions load{options.workers, options.links, {}};
+    load.team = options.team;
+    load.tell = options.tell;
     const job::Analysis analysis =
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
     diagnose::Claims claims;

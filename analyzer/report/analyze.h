@@ -10,11 +10,13 @@
 namespace rankscope::report {
 
 struct AnalyzeOptions {
-    unsigned workers = 0;      // threads of phase 1; 0: one per core
-    bool storeResults = true;  // write attribution, gaps and findings into trace.db (left out, with a loss row in the
-                               // report, where it is read-only)
-    bool overview = false;     // fill Report::overview, for reports with pictures
-    costs::LinkSources links;  // what is said of the links, beside what the trace holds
+    unsigned workers = 0;        // threads of phase 1; 0: one per core
+    bool storeResults = true;    // write attribution, gaps and findings into trace.db (left out, with a loss row in the
+                                 // report, where it is read-only)
+    bool overview = false;       // fill Report::overview, for reports with pictures
+    costs::LinkSources links;    // what is said of the links, beside what the trace holds
+    team::Team* team = nullptr;  // as of job::LoadOptions; the others of it call helpAnalyze()
+    std::function<void(const std::string&)> tell = {};
 };
 
 /// Does what readAnalysis() does and paints one step on the way.
@@ -22,6 +24,9 @@ job::Analysis readWithOverview(const std::filesystem::path& database, job::LoadO
 
 /// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options = {});
+
+/// What a process of the team does while its first one is in analyze(). `options` are the same as there.
+void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const AnalyzeOptions& options);
 
 /// Takes `findings` with their savings replayed, and the `claims` of their detectors.
 Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings);

@@ -147,6 +147,12 @@ void StepOverviewPainter::take(const facts::RankEvents& events) {
     m_overview.lanes.push_back(std::move(lane));
 }
 
+void StepOverviewPainter::addLanes(std::vector<OverviewLane> lanes) {
+    const std::lock_guard lock(m_mutex);
+    m_overview.lanes.insert(m_overview.lanes.end(), std::make_move_iterator(lanes.begin()),
+                            std::make_move_iterator(lanes.end()));
+}
+
 StepOverview StepOverviewPainter::finish() && {
     std::ranges::sort(m_overview.lanes, {}, &OverviewLane::rank);
     return std::move(m_overview);

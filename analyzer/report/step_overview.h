@@ -33,6 +33,13 @@ struct OverviewLane {
     std::string communication;
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(OverviewLane& value, const Visit& visit) {
+    auto& [rank, device, communication] = value;
+    visit(rank, device, communication);
+}
+
 struct StepOverview {
     int step = 0;                     // its number
     int64_t startNs = 0;              // of the first rank's step
@@ -47,6 +54,8 @@ class StepOverviewPainter {
   public:
     explicit StepOverviewPainter(const facts::TraceFacts& facts);
     void take(const facts::RankEvents& events);
+    /// Adds those that the painter of another process has drawn.
+    void addLanes(std::vector<OverviewLane> lanes);
     /// Returns no lanes when the run has no step. Call it once, when every rank was taken.
     StepOverview finish() &&;
 

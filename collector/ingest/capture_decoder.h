@@ -15,6 +15,7 @@ struct CaptureChoice {
     int32_t rank = 0;
     /// Of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process.
     int32_t device = -1;
+    int process = 0;               ///< of a team: which one reads it; `path` is one of its own
     std::optional<TimeSpan> part;  ///< as of RankRecording
     bool wentOn = false;           ///< the file is a copy that was made while its process lived
 };

@@ -4,30 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <fstream>
 #include <map>
 #include <set>
-#include <thread>
 #include <tuple>
 
+#include "collector/ingest/side_by_side.h"
+#include "injector/capture_format/crc32c.h"
 #include "injector/capture_format/reader.h"
 
 namespace rankscope::collector {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What one look at a file tells.
-struct Glance {
-    std::string path, name;
-    capture::FileHeader header{};
-    std::map<int32_t, int32_t> rankOfDevice;  ///< of a process that drives several ranks
-    int32_t rank = -1;
-    int32_t worldSize = -1;
-    uint64_t gpuRecords = 0;
-    uint64_t ncclRecords = 0;
-    uint64_t records = 0;
-};
 
 /// Files below `directory`, by name: the order of a directory is not the same everywhere.
 std::vector<fs::path> captureFiles(const fs::path& directory) {
@@ -44,11 +33,9 @@ std::vector<fs::path> captureFiles(const fs::path& directory) {
     return files;
 }
 
-Glance glanceAt(const std::string& path, const std::string& name) {
+CaptureGlance glanceAt(const std::string& path) {
     capture::CaptureReader reader(path);
-    Glance glance;
-    glance.path = path;
-    glance.name = name;
+    CaptureGlance glance;
     glance.header = reader.header();
     glance.rank = glance.header.rank;
     glance.worldSize = glance.header.worldSize;
@@ -83,39 +70,22 @@ Glance glanceAt(const std::string& path, const std::string& name) {
     return glance;
 }
 
-/// A file, and what came of looking at it.
-struct Look {
-    std::string path, name;
-    std::optional<Glance> glance;
-    std::string error;  ///< set when there is no glance
-};
-
-void glanceAtAll(std::vector<Look>& looks, unsigned threads) {
-    std::atomic<size_t> next{0};
-    const auto work = [&] {
-        for (size_t i = next++; i < looks.size(); i = next++) {
-            try {
-                looks[i].glance = glanceAt(looks[i].path, looks[i].name);
-            } catch (const std::exception& error) {
-                looks[i].error = error.what();
-            }
-        }
-    };
-    const size_t wanted = threads ? threads : std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::thread> helpers;
-    for (size_t i = 1; i < std::min(wanted, looks.size()); ++i) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
+uint32_t headCrcOf(const fs::path& path) {
+    std::string head(sizeof(capture::FileHeader), '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    return capture::crc32c(head.data(), static_cast<size_t>(file.gcount()));
 }
 
 /// One rank that a file offers.
 struct Offer {
-    const Glance* glance;
+    const CaptureLook* file;
     int32_t rank;
     int32_t device;
+    const CaptureGlance& glance() const { return *file->glance; }
     /// More is better: later attempt, more GPU work, more of anything; the name decides what is left.
     auto worth() const {
-        return std::make_tuple(glance->header.attempt, glance->gpuRecords, glance->ncclRecords, glance->records);
+        return std::make_tuple(glance().header.attempt, glance().gpuRecords, glance().ncclRecords, glance().records);
     }
 };
 
@@ -123,9 +93,9 @@ class Chooser {
   public:
     explicit Chooser(CaptureSet& set) : m_set(set) {}
 
-    void offer(const Glance& glance) {
-        for (const auto& [device, rank] : glance.rankOfDevice) m_offers.push_back({&glance, rank, device});
-        if (glance.rankOfDevice.empty()) m_offers.push_back({&glance, glance.rank, -1});
+    void offer(const CaptureLook& file) {
+        for (const auto& [device, rank] : file.glance->rankOfDevice) m_offers.push_back({&file, rank, device});
+        if (file.glance->rankOfDevice.empty()) m_offers.push_back({&file, file.glance->rank, -1});
     }
 
     void choose() {
@@ -136,12 +106,13 @@ class Chooser {
             std::stable_sort(offers.begin(), offers.end(),
                              [](const Offer& a, const Offer& b) { return a.worth() > b.worth(); });
             for (size_t i = 1; i < offers.size(); ++i) refuse(offers[i], offers[0]);
-            m_set.ranks.push_back({offers[0].glance->path, offers[0].glance->name, rank, offers[0].device});
+            const CaptureLook& file = *offers[0].file;
+            m_set.ranks.push_back({file.path, file.name, rank, offers[0].device, file.process});
         }
     }
 
   private:
-    bool didAnything(const Offer& offer) const { return offer.glance->gpuRecords + offer.glance->ncclRecords > 0; }
+    bool didAnything(const Offer& offer) const { return offer.glance().gpuRecords + offer.glance().ncclRecords > 0; }
 
     /// A process whose rank nobody told: alone it is rank 0; beside others it is a helper unless it used the GPU.
     void nameUnknownRanks() {
@@ -164,25 +135,26 @@ class Chooser {
                  next,
                  "collector",
                  1,
-                 offer.glance->name,
+                 offer.file->name,
                  {},
-                 fmt::format("{} does not tell its rank: it is shown as rank {}", offer.glance->name, next)});
+                 fmt::format("{} does not tell its rank: it is shown as rank {}", offer.file->name, next)});
         }
     }
 
     void refuse(const Offer& offer, const Offer& chosen) {
-        const Glance& file = *offer.glance;
-        if (file.header.attempt != chosen.glance->header.attempt) {
+        const CaptureGlance& file = offer.glance();
+        const std::string& name = offer.file->name;
+        if (file.header.attempt != chosen.glance().header.attempt) {
             m_set.losses.push_back({0,
                                     "earlier_attempt",
                                     store::Severity::info,
                                     offer.rank,
                                     "collector",
                                     1,
-                                    file.name,
+                                    name,
                                     {},
                                     fmt::format("attempt {} of rank {} was restarted: attempt {} is shown",
-                                                file.header.attempt, offer.rank, chosen.glance->header.attempt)});
+                                                file.header.attempt, offer.rank, chosen.glance().header.attempt)});
             return;
         }
         if (!didAnything(offer)) return;  // a launcher or helper that inherited the rank's variables
@@ -192,10 +164,10 @@ class Chooser {
                                 offer.rank,
                                 "collector",
                                 1,
-                                file.name,
+                                name,
                                 {},
                                 fmt::format("two files claim rank {}: {} is used, {} ({} device records) is not",
-                                            offer.rank, chosen.glance->name, file.name, file.gpuRecords)});
+                                            offer.rank, chosen.file->name, name, file.gpuRecords)});
     }
 
     CaptureSet& m_set;
@@ -204,18 +176,35 @@ class Chooser {
 
 }  // namespace
 
-CaptureSet findCaptures(const std::vector<fs::path>& directories, unsigned threads) {
-    std::vector<Look> looks;
-    for (const fs::path& directory : directories) {
-        for (const fs::path& file : captureFiles(directory))
-            looks.push_back({file.string(), file.lexically_relative(directory).string(), {}, {}});
-    }
-    glanceAtAll(looks, threads);
+std::vector<CaptureFile> captureFilesIn(const std::vector<fs::path>& directories) {
+    std::vector<CaptureFile> files;
+    for (size_t d = 0; d < directories.size(); ++d)
+        for (const fs::path& file : captureFiles(directories[d]))
+            files.push_back({file.string(), file.lexically_relative(directories[d]).string(), static_cast<int32_t>(d),
+                             headCrcOf(file)});
+    return files;
+}
 
+std::vector<CaptureLook> lookAt(const std::vector<CaptureFile>& files, unsigned threads) {
+    std::vector<CaptureLook> looks(files.size());
+    sideBySide(files.size(), threads, [&](size_t i) {
+        looks[i].path = files[i].path;
+        looks[i].name = files[i].name;
+        looks[i].directory = files[i].directory;
+        try {
+            looks[i].glance = glanceAt(files[i].path);
+        } catch (const std::exception& error) {
+            looks[i].error = error.what();
+        }
+    });
+    return looks;
+}
+
+CaptureSet choose(const std::vector<CaptureLook>& looks) {
     CaptureSet set;
     set.filesFound = looks.size();
     Chooser chooser(set);
-    for (const Look& look : looks) {
+    for (const CaptureLook& look : looks) {
         if (!look.glance) {
             if (set.firstError.empty()) set.firstError = look.error;
             set.losses.push_back({0,
@@ -231,10 +220,14 @@ CaptureSet findCaptures(const std::vector<fs::path>& directories, unsigned threa
         }
         set.worldSize = std::max(set.worldSize, look.glance->worldSize);
         set.virtualGpu = set.virtualGpu || look.glance->header.virtualGpu != 0;
-        chooser.offer(*look.glance);
+        chooser.offer(look);
     }
     chooser.choose();
     return set;
+}
+
+CaptureSet findCaptures(const std::vector<fs::path>& directories, unsigned threads) {
+    return choose(lookAt(captureFilesIn(directories), threads));
 }
 
 }  // namespace rankscope::collector

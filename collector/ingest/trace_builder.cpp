@@ -4,46 +4,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <future>
-#include <mutex>
 #include <set>
-#include <thread>
 
 #include "collector/ingest/collective_matching.h"
 #include "collector/ingest/first_death.h"
-#include "collector/ingest/rank_preparation.h"
+#include "collector/ingest/packed_ranks.h"
+#include "collector/ingest/rank_sources.h"
+#include "collector/ingest/shared_ranks.h"
 #include "collector/ingest/step_segmentation.h"
 #include "collector/ingest/trace_tables.h"
 #include "collector/store/error.h"
 #include "collector/store/writer.h"
+#include "collector/team/packing.h"
 
 namespace rankscope::collector {
-namespace {
-
-uint64_t bytesOf(const RankRecording& recording) {
-    const auto bytes = [](const auto& rows) { return rows.capacity() * sizeof(rows[0]); };
-    return bytes(recording.kernels) + bytes(recording.memcpys) + bytes(recording.memsets) + bytes(recording.apiCalls) +
-           bytes(recording.synchronizations) + bytes(recording.cudaEvents) + bytes(recording.allocations) +
-           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps) +
-           bytes(recording.kernelSummaries) + bytes(recording.kernelSpans) + bytes(recording.counters);
-}
-
-}  // namespace
-
 struct TraceBuilder::State {
-    struct Source {
+    /// Where a rank's recording is.
+    struct Place {
         int32_t rank = 0;
-        Load load;
-        std::unique_ptr<RankRecording> kept;  ///< prepared, or not yet prepared when `ready` is false
-        bool ready = false;
-        bool mustKeep = false;  ///< there is nothing to load it from again
+        int process = 0;   ///< of the team; 0: here
+        size_t index = 0;  ///< here: into `sources`
     };
 
-    void prepareAll();
-    void prepareOne(Source& source, RankSummary& summary);
-    std::unique_ptr<RankRecording> take(Source& source);
+    void summarizeAll();
+    void shareNames(store::TraceWriter& writer, const TraceTables& tables);
+    std::unique_ptr<RankRecording> translated(size_t place, const TraceTables& tables);
     void writeEvents(store::TraceWriter& writer, const TraceTables& tables);
     void addMissingRanks();
     void tellUnsummarised();
@@ -51,81 +37,79 @@ struct TraceBuilder::State {
 
     std::filesystem::path target;
     RunFacts facts;
-    std::vector<Source> sources;
+    RankSources sources;
+    std::vector<Place> places;  ///< by rank once finish() has begun, as summaries and names
     std::vector<RankSummary> summaries;
+    std::vector<std::vector<std::string>> names;  ///< namesOf() of each rank; with a team only
+    team::Team* team = nullptr;
     std::vector<store::Loss> losses;
     std::vector<ToldStack> stacks;
     std::vector<capture::HealthFile> health;
     std::vector<int32_t> missingRanks;
-    std::atomic<uint64_t> keptBytes{0};
 };
 
-void TraceBuilder::State::prepareOne(Source& source, RankSummary& summary) {
-    std::unique_ptr<RankRecording> recording =
-        source.kept ? std::move(source.kept) : std::make_unique<RankRecording>(source.load());
-    recording->rank = source.rank;
-    prepare(*recording);
-    summary = summarize(*recording);
-    const uint64_t bytes = bytesOf(*recording);
-    if (!source.mustKeep && keptBytes.fetch_add(bytes) + bytes > facts.keepBytes) {
-        keptBytes -= bytes;
-        return;
-    }
-    source.kept = std::move(recording);
-    source.ready = true;
-}
-
-/// Ranks side by side. The order in which threads take them changes nothing but which recordings stay in memory.
-void TraceBuilder::State::prepareAll() {
-    std::stable_sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.rank < b.rank; });
-    summaries.resize(sources.size());
-    std::atomic<size_t> next{0};
-    std::mutex errorLock;
-    std::exception_ptr error;
-    const auto work = [&] {
-        for (size_t i = next++; i < sources.size(); i = next++) {
-            try {
-                prepareOne(sources[i], summaries[i]);
-            } catch (...) {
-                const std::lock_guard lock(errorLock);
-                if (!error) error = std::current_exception();
-                next = sources.size();
-            }
+void TraceBuilder::State::summarizeAll() {
+    std::vector<std::vector<std::string>> ownNames(sources.size());
+    const auto keepNames = [&](size_t i, RankRecording& recording) { ownNames[i] = namesOf(recording); };
+    std::vector<RankSummary> own = team ? sources.prepareAll(facts.threads, facts.keepBytes, keepNames)
+                                        : sources.prepareAll(facts.threads, facts.keepBytes);
+    for (size_t i = 0; i < own.size(); ++i) places.push_back({own[i].rank, 0, i});
+    std::ranges::stable_sort(places, {}, &Place::rank);
+    summaries.resize(places.size());
+    names.resize(places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+        if (places[i].process == 0) {
+            summaries[i] = std::move(own[places[i].index]);
+            names[i] = std::move(ownNames[places[i].index]);
+            continue;
         }
-    };
-    const size_t wanted = facts.threads ? facts.threads : std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::thread> threads;
-    for (size_t i = 1; i < std::min(wanted, sources.size()); ++i) threads.emplace_back(work);
-    work();
-    for (std::thread& thread : threads) thread.join();
-    if (error) std::rethrow_exception(error);
+        const std::string message = team->receiveFrom(places[i].process);
+        team::Unpacker(message, team->nameOf(places[i].process))(summaries[i])(names[i]);
+    }
 }
 
-std::unique_ptr<RankRecording> TraceBuilder::State::take(Source& source) {
-    if (source.ready) return std::move(source.kept);
-    auto recording = std::make_unique<RankRecording>(source.load());
-    recording->rank = source.rank;
-    prepare(*recording);
+/// Texts get their ids by rank, as they would be written.
+void TraceBuilder::State::shareNames(store::TraceWriter& writer, const TraceTables& tables) {
+    if (!team) return;
+    std::vector<std::vector<RankTranslation>> ofProcess(static_cast<size_t>(team->size()));
+    for (size_t i = 0; i < places.size(); ++i) {
+        std::vector<int32_t> ids;
+        for (const std::string& name : names[i]) ids.push_back(writer.intern(name));
+        if (places[i].process == 0) continue;
+        RankTranslation& to = ofProcess[static_cast<size_t>(places[i].process)].emplace_back(tables.translationOf(i));
+        to.names = std::move(ids);
+    }
+    names.clear();
+    for (int process = 1; process < team->size(); ++process)
+        team->sendTo(process, team::Packer()(ofProcess[static_cast<size_t>(process)]).take());
+}
+
+std::unique_ptr<RankRecording> TraceBuilder::State::translated(size_t place, const TraceTables& tables) {
+    std::unique_ptr<RankRecording> recording = sources.take(places[place].index);
+    translate(tables.translationOf(place), *recording);
     return recording;
 }
 
 void TraceBuilder::State::writeEvents(store::TraceWriter& writer, const TraceTables& tables) {
-    // The next rank is translated while SQLite takes in this one.
-    const auto translated = [this, &tables](size_t i) {
-        std::unique_ptr<RankRecording> recording = take(sources[i]);
-        tables.translate(i, *recording);
-        return recording;
-    };
+    // The next rank that is here is translated while SQLite takes in this one.
+    std::vector<size_t> here;
+    for (size_t i = 0; i < places.size(); ++i)
+        if (places[i].process == 0) here.push_back(i);
     std::future<std::unique_ptr<RankRecording>> next;
-    for (size_t i = 0; i < sources.size(); ++i) {
-        std::unique_ptr<RankRecording> recording = next.valid() ? next.get() : translated(i);
-        if (i + 1 < sources.size()) next = std::async(std::launch::async, translated, i + 1);
-        try {
-            writeRecording(writer, *recording);
-        } catch (...) {
-            if (next.valid()) next.wait();
-            throw;
+    size_t at = 0;  // into `here`
+    for (size_t i = 0; i < places.size(); ++i) {
+        if (places[i].process != 0) {
+            const std::string message = team->receiveFrom(places[i].process);
+            const auto tablesOfRank =
+                team::Unpacker(message, team->nameOf(places[i].process)).get<std::vector<store::EncodedRows>>();
+            for (const store::EncodedRows& rows : tablesOfRank) writer.write(rows);
+            continue;
         }
+        std::unique_ptr<RankRecording> recording = next.valid() ? next.get() : translated(i, tables);
+        if (++at < here.size())
+            next =
+                std::async(std::launch::async, [this, &tables, place = here[at]] { return translated(place, tables); });
+        writeRecording(writer, *recording);
     }
 }
 
@@ -222,16 +206,19 @@ TraceBuilder::TraceBuilder(std::filesystem::path target, RunFacts facts) : m_sta
 TraceBuilder::~TraceBuilder() = default;
 
 void TraceBuilder::add(int32_t rank, Load load) {
-    State::Source& source = m_state->sources.emplace_back();
-    source.rank = rank;
-    source.load = std::move(load);
+    m_state->sources.add(rank, std::move(load));
 }
 
 void TraceBuilder::add(RankRecording recording) {
-    State::Source& source = m_state->sources.emplace_back();
-    source.rank = recording.rank;
-    source.kept = std::make_unique<RankRecording>(std::move(recording));
-    source.mustKeep = true;
+    m_state->sources.add(std::move(recording));
+}
+
+void TraceBuilder::shareWith(team::Team& team) {
+    m_state->team = &team;
+}
+
+void TraceBuilder::addElsewhere(int32_t rank, int process) {
+    m_state->places.push_back({rank, process, 0});
 }
 
 void TraceBuilder::addLoss(store::Loss loss) {
@@ -249,7 +236,7 @@ void TraceBuilder::addHealth(std::vector<capture::HealthFile> files) {
 void TraceBuilder::finish() {
     State& state = *m_state;
     store::TraceWriter writer(state.target);  // first, so that a folder that cannot be written is known before the work
-    state.prepareAll();
+    state.summarizeAll();
     state.addMissingRanks();
     state.tellUnsummarised();
 
@@ -266,6 +253,7 @@ void TraceBuilder::finish() {
     tables.writeIdentities(writer, state.missingRanks);
     tables.writeStacks(writer, state.stacks, state.facts.virtualGpu);
     tables.writeHealth(writer, state.health, state.facts.virtualGpu);
+    state.shareNames(writer, tables);
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);

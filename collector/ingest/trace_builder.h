@@ -10,6 +10,7 @@
 
 #include "collector/ingest/rank_recording.h"
 #include "collector/ingest/stack_files.h"
+#include "collector/team/team.h"
 #include "injector/capture_format/health_file.h"
 
 namespace rankscope::collector {
@@ -47,6 +48,10 @@ class TraceBuilder {
     /// ends finish() with its exception.
     void add(int32_t rank, Load load);
     void add(RankRecording recording);
+    /// With a team its other processes have ranks, too, and call helpBuildTrace() for them. finish() then throws
+    /// team::MemberFailed where one of them fails.
+    void shareWith(team::Team& team);
+    void addElsewhere(int32_t rank, int process);
     /// A loss that belongs to no recording.
     void addLoss(store::Loss loss);
 

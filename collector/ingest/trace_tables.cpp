@@ -318,68 +318,70 @@ void TraceTables::writeCommunicators(store::TraceWriter& writer) const {
     writeRows(writer, members);
 }
 
-void TraceTables::translate(size_t summary, RankRecording& recording) const {
-    const RowIds& ids = m_ranks.ids;
-    const auto& threads = m_threadIds[summary];
-    const auto& streams = m_streamIds[summary];
-    const auto threadId = [&threads](auto& id) { id = threads[static_cast<size_t>(id)]; };
-    const auto streamId = [&streams](auto& id) { id = streams[static_cast<size_t>(id)]; };
+RankTranslation TraceTables::translationOf(size_t summary) const {
+    RankTranslation to;
+    to.clock = m_ranks.clocks.hosts[static_cast<size_t>(hostOf(summary))].fit;
+    to.originNs = m_ranks.clocks.originNs;
+    for (size_t table = 0; table < to.firstIds.size(); ++table) to.firstIds[table] = m_ranks.ids.first(summary, table);
+    to.threads = m_threadIds[summary];
+    to.streams = m_streamIds[summary];
+    const size_t communicators = m_ranks.summaries[summary].communicators.size();
+    for (size_t local = 0; local < communicators; ++local) {
+        const int32_t joined =
+            m_ranks.communicators.joinedOf(static_cast<int32_t>(summary), static_cast<int32_t>(local));
+        to.communicators.push_back(m_ranks.communicatorIds[static_cast<size_t>(joined)]);
+    }
+    return to;
+}
+
+void translate(const RankTranslation& to, RankRecording& recording) {
+    const auto threadId = [&to](auto& id) { id = to.threads[static_cast<size_t>(id)]; };
+    const auto streamId = [&to](auto& id) { id = to.streams[static_cast<size_t>(id)]; };
+    const auto communicatorId = [&to](auto& id) {
+        if (id) id = to.communicators[static_cast<size_t>(*id)];
+    };
     size_t table = 0;
-    const auto each = [&](auto& rows, auto&& adjust) {
-        int64_t id = ids.first(summary, table++);
+    forEachEventTable(recording, [&](auto& rows) {
+        int64_t id = to.firstIds[table++];
         for (auto& row : rows) {
             row.id = id++;
             row.rank = recording.rank;
             // Both ends are translated, so that intervals that touch still touch.
             if constexpr (requires { row.timeNs; }) {
-                row.timeNs = m_ranks.clocks.jobNs(summary, row.timeNs);
+                row.timeNs = to.jobNs(row.timeNs);
             } else if constexpr (requires { row.durNs.has_value(); }) {
-                const int64_t startNs = m_ranks.clocks.jobNs(summary, row.startNs);
-                if (row.durNs) row.durNs = m_ranks.clocks.jobNs(summary, row.startNs + *row.durNs) - startNs;
+                const int64_t startNs = to.jobNs(row.startNs);
+                if (row.durNs) row.durNs = to.jobNs(row.startNs + *row.durNs) - startNs;
                 row.startNs = startNs;
             } else {
-                const int64_t startNs = m_ranks.clocks.jobNs(summary, row.startNs);
-                row.durNs = m_ranks.clocks.jobNs(summary, row.startNs + row.durNs) - startNs;
+                const int64_t startNs = to.jobNs(row.startNs);
+                row.durNs = to.jobNs(row.startNs + row.durNs) - startNs;
                 row.startNs = startNs;
             }
-            adjust(row);
         }
-    };
-    each(recording.kernels, [&](store::Kernel& row) { streamId(row.streamId); });
-    each(recording.memcpys, [&](store::Memcpy& row) { streamId(row.streamId); });
-    each(recording.memsets, [&](store::Memset& row) { streamId(row.streamId); });
-    each(recording.apiCalls, [&](store::ApiCall& row) { threadId(row.threadId); });
-    each(recording.synchronizations, [&](store::Synchronization& row) {
+    });
+    for (store::Kernel& row : recording.kernels) streamId(row.streamId);
+    for (store::Memcpy& row : recording.memcpys) streamId(row.streamId);
+    for (store::Memset& row : recording.memsets) streamId(row.streamId);
+    for (store::ApiCall& row : recording.apiCalls) threadId(row.threadId);
+    for (store::Synchronization& row : recording.synchronizations)
         if (row.streamId) streamId(*row.streamId);
-    });
-    each(recording.cudaEvents, [&](store::CudaEvent& row) { streamId(row.streamId); });
-    each(recording.allocations, [&](store::Allocation& row) {
+    for (store::CudaEvent& row : recording.cudaEvents) streamId(row.streamId);
+    for (store::Allocation& row : recording.allocations)
         if (row.threadId) threadId(*row.threadId);
-    });
-    each(recording.nvtx, [&](store::NvtxRange& row) {
+    for (store::NvtxRange& row : recording.nvtx)
         if (row.threadId) threadId(*row.threadId);
-    });
-    each(recording.ncclCalls, [&](store::NcclCall& row) {
+    for (store::NcclCall& row : recording.ncclCalls) {
         if (row.threadId) threadId(*row.threadId);
         if (row.streamId) streamId(*row.streamId);
-        if (row.kernelId) row.kernelId = ids.kernel(summary, *row.kernelId);
-        if (row.communicatorId) {
-            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary),
-                                                                  static_cast<int32_t>(*row.communicatorId));
-            row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
-        }
-    });
-    each(recording.proxyOps, [&](store::ProxyOp& row) {
-        if (row.callId) row.callId = ids.ncclCall(summary, *row.callId);
-        if (row.communicatorId) {
-            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary),
-                                                                  static_cast<int32_t>(*row.communicatorId));
-            row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
-        }
-    });
-    each(recording.kernelSummaries, [&](store::KernelSummary& row) { streamId(row.streamId); });
-    each(recording.kernelSpans, [](store::KernelSpan&) {});
-    each(recording.counters, [](store::Counter&) {});
+        if (row.kernelId) row.kernelId = to.firstIds[RankSummary::kKernelTable] + *row.kernelId;
+        communicatorId(row.communicatorId);
+    }
+    for (store::ProxyOp& row : recording.proxyOps) {
+        if (row.callId) row.callId = to.firstIds[RankSummary::kNcclCallTable] + *row.callId;
+        communicatorId(row.communicatorId);
+    }
+    for (store::KernelSummary& row : recording.kernelSummaries) streamId(row.streamId);
 }
 
 void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
@@ -442,33 +444,12 @@ void TraceTables::writeMeta(store::TraceWriter& writer, const RunFacts& facts, c
 
 void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
     std::vector<int32_t> traceIds(recording.strings.size(), 0);
-    const auto name = [&](int32_t& id) {
+    forEachName(recording, [&](int32_t& id) {
         int32_t& traceId = traceIds[static_cast<size_t>(id)];
         if (traceId == 0) traceId = writer.intern(recording.strings[id]);
         id = traceId;
-    };
-    for (store::Kernel& row : recording.kernels) name(row.nameId);
-    for (store::KernelSummary& row : recording.kernelSummaries) name(row.nameId);
-    for (store::ApiCall& row : recording.apiCalls) name(row.nameId);
-    for (store::Allocation& row : recording.allocations) name(row.nameId);
-    for (store::Counter& row : recording.counters) name(row.nameId);
-    for (store::NvtxRange& row : recording.nvtx) {
-        name(row.nameId);
-        if (row.domainId) name(*row.domainId);
-    }
-    writeRows(writer, recording.kernels);
-    writeRows(writer, recording.memcpys);
-    writeRows(writer, recording.memsets);
-    writeRows(writer, recording.apiCalls);
-    writeRows(writer, recording.synchronizations);
-    writeRows(writer, recording.cudaEvents);
-    writeRows(writer, recording.allocations);
-    writeRows(writer, recording.nvtx);
-    writeRows(writer, recording.ncclCalls);
-    writeRows(writer, recording.proxyOps);
-    writeRows(writer, recording.kernelSummaries);
-    writeRows(writer, recording.kernelSpans);
-    writeRows(writer, recording.counters);
+    });
+    forEachEventTable(recording, [&](const auto& rows) { writeRows(writer, rows); });
 }
 
 void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched) {

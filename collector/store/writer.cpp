@@ -190,6 +190,23 @@ struct TraceWriter::State {
         for (const Row& row : rows) table.add(file, row.id, {record, encodeRow(row, record)});
     }
 
+    void write(const EncodedRows& rows) {
+        PageFile& file = pageFile();
+        const auto root = roots.find(rows.table);
+        if (root == roots.end()) throw Error(part.string(), "rows of an unknown table " + rows.table, {});
+        TablePages& table = bulkTables.try_emplace(rows.table, rows.table, root->second).first->second;
+        const auto* at = reinterpret_cast<const uint8_t*>(rows.records.data());
+        const uint8_t* const end = at + rows.records.size();
+        for (int64_t i = 0; i < rows.count; ++i) {
+            const size_t bytes = end - at < 2 ? 0x10000 : size_t{at[0]} | size_t{at[1]} << 8;
+            if (bytes + 2 > static_cast<size_t>(end - at))
+                throw Error(part.string(), "rows of table " + rows.table + " are cut off", {});
+            table.add(file, rows.firstId + i, {at + 2, bytes});
+            at += bytes + 2;
+        }
+        extents.push_back({rows.table, rows.rank, rows.firstId, rows.firstId + rows.count - 1, rows.maxDurNs});
+    }
+
     template <typename Row>
     void insert(std::span<const Row> rows) {
         static constexpr auto kFunctions = columnFunctions<Row>(std::make_index_sequence<kColumnCount<Row>>());
@@ -301,6 +318,39 @@ template void TraceWriter::write(std::span<const CollectiveMember>);
 template void TraceWriter::write(std::span<const P2p>);
 template void TraceWriter::write(std::span<const Step>);
 template void TraceWriter::write(std::span<const SourceStatus>);
+
+template <typename Row>
+EncodedRows encodeRows(std::span<const Row> rows) {
+    EncodedRows encoded{tableName<Row>(), rows.front().rank, rows.front().id, static_cast<int64_t>(rows.size()), 0, {}};
+    uint8_t record[kRecordRoom<Row>];
+    static_assert(kRecordRoom<Row> < 0x10000, "the length of a record takes two bytes");
+    for (const Row& row : rows) {
+        const size_t bytes = encodeRow(row, record);
+        encoded.records += static_cast<char>(bytes & 0xff);
+        encoded.records += static_cast<char>(bytes >> 8);
+        encoded.records.append(reinterpret_cast<const char*>(record), bytes);
+        encoded.maxDurNs = std::max(encoded.maxDurNs, durationOf(row));
+    }
+    return encoded;
+}
+
+template EncodedRows encodeRows(std::span<const Kernel>);
+template EncodedRows encodeRows(std::span<const Memcpy>);
+template EncodedRows encodeRows(std::span<const Memset>);
+template EncodedRows encodeRows(std::span<const ApiCall>);
+template EncodedRows encodeRows(std::span<const Synchronization>);
+template EncodedRows encodeRows(std::span<const CudaEvent>);
+template EncodedRows encodeRows(std::span<const Allocation>);
+template EncodedRows encodeRows(std::span<const NvtxRange>);
+template EncodedRows encodeRows(std::span<const NcclCall>);
+template EncodedRows encodeRows(std::span<const ProxyOp>);
+template EncodedRows encodeRows(std::span<const KernelSummary>);
+template EncodedRows encodeRows(std::span<const KernelSpan>);
+template EncodedRows encodeRows(std::span<const Counter>);
+
+void TraceWriter::write(const EncodedRows& rows) {
+    m_state->write(rows);
+}
 
 int32_t TraceWriter::intern(std::string_view text) {
     const auto id = static_cast<int32_t>(m_state->stringIds.size()) + 1;

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "collector/store/encoded_rows.h"
+
 namespace rankscope::store {
 
 /// Makes one trace.db. Everything goes to a file beside the target; finish() puts it in place in one rename, and
@@ -30,6 +32,9 @@ class TraceWriter {
     void write(const Row& row) {
         write(std::span<const Row>(&row, 1));
     }
+
+    /// Appends rows that are encoded already; as write() of the rows would.
+    void write(const EncodedRows& rows);
 
     /// Id of a text in the `string` table: 1, 2… in order of first use.
     int32_t intern(std::string_view text);

@@ -22,6 +22,7 @@ def gui(*names):
 
 
 STORE = "collector/store"
+TEAM = "collector/team"  # several processes for one command
 BELOW_DIAGNOSE = [STORE, *analyzer("text", "facts", "costs", "replay", "job", "edits")]
 IMPORT = ["collector/importers/import.h", "collector/importers/import_error.h"]
 CAPTURE, RECORD, SESSION = "injector/capture_format", "injector/record", "injector/session"
@@ -43,17 +44,19 @@ ALLOWED = {
     "injector/nccl_tuner": [RECORD, *INJECTOR],
     "injector/entry": [RECORD, SESSION, "injector/hooks", "injector/nvtx", "injector/nccl_plugin", *INJECTOR],
     "collector/store": [],
-    "collector/ingest": [STORE, CAPTURE],
+    "collector/team/mpi": [],  # libraries of their own, in C
+    "collector/team": [STORE, "collector/team/mpi"],
+    "collector/ingest": [STORE, TEAM, CAPTURE],
     "collector/importers": [STORE, "collector/ingest"],
-    "collector": [STORE, "collector/ingest"],
+    "collector": [STORE, TEAM, "collector/ingest"],
     "analyzer/text": [STORE],
     "analyzer/facts": [STORE, *analyzer("text")],
     "analyzer/costs": [STORE, *analyzer("text", "facts")],
     "analyzer/replay": [STORE, *analyzer("text", "facts")],
-    "analyzer/job": [STORE, *analyzer("text", "facts", "costs", "replay")],
+    "analyzer/job": [STORE, TEAM, *analyzer("text", "facts", "costs", "replay")],
     "analyzer/edits": [STORE, *analyzer("text", "facts", "costs", "replay", "job")],
     "analyzer/diagnose": BELOW_DIAGNOSE,
-    "analyzer/report": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
+    "analyzer/report": [TEAM, *BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/report/html": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report")],
     "analyzer/recommend": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
@@ -61,15 +64,15 @@ ALLOWED = {
     "analyzer/stats": [STORE, *analyzer("text")],
     "analyzer/cli/command_line": analyzer("text"),  # what the command line says of itself and of mistakes in it
     "analyzer/cli/console": [STORE, *analyzer("text", "costs", "recommend", "compare")],
-    "analyzer/cli/job": [STORE, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/watch_counters.h"],
+    "analyzer/cli/job": [STORE, TEAM, *analyzer("cli/console", "text", "compare"), "collector/collect.h", "injector/capture_format/watch_counters.h"],
     "analyzer/cli/stacks": [STORE, *analyzer("cli/console", "cli/job", "text"), *(f"injector/capture_format/{name}.h" for name in ("stack_file", "watch_counters"))],  # reads what ranks stand in beside their captures
     "analyzer/cli/health": [STORE, *analyzer("cli/job", "cli/stacks"), CAPTURE, "injector/machine"],  # a program of its own, beside the job
     "analyzer/cli/live": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "costs", "job", "report"), "collector/collect.h", "injector/capture_format/capture_tail.h"],
     "analyzer/cli/tune": [STORE, *analyzer("cli/console", "cli/job", "text", "facts", "report", "recommend")],
     "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job", "text"), "injector/machine", *(f"injector/{name}.h" for name in ("recordable_names", "recordable_variables", "text"))],
-    "analyzer/cli/verbs": [STORE, *analyzer("cli/command_line", "cli/console", "cli/job", "cli/stacks", "cli/live", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export", "stats"), *IMPORT, "reference/score/score.h",
+    "analyzer/cli/verbs": [STORE, TEAM, *analyzer("cli/command_line", "cli/console", "cli/job", "cli/stacks", "cli/live", "cli/tune", "cli/doctor", "text", "edits", "diagnose", "report", "recommend", "compare", "export", "stats"), *IMPORT, "reference/score/score.h",
                            "reference/score/compare_score.h"],
-    "analyzer/cli": [*analyzer("cli/command_line", "cli/console", "cli/verbs", "text"), "collector/store/error.h"],
+    "analyzer/cli": [*analyzer("cli/command_line", "cli/console", "cli/verbs", "text"), "collector/store/error.h", TEAM],
     "gui/timeline": [],
     "gui/charts/series": [STORE, *gui("timeline"), *analyzer("text", "facts", "costs")],
     "gui/session": [STORE, *gui("timeline"), *analyzer("text", "facts", "diagnose", "compare")],

@@ -31,15 +31,20 @@ std::string messageText(std::string_view line) {
 
 }  // namespace
 
+bool Console::isTerminal(int descriptor) const {
+    return !m_passedOn && isatty(descriptor) == 1;
+}
+
 bool Console::useColor(int descriptor) const {
     if (m_color != ColorMode::automatic) return m_color == ColorMode::always;
     const char* noColor = std::getenv("NO_COLOR");
     if (noColor && *noColor) return false;
     const char* term = std::getenv("TERM");
-    return isatty(descriptor) && term && std::string_view(term) != "dumb";
+    return isTerminal(descriptor) && term && std::string_view(term) != "dumb";
 }
 
 void Console::message(text::Shade shade, std::string_view label, std::string_view line) const {
+    if (m_silent) return;
     const text::Painter paint(!label.empty() && useColor(STDERR_FILENO));
     const std::string text = "rankscope: " + paint(shade, label) + messageText(line) + "\n";
     // One write, so that the lines of several ranks' wrappers do not mix.
@@ -48,8 +53,9 @@ void Console::message(text::Shade shade, std::string_view label, std::string_vie
 }
 
 void Console::result(std::string_view text) const {
-    const std::string shown = isatty(STDOUT_FILENO) ? text::terminalText(text, colorOnStdout()) : std::string();
-    if (isatty(STDOUT_FILENO)) text = shown;
+    if (m_silent) return;
+    const std::string shown = isTerminal(STDOUT_FILENO) ? text::terminalText(text, colorOnStdout()) : std::string();
+    if (isTerminal(STDOUT_FILENO)) text = shown;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if (written && std::fflush(stdout) == 0) return;
     throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));

@@ -16,8 +16,15 @@ class Console {
   public:
     void setColor(ColorMode mode) { m_color = mode; }
     void setVerbosity(int level) { m_verbosity = level; }
-    bool isQuiet() const { return m_verbosity < 0; }
-    bool isVerbose() const { return m_verbosity > 0; }
+    // Nothing at all is said: another process speaks for this one.
+    void silence() { m_silent = true; }
+    // Stdout goes through another program, which gives out a terminal of its own for it (Open MPI's mpirun): what
+    // becomes of it is unknown.
+    void passOn() { m_passedOn = true; }
+    bool isTerminal(int descriptor) const;
+    bool isSilent() const { return m_silent; }
+    bool isQuiet() const { return m_silent || m_verbosity < 0; }
+    bool isVerbose() const { return !m_silent && m_verbosity > 0; }
 
     void result(std::string_view text) const;   // stdout; a terminal as text alone, all else as it is
     void note(std::string_view line) const;     // stderr, unless -q
@@ -37,6 +44,8 @@ class Console {
 
     ColorMode m_color = ColorMode::automatic;
     int m_verbosity = 0;
+    bool m_silent = false;
+    bool m_passedOn = false;
     mutable Clock::time_point m_told = Clock::now();  // when the last stage ended
 };
 

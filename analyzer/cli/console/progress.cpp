@@ -22,7 +22,7 @@ constexpr size_t kLongestPart = 60;                  // a name of a file, on one
 
 bool isTold(const Console& console) {
     const char* terminal = std::getenv("TERM");
-    return !console.isQuiet() && isatty(STDERR_FILENO) == 1 && terminal != nullptr &&
+    return !console.isQuiet() && console.isTerminal(STDERR_FILENO) && terminal != nullptr &&
            std::string_view(terminal) != "dumb";
 }
 

@@ -30,6 +30,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// What the first process of a team tells the others to do.
+constexpr std::string_view kCollect = "collect", kCollected = "collected";
+
 bool hasCaptureFiles(const std::filesystem::path& folder) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
@@ -163,17 +166,19 @@ RunInput findRun(const std::string& name) {
 }
 
 Collected collectRun(const RunInput& input, const Console& console, const std::vector<fs::path>& otherHosts,
-                     const std::string& links) {
+                     const std::string& links, team::Team* team) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
     Collected collected;
-    if (otherHosts.empty() && !hasCaptureFiles(input.directory)) {
+    if (team == nullptr && otherHosts.empty() && !hasCaptureFiles(input.directory)) {
         collected.recordedNothing = true;
         return collected;
     }
     collector::CollectOptions options;
     options.moreDirectories = otherHosts;
     options.links = links;
+    options.team = team;
+    if (team != nullptr) team->sendToAll(kCollect);
     if (!links.empty()) tellLinks(input.directory, links);
     const auto live = liveRanks(input.captures);
     Progress progress(console, "collecting " + input.directory.filename().string());
@@ -207,14 +212,30 @@ void tellContents(const fs::path& database, const Console& console) {
         console.note(fmt::format("  {}: {}", store::toText(loss.severity), loss.message));
 }
 
-void collectOnDemand(const RunInput& input, const Console& console) {
-    if (!needsCollecting(input)) return tellContents(input.database, console);
+void collectOnDemand(const RunInput& input, const Console& console, team::Team* team) {
+    if (!needsCollecting(input)) {
+        if (team != nullptr) team->sendToAll(kCollected);
+        return tellContents(input.database, console);
+    }
     if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
-    const Collected collected = collectRun(input, console);
+    const Collected collected = collectRun(input, console, {}, {}, team);
     requireRecorded(collected, input.directory.string());
     console.note(fmt::format("collected the captures first: {}", collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
     tellContents(input.database, console);
+}
+
+void helpCollect(const std::vector<std::string>& runs, team::Team& team) {
+    if (team.await() != kCollect) return;
+    std::vector<fs::path> directories;
+    std::error_code ignored;
+    for (const std::string& run : runs)
+        directories.push_back(fs::is_regular_file(run, ignored) ? fs::absolute(run).parent_path() : fs::path(run));
+    collector::helpCollect(directories, team);
+}
+
+int helpedToTheEnd(team::Team& team) {
+    for (;;) team.await();
 }
 
 }  // namespace rankscope::cli

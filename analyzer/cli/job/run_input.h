@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/cli/console/console.h"
+#include "collector/team/team.h"
 
 namespace rankscope::cli {
 
@@ -31,9 +32,11 @@ struct Collected {
 
 // Builds the run's database from its capture files, joined with those of the same job's run directories on other hosts.
 // The wrappers of several hosts that share a directory take turns, so that the last one sees every capture file.
+// With a team its processes read what they see of these directories.
 // `links`: peaks that are told now, for this and all later times; empty: as run.json tells. Throws store::Error.
 Collected collectRun(const RunInput& input, const Console& console,
-                     const std::vector<std::filesystem::path>& otherHosts = {}, const std::string& links = {});
+                     const std::vector<std::filesystem::path>& otherHosts = {}, const std::string& links = {},
+                     team::Team* team = nullptr);
 
 // Throws VerbError (exit code 3) where nothing was recorded into `run`.
 void requireRecorded(const Collected& collected, const std::string& run);
@@ -43,6 +46,12 @@ void tellContents(const std::filesystem::path& database, const Console& console)
 
 // Collects when the database is missing or older than the captures; says so on stderr, and with -v what the trace
 // holds.
-void collectOnDemand(const RunInput& input, const Console& console);
+void collectOnDemand(const RunInput& input, const Console& console, team::Team* team = nullptr);
+
+// What a process of the team does while its first one is in collectRun() and collectOnDemand(). `runs` as the user
+// named them; of those that are not on this host nothing is read.
+void helpCollect(const std::vector<std::string>& runs, team::Team& team);
+// Waits for the first process to say how the command ended; never returns.
+int helpedToTheEnd(team::Team& team);
 
 }  // namespace rankscope::cli

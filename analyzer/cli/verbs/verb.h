@@ -3,11 +3,14 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analyzer/cli/console/console.h"
+#include "collector/team/team.h"
 
 namespace CLI {
 class App;
@@ -23,9 +26,10 @@ enum class JobUse { none, optional, required };
 // and leaves in `action` what is to be done once the whole command line is known to be right.
 struct Invocation {
     Console console;
-    std::vector<std::string> job;  // the words behind `--`
-    bool hasJobMark = false;       // a `--` was given
-    std::function<int()> action;   // returns the exit code
+    std::vector<std::string> job;      // the words behind `--`
+    bool hasJobMark = false;           // a `--` was given
+    std::function<int()> action;       // returns the exit code
+    std::unique_ptr<team::Team> team;  // the processes that share this verb's work; nullptr: this one does all of it
 
     std::map<const CLI::App*, JobUse> jobVerbs;  // those that take a command
     JobUse jobUse(const CLI::App& verb) const {
@@ -46,6 +50,11 @@ inline constexpr const char* kTryGroup = "Try it without a job of yours; the mac
 template <typename Verb>
 void setAction(Verb& verb, Invocation& invocation, std::function<int()> action) {
     verb.callback([&invocation, action = std::move(action)] { invocation.action = action; });
+}
+
+// Verbs whose work several processes may share (`mpirun -n 4 rankscope VERB`).
+inline bool sharesWork(std::string_view verb) {
+    return verb == "collect" || verb == "analyze";
 }
 
 void addRunVerb(CLI::App& app, Invocation& invocation);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -35,14 +36,28 @@ std::string render(const report::Report& report, const AnalyzeVerbOptions& optio
     return report::renderText(report, {.colour = color, .columns = columns, .runName = options.run});
 }
 
-int analyze(const AnalyzeVerbOptions& options, const Console& console) {
-    const RunInput input = findRun(options.run);
-    checkOutput(options.output, {options.run});
+report::AnalyzeOptions settingsOf(const AnalyzeVerbOptions& options) {
     report::AnalyzeOptions settings;
-    settings.links = linkSources(options.links);
-    collectOnDemand(input, console);
     settings.workers = options.workers;
     settings.overview = options.format == "html";
+    return settings;
+}
+
+/// In a process that mpirun started beside the first one.
+int help(const AnalyzeVerbOptions& options, team::Team& team) {
+    helpCollect({options.run}, team);
+    report::helpAnalyze(options.run, team, settingsOf(options));
+    return helpedToTheEnd(team);
+}
+
+int analyze(const AnalyzeVerbOptions& options, const Console& console, team::Team* team) {
+    const RunInput input = findRun(options.run);
+    checkOutput(options.output, {options.run});
+    report::AnalyzeOptions settings = settingsOf(options);
+    settings.links = linkSources(options.links);
+    settings.team = team;
+    settings.tell = [&console](const std::string& what) { console.note(what); };
+    collectOnDemand(input, console, team);
     Progress progress(console, "analysing " + options.run);
     const report::Report report = report::analyze(input.database, settings);
     progress.end();
@@ -51,8 +66,8 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
         "analysed: {} without {} of warm-up, {}, {}", text::countedText(std::ssize(report.steps) - warmUp, "step"),
         warmUp, text::countedText(report.findings.size(), "finding"), text::countedText(report.notes.size(), "note")));
     const bool toFile = !options.output.empty();
-    std::string text =
-        render(report, options, !toFile && console.colorOnStdout(), toFile ? text::kTextColumns : columnsOfStdout());
+    std::string text = render(report, options, !toFile && console.colorOnStdout(),
+                              toFile || !console.isTerminal(STDOUT_FILENO) ? text::kTextColumns : columnsOfStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     giveResult(text, options.output, console);
     const int status = report.failed ? kExitRunFailed : kExitOk;
@@ -74,7 +89,11 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     addOutputOption(*verb, options->output, "File for the report");
     addLinkOptions(*verb, options->links);
     addWorkersOption(*verb, options->workers);
-    setAction(*verb, invocation, [options, &invocation] { return analyze(*options, invocation.console); });
+    setAction(*verb, invocation, [options, &invocation] {
+        team::Team* team = invocation.team.get();
+        if (team != nullptr && !team->isFirst()) return help(*options, *team);
+        return analyze(*options, invocation.console, team);
+    });
 }
 
 }  // namespace rankscope::cli

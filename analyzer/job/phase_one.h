@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rank for itself: by the threads of one process, or of several. Which process takes a rank changes nothing of
+// what comes of it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/job/analysis.h"
+#include "analyzer/replay/rank_tasks.h"
+
+namespace rankscope::job {
+
+struct PhaseOne {
+    facts::TraceFacts facts;
+    replay::ReplayWindow window;
+    std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
+    std::vector<replay::RankTasks> tasks;   // of the same
+};
+
+/// One rank's events are in memory per worker. With a team its processes take turns at the recorded ranks, those of
+/// them that see the same trace.db.
+///
+/// What goes between them: the first process tells all the size and a checksum of its trace.db, each says whether it
+/// has the same, and is told who has. Then each reads the small tables and its ranks for itself, and sends of each rank
+/// a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them what its observer has seen.
+PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
+
+/// What a process of the team does meanwhile.
+struct PhaseOneHelp {
+    unsigned workers = 0;  // 0: its share of the cores
+    std::function<RankObserver(const facts::TraceFacts&)> observer = {};
+    std::function<std::string()> give = {};  // what the observer has seen, for LoadOptions::takeObserved
+};
+void helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help);
+
+}  // namespace rankscope::job
