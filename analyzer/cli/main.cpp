@@ -125,13 +125,17 @@ int actInTeam(Invocation& invocation, const std::function<int()>& action) {
 int act(Invocation& invocation, const std::string& color, bool startsJob, bool sharesWork) {
     if (sharesWork) {
         // Before anything that may fail here alone: the others wait for this process.
-        const Outcome joined = actOrFail([&invocation] {
-            invocation.team =
-                rankscope::team::Team::join(findInstallLayout().prefix / "lib/rankscope", RANKSCOPE_VERSION);
-            return 0;
-        });
-        if (joined.status != kExitOk) return tell(joined, invocation.console);
-        if (invocation.team) invocation.console.passOn();
+        try {
+            const Outcome joined = actOrFail([&invocation] {
+                invocation.team =
+                    rankscope::team::Team::join(findInstallLayout().prefix / "lib/rankscope", RANKSCOPE_VERSION);
+                return 0;
+            });
+            if (joined.status != kExitOk) return tell(joined, invocation.console);
+        } catch (const rankscope::team::Dismissed& dismissed) {  // of another version than the first
+            return dismissed.status;
+        }
+        if (rankscope::team::Team::isLaunched()) invocation.console.passOn();
         if (invocation.team && !invocation.team->isFirst()) invocation.console.silence();
     }
     const auto action = [&] {

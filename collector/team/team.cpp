@@ -119,6 +119,10 @@ bool Team::helps() {
     return launch && launch->size.value_or(2) > 1 && launch->rank > 0;
 }
 
+bool Team::isLaunched() {
+    return launchOf().has_value();
+}
+
 std::unique_ptr<Team> Team::join(const fs::path& libraries, const std::string& version) {
     const std::optional<Launch> launch = launchOf();
     if (!launch || launch->size.value_or(2) < 2) return nullptr;

@@ -45,6 +45,8 @@ class Team {
     static std::unique_ptr<Team> join(const std::filesystem::path& libraries, const std::string& version);
     /// This process is one that mpirun has started to help the first, as far as its environment tells.
     static bool helps();
+    /// It was started by one, alone or with others.
+    static bool isLaunched();
 
     ~Team();
     Team(const Team&) = delete;

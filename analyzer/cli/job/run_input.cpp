@@ -133,6 +133,16 @@ bool needsCollecting(const RunInput& input) {
 
 }  // namespace
 
+namespace {
+
+// Of a run that is named by it, with or without a slash at its end.
+fs::path directoryOf(const fs::path& path) {
+    const fs::path directory = fs::absolute(path).lexically_normal();
+    return directory.has_filename() ? directory : directory.parent_path();
+}
+
+}  // namespace
+
 RunInput findRun(const std::string& name) {
     const fs::path path = name;
     std::error_code ignored;
@@ -156,8 +166,7 @@ RunInput findRun(const std::string& name) {
             text::didYouMean(path.filename().string(), runsBeside(path)) +
                 "give a run's name, its directory or its .db file; `rankscope run -o NAME -- CMD` makes one");
     RunInput input;
-    input.directory = fs::absolute(path).lexically_normal();
-    if (!input.directory.has_filename()) input.directory = input.directory.parent_path();
+    input.directory = directoryOf(path);
     input.database = path / "trace.db";
     if (fs::is_directory(path / "capture", ignored)) input.captures = path / "capture";
     if (input.captures.empty() && !fs::exists(input.database, ignored))
@@ -230,7 +239,7 @@ void helpCollect(const std::vector<std::string>& runs, team::Team& team) {
     std::vector<fs::path> directories;
     std::error_code ignored;
     for (const std::string& run : runs)
-        directories.push_back(fs::is_regular_file(run, ignored) ? fs::absolute(run).parent_path() : fs::path(run));
+        directories.push_back(fs::is_regular_file(run, ignored) ? fs::absolute(run).parent_path() : directoryOf(run));
     collector::helpCollect(directories, team);
 }
 
