@@ -83,11 +83,11 @@ void forEachField(RangeFact& value, const Visit& visit) {
 
 template <typename Visit>
 void forEachField(RankSummary& value, const Visit& visit) {
-    auto& [rank, localRank, worldSize, device, hostName, bootId, process, state, startUnixNs, startUnixAtNs, meta,
-           streams, threads, devices, machineLinks, communicators, failedAllocations, recorderCalls, recorderGroups,
-           recorderFromStart, sources, losses, rowCounts, firstNs, lastNs, deviceFirstNs, deviceLastNs, calls, ranges,
-           computes, gaps, updateMarks, periodMarks] = value;
-    visit(rank, localRank, worldSize, device, hostName, bootId, process, state, startUnixNs, startUnixAtNs, meta,
+    auto& [rank, localRank, worldSize, device, busId, hostName, bootId, process, state, startUnixNs, startUnixAtNs,
+           meta, streams, threads, devices, machineLinks, communicators, failedAllocations, recorderCalls,
+           recorderGroups, recorderFromStart, sources, losses, rowCounts, firstNs, lastNs, deviceFirstNs, deviceLastNs,
+           calls, ranges, computes, gaps, updateMarks, periodMarks] = value;
+    visit(rank, localRank, worldSize, device, busId, hostName, bootId, process, state, startUnixNs, startUnixAtNs, meta,
           streams, threads, devices, machineLinks, communicators, failedAllocations, recorderCalls, recorderGroups,
           recorderFromStart, sources, losses, rowCounts, firstNs, lastNs, deviceFirstNs, deviceLastNs, calls, ranges,
           computes, gaps, updateMarks, periodMarks);
