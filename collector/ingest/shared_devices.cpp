@@ -21,7 +21,7 @@ std::vector<store::Loss> sharedDevices(const std::vector<RankSummary>& summaries
             store::Loss row;
             row.kind = "shared_device";
             row.rank = rank;
-            row.source = "collector";
+            row.source = "injector";  // which asked the driver; an import has it from the export alone
             row.message = fmt::format(
                 "{} ranks compute on one device ({}): their kernels take turns, so that how long these take says "
                 "nothing of a rank's own pace, and NCCL has no path of its own between them, whose peak is unknown",

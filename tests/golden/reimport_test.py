@@ -61,15 +61,16 @@ class Reimport(VirtualRunTest):
     def judged(self, run):
         report = self.report(run)
         findings = [{key: value for key, value in finding.items() if key != "evidence"} for finding in report["findings"]]
-        return findings, report["breakdown"], report["run"]["world_size"], report["run"]["steps"], sorted(report["not_judged"]) if "not_judged" in report else None
+        return findings, report["breakdown"], report["run"]["world_size"], report["run"]["steps"], sorted(map(repr, report["not_judged"])) if "not_judged" in report else None
 
     def test_recorded_runs_come_back_as_they_were(self):
-        names = sorted(path.parent.name for path in TRACES.glob("*/expect.json"))
-        self.assertGreaterEqual(len(names), 6)
+        # An export says of itself that it lacks what ended a job: stacks of threads, and what was under way.
+        names = sorted(path.parent.name for path in TRACES.glob("*/expect.json") if json.loads(path.read_text()).get("status", 0) == 0)
+        self.assertGreaterEqual(len(names), 15)
         for name in names:
             self.recorded(name)
             judged, rows = self.judged(name), self.rows(name)
-            self.assertTrue(rows["kernel"] and rows["nccl_call"] and rows["nvtx"])
+            self.assertTrue(rows["kernel"] and rows["nvtx"])
             for to, file in (("chrome", f"{name}.json"), ("perfetto", f"{name}.pftrace"), ("perfetto", f"{name}.pftrace.gz")):
                 with self.subTest(trace=name, file=file):
                     self.check_run(RANKSCOPE, "-q", "export", name, "--to", to, "-o", file)
