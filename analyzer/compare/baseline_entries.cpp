@@ -123,16 +123,21 @@ double RunNoise::widened() const {
     return deviation * std::sqrt(degrees / (degrees - 2));
 }
 
-RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries) {
-    double squares = 0, degrees = 0;
+EarlierNoise noiseWithinEntries(const std::vector<BaselineEntry>& entries) {
+    EarlierNoise noise;
     for (const BaselineEntry& entry : entries) {
         if (entry.logs.size() < 2) continue;
         const Side side = sideOf(entry.logs);
-        squares += side.variance * side.degrees();
-        degrees += side.degrees();
+        noise.squares += side.variance * side.degrees();
+        noise.degrees += side.degrees();
     }
-    if (degrees < kFewestDegrees) return noiseOfNeighbours(entries);
-    return {std::max(kNoiseFloor, std::sqrt(squares / degrees)), degrees};
+    return noise;
+}
+
+RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries) {
+    const EarlierNoise noise = noiseWithinEntries(entries);
+    if (noise.degrees < kFewestDegrees) return noiseOfNeighbours(entries);
+    return {std::max(kNoiseFloor, std::sqrt(noise.squares / noise.degrees)), noise.degrees};
 }
 
 }  // namespace rankscope::compare

@@ -49,6 +49,9 @@ struct RunNoise {
     double widened() const;
 };
 
+/// Squares of the runs that count around the middle of their entry, of all entries with two or more.
+EarlierNoise noiseWithinEntries(const std::vector<BaselineEntry>& entries);
+
 /// From what runs of one entry differ by; without such pairs from what neighbouring entries do, which differ by the
 /// noise alone but for the few between levels.
 RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries);
