@@ -23,7 +23,6 @@ namespace {
 constexpr double kMiddleDifference = 1.4142135623730951 * 0.6744897501960817;
 // So many pairs have a middle that one bad run does not make: of three entries of three runs it is in 6 of 27.
 constexpr size_t kFewestPairs = 9;
-constexpr double kFewestDegrees = 4;  // with fewer the variance of Student's distribution is beyond twice the normal's
 
 double middleNoise(std::vector<double> differences) {
     return std::max(kNoiseFloor, facts::median(std::move(differences)) / kMiddleDifference);

@@ -41,6 +41,9 @@ double noiseDespiteOddRuns(const std::vector<std::vector<double>>& groups);
 /// Takes the runs out of `entries` that are not like the others of their entry, and says which.
 std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std::vector<BaselineEntry>& entries);
 
+// With fewer degrees of freedom the variance of Student's distribution is beyond twice the normal's.
+inline constexpr double kFewestDegrees = 4;
+
 /// Of the logarithm of the step. It is an estimate, and may be too small.
 struct RunNoise {
     double deviation = 0;  // of one run; above 0

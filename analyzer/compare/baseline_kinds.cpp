@@ -70,11 +70,11 @@ EarlierNoise addedByOtherKinds(const EarlierNoise& own, const EarlierNoise& othe
     return {variance * degrees, degrees};
 }
 
-RunNoise withOtherKinds(const RunNoise& own, const EarlierNoise& others) {
-    const double squares = own.deviation * own.deviation * own.degrees;
-    const EarlierNoise added = addedByOtherKinds({squares, own.degrees}, others);
+RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries, const EarlierNoise& others) {
+    const EarlierNoise own = noiseWithinEntries(entries), added = addedByOtherKinds(own, others);
     const double degrees = own.degrees + added.degrees;
-    return {std::sqrt((squares + added.squares) / degrees), degrees};
+    if (added.degrees <= 0 || degrees < kFewestDegrees) return noiseOfRuns(entries);
+    return {std::max(kNoiseFloor, std::sqrt((own.squares + added.squares) / degrees)), degrees};
 }
 
 }  // namespace rankscope::compare

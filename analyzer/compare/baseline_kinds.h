@@ -29,7 +29,7 @@ EarlierNoise leaveOutOtherKinds(std::vector<RunSummary>& runs, const std::vector
 /// than chance.
 EarlierNoise addedByOtherKinds(const EarlierNoise& own, const EarlierNoise& others);
 
-/// The noise of a kind with what they add.
-RunNoise withOtherKinds(const RunNoise& own, const EarlierNoise& others);
+/// The noise of a kind, as noiseOfRuns() has it, with what they add to what its entries tell.
+RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries, const EarlierNoise& others);
 
 }  // namespace rankscope::compare

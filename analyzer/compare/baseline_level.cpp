@@ -83,8 +83,7 @@ struct Series {
 struct Levels {
     std::vector<BaselineEntry> entries;
     std::vector<LeftOutRun> leftOut;
-    Series series;  // of the entries
-    RunNoise measured;
+    Series series;               // of the entries
     double noise = 0;            // standard deviation of a run, as large as it may well be
     std::vector<size_t> starts;  // of each level, its first entry
 };
@@ -98,8 +97,7 @@ Levels findLevels(const std::vector<RunSummary>& runs) {
         found.series.add(entry.value(), entry.weight());
         accepted.push_back(entry.isAccepted);
     }
-    found.measured = noiseOfRuns(found.entries);
-    found.noise = found.measured.widened();
+    found.noise = noiseOfRuns(found.entries).widened();
     found.starts = levelStarts(found.series.values, found.series.weights, found.noise, accepted);
     return found;
 }
@@ -146,9 +144,8 @@ size_t movedAt(const Series& level, double noise) {
 }
 
 /// What the newest level tells with the new runs, which are of its kind. `threshold`: as chooseBase() has it.
-void readNewestLevel(const std::vector<RunSummary>& now, const Levels& found, const EarlierNoise& others,
-                     double threshold, BaselineHistory& history, std::vector<size_t>& starts) {
-    const RunNoise noise = withOtherKinds(found.measured, others);
+void readNewestLevel(const std::vector<RunSummary>& now, const Levels& found, const RunNoise& noise, double threshold,
+                     BaselineHistory& history, std::vector<size_t>& starts) {
     const Series level = newestWith(now, found);
     const size_t entries = found.entries.size() - found.starts.back();
     if (level.values.size() == entries) return;  // no new run counts
@@ -205,14 +202,15 @@ BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSum
     choice.history.leftOut = found.leftOut;
     const std::vector<BaselineEntry>& entries = found.entries;
     std::vector<size_t> starts = found.starts;
-    if (choice.history.hasKind) readNewestLevel(now, found, others, threshold, choice.history, starts);
+    const RunNoise noise = noiseOfRuns(entries, others);
+    if (choice.history.hasKind) readNewestLevel(now, found, noise, threshold, choice.history, starts);
     starts.push_back(entries.size());
     for (size_t i = 0; i + 1 < starts.size(); ++i) {
         choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));
         if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], found.noise, choice.noise);
     }
     EarlierNoise own = choice.noise;
-    addNoise(entries, starts[starts.size() - 2], entries.size(), found.noise, own);
+    addNoise(entries, starts[starts.size() - 2], entries.size(), noise.widened(), own);
     const EarlierNoise added = addedByOtherKinds(own, others);
     choice.noise.squares += added.squares;
     choice.noise.degrees += added.degrees;
