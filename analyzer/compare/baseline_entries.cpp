@@ -23,7 +23,6 @@ namespace {
 constexpr double kMiddleDifference = 1.4142135623730951 * 0.6744897501960817;
 // So many pairs have a middle that one bad run does not make: of three entries of three runs it is in 6 of 27.
 constexpr size_t kFewestPairs = 9;
-constexpr double kFewestDegrees = 4;  // with fewer the variance of Student's distribution is beyond twice the normal's
 
 double middleNoise(std::vector<double> differences) {
     return std::max(kNoiseFloor, facts::median(std::move(differences)) / kMiddleDifference);
@@ -123,16 +122,21 @@ double RunNoise::widened() const {
     return deviation * std::sqrt(degrees / (degrees - 2));
 }
 
-RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries) {
-    double squares = 0, degrees = 0;
+EarlierNoise noiseWithinEntries(const std::vector<BaselineEntry>& entries) {
+    EarlierNoise noise;
     for (const BaselineEntry& entry : entries) {
         if (entry.logs.size() < 2) continue;
         const Side side = sideOf(entry.logs);
-        squares += side.variance * side.degrees();
-        degrees += side.degrees();
+        noise.squares += side.variance * side.degrees();
+        noise.degrees += side.degrees();
     }
-    if (degrees < kFewestDegrees) return noiseOfNeighbours(entries);
-    return {std::max(kNoiseFloor, std::sqrt(squares / degrees)), degrees};
+    return noise;
+}
+
+RunNoise noiseOfRuns(const std::vector<BaselineEntry>& entries) {
+    const EarlierNoise noise = noiseWithinEntries(entries);
+    if (noise.degrees < kFewestDegrees) return noiseOfNeighbours(entries);
+    return {std::max(kNoiseFloor, std::sqrt(noise.squares / noise.degrees)), noise.degrees};
 }
 
 }  // namespace rankscope::compare

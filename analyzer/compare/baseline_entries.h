@@ -41,6 +41,9 @@ double noiseDespiteOddRuns(const std::vector<std::vector<double>>& groups);
 /// Takes the runs out of `entries` that are not like the others of their entry, and says which.
 std::vector<LeftOutRun> leaveOutOddRuns(const std::vector<RunSummary>& runs, std::vector<BaselineEntry>& entries);
 
+// With fewer degrees of freedom the variance of Student's distribution is beyond twice the normal's.
+inline constexpr double kFewestDegrees = 4;
+
 /// Of the logarithm of the step. It is an estimate, and may be too small.
 struct RunNoise {
     double deviation = 0;  // of one run; above 0
@@ -48,6 +51,9 @@ struct RunNoise {
     /// That of Student's distribution, which has longer tails the fewer the degrees.
     double widened() const;
 };
+
+/// Squares of the runs that count around the middle of their entry, of all entries with two or more.
+EarlierNoise noiseWithinEntries(const std::vector<BaselineEntry>& entries);
 
 /// From what runs of one entry differ by; without such pairs from what neighbouring entries do, which differ by the
 /// noise alone but for the few between levels.

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "analyzer/compare/baseline_entries.h"
-#include "analyzer/compare/comparability.h"
+#include "analyzer/compare/baseline_kinds.h"
 #include "analyzer/compare/distributions.h"
 #include "analyzer/compare/odd_runs.h"
 #include "analyzer/compare/run_statistics.h"
@@ -71,28 +71,6 @@ void addNoise(const std::vector<BaselineEntry>& entries, size_t from, size_t unt
     sum.degrees += side.degrees();
 }
 
-bool isOfKind(const RunSummary& run, const std::vector<RunSummary>& now, const std::set<std::string>& across) {
-    return std::ranges::any_of(now,
-                               [&](const RunSummary& other) { return differencesOfKind(run, other, across).empty(); });
-}
-
-/// "world size 4": what of the first run that is left out differs from the new ones.
-void leaveOutOtherKinds(std::vector<RunSummary>& runs, const std::vector<RunSummary>& now,
-                        const std::set<std::string>& across, BaselineHistory& history) {
-    const auto isOther = [&](const RunSummary& run) { return !isOfKind(run, now, across); };
-    const auto others = std::ranges::count_if(runs, isOther);
-    if (others == 0) return;
-    history.otherKinds = static_cast<int>(others);
-    if (static_cast<size_t>(others) == runs.size()) {
-        const std::vector<RunSummary> newest{runs.back()};
-        std::erase_if(runs, [&](const RunSummary& run) { return !isOfKind(run, newest, across); });
-        history.hasKind = false;
-        return;
-    }
-    history.otherKindIs = differencesOfKind(*std::ranges::find_if(runs, isOther), now.front(), across).front();
-    std::erase_if(runs, isOther);
-}
-
 /// Values in time, each as sure as the mean of so many runs.
 struct Series {
     std::vector<double> values, weights;
@@ -107,7 +85,6 @@ struct Levels {
     std::vector<LeftOutRun> leftOut;
     Series series;               // of the entries
     double noise = 0;            // standard deviation of a run, as large as it may well be
-    double noiseDegrees = 0;     // of freedom of its estimate
     std::vector<size_t> starts;  // of each level, its first entry
 };
 
@@ -120,9 +97,7 @@ Levels findLevels(const std::vector<RunSummary>& runs) {
         found.series.add(entry.value(), entry.weight());
         accepted.push_back(entry.isAccepted);
     }
-    const RunNoise measured = noiseOfRuns(found.entries);
-    found.noise = measured.widened();
-    found.noiseDegrees = measured.degrees;
+    found.noise = noiseOfRuns(found.entries).widened();
     found.starts = levelStarts(found.series.values, found.series.weights, found.noise, accepted);
     return found;
 }
@@ -168,18 +143,18 @@ size_t movedAt(const Series& level, double noise) {
     return best;
 }
 
-/// What the newest level tells with the new runs, which are of its kind.
-void readNewestLevel(const std::vector<RunSummary>& now, const Levels& found, BaselineHistory& history,
-                     std::vector<size_t>& starts) {
+/// What the newest level tells with the new runs, which are of its kind. `threshold`: as chooseBase() has it.
+void readNewestLevel(const std::vector<RunSummary>& now, const Levels& found, const RunNoise& noise, double threshold,
+                     BaselineHistory& history, std::vector<size_t>& starts) {
     const Series level = newestWith(now, found);
     const size_t entries = found.entries.size() - found.starts.back();
     if (level.values.size() == entries) return;  // no new run counts
     if (const auto growth =
-            findGrowth(level.values, level.weights, found.noise, found.noiseDegrees, std::log1p(kLeastDrift))) {
+            findGrowth(level.values, level.weights, noise.widened(), noise.degrees, std::log1p(threshold))) {
         const size_t first = found.entries.size() + 1 - growth->values;
         history.growth = {static_cast<int>(growth->values) - 1, found.entries[first].label, std::exp(growth->total)};
     }
-    if (const size_t moved = movedAt(level, found.noise); moved > 0) {
+    if (const size_t moved = movedAt(level, noise.widened()); moved > 0) {
         starts.push_back(found.starts.back() + moved);
         history.movedBefore = true;
     }
@@ -216,23 +191,29 @@ std::vector<size_t> levelStarts(const std::vector<double>& values, const std::ve
 }
 
 BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSummary>& now,
-                      const std::set<std::string>& across) {
+                      const std::set<std::string>& across, double threshold) {
     BaseChoice choice;
     std::erase_if(baseline, [](const RunSummary& run) { return run.stepsNs.empty(); });
     if (baseline.empty() || now.empty()) return choice;
     choice.history.runs = static_cast<int>(baseline.size());
-    leaveOutOtherKinds(baseline, now, across, choice.history);
+    const EarlierNoise others = leaveOutOtherKinds(baseline, now, across, choice.history);
 
     const Levels found = findLevels(baseline);
     choice.history.leftOut = found.leftOut;
     const std::vector<BaselineEntry>& entries = found.entries;
     std::vector<size_t> starts = found.starts;
-    if (choice.history.hasKind) readNewestLevel(now, found, choice.history, starts);
+    const RunNoise noise = noiseOfRuns(entries, others);
+    if (choice.history.hasKind) readNewestLevel(now, found, noise, threshold, choice.history, starts);
     starts.push_back(entries.size());
     for (size_t i = 0; i + 1 < starts.size(); ++i) {
         choice.history.levels.push_back(levelOf(entries, starts[i], starts[i + 1]));
         if (i + 2 < starts.size()) addNoise(entries, starts[i], starts[i + 1], found.noise, choice.noise);
     }
+    EarlierNoise own = choice.noise;
+    addNoise(entries, starts[starts.size() - 2], entries.size(), noise.widened(), own);
+    const EarlierNoise added = addedByOtherKinds(own, others);
+    choice.noise.squares += added.squares;
+    choice.noise.degrees += added.degrees;
     std::vector<size_t> chosen;
     for (size_t i = starts[starts.size() - 2]; i < entries.size(); ++i)
         chosen.insert(chosen.end(), entries[i].counted.begin(), entries[i].counted.end());

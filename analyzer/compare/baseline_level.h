@@ -10,6 +10,10 @@
 // one level in 8 of 100. The best set of change points is found exactly, by
 // optimal partitioning with the pruning of PELT (Killick, Fearnhead and Eckley, JASA 107, 2012).
 //
+// A change that was merged unseen, of 2 % say, makes the next harmless change look slow: the runs before it are of both
+// speeds. Drawn pipelines that merge what their gate lets through blame twice as many harmless changes as an interval
+// of a level that is known would. So the interval of new runs against a baseline is one of kLevelConfidence.
+//
 // New runs that differ from the newest level are not alone to blame when the entries before them differ alike: a change
 // that was merged unnoticed, or for a good reason, is none of theirs. Of the two places where the level may have moved,
 // before the new runs or before an entry of it, the likelier one counts (the least sum of squares, which is the
@@ -22,11 +26,14 @@
 
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
+#include "analyzer/compare/step_time.h"
 
 namespace rankscope::compare {
 
 inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
-inline constexpr double kLeastDrift = 0.01;  // a growth in all that a gate would call no regression is no drift either
+// 1 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.5, 1.5 and
+// 2.6 % of their harmless changes where runs differ by 0.5, 1 and 2 %.
+inline constexpr double kLevelConfidence = 0.98;
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
 inline constexpr size_t kMostRunsOfLevel = 100;
@@ -36,13 +43,14 @@ struct BaseChoice {
     std::vector<RunSummary> runs;  // of the newest level, the newest kMostRunsOfLevel
     BaselineHistory history;
     EarlierNoise noise;
+    double confidence = kLevelConfidence;  // of the interval of what is compared with it
 };
 
 /// `baseline`: as sortByTime() leaves it. `across`: differences that make no other kind. Where the baseline holds no
 /// run of the new runs' kind, those of its newest kind are taken: why they cannot be compared is said of them.
-/// O(entries^2) at worst.
+/// `threshold`: of the gate, a share: a growth that is smaller in all is no drift. O(entries^2) at worst.
 BaseChoice chooseBase(std::vector<RunSummary> baseline, const std::vector<RunSummary>& now,
-                      const std::set<std::string>& across);
+                      const std::set<std::string>& across, double threshold = StepTimeOptions{}.threshold);
 
 /// Runs of one kind in time: those saved together under one label are an entry, and entries make levels.
 struct BaselineTimeline {

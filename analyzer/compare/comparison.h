@@ -16,7 +16,7 @@
 
 namespace rankscope::compare {
 
-inline constexpr double kConfidence = 0.95;  // of every interval and every claim
+inline constexpr double kConfidence = 0.95;  // of intervals and claims, if nothing else is said
 // A smallest visible change is found in nine of ten comparisons: what a standard normal variable stays below in as
 // many.
 inline constexpr double kPowerQuantile = 1.2815515655446004;
@@ -112,6 +112,15 @@ struct EarlierNoise {
     double degrees = 0;
 };
 
+/// How often a regression of a size is found by such a comparison, if the noise is what it looks like.
+struct Detection {
+    double size = 0;     // of the regression, a share
+    double found = 0;    // share of the comparisons that would claim it
+    int runs = 0;        // of the new side
+    int enoughRuns = 0;  // in place of those, and of as many times more in the base, to find kFoundWell; 0: too many
+};
+inline constexpr double kFoundWell = 0.95;
+
 /// The number the gate decides on.
 struct StepTimeChange {
     StepVerdict verdict = StepVerdict::incomparable;
@@ -119,9 +128,10 @@ struct StepTimeChange {
     std::optional<double> baseNs, newNs;  // geometric mean over the runs of their typical step
     std::optional<double> ratio;          // new / base
     double samples = 1;  // of a new step for each of a base step: newNs and the ratio are of as many as a base step has
-    // Of the ratio, of confidence kConfidence; empty: noise between runs is not known.
-    std::optional<facts::Estimate> interval;
+    double confidence = kConfidence;  // of the interval, and of a claim: half of the rest is wrong on either side
+    std::optional<facts::Estimate> interval;  // of the ratio; empty: noise between runs is not known
     std::optional<double> smallestVisible;  // share: a slow-down of this size is found in nine of ten such comparisons
+    std::optional<Detection> detection;     // of a regression of the size that 'no change' promises to see
     std::optional<double> pValue;           // two-sided t test on the runs
     std::optional<double> rankPValue;       // exact Mann-Whitney test on the runs, where there are enough for it
     double threshold = 0;                   // share: a smaller change is none

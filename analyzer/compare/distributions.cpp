@@ -62,6 +62,10 @@ double chiSquaredQuantile(double p, double degrees) {
     return (low + high) / 2;
 }
 
+double normalBelow(double x) {
+    return std::erfc(-x / std::sqrt(2.0)) / 2;
+}
+
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow) {
     return facts::regularizedBeta(degreesBelow / 2, degreesAbove / 2,
                                   degreesBelow / (degreesBelow + degreesAbove * ratio));

@@ -12,6 +12,9 @@ namespace rankscope::compare {
 /// 6.5.29).
 double chiSquaredQuantile(double p, double degrees);
 
+/// Probability that a standard normal variable stays below `x`.
+double normalBelow(double x);
+
 /// Probability that the ratio of two independent estimates of one variance, with these degrees of freedom, exceeds
 /// `ratio` (>= 0): the upper tail of the F distribution (Abramowitz and Stegun 26.6.2).
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow);

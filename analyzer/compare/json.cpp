@@ -34,6 +34,13 @@ Json sideJson(const ComparedSide& side) {
             {"hosts", side.hosts}};
 }
 
+Json detectionJson(const Detection& detection) {
+    return {{"size", detection.size},
+            {"found", detection.found},
+            {"runs", detection.runs},
+            {"enough_runs", detection.enoughRuns > 0 ? Json(detection.enoughRuns) : Json(nullptr)}};
+}
+
 Json stepJson(const StepTimeChange& step) {
     Json json;
     json["verdict"] = toText(step.verdict);
@@ -47,8 +54,9 @@ Json stepJson(const StepTimeChange& step) {
     json["change_ns"] = step.baseNs && step.newNs ? Json(step.changeNs()) : Json(nullptr);
     json["ratio"] = orNull(step.ratio);
     json["interval"] = intervalJson(step.interval);
-    json["confidence"] = kConfidence;
+    json["confidence"] = step.confidence;
     json["smallest_visible"] = orNull(step.smallestVisible);
+    json["detection"] = step.detection ? detectionJson(*step.detection) : Json(nullptr);
     json["p"] = orNull(step.pValue);
     json["rank_p"] = orNull(step.rankPValue);
     json["threshold"] = step.threshold;

@@ -83,10 +83,12 @@ double pooledVariance(const Side& base, const Side& now) {
     return (base.degrees() * base.variance + now.degrees() * now.variance) / (base.degrees() + now.degrees());
 }
 
-bool differByMoreThanChance(double first, double firstDegrees, double second, double secondDegrees) {
-    if (first < second) return differByMoreThanChance(second, secondDegrees, first, firstDegrees);
-    return varianceRatioOutside(first / second, firstDegrees, secondDegrees) <
-           (1 - kConfidence) / 2;  // either may be the larger one
+/// Tells whether one side knows the noise of both: its own, and the other side's unless that is noisier.
+bool knowsTheNoise(const Side& known, const Side& other) {
+    return known.degrees() >= kKnowsTheNoise * other.degrees();
+}
+bool isNoisier(const Side& side, double variance, const Side& known, double knownVariance) {
+    return varianceRatioOutside(variance / knownVariance, side.degrees(), known.degrees()) < kNoisierByChance;
 }
 
 }  // namespace
@@ -174,19 +176,32 @@ DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
         const double baseVariance = floored(base.variance, base.error2, floor),
                      newVariance = floored(now.variance, now.error2, floor);
         const double first = baseVariance / base.runs, second = newVariance / now.runs;
-        const bool isEnough = std::min(base.runs, now.runs) >= kFewestForWelch;
+        const bool baseKnows = knowsTheNoise(base, now), newKnows = knowsTheNoise(now, base);
         // As large on sides of the same size; else three runs that agree by chance would make many noisy ones sure.
         const bool isOwnLarger = first + second > 0.999 * error2;
-        if (isEnough ||
-            (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()))) {
+        bool hasOwn = false;
+        if (baseKnows)
+            hasOwn = isNoisier(now, newVariance, base, baseVariance);
+        else if (newKnows)
+            hasOwn = isNoisier(base, baseVariance, now, newVariance);
+        else
+            hasOwn = std::min(base.runs, now.runs) >= kFewestForWelch ||
+                     (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()));
+        if (hasOwn) {
             error2 = first + second;
             noise.degrees = error2 * error2 / (first * first / base.degrees() + second * second / now.degrees());
-        } else {
+        } else if (!baseKnows && !newKnows) {
             error2 = std::max(error2, first + second);
         }
     }
     noise.error = std::sqrt(error2);
     return noise;
+}
+
+bool differByMoreThanChance(double first, double firstDegrees, double second, double secondDegrees) {
+    if (first < second) return differByMoreThanChance(second, secondDegrees, first, firstDegrees);
+    return varianceRatioOutside(first / second, firstDegrees, secondDegrees) <
+           (1 - kConfidence) / 2;  // either may be the larger one
 }
 
 TwoSides withMoreRuns(const TwoSides& sides, int more, double scale) {

@@ -50,6 +50,13 @@ inline constexpr double kWorthIt = 0.02;  // kinds closer than that do not move 
 
 inline constexpr double kNoiseFloor = 0.001;  // of the step: no machine repeats a run better than that
 inline constexpr size_t kFewestForWelch = 5;  // runs on each side
+// A side with so many times the degrees of freedom of the other, 12 beside three runs, knows the noise of both, unless
+// the other is noisier: the estimate of three runs alone is above the noise in one comparison of three, and to take the
+// larger one costs 4 of 100 regressions of 5 % where runs differ by 2 %. With fewer the noise is hardly known.
+inline constexpr double kKnowsTheNoise = 6;
+// So rarely do as noisy runs look noisier. At 5 % it costs another 3 of 100 such regressions; here the few may be twice
+// as noisy and are blamed no more often (drawn: 3.8 in 100) than by the larger of both estimates (4.2).
+inline constexpr double kNoisierByChance = 0.01;
 
 /// The runs of one side: a number each, the logarithm of its typical step or a metric.
 struct Side {
@@ -85,11 +92,17 @@ struct DifferenceNoise {
     double betweenRuns = 0;  // standard deviation of runs of a side
 };
 
-/// The variance of runs is pooled over both sides, floored by their steps' error and by `floor`. With kFewestForWelch
-/// runs a side each has its own (Welch). With fewer the error is the larger of both ways: pooling lends the quiet of
-/// many runs to the few of the other side, and few that agree by chance are no proof of quiet. Where the variances
-/// differ by more than chance (F test, 5 %) and their own count, the degrees of freedom are Welch's.
+/// The variance of runs is pooled over both sides, floored by their steps' error and by `floor`. Where one side knows
+/// the noise (kKnowsTheNoise) that is all, unless the few runs of the other are noisier by more than chance (F test,
+/// kNoisierByChance): then each has its own (Welch). Else, with kFewestForWelch runs a side each has its own. With
+/// fewer the error is the larger of both ways: pooling lends the quiet of some runs to the few of the other side, and
+/// few that agree by chance are no proof of quiet. Where the variances differ by more than chance (F test, 5 %) and
+/// their own count, the degrees of freedom are Welch's.
 DifferenceNoise noiseOf(const Side& base, const Side& now, double floor = kNoiseFloor);
+
+/// Tells whether two estimates of a variance differ, whichever is larger, by more than they do in 5 % of comparisons of
+/// one variance (F test).
+bool differByMoreThanChance(double first, double firstDegrees, double second, double secondDegrees);
 
 /// Returns the same sides with `more` runs on each, and noise between runs that is `scale` times the variance
 /// estimated.

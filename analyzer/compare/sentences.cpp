@@ -51,6 +51,19 @@ std::string meanText(const StepTimeChange& step) {
                        percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
 }
 
+/// How often a regression of the size that matters is found; empty: what would have been seen is smaller.
+std::string detectionText(const StepTimeChange& step) {
+    if (!step.detection || step.isClaim() || *step.smallestVisible <= step.detection->size) return {};
+    const Detection& detection = *step.detection;
+    const auto ofHundred = [](double share) { return static_cast<int>(std::floor(100 * share)); };
+    std::string text = fmt::format("; a regression of {} is found in {} of 100 such comparisons",
+                                   percent(detection.size), ofHundred(detection.found));
+    if (detection.found < kFoundWell && detection.enoughRuns > 0)
+        text += fmt::format(", in {} with {} runs of each build in place of {}", ofHundred(kFoundWell),
+                            detection.enoughRuns, detection.runs);
+    return text;
+}
+
 }  // namespace
 
 std::string smallestVisibleText(double share) {
@@ -74,7 +87,7 @@ std::string noiseSentence(const StepTimeChange& step) {
     const bool isSaidAlready = step.verdict == StepVerdict::noChange || step.verdict == StepVerdict::notEnoughSamples;
     if (step.smallestVisible && !isSaidAlready)
         text += fmt::format("; {} would have been seen", slowDown(*step.smallestVisible));
-    return text;
+    return text + detectionText(step);
 }
 
 std::string verdictSentence(const StepTimeChange& step) {

@@ -19,21 +19,27 @@ StepEstimator estimatorOf(const std::string& name) {
 }
 
 /// See the head of step_time.h. As a share.
-double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, double threshold) {
+double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, const StepTimeOptions& options) {
     const double error = noise.error, degrees = noise.degrees;
     const double scale = std::sqrt(1 / sides.base.runs + 1 / sides.now.runs);
     const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)),
                                   kUsualNoise * std::sqrt(4 / degrees) * scale);
-    const double claimed = std::max(facts::studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
+    const double claimed =
+        std::max(facts::studentTwoSided(options.confidence, degrees) * error, std::log1p(options.threshold));
     return std::expm1(claimed + kPowerQuantile * bound);
 }
 
-/// Counts the runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the
-/// variance estimated; more than kMostMoreRuns: not with so many.
-int runsUntilVisible(const TwoSides& sides, double threshold, double resolution, double scale) {
+/// The least change that 'no change' promises to see, as a share.
+double resolutionOf(const StepTimeOptions& options) {
+    return std::max(options.resolution, 2 * options.threshold);
+}
+
+/// Counts the runs to add on each side until a change of resolutionOf() would be seen, if the noise has `scale` times
+/// the variance estimated; more than kMostMoreRuns: not with so many.
+int runsUntilVisible(const TwoSides& sides, const StepTimeOptions& options, double scale) {
     const auto enough = [&](int more) {
         const TwoSides planned = withMoreRuns(sides, more, scale);
-        return smallestVisible(planned, noiseOf(planned.base, planned.now), threshold) <= resolution;
+        return smallestVisible(planned, noiseOf(planned.base, planned.now), options) <= resolutionOf(options);
     };
     if (!enough(kMostMoreRuns)) return kMostMoreRuns + 1;
     int few = 0, many = kMostMoreRuns;  // what is visible falls with every run
@@ -46,11 +52,36 @@ int runsUntilVisible(const TwoSides& sides, double threshold, double resolution,
 
 /// Returns how many runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and
 /// who runs so many more wants to know then.
-int moreRuns(const TwoSides& sides, double threshold, double resolution) {
+int moreRuns(const TwoSides& sides, const StepTimeOptions& options) {
     const double degrees = sides.base.degrees() + sides.now.degrees();
-    if (runsUntilVisible(sides, threshold, resolution, 1) > kMostMoreRuns) return 0;
-    return std::min(kMostMoreRuns, runsUntilVisible(sides, threshold, resolution,
-                                                    degrees / chiSquaredQuantile(kPlannedNoise, degrees)));
+    if (runsUntilVisible(sides, options, 1) > kMostMoreRuns) return 0;
+    return std::min(kMostMoreRuns,
+                    runsUntilVisible(sides, options, degrees / chiSquaredQuantile(kPlannedNoise, degrees)));
+}
+
+/// See the head of step_time.h.
+double foundShare(const DifferenceNoise& noise, const StepTimeOptions& options) {
+    const double size = std::log1p(resolutionOf(options)) / noise.error;  // in standard errors
+    const double t = facts::studentTwoSided(options.confidence, noise.degrees);
+    const double beyondInterval =
+        (size - t * (1 - 1 / (4 * noise.degrees))) / std::sqrt(1 + t * t / (2 * noise.degrees));
+    const double beyondThreshold = size - std::log1p(options.threshold) / noise.error;
+    return normalBelow(std::min(beyondInterval, beyondThreshold));
+}
+
+/// Tells how well a change of resolutionOf() is found, and how many runs of the new side find it.
+Detection detectionOf(const Side& now, const DifferenceNoise& noise, const StepTimeOptions& options) {
+    Detection detection{resolutionOf(options), foundShare(noise, options), static_cast<int>(now.runs), 0};
+    for (int runs = detection.runs; runs <= kMostMoreRuns; ++runs) {
+        const double factor = runs / now.runs;
+        DifferenceNoise planned = noise;
+        planned.error /= std::sqrt(factor);
+        planned.degrees *= factor;
+        if (foundShare(planned, options) < kFoundWell) continue;
+        detection.enoughRuns = runs;
+        break;
+    }
+    return detection;
 }
 
 std::string noiseSource(const Side& base, const Side& now) {
@@ -82,7 +113,6 @@ bool haveOneStepEach(const std::vector<ComparedRun>& runs) {
 void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange& change) {
     const auto& [base, now] = sides;
     const double difference = now.mean - base.mean;
-    const double resolution = std::max(options.resolution, 2 * options.threshold);
     const DifferenceNoise noise = noiseOf(base, now);
     change.verdict = StepVerdict::notEnoughSamples;
     if (noise.degrees < 1) {
@@ -90,11 +120,12 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
         change.moreRuns = kFewestMoreRuns;
         return;
     }
-    const double half = facts::studentTwoSided(kConfidence, noise.degrees) * noise.error;
+    const double half = facts::studentTwoSided(options.confidence, noise.degrees) * noise.error;
     change.interval = facts::Estimate{std::exp(difference - half), std::exp(difference), std::exp(difference + half)};
     change.pValue = facts::studentOutside(std::abs(difference) / noise.error, noise.degrees);
     change.betweenRuns = noise.betweenRuns;
-    change.smallestVisible = smallestVisible(sides, noise, options.threshold);
+    change.smallestVisible = smallestVisible(sides, noise, options);
+    change.detection = detectionOf(sides.now, noise, options);
     change.fewForExceptions = smallestRankTestP(base.logs.size(), now.logs.size()) / 2 > 1 - kConfidence;
     if (std::min(base.logs.size(), now.logs.size()) >= kFewestForRanks)
         change.rankPValue = rankTestP(base.logs, now.logs);
@@ -105,10 +136,10 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
         change.verdict = StepVerdict::regression;
     } else if (change.interval->high < 1 && *change.ratio <= 1 / (1 + options.threshold)) {
         change.verdict = StepVerdict::improvement;
-    } else if (*change.smallestVisible <= resolution) {
+    } else if (*change.smallestVisible <= resolutionOf(options)) {
         change.verdict = StepVerdict::noChange;
     } else {
-        change.moreRuns = moreRuns(sides, options.threshold, resolution);
+        change.moreRuns = moreRuns(sides, options);
     }
 }
 
@@ -116,6 +147,7 @@ StepTimeChange compareBy(const char* estimator, const std::vector<ComparedRun>& 
                          const std::vector<ComparedRun>& now, const StepTimeOptions& options) {
     StepTimeChange change;
     change.threshold = options.threshold;
+    change.confidence = options.confidence;
     change.estimator = estimator;
     TwoSides sides = sidesOf(base, now, estimatorOf(estimator));
     sides.base = withEarlierNoise(std::move(sides.base), options.earlier);

@@ -8,12 +8,17 @@
 //   ratio      exp(mean of the new runs - mean of the base runs)
 //   noise s    standard deviation of runs of a side, pooled over both sides or of each its own, and never less than
 //              what their steps make it (run_statistics.h)
-//   interval   difference +- t(0.975, degrees) s sqrt(1/n + 1/m), degrees n + m - 2
+//   interval   difference +- t(p, degrees) s sqrt(1/n + 1/m), degrees n + m - 2, p = (1 + confidence) / 2
 //   smallest visible change: max(half interval, log(1 + threshold)) + z(0.9) s' sqrt(1/n + 1/m), where
 //              s' = s sqrt(degrees / chi2(0.01, degrees)) is the upper bound of the noise. With s itself it would be
 //              found in nine of ten comparisons on average, but not in those whose s is small by chance and that
 //              therefore promise most. And s' is at least kUsualNoise sqrt(4 / degrees): that a few runs agree better
 //              may be chance.
+//
+//   found      share of regressions of a size that is claimed: d = log(1 + size) / (s sqrt(1/n + 1/m)) standard errors
+//              is beyond t in normal((d - t (1 - 1/(4 degrees))) / sqrt(1 + t^2 / (2 degrees))) of comparisons (the
+//              noncentral t distribution, Abramowitz and Stegun 26.7.10). It takes s as it is: no bound, but what to
+//              expect of many comparisons.
 //
 // A typical step leaves out rare slow ones. Where they come in so many runs of one side that the mean of all steps
 // tells a change surely, and typical steps do not tell the same, the mean counts: both tests together claim a change
@@ -31,7 +36,8 @@ struct StepTimeOptions {
     double threshold = 0.01;   // share: a smaller change is none. Below, builds of the same source differ
     double resolution = 0.05;  // share: 'no change' is said when a change of that size would have been seen; at least
                                // twice the threshold
-    EarlierNoise earlier;      // beside what the runs of both sides tell
+    double confidence = kConfidence;  // of the interval, and so of a claim
+    EarlierNoise earlier;             // beside what the runs of both sides tell
 };
 
 // Of the step: runs of one job on one cluster differ by one to two percent (clocks, placement, neighbours).

@@ -3,7 +3,7 @@
 """Drawn pipelines of 36 changes, as docs/ci describes them: three runs of every change against the baseline, which grows with what is merged. What share of the regressions the gate finds, whatever was
 merged before, and how often it blames a change that is harmless.
 
-`pipelines_test.py --pipelines 8` prints the table for as many pipelines of each noise; as a test it draws one of each."""
+`pipelines_test.py --pipelines 8` prints the table for as many pipelines of each noise, `--runs 5` with as many runs of every change; as a test it draws one of each."""
 
 import argparse
 import collections
@@ -22,7 +22,7 @@ from virtual_run import RANKSCOPE, TIMEOUT_S
 
 TEMPLATE = json.loads(next(iter(sorted((pathlib.Path(__file__).parent / "demo-baseline").glob("*.json")))).read_text())
 STEP_NS = 170e6
-KEEP = "30"
+KEEP_ENTRIES = 10
 # What a change is, its true effect on the step, whether it is merged whatever the gate says, and the number of ranks from there on.
 CHANGES = [("harmless", 1)] * 4 + [("+2 %", 1.02), ("harmless", 1), ("+5 %", 1.05), ("harmless", 1), ("+10 %", 1.10),
            ("-5 %", 0.95), ("harmless", 1), ("harmless", 1), ("+5 % after -5 %", 1.05), ("harmless", 1), ("+2 %", 1.02),
@@ -36,7 +36,8 @@ IS_REGRESSION = [name for name, factor in dict.fromkeys(CHANGES) if factor > 1.0
 class Pipeline:
     """One repository with its baseline. Noise between runs of `noise`, within one of 0.4 %."""
 
-    def __init__(self, noise, seed):
+    def __init__(self, noise, seed, runs=3):
+        self.runs = runs
         self.random, self.noise, self.ranks, self.level, self.number = random.Random(f"{noise} {seed}"), noise, "8", 1.0, 0
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankscope-pipeline-"))
 
@@ -44,9 +45,9 @@ class Pipeline:
         return subprocess.run([RANKSCOPE, "-q", *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
 
     def record(self, factor, bad=False):
-        """Three runs of the tree with that change."""
+        """As many runs of the tree with that change."""
         names = []
-        for i in range(3):
+        for i in range(self.runs):
             self.number += 1
             typical = STEP_NS * self.level * factor * math.exp(self.noise * self.random.gauss(0, 1)) * (1.3 if bad and i == 1 else 1)
             run = dict(TEMPLATE, name=f"step-time-{i + 1}", label="", start_unix_ns=10**18 + self.number * 10**12, findings=[], steps=20,
@@ -58,8 +59,8 @@ class Pipeline:
 
     def merge(self, names, factor):
         self.level *= factor
-        assert self.rankscope("baseline", "save", *names, "--dir", "baseline", "--label", f"c{self.number // 3}").returncode == 0
-        assert self.rankscope("baseline", "prune", "--dir", "baseline", "--keep", KEEP).returncode == 0
+        assert self.rankscope("baseline", "save", *names, "--dir", "baseline", "--label", f"c{self.number // self.runs}").returncode == 0
+        assert self.rankscope("baseline", "prune", "--dir", "baseline", "--keep", str(KEEP_ENTRIES * self.runs)).returncode == 0
 
     def play(self):
         """[(change, verdict, exit status, whether drift is told)]."""
@@ -81,8 +82,8 @@ class Pipeline:
         return results
 
 
-def play(noise, seed):
-    return Pipeline(noise, seed).play()
+def play(noise, seed, runs=3):
+    return Pipeline(noise, seed, runs).play()
 
 
 def table(noise, results):
@@ -123,9 +124,11 @@ if __name__ == "__main__":
         parser = argparse.ArgumentParser()
         parser.add_argument("--pipelines", type=int)
         parser.add_argument("--first-seed", type=int, default=1)
+        parser.add_argument("--runs", type=int, default=3)
+        parser.add_argument("--noise", type=float, nargs="+", default=(0.005, 0.01, 0.02))
         options = parser.parse_args()
-        for noise in (0.005, 0.01, 0.02):
+        for noise in options.noise:
             with concurrent.futures.ProcessPoolExecutor(2) as pool:
-                table(noise, list(pool.map(play, [noise] * options.pipelines, range(options.first_seed, options.first_seed + options.pipelines))))
+                table(noise, list(pool.map(play, [noise] * options.pipelines, range(options.first_seed, options.first_seed + options.pipelines), [options.runs] * options.pipelines)))
     else:
         unittest.main()

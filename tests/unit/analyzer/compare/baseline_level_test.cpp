@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "analyzer/compare/baseline_kinds.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/compare/slow_growth.h"
 #include "analyzer/compare/step_time.h"
@@ -57,6 +58,7 @@ void append(std::vector<RunSummary>& to, std::vector<RunSummary> more) {
 StepTimeChange compared(const BaseChoice& choice, const std::vector<RunSummary>& now) {
     StepTimeOptions options;
     options.earlier = choice.noise;
+    options.confidence = choice.confidence;
     return compareStepTimes({choice.runs.begin(), choice.runs.end()}, {now.begin(), now.end()}, options);
 }
 
@@ -115,13 +117,13 @@ TEST(BaselineLevel, ARegressionIsFoundWhateverWasMergedBefore) {
 }
 
 TEST(BaselineLevel, NothingIsNoRegressionWhateverWasMergedBefore) {
-    // Of a true level 2.5 % lie outside the interval on this side, and fewer are beyond the threshold of 1 % as well.
+    // Of a true level 1 % lie outside the interval on this side, and fewer are beyond the threshold of 1 % as well.
     double sum = 0;
     int count = 0;
     for (const double noise : {0.005, 0.02})
         for (const double merged : {0.85, 0.95, 1.1})
             for (const int after : {0, 2}) sum += regressions(noise, merged, after, 1, 100), count++;
-    EXPECT_LE(sum / count, 0.03);
+    EXPECT_LE(sum / count, 0.02);
 }
 
 TEST(BaselineLevel, OneBadRunOfThreeMovesNoLevel) {
@@ -243,6 +245,33 @@ TEST(BaselineLevel, RunsOfAnotherKindAreLeftOut) {
     const BaseChoice none = chooseBase(baseline, quietRuns(1, "16"), {});
     EXPECT_FALSE(none.history.hasKind);
     EXPECT_EQ(none.runs.size(), 3u);
+}
+
+TEST(BaselineLevel, RunsOfOtherKindsTellTheNoiseOfAKindThatHasJustBegun) {
+    const auto noiseOf = [](double noise, double newKindsNoise, int entries) {
+        Machine old(11, noise), machine(12, newKindsNoise);
+        std::vector<RunSummary> baseline;
+        for (int commit = 0; commit < 9; commit++) append(baseline, old.entry(1, "c" + std::to_string(commit)));
+        for (int commit = 0; commit < entries; commit++)
+            append(baseline, machine.entry(1.4, "d" + std::to_string(commit), "8"));
+        return chooseBase(baseline, quietRuns(1.4, "8"), {}).noise;
+    };
+    const EarlierNoise one = noiseOf(0.02, 0.02, 1);
+    EXPECT_EQ(one.degrees + 2, kEnoughDegrees) << "three runs of its own have two degrees";
+    EXPECT_NEAR(std::sqrt(one.squares / one.degrees), 0.02, 0.006);
+    EXPECT_EQ(noiseOf(0.02, 0.02, 5).degrees, 0) << "its own 14 are enough";
+    EXPECT_EQ(noiseOf(0.02, 0.001, 2).degrees, 0) << "it is quieter by more than chance";
+}
+
+TEST(BaselineLevel, AGrowthUnderTheThresholdIsNoDrift) {
+    Machine machine(13, 0.001);
+    std::vector<RunSummary> baseline;
+    for (int at = 0; at < 6; at++) append(baseline, machine.entry(1, "c" + std::to_string(at)));
+    double factor = 1;
+    for (int at = 0; at < 4; at++) append(baseline, machine.entry(factor *= 1.001, "d" + std::to_string(at)));
+    const auto now = machine.entry(factor * 1.001, "new");
+    EXPECT_TRUE(chooseBase(baseline, now, {}, 0.002).history.growth);
+    EXPECT_FALSE(chooseBase(baseline, now, {}, 0.01).history.growth);
 }
 
 TEST(BaselineLevel, AnAcceptedChangeBeginsALevel) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "analyzer/compare/changes.h"
@@ -309,6 +310,51 @@ TEST(StepTime, ASideThatIsNoisierIsNotJudgedByTheQuietOne) {
     }
     EXPECT_LE(claimed, 15);  // 2.5 % by construction: 5 expected
     EXPECT_GE(covered, 180);
+}
+
+TEST(RunStatistics, ManyRunsKnowTheNoiseUnlessTheFewAreNoisier) {
+    std::vector<double> many;
+    for (int i = 0; i < 30; ++i) many.push_back(0.01 * (i % 3 - 1));  // standard deviation 0.83 %
+    const Side base = sideOf(many);
+    const auto threeRuns = [](double apart) { return sideOf({-apart, 0, apart}); };
+    const auto pooled = noiseOf(base, threeRuns(0.013));
+    EXPECT_NEAR(pooled.error, pooled.betweenRuns * std::sqrt(1 / 30.0 + 1 / 3.0), 1e-9)
+        << "1.6 times the noise of three runs is chance";
+    EXPECT_EQ(pooled.degrees, 31);
+    const auto own = noiseOf(base, threeRuns(0.03));
+    EXPECT_NEAR(own.error, 0.03 / std::sqrt(3.0), 0.0005) << "3.6 times is not";
+    EXPECT_LT(own.degrees, 3);
+    // The same where the new side is the one with many.
+    EXPECT_NEAR(noiseOf(threeRuns(0.013), base).error, pooled.error, 1e-12);
+    // Ten runs know too little of it: the larger of both estimates counts.
+    const Side few = sideOf({many.begin(), many.begin() + 10});
+    EXPECT_NEAR(noiseOf(few, threeRuns(0.013)).error, std::sqrt(few.variance / 10 + 0.013 * 0.013 / 3), 1e-9);
+}
+
+TEST(StepTime, SaysHowOftenARegressionIsFoundAndHowManyRunsFindIt) {
+    // Runs differ by 2 %. What one comparison in the middle of 200 promises of 5 %, and what is found of 400 drawn.
+    Dice dice(61);
+    for (const auto& [base, now] : {std::pair{6, 3}, std::pair{27, 3}, std::pair{10, 5}}) {
+        SCOPED_TRACE(testing::Message() << now << " runs against " << base);
+        std::vector<double> promised, enough;
+        int found = 0;
+        constexpr int kDraws = 400;
+        for (int i = 0; i < kDraws; ++i) {
+            const auto sameBuild =
+                compareStepTimes(drawRuns(dice, base, 10, 0.02, 0), drawRuns(dice, now, 10, 0.02, 0), {});
+            ASSERT_TRUE(sameBuild.detection);
+            EXPECT_EQ(sameBuild.detection->size, 0.05);
+            EXPECT_EQ(sameBuild.detection->runs, now);
+            promised.push_back(sameBuild.detection->found);
+            enough.push_back(sameBuild.detection->enoughRuns);
+            found += compareStepTimes(drawRuns(dice, base, 10, 0.02, 0), drawRuns(dice, now, 10, 0.02, 0, 1.05), {})
+                         .verdict == StepVerdict::regression;
+        }
+        EXPECT_NEAR(facts::median(promised), found / static_cast<double>(kDraws), 0.08);
+        const int runs = static_cast<int>(facts::median(enough));
+        EXPECT_GE(runs, now);
+        EXPECT_LE(runs, 6);
+    }
 }
 
 TEST(Metrics, ASideThatIsNoisierHasTheDegreesOfItsOwnRuns) {

@@ -28,6 +28,25 @@ TEST(CompareText, WhatWouldHaveBeenSeenIsPrintedWithEveryVerdict) {
     EXPECT_EQ(timesIn(renderComparisonText(faster, false), " would have been seen"), 1u);
 }
 
+TEST(CompareText, HowOftenARegressionIsFoundIsSaidWhereItMayBeMissed) {
+    StepTimeChange step;
+    step.verdict = StepVerdict::notEnoughSamples;
+    step.betweenRuns = 0.02;
+    step.noiseSource = "runs of both sides";
+    step.smallestVisible = 0.07;
+    step.detection = Detection{0.05, 0.846, 3, 5};
+    EXPECT_EQ(noiseSentence(step),
+              "runs of a side differ by 2.0 % (told by the runs of both sides); a regression of 5.0 % is found in 84 "
+              "of 100 such comparisons, in 95 with 5 runs of each build in place of 3");
+    step.detection->enoughRuns = 0;
+    EXPECT_TRUE(noiseSentence(step).ends_with("in 84 of 100 such comparisons")) << "no number of runs is promised";
+    step.smallestVisible = 0.04;
+    EXPECT_EQ(noiseSentence(step).find("regression"), std::string::npos) << "less would have been seen";
+    step.smallestVisible = 0.07;
+    step.verdict = StepVerdict::regression;
+    EXPECT_EQ(noiseSentence(step).find("a regression of"), std::string::npos) << "it is found";
+}
+
 TEST(CompareText, TheVerdictIsSaidOnce) {
     CompareOptions options;
     options.gate.failOn = {"regression", "new-finding"};
