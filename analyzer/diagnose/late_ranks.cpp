@@ -164,7 +164,9 @@ std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std
     if (peers.ranks.empty() || times.empty()) return std::nullopt;
     const std::optional<Lateness> known = latenessOf(analysis, times, index, peers.ranks);
     if (!known) return std::nullopt;
-    LateRank late{.index = index, .isStage = peers.areStages};
+    LateRank late;
+    late.index = index;
+    late.isStage = peers.areStages;
     if (!known->isLate(0, kLateSteps)) {
         late.change = changeOfPace(known->ratios, analysis.ranks.size());
         if (!late.change || !known->isLate(late.change->firstStep, late.change->isGradual ? 0 : kLateSteps.value))
