@@ -49,8 +49,10 @@ class alignas(64) Ring {
 
     /// Copies whole cells in and commits them. False: there is no room, or a push of this thread is interrupted.
     bool push(const void* record, uint32_t cells) noexcept {
-        // No two records that are being pushed by a thread lie at one address: one that does was left by longjmp.
-        const auto who = reinterpret_cast<uintptr_t>(record);
+        // No two pushes of a thread that go on stand at one place of its stack: one that does was left by longjmp.
+        // (Not the record's, which would have to be in memory for that.)
+        char here;
+        const auto who = reinterpret_cast<uintptr_t>(&here);
         uintptr_t before = std::atomic_ref(m_inside).load(std::memory_order_relaxed);
         if (__builtin_expect(before == who, 0)) before = 0;
         if (__builtin_expect(before > kCounting, 0)) return false;
@@ -127,8 +129,8 @@ class alignas(64) Ring {
     }
 
   private:
-    /// In m_inside: the thread counts, or reads the header, which a push may interrupt. Larger: the address of the
-    /// record that it pushes.
+    /// In m_inside: the thread counts, or reads the header, which a push may interrupt. Larger: where the push stands
+    /// on its stack.
     static constexpr uintptr_t kCounting = 1;
 
     /// While the owning thread is inside, the memory stays. Its first store and its load need no fence between them:

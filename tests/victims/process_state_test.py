@@ -22,7 +22,7 @@ class ProcessState(VictimTest):
                 self.assertIn(b"blocked signal waits: 1", outcome.out)
 
     def test_a_handler_that_records_breaks_nothing_of_the_thread_that_it_interrupts(self):
-        outcome = self.run_injected(victim("signal_storm"), 3000)
+        outcome = self.run_injected(victim("signal_storm"), 600)
         told = re.fullmatch(rb"(\d+) ranges, (\d+) marks\n", outcome.out)
         self.assertIsNotNone(told, outcome)
         ranges, marks = map(int, told.groups())

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/time.h>
 
 #include <atomic>
 #include <csignal>
@@ -150,7 +151,7 @@ TEST(Ring, AHandlerThatPushesInTheMiddleOfAPushBreaksNoRecordAndWhatIsRefusedIsC
     storm.sa_handler = onStorm;
     storm.sa_flags = SA_RESTART;
     struct sigaction before {};
-    ASSERT_EQ(sigaction(SIGPROF, &storm, &before), 0);
+    ASSERT_EQ(sigaction(SIGALRM, &storm, &before), 0);
     std::atomic<bool> isOver{false};
     uint64_t seen = 0, broken = 0, outOfOrder = 0;
     std::thread consumer([&] {
@@ -175,23 +176,19 @@ TEST(Ring, AHandlerThatPushesInTheMiddleOfAPushBreaksNoRecordAndWhatIsRefusedIsC
                 expected = pair[0].seq % kOfHandler + 1;
             }
             view.release(head);
+            std::this_thread::yield();
         }
     });
-    // From other threads, so that it comes at any instruction.
-    const pthread_t pushing = pthread_self();
-    std::thread sender([&] {
-        while (g_handled < 6000) {
-            const uint32_t handled = g_handled;
-            pthread_kill(pushing, SIGPROF);
-            while (g_handled == handled) std::this_thread::yield();  // else the other would do nothing else
-        }
-        isOver = true;
-    });
+    // A timer's, which comes at any instruction; all other threads block it.
+    constexpr suseconds_t kApartUs = 20;
+    const itimerval often{{0, kApartUs}, {0, kApartUs}}, never{};
+    ASSERT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
     uint32_t pushed = 0;
-    while (!isOver) pushPair(pushed++ % kOfHandler, g_refused);
-    sender.join();
+    while (g_handled < 6000) pushPair(pushed++ % kOfHandler, g_refused);
+    setitimer(ITIMER_REAL, &never, nullptr);
+    isOver = true;
     consumer.join();
-    sigaction(SIGPROF, &before, nullptr);
+    sigaction(SIGALRM, &before, nullptr);
     const uint64_t left = (ring.committedHead() - ring.tail()) / 2;
     EXPECT_EQ(broken, 0u);
     EXPECT_EQ(outOfOrder, 0u);
