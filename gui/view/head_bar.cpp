@@ -38,6 +38,7 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
         m_facts->setFont(bold);
     }
     m_legend->setVisible(m_letter != "B");  // once is enough
+    m_legend->setMinimumWidth(1);           // on a small screen it is cut before the docks are
     makeFilter();
     layout->addWidget(m_filter);
     layout->addWidget(m_facts, 1);
