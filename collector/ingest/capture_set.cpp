@@ -70,7 +70,10 @@ CaptureGlance glanceAt(const std::string& path) {
     return glance;
 }
 
+/// 0 of what is no file: a pipe would be waited for.
 uint32_t headCrcOf(const fs::path& path) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) return 0;
     std::string head(sizeof(capture::FileHeader), '\0');
     std::ifstream file(path, std::ios::binary);
     file.read(head.data(), static_cast<std::streamsize>(head.size()));

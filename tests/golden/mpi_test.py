@@ -5,7 +5,6 @@
 import os
 import pathlib
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +15,26 @@ from virtual_run import RANKSCOPE, SMALL, VirtualRunTest
 LIBRARIES = pathlib.Path(RANKSCOPE).resolve().parents[1] / "lib/rankscope"
 OPENMPI = ["--allow-run-as-root", "--oversubscribe"]
 MPIS = {"openmpi": (["mpirun.openmpi", *OPENMPI], "OMPI_COMM_WORLD_RANK"), "mpich": (["mpiexec.mpich"], "PMI_RANK")}
+
+
+# A process that joins the team, says its version and is killed: LIBRARY VERSION.
+DIES = """
+import ctypes, os, signal, struct, sys
+
+class Interface(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int32), ("name", ctypes.c_char_p),
+                ("start", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))),
+                ("send", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64))]
+
+library = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+library.rankscope_mpi_interface.restype = ctypes.POINTER(Interface)
+mpi = library.rankscope_mpi_interface().contents
+mpi.start(ctypes.c_int(), ctypes.c_int())
+greeting = struct.pack("<8s64s64s", b"rsteam", sys.argv[2].encode(), b"node1")
+for part in (struct.pack("<IIQ", 1, 0, len(greeting)), greeting):
+    mpi.send(0, part, len(part))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def usable():
@@ -173,34 +192,19 @@ class Mpi(VirtualRunTest):
 
     def test_a_process_that_dies_ends_all_and_leaves_the_trace_as_it_was(self):
         files = self.collect_without_unreadable()
-        for mpirun, variable in self.each():
+        (self.folder / "dies").write_text(DIES)
+        version = subprocess.run([RANKSCOPE, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        for name, mpirun, variable in usable():
+            dies = [LIBRARIES / f"librankscope_mpi_{name}.so", version]
             nodes = [self.node(variable + str(n), files[n::2]) for n in (0, 1)]
             shutil.copy2(self.db("job"), nodes[0] / "job")
-            pipe = nodes[1] / "job/capture/stands.cap"  # who reads it stands still
-            os.mkfifo(pipe)
-            job = subprocess.Popen(self.start(mpirun, *[(node, [RANKSCOPE, "collect", "job"]) for node in nodes]), cwd=self.folder,
-                                   env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            self.addCleanup(job.kill)
-            writer = os.open(pipe, os.O_WRONLY)  # until it is read
-            reader = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit() and self.is_second(entry, variable)]
-            self.assertEqual(len(reader), 1)
-            os.kill(reader[0], signal.SIGKILL)
-            told = b"".join(job.communicate(timeout=60))
-            os.close(writer)
+            job = self.run_any(*self.start(mpirun, (nodes[0], [RANKSCOPE, "collect", "job"]), (nodes[1], [sys.executable, self.folder / "dies", *dies])))
+            told = job.stdout + job.stderr
             self.assertNotEqual(job.returncode, 0)
             self.assertIn(b"signal 9", told)  # mpirun tells it
             self.assertEqual((nodes[0] / "job/trace.db").read_bytes(), self.trace)
-            pipe.unlink()
             self.check_run(*self.start(mpirun, *[(node, [RANKSCOPE, "-q", "collect", "job"]) for node in nodes]))
             self.assertEqual([path.name for path in (nodes[0] / "job").glob(".trace*")], [])
-
-    def is_second(self, process, variable):
-        try:
-            variables = (process / "environ").read_bytes().split(b"\0")
-            ours = (process / "exe").resolve() == pathlib.Path(RANKSCOPE).resolve()
-            return ours and f"{variable}=1".encode() in variables and self.folder in (process / "cwd").resolve().parents
-        except OSError:
-            return False
 
     def test_a_program_that_mpirun_has_not_started_needs_no_mpi(self):
         needed = subprocess.run(["ldd", RANKSCOPE], capture_output=True, text=True, check=True).stdout
