@@ -121,18 +121,6 @@ struct MemoryRow {
     std::optional<int64_t> deviceBytes;   // that its device has
 };
 
-/// Is what a rank moves of a step in one direction of the job's parallelism, beside what its strategy has to move
-/// (volume.h). Bytes are those on the bus, of a rank and step.
-struct VolumeRow {
-    std::string strategy;                 // "ZeRO-3", "HSDP", "data parallel", "pipeline", "tensor parallel"…
-    double busBytes = 0;                  // measured
-    std::optional<double> expectedBytes;  // null: `open` says why
-    std::string formula;                  // "3 N (n-1)/n"; empty: none is known
-    std::string open;
-    std::optional<double> gradientBytes;   // N
-    std::optional<double> adamStateBytes;  // of a rank's memory, were the optimizer Adam
-};
-
 struct LossRow {
     std::string kind;
     std::string severity;
@@ -152,7 +140,6 @@ struct Report {
     std::vector<BreakdownRow> breakdown;
     EfficiencySection efficiency;
     std::vector<CollectiveRow> collectives;
-    std::vector<VolumeRow> volumes;
     ReplaySection replay;
     Bound bound;
     std::vector<MemoryRow> memory;       // by rank, of those that anything is known of

@@ -9,7 +9,6 @@
 #include "analyzer/report/memory.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
-#include "analyzer/report/volume.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/terminal_text.h"
@@ -210,7 +209,6 @@ void addBreakdown(const Report& r, const Lines& paint, std::string& out) {
     if (const std::string idle = idleText(r); !idle.empty()) out += paint.wrapped(idle, "  ");
     for (const std::string& line : delayLines(r)) out += paint.wrapped(line, "  ");
     if (const std::string memory = memoryText(r.memory); !memory.empty()) out += paint.wrapped(memory, "  ");
-    if (const std::string states = statesText(r.volumes, r.memory); !states.empty()) out += paint.wrapped(states, "  ");
     if (const std::string efficiency = efficiencyText(r.efficiency); !efficiency.empty())
         out += paint.wrapped(efficiency, "  ");
 }
@@ -263,7 +261,6 @@ void addCollectives(const Report& r, const Lines& paint, std::string& out) {
     } else {
         for (const CollectiveRow& row : first(r.collectives, kMost)) out += paint.wrapped(collectiveText(row), "  ");
     }
-    for (const VolumeRow& row : r.volumes) out += paint.wrapped(volumeText(row), "  ");
     if (r.collectives.size() > kMost)
         out +=
             paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them",
