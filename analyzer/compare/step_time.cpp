@@ -72,15 +72,21 @@ double foundShare(const DifferenceNoise& noise, const StepTimeOptions& options) 
 /// Tells how well a change of resolutionOf() is found, and how many runs of the new side find it.
 Detection detectionOf(const Side& now, const DifferenceNoise& noise, const StepTimeOptions& options) {
     Detection detection{resolutionOf(options), foundShare(noise, options), static_cast<int>(now.runs), 0};
-    for (int runs = detection.runs; runs <= kMostMoreRuns; ++runs) {
+    const auto isEnough = [&](int runs) {
         const double factor = runs / now.runs;
         DifferenceNoise planned = noise;
         planned.error /= std::sqrt(factor);
         planned.degrees *= factor;
-        if (foundShare(planned, options) < kFoundWell) continue;
-        detection.enoughRuns = runs;
-        break;
+        return foundShare(planned, options) >= kFoundWell;
+    };
+    if (detection.found >= kFoundWell) detection.enoughRuns = detection.runs;
+    if (detection.enoughRuns > 0 || detection.runs >= kMostMoreRuns || !isEnough(kMostMoreRuns)) return detection;
+    int few = detection.runs, many = kMostMoreRuns;  // what is found grows with every run
+    while (many - few > 1) {
+        const int middle = (few + many) / 2;
+        (isEnough(middle) ? many : few) = middle;
     }
+    detection.enoughRuns = many;
     return detection;
 }
 
