@@ -107,8 +107,8 @@ void addBasis(const Report& r, const LossParts& losses, const Lines& paint, std:
     std::string lines;
     if (r.run.stepNs > 0) lines += paint.wrapped(replayText(r.replay));
     if (r.run.hosts.size() > 1)
-        lines += paint.wrapped(
-            fmt::format("clocks aligned by {}, arrival times good to {}", r.clock.method, boundText(r.clock.boundNs)));
+        lines += paint.wrapped(fmt::format("clocks aligned by {}, arrival times good to {}",
+                                           text::oneLine(r.clock.method), boundText(r.clock.boundNs)));
     if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1 && !r.run.isRecorder)
         lines += paint.wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     addLosses(first(losses.rest, kMost), paint, lines);

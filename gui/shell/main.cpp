@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "analyzer/text/plain_text.h"
 #include "gui/shell/command_line.h"
 #include "gui/shell/main_window.h"
 #include "gui/shell/run_chooser.h"
@@ -18,15 +19,19 @@ using namespace rankscope::gui;
 
 constexpr int kExitUsage = 2, kExitInput = 3;
 
+// Names of files and findings are others', and a terminal obeys what is in them.
+void say(const char* what, const QString& message) {
+    std::fprintf(stderr, "rankscope: %s%s\n", what, rankscope::text::plainText(message.toStdString()).c_str());
+}
+
 int fail(int code, const QString& message) {
-    std::fprintf(stderr, "rankscope: error: %s\n", message.toUtf8().constData());
+    say("error: ", message);
     return code;
 }
 
 // Qt's remarks on the platform it runs on are not the user's business; what ends the program is.
 void onlySerious(QtMsgType type, const QMessageLogContext&, const QString& message) {
-    if (type == QtCriticalMsg || type == QtFatalMsg)
-        std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
+    if (type == QtCriticalMsg || type == QtFatalMsg) say("", message);
 }
 
 // The window as asked for. One that cannot be made so small is drawn as small as it can be, and scaled down.
@@ -107,7 +112,7 @@ int main(int argc, char** argv) {
                          [waited = QStringList()](const QString& message) mutable {
                              if (waited.contains(message)) return;  // once for each file
                              waited << message;
-                             std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
+                             say("", message);
                          });
         QObject::connect(&window, &MainWindow::ready, &window, [&] {
             if (status != 0) {

@@ -59,7 +59,7 @@ class Runs:
         shot = shots.draw(self._material, folder, draw)
         before = files_below(folder)
         told = self._failure(folder, shot, before)
-        self.by_verb[shot.words[0]] += 1
+        self.by_verb[shot.words[0] if shot.words[0].isalpha() and len(shot.words[0]) < 12 else "no verb"] += 1
         if told:
             self.failures += 1
             print(f"run {index} of seed {self._seed}: {told}\n  cd {folder}; rankscope {' '.join(shot.words)}\n  what was damaged: {shot.what}", flush=True)

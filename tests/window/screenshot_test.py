@@ -76,6 +76,7 @@ class Screenshot(RecordedRunTest):
         for arguments, code, words in ((("no-such-run", "--screenshot", "x.png"), 3, "no-such-run"),
                                        ((run, "--screenshot", self.folder / "no/such/folder.png"), 3, "cannot be written"),
                                        ((run, "--goto", "RS999", "--screenshot", self.folder / "x.png"), 3, "RS999"),
+                                       ((run, "--goto", "RS999\u009b2J\x1b[31m", "--screenshot", self.folder / "x.png"), 3, "RS999\ufffd2J\ufffd[31m"),
                                        ((run, "--size", "12x", "--screenshot", "x.png"), 2, "--size"),
                                        ((run, "--screenshot", ""), 2, "--screenshot takes"),
                                        ((run, "--export", ""), 2, "--export takes"),

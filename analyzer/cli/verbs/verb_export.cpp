@@ -23,6 +23,7 @@
 #include "analyzer/text/gzip_output.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/output_file.h"
+#include "analyzer/text/output_folder.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/reader.h"
 
@@ -99,7 +100,9 @@ int exportTables(const ExportVerbOptions& options, store::TraceReader& trace, co
         throw VerbError(kExitUsage, "--to tables writes the tables whole: --ranks and --steps do not go with it");
     checkFolder(options, "tables");
     Progress progress(console, "writing " + options.output);
-    exports::writeCsvFolder(trace.database(), options.output);
+    text::OutputFolder folder(options.output);
+    exports::writeCsvFolder(trace.database(), folder.place());
+    folder.commit();
     progress.end();
     console.note(
         fmt::format("{}: a file for each table; collector/store/schema.sql says what stands in them", options.output));
@@ -112,7 +115,9 @@ int exportChakra(const ExportVerbOptions& options, store::TraceReader& trace, co
         throw VerbError(kExitUsage, "--to chakra writes all steps: --steps does not go with it");
     checkFolder(options, "execution traces");
     const exports::ExportSelection selection = selectionOf(options, trace);
-    const exports::ChakraResult result = exports::writeChakraTraces(trace, options.output, selection.ranks);
+    text::OutputFolder folder(options.output);
+    const exports::ChakraResult result = exports::writeChakraTraces(trace, folder.place(), selection.ranks);
+    folder.commit();
     console.note(
         fmt::format("{}: {} with {} nodes, for Chakra's tools and ASTRA-sim; operations and bytes of compute "
                     "nodes are not known, only how long they took",
