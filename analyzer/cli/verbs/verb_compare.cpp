@@ -200,7 +200,8 @@ std::vector<compare::RunSummary> chosenFrom(std::vector<compare::RunSummary> bas
     std::vector<compare::RunSummary> alike = now;  // of as many samples as the baseline's
     if (settings.samples != 1)
         for (compare::RunSummary& run : alike) run = compare::perSamples(std::move(run), settings.samples);
-    compare::BaseChoice choice = compare::chooseBase(std::move(baseline), alike, settings.across, settings.step.threshold);
+    compare::BaseChoice choice =
+        compare::chooseBase(std::move(baseline), alike, settings.across, settings.step.threshold);
     settings.history = std::move(choice.history);
     settings.step.earlier = choice.noise;
     settings.step.confidence = choice.confidence;
