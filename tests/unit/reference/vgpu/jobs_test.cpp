@@ -175,7 +175,7 @@ TEST_F(VgpuJob, aFullLaunchQueueHoldsTheHostAndNeverTheDevice) {
     }
     std::sort(starts.begin(), starts.end());
     std::sort(ends.begin(), ends.end());
-    const std::vector<Call> launches = calls(0, CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000);
+    const std::vector<Call> launches = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
     ASSERT_EQ(ends.size(), 3000u);
     ASSERT_EQ(launches.size(), 3000u);
     size_t held = 0;
