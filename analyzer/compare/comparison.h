@@ -119,7 +119,7 @@ struct Detection {
     int runs = 0;        // of the new side
     int enoughRuns = 0;  // in place of those, and of as many times more in the base, to find kFoundWell; 0: too many
 };
-inline constexpr double kFoundWell = 0.95;
+inline constexpr double kFoundWell = 0.95;  // what a gate is expected to find of the regressions it is set to
 
 /// The number the gate decides on.
 struct StepTimeChange {

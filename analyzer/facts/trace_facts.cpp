@@ -159,15 +159,17 @@ void readSources(store::TraceReader& trace, TraceFacts& facts) {
     facts.machineLinks = trace.all<store::MachineLink>();
     facts.deviceHealth = trace.all<store::DeviceHealth>();
     facts.portCounters = trace.all<store::PortCounter>();
+    const auto tell = [&facts](int rank, bool RankFacts::*what) {  // the ranks are sorted
+        const auto at = std::ranges::lower_bound(facts.ranks, rank, {}, &RankFacts::rank);
+        if (at != facts.ranks.end() && at->rank == rank) (*at).*what = true;
+    };
     for (store::Loss& loss : facts.losses) {
         loss.message = shown(loss.message);
-        const auto rank = std::ranges::find(facts.ranks, loss.rank.value_or(-1), &RankFacts::rank);
-        if (loss.kind == kSharedDevice && rank != facts.ranks.end()) rank->sharesDevice = true;
+        if (loss.kind == kSharedDevice && loss.rank) tell(*loss.rank, &RankFacts::sharesDevice);
     }
     for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
         if (row.state == "live" || row.state == "not_asked") continue;
-        const auto rank = std::ranges::find(facts.ranks, row.rank, &RankFacts::rank);
-        if (row.source == "cupti" && row.state == "taken" && rank != facts.ranks.end()) rank->cuptiTaken = true;
+        if (row.source == "cupti" && row.state == "taken") tell(row.rank, &RankFacts::cuptiTaken);
         facts.sourcesNotLive[row.rank].push_back(
             shown(row.source + " " + row.state + (row.message ? ": " + *row.message : "")));
     }

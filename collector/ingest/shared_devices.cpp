@@ -8,12 +8,23 @@
 #include <utility>
 
 namespace rankscope::collector {
+namespace {
+
+/// Parts of a device (MIG) are at one place on the bus, and each computes for itself.
+bool isPartOfDevice(const RankSummary& summary) {
+    for (const LocalDevice& device : summary.devices)
+        if (device.ordinal == summary.device && device.name.find("MIG") != std::string::npos) return true;
+    return false;
+}
+
+}  // namespace
 
 std::vector<store::Loss> sharedDevices(const std::vector<RankSummary>& summaries,
                                        const std::function<int64_t(size_t)>& hostOf) {
     std::map<std::pair<int64_t, std::string>, std::vector<int32_t>> ranksOf;
     for (size_t s = 0; s < summaries.size(); ++s)
-        if (!summaries[s].busId.empty()) ranksOf[{hostOf(s), summaries[s].busId}].push_back(summaries[s].rank);
+        if (!summaries[s].busId.empty() && !isPartOfDevice(summaries[s]))
+            ranksOf[{hostOf(s), summaries[s].busId}].push_back(summaries[s].rank);
     std::vector<store::Loss> rows;
     for (const auto& [place, ranks] : ranksOf) {
         if (ranks.size() < 2) continue;

@@ -34,5 +34,11 @@ TEST(SharedDevices, AreNotToldOfDevicesWhosePlaceNobodyKnows) {
     EXPECT_EQ(told({rankOn(0, ""), rankOn(1, "")}), std::vector<int32_t>{});
 }
 
+TEST(SharedDevices, AreNotThePartsOfOneDevice) {
+    std::vector<RankSummary> ranks{rankOn(0, "0000:3b:00.0"), rankOn(1, "0000:3b:00.0")};
+    for (RankSummary& rank : ranks) rank.devices.push_back({0, "NVIDIA H100 80GB HBM3 MIG 1g.10gb", {}, {}, {}});
+    EXPECT_EQ(told(ranks), std::vector<int32_t>{});
+}
+
 }  // namespace
 }  // namespace rankscope::collector
