@@ -16,7 +16,7 @@ from jobs import Machine, has_torch
 from table import Table
 
 # In the order of what must not be missing when time runs out.
-AREAS = {"workloads": workload_checks.workloads, "kineto": torch_checks.kineto, "overhead": overhead_checks.overheads, "parts": overhead_checks.parts, "torch": torch_checks.scripts,
+AREAS = {"workloads": workload_checks.workloads, "kineto": torch_checks.kineto, "overhead": overhead_checks.overheads, "parts": overhead_checks.parts, "cupti": overhead_checks.cupti, "torch": torch_checks.scripts,
          "graphs": torch_checks.graphs, "killed": torch_checks.killed, "profilers": torch_checks.profilers}
 NEED_TORCH = set(AREAS) - {"workloads"}
 

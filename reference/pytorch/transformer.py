@@ -13,6 +13,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
+from turns import Turns
+
 VOCABULARY = 1024
 
 
@@ -81,6 +83,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     result.add_argument("--empty-cache", action="store_true", help="torch.cuda.empty_cache() at the end of each step")
     result.add_argument("--no-ranges", action="store_true", help="no NVTX ranges: a script that nobody annotated")
     result.add_argument("--step-times", type=pathlib.Path, metavar="FILE", help="rank 0 writes the wall-clock time of every step, in ms, as a JSON list")
+    result.add_argument("--turns", type=Turns.of, metavar="FOLDER:STEPS", help="takes turns of so many steps with other jobs (turns.py)")
     result.add_argument("--profile", type=pathlib.Path, metavar="FOLDER", help="every rank runs torch.profiler over its steps and leaves rank<N>.json there")
     result.add_argument("--kill", metavar="RANK:STEP", help="this rank is killed (SIGKILL) when this step begins")
     return result
@@ -138,12 +141,16 @@ def run_steps(arguments, device, one_step) -> float:
         for step in range(arguments.steps):
             if (dist.get_rank(), step) == (killed_rank, killed_step):
                 os.kill(os.getpid(), signal.SIGKILL)
+            if arguments.turns:
+                arguments.turns.before(step)
             begin = time.perf_counter()
             with nvtx_range(f"ProfilerStep#{step}", device):
                 value = one_step()
                 if arguments.empty_cache and device.type == "cuda":
                     torch.cuda.empty_cache()
             times.append((time.perf_counter() - begin) * 1e3)
+            if arguments.turns:
+                arguments.turns.after(step)
     if arguments.step_times and dist.get_rank() == 0:
         arguments.step_times.write_text(json.dumps(times))
     return value

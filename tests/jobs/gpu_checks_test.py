@@ -95,10 +95,48 @@ class Overhead(unittest.TestCase):
         self.assertGreater(upper, 0.05, "two rounds that disagree say little")
 
     def test_a_drift_falls_on_all_alike(self):
-        self.assertEqual(list(overhead.turns(["a", "b", "c"], 2)), ["a", "b", "c", "c", "b", "a"])
+        self.assertEqual(list(overhead.order(["a", "b", "c"], 2)), ["a", "b", "c", "c", "b", "a"])
 
-    def test_warm_up_does_not_count(self):
-        self.assertEqual(overhead.typical_step([1000.0] * 50 + [2.0, 3.0, 4.0]), 3.0)
+    def test_the_first_turns_and_the_first_steps_of_a_turn_do_not_count(self):
+        warm_up = [1000.0] * overhead.TURN * overhead.WARM_UP
+        turn = [500.0] * overhead.SETTLE + [3.0] * (overhead.TURN - overhead.SETTLE)
+        self.assertEqual(overhead.typical_steps(warm_up + turn + turn), [3.0, 3.0])
+
+    def test_the_bound_of_many_rounds_is_never_too_tight(self):
+        self.assertEqual([overhead.quantile(freedom) for freedom in (1, 9, 12, 29, 500)], [6.314, 1.833, 1.812, 1.725, 1.697])
+
+
+class InTurns(JobTest):
+    JOB = """
+import json, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from turns import Turns
+turns, log, name, steps = Turns.of(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+for step in range(steps):
+    turns.before(step)
+    with log.open("a") as file:
+        file.write(name)
+    turns.after(step)
+pathlib.Path(sys.argv[6]).write_text(json.dumps([float(step) for step in range(steps)]))
+"""
+
+    def job(self, name, steps):
+        def run(turns, times):
+            result = self.run_plain(sys.executable, "-c", self.JOB, SOURCE / "reference" / "pytorch", turns, self.folder / "log", name, steps, times)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        return run
+
+    def test_one_job_at_a_time_takes_its_steps(self):
+        steps = (overhead.WARM_UP + 3) * overhead.TURN
+        times = overhead.in_turns(self.folder, {name: self.job(name, steps) for name in "abc"}, 3)
+        round_trip = "".join(name * overhead.TURN for name in "abccba")
+        self.assertEqual((self.folder / "log").read_text(), round_trip * ((overhead.WARM_UP + 3) // 2))
+        self.assertEqual(times, {name: [float(step) for step in range(steps)] for name in "abc"})
+
+    def test_a_job_that_ends_too_early_is_told_and_the_others_end(self):
+        steps = (overhead.WARM_UP + 3) * overhead.TURN
+        with self.assertRaisesRegex(RuntimeError, "b: the job ended before its last turn"):
+            overhead.in_turns(self.folder, {"a": self.job("a", steps), "b": self.job("b", overhead.TURN)}, 3)
 
 
 if __name__ == "__main__":
