@@ -178,7 +178,9 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     report.efficiency = efficiencySection(analysis, report.breakdown);
     if (!report.run.isRecorder) report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
-    report.bound = boundOf(report.replay, report.breakdown, !diagnose::isByCalls(analysis));
+    // Of ranks that share a device a kernel's time is also the others', and a gap may be theirs.
+    const bool knowsKernels = !diagnose::isByCalls(analysis) && !analysis.facts.sharesDevices();
+    report.bound = boundOf(report.replay, report.breakdown, knowsKernels);
     if (diagnose::whyOnlyTheEnd(analysis).empty()) report.accounting = diagnose::accountFor(analysis, claims, findings);
     report.notJudged = diagnose::notJudged(analysis);
     std::erase_if(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -18,6 +20,20 @@ TEST(Stragglers, OfTwoEachSavesAtMostItsOwnSlowness) {
     const double both = report.run.stepNs - test::playDdp(balanced).analyze().run.stepNs;
     EXPECT_NEAR(report.findings[0].costNs, both, 0.03 * report.run.stepNs);  // the slower one's is all of it
     EXPECT_NEAR(report.findings[1].costNs, both / 2, 0.03 * report.run.stepNs);
+}
+
+TEST(Stragglers, OfRanksThatShareADeviceNothingIsSaid) {
+    test::DdpJob slow;
+    slow.slow = {{1, 1.4}};
+    test::TraceFixture trace = test::playDdp(slow);
+    ASSERT_EQ(test::foundIn(trace.analyze()), "RS301[1]");
+    for (const int rank : {0, 1}) trace.loss("shared_device", store::Severity::warning, rank);
+    const report::Report report = trace.analyze();
+    EXPECT_EQ(test::foundIn(report).find("RS301"), std::string::npos) << test::foundIn(report);
+    const auto said = std::ranges::find(report.notJudged, "RS301", &NotJudged::id);
+    ASSERT_NE(said, report.notJudged.end());
+    EXPECT_NE(said->needs.find("ranks share a device"), std::string::npos) << said->needs;
+    EXPECT_FALSE(report.bound.isMeasured) << "a gap on the device may be the other rank's kernel";
 }
 
 TEST(Stragglers, ASlowHostKeepsItsRanksTime) {
