@@ -9,6 +9,7 @@
 
 #include "collector/importers/device_rank.h"
 #include "collector/importers/import_error.h"
+#include "collector/importers/most_devices.h"
 #include "collector/importers/nsys_database.h"
 #include "collector/importers/nsys_machine.h"
 #include "collector/importers/nsys_nccl.h"
@@ -65,9 +66,6 @@ class NsysReport {
         return std::pair(*start, *end - *start);
     }
 
-    // No host has as many: what a damaged file claims must not become a rank each, with a copy of every range.
-    static constexpr int64_t kMostDevice = 255;
-
     /// The first six columns of every table of device work.
     static constexpr const char *kStart = "start", *kEnd = "end", *kDevice = "deviceId", *kContext = "contextId",
                                 *kStream = "streamId", *kCorrelation = "correlationId", *kProcess = "globalPid";
@@ -79,7 +77,7 @@ class NsysReport {
             const auto times = timesOf(row, table);
             if (!times) return;
             const int64_t device = row.integer(2).value_or(0);
-            if (device < 0 || device > kMostDevice) {
+            if (device < 0 || device >= kMostDevices) {
                 m_losses.add("bad_block", "warning", std::nullopt,
                              std::string("rows of ") + table + " with a deviceId that no GPU has are left out");
                 return;

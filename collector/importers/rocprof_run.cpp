@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "collector/importers/import_error.h"
+#include "collector/importers/most_devices.h"
 #include "collector/importers/recording_rows.h"
 #include "collector/importers/vendor_loss.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 /// 73 years, so that sums of a few such times do not overflow.
 constexpr int64_t kMostRocprofNs = int64_t{1} << 61;
-/// No host has as many GPUs: what a damaged file claims must not become a rank each.
-constexpr size_t kMostRocprofRanks = 255;
 
 bool isTime(std::optional<int64_t> timeNs) {
     return timeNs && *timeNs >= -kMostRocprofNs && *timeNs <= kMostRocprofNs;
@@ -74,7 +73,7 @@ std::optional<DeviceRow> RocprofRun::rowOf(const RocprofTimes& times, int64_t st
 DeviceRank* RocprofRun::rankOf(Process& process, int64_t agent) {
     const auto rank = process.m_ranks.find(agent);
     if (rank != process.m_ranks.end()) return rank->second.get();
-    if (process.m_ranks.size() >= kMostRocprofRanks) {
+    if (std::ssize(process.m_ranks) >= kMostDevices) {
         m_losses.add("bad_block", "warning", std::nullopt,
                      "kernels and copies are left out that are on more devices than a host has");
         return nullptr;

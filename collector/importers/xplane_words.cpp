@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/importers/most_devices.h"
+
 namespace rankscope::collector {
 
 namespace {
 constexpr std::string_view kGpuPlane = "/device:GPU:", kTpuPlane = "/device:TPU:";
-/// No host has as many devices: what a damaged file claims must not become a rank each.
-constexpr int64_t kMostOrdinal = 255;
 }  // namespace
 
 std::optional<int64_t> ordinalOfPlane(std::string_view plane) {
@@ -22,7 +22,7 @@ std::optional<int64_t> ordinalOfPlane(std::string_view plane) {
         const auto [end, error] = std::from_chars(plane.data(), plane.data() + plane.size(), ordinal);
         // "/device:TPU:0 SparseCore 1" is a part of a device.
         if (end == plane.data() || end != plane.data() + plane.size()) return std::nullopt;
-        return error == std::errc() && ordinal >= 0 && ordinal < kMostOrdinal ? ordinal : -1;
+        return error == std::errc() && ordinal >= 0 && ordinal < kMostDevices ? ordinal : -1;
     }
     return std::nullopt;
 }

@@ -9,6 +9,7 @@
 
 #include "reference/vgpu/device/deadlock.h"
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/device/seconds.h"
 #include "reference/vgpu/device/thread_report.h"
 
 namespace rankscope::vgpu {
@@ -40,8 +41,6 @@ int giveUpAfterMs() {
     static const int ms = settableMs("RANKSCOPE_VGPU_GIVE_UP_MS", kGiveUpMs);
     return ms;
 }
-
-constexpr int64_t kNsPerMs = 1'000'000;
 
 int64_t nowNs() {
     timespec now;

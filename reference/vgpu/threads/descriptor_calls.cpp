@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "reference/vgpu/device/seconds.h"
 #include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
 #include "reference/vgpu/threads/sleeps.h"
@@ -42,8 +43,6 @@ RealCall<pid_t (*)(pid_t, int*, int)> realWaitpid("waitpid");
 RealCall<pid_t (*)(int*)> realWaitAny("wait");
 RealCall<pid_t (*)(pid_t, int*, int, rusage*)> realWait4("wait4");
 RealCall<int (*)(idtype_t, id_t, siginfo_t*, int)> realWaitid("waitid");
-
-constexpr int64_t kNsPerMs = 1'000'000;
 
 bool isReady(int descriptor, short events) {
     pollfd one{descriptor, events, 0};
@@ -179,7 +178,7 @@ int selectFor(int count, fd_set* in, fd_set* out, fd_set* except, int64_t timeou
 }
 
 int64_t inNs(const timespec* time) {
-    return time ? time->tv_sec * 1000 * kNsPerMs + time->tv_nsec : -1;
+    return time ? time->tv_sec * kNsPerS + time->tv_nsec : -1;
 }
 
 template <typename Wait>
@@ -212,7 +211,7 @@ int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigs
     return pollFor(descriptors, count, inNs(timeout), [&] { return realPpoll(descriptors, count, timeout, signals); });
 }
 int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
-    const int64_t timeoutNs = timeout ? timeout->tv_sec * 1000 * kNsPerMs + timeout->tv_usec * 1000 : -1;
+    const int64_t timeoutNs = timeout ? timeout->tv_sec * kNsPerS + timeout->tv_usec * 1000 : -1;
     return selectFor(count, in, out, except, timeoutNs, [&] { return realSelect(count, in, out, except, timeout); });
 }
 int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout, const sigset_t* signals) {
