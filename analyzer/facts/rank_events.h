@@ -182,7 +182,7 @@ std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts&
 
 /// Fills CommTask::readyNs where the stream was given something to wait for before. A collective without a wait of its
 /// own is ready with the one before it when it was called while that one ran, else when that one had ended. `events`
-/// needs compute, hostCalls, eventRecords and synchronizations.
+/// needs all device work, hostCalls, eventRecords and synchronizations.
 void findReadyTimes(RankEvents& events);
 
 }  // namespace rankscope::facts

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds when the data of a collective were there: events say which work a communication stream waits for
 // (cudaEventRecord on the stream that does it, cudaStreamWaitEvent on its own). A kernel that starts well after that
-// work has ended, and right after its own call, was held up by the host.
+// work has ended, and right after its own call, was held up by the host. A stream that runs nothing hands on what it
+// waits for: NCCL orders the kernels of a communicator by way of one, whatever streams they are on.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -74,6 +76,44 @@ std::vector<StreamWait> streamWaits(const RankEvents& events, const Calls& calls
     return waits;
 }
 
+/// Holds the waits of the streams that run nothing, by stream and the stream that they wait for.
+class HandedOn {
+  public:
+    HandedOn(const RankEvents& events, const std::vector<StreamWait>& waits) {
+        std::set<int32_t> busy;
+        for (const ComputeTask& task : events.compute) busy.insert(task.streamId);
+        for (const CommTask& task : events.communication) busy.insert(task.streamId);
+        for (const MemoryTask& task : events.memory) busy.insert(task.streamId);
+        for (const StreamWait& wait : waits) {
+            if (busy.count(wait.streamId) == 0) m_waits[wait.streamId][wait.recordedStreamId].push_back(&wait);
+            if (busy.count(wait.recordedStreamId) == 0) m_waits.try_emplace(wait.recordedStreamId);
+        }
+    }
+
+    /// Calls visit(stream, recordedNs) for each stream with work that `wait` is for; not for the stream that waits,
+    /// whose order is its own.
+    template <typename Visit>
+    void forEachSource(const StreamWait& wait, const Visit& visit) const {
+        std::set<int32_t> seen{wait.streamId};
+        follow(wait.recordedStreamId, wait.recordedNs, seen, visit);
+    }
+
+  private:
+    template <typename Visit>
+    void follow(int32_t stream, int64_t recordedNs, std::set<int32_t>& seen, const Visit& visit) const {
+        if (!seen.insert(stream).second) return;
+        const auto handing = m_waits.find(stream);
+        if (handing == m_waits.end()) return visit(stream, recordedNs);
+        for (const auto& [source, waits] : handing->second) {
+            // The last one before the record holds all that those before it wait for.
+            const auto after = std::ranges::upper_bound(waits, recordedNs, {}, &StreamWait::waitedNs);
+            if (after != waits.begin()) follow(source, (*(after - 1))->recordedNs, seen, visit);
+        }
+    }
+
+    std::map<int32_t, std::map<int32_t, std::vector<const StreamWait*>>> m_waits;
+};
+
 }  // namespace
 
 void findReadyTimes(RankEvents& events) {
@@ -83,6 +123,7 @@ void findReadyTimes(RankEvents& events) {
     const std::vector<StreamWait> waits = streamWaits(events, calls);
     if (waits.empty()) return;
     const std::map<int32_t, Launched> streams = launchedByStream(events, calls);
+    const HandedOn handedOn(events, waits);
     std::map<int32_t, std::vector<const StreamWait*>> waitsOf;
     for (const StreamWait& wait : waits) waitsOf[wait.streamId].push_back(&wait);
     struct Before {
@@ -98,8 +139,9 @@ void findReadyTimes(RankEvents& events) {
         const std::vector<const StreamWait*>& mine = found->second;
         int64_t readyNs = -1;
         for (; last.nextWait < mine.size() && mine[last.nextWait]->waitedNs <= task.launchNs; ++last.nextWait)
-            readyNs = std::max(readyNs,
-                               doneNs(streams, mine[last.nextWait]->recordedStreamId, mine[last.nextWait]->recordedNs));
+            handedOn.forEachSource(*mine[last.nextWait], [&](int32_t stream, int64_t recordedNs) {
+                readyNs = std::max(readyNs, doneNs(streams, stream, recordedNs));
+            });
         if (readyNs < 0 && last.readyNs >= 0) readyNs = task.launchNs <= last.endNs ? last.readyNs : last.endNs;
         if (readyNs >= 0) task.readyNs = std::min(std::max(readyNs, last.readyNs), task.startNs);
         last.readyNs = task.readyNs;

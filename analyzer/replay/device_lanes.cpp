@@ -59,7 +59,7 @@ DeviceLanes::DeviceLanes(const facts::RankEvents& events, RankTasks& result) : m
         const int64_t correlation = correlationOf(m_pieces[i]);
         const auto [first, last] = calls.find(correlation);
         m_totalNs += m_pieces[i].endNs - m_pieces[i].startNs;
-        m_running.insert(m_pieces[i].stream);
+        m_known.insert(m_pieces[i].stream);
         if (first != last) {
             m_index.add(correlation, i);
         } else {
@@ -68,6 +68,9 @@ DeviceLanes::DeviceLanes(const facts::RankEvents& events, RankTasks& result) : m
         }
     }
     m_index.finish();
+    for (const facts::SynchronizationRecord& wait : events.synchronizations)
+        if (wait.kind == facts::SynchronizationRecord::Kind::streamWaitEvent && wait.streamId != 0)
+            m_known.insert(wait.streamId);
     for (auto& [id, stream] : m_streams)
         std::ranges::sort(stream.unlaunched, {}, [&](uint32_t piece) { return m_pieces[piece].startNs; });
     m_placed.reserve(m_pieces.size());

@@ -61,8 +61,8 @@ class DeviceLanes {
     /// Returns the last task of what this call has put on the device; kNoTask: nothing.
     TaskId lastOf(int64_t correlation);
     bool has(int64_t correlation) { return m_index.find(correlation).first != m_index.find(correlation).second; }
-    /// True when any work of the recording runs on it.
-    bool runs(int32_t stream) const { return m_running.count(stream) != 0; }
+    /// True when any work of the recording runs on it, or it waits for an event.
+    bool knows(int32_t stream) const { return m_known.count(stream) != 0; }
     /// Returns the stream that the call with this correlation id puts work on; -1: none.
     int32_t streamOfCall(int64_t correlation);
     /// Returns what a stream has been given until now: its last task, or what it is yet to wait for.
@@ -143,7 +143,7 @@ class DeviceLanes {
     std::vector<Piece> m_pieces;
     CorrelationIndex m_index;
     std::map<int32_t, Stream> m_streams;
-    std::set<int32_t> m_running;
+    std::set<int32_t> m_known;
     std::vector<Placed> m_placed;
     std::vector<uint32_t> m_placedOf;  // by task
     std::vector<TaskId> m_waits;

@@ -220,7 +220,7 @@ std::vector<TaskId> RankRecorder::awaitedBy(const facts::HostCall& call) {
 
 void RankRecorder::recordEvent(const facts::EventRecord& record, const facts::HostCall& call) {
     int32_t stream = record.streamId;
-    if (!m_device.runs(stream)) {
+    if (!m_device.knows(stream)) {
         // A stream that nothing had run on was not known to older recorders. Programs record an event right behind the
         // work that it stands for.
         const auto last = m_lastStream.find(call.threadId);

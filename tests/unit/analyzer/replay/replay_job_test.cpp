@@ -9,7 +9,7 @@ namespace rankscope::replay {
 namespace {
 
 using test::kUs;
-constexpr int32_t kCompute = 1, kNetwork = 2;  // streams
+constexpr int32_t kCompute = 1, kNetwork = 2, kOrder = 3;  // streams; the last one runs nothing
 
 /// One rank's events as it would have recorded them; times in us.
 class RankPlayer {
@@ -148,6 +148,36 @@ TaskId only(const TaskGraph& graph, TaskKind kind, int rank, int step) {
     for (TaskId task = 0; task < graph.size(); ++task)
         if (graph.info[task].kind == kind && graph.rankOf(task) == rank && graph.info[task].step == step) return task;
     return kNoTask;
+}
+
+/// NCCL orders its kernels by way of a stream that runs nothing: what it waits for is known, and nothing is inferred.
+TEST(ReplayJob, AStreamThatRunsNothingStandsForWhatItWaitsFor) {
+    Job job;
+    job.players.clear();
+    for (int rank = 0; rank < 2; ++rank) {
+        RankPlayer player(rank);
+        for (int step = 0; step < 3; ++step) {
+            const int64_t at = 1000 + step * Job::kStepUs, computeEnd = at + 16 + (rank == 0 ? 100 : 160),
+                          end = at + 16 + 160 + 40;
+            player.step(step, at, at + Job::kStepUs);
+            player.kernel(at + 6, at + 16, computeEnd);
+            player.record(at + 8, 5, kCompute);
+            player.wait(at + 9, 5, kNetwork);
+            player.record(at + 11, 6, kOrder);
+            player.wait(at + 12, 6, kNetwork);
+            player.collective(at + 13, computeEnd, end, 100 * (rank + 1) + step);
+            player.record(at + 15, 6, kNetwork);
+            player.wait(at + 16, 6, kOrder);
+            player.kernel(at + 17, computeEnd, computeEnd + 4);  // the thread's last stream is compute's
+            player.synchronize(at + 20, end + 1, kNetwork);
+        }
+        job.players.push_back(player);
+    }
+    const ReplayModel model = job.play();
+    ASSERT_TRUE(model.available()) << model.unavailable;
+    EXPECT_EQ(model.edges.inferredWaits, 0);
+    EXPECT_EQ(model.edges.contradicted, 0);
+    EXPECT_DOUBLE_EQ(model.predictedStepNs, 240'000);
 }
 
 TEST(ReplayJob, UnchangedGivesTheMeasuredStep) {
