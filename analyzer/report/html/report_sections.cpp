@@ -12,6 +12,7 @@
 #include "analyzer/report/html/table.h"
 #include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
+#include "analyzer/report/volume.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
@@ -191,7 +192,9 @@ std::string idleSection(const Report& r) {
 }
 
 std::string collectivesSection(const Report& r) {
-    if (r.collectives.empty()) return {};
+    std::string volumes;
+    for (const VolumeRow& row : r.volumes) volumes += fmt::format("<p>{}.</p>\n", text::markupText(volumeText(row)));
+    if (r.collectives.empty()) return volumes.empty() ? volumes : section("messages", "Messages", "", volumes);
     Table table("collectives-table", {{"operation"},
                                       {"size"},
                                       {"group"},
@@ -222,6 +225,7 @@ std::string collectivesSection(const Report& r) {
     if (r.collectives.size() > kMostRows)
         out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMostRows,
                            r.collectives.size());
+    out += volumes;
     return section("collectives", "Collectives",
                    "Per rank and step; waiting and transfer hold what is hidden behind compute, too.", out);
 }
