@@ -31,6 +31,13 @@ std::string gigabytes(double bytesPerSecond) {
     return fmt::format("{:g} GB/s", bytesPerSecond / 1e9);
 }
 
+/// Of a line that begins small and has no full stop.
+std::string paragraph(std::string line) {
+    if (!line.empty() && line.front() >= 'a' && line.front() <= 'z')
+        line.front() = static_cast<char>(line.front() - 'a' + 'A');
+    return "<p>" + text::markupText(line) + ".</p>\n";
+}
+
 }  // namespace
 
 std::string breakdownSection(const Report& r) {
@@ -94,6 +101,7 @@ std::string memorySection(const Report& r) {
     if (r.memory.size() > kMostRows)
         out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMostRows,
                            r.memory.size());
+    if (const std::string states = statesText(r.volumes, r.memory); !states.empty()) out = paragraph(states) + out;
     return section("memory", "Memory", summary, out);
 }
 
@@ -193,7 +201,7 @@ std::string idleSection(const Report& r) {
 
 std::string collectivesSection(const Report& r) {
     std::string volumes;
-    for (const VolumeRow& row : r.volumes) volumes += fmt::format("<p>{}.</p>\n", text::markupText(volumeText(row)));
+    for (const VolumeRow& row : r.volumes) volumes += paragraph(volumeText(row));
     if (r.collectives.empty()) return volumes.empty() ? volumes : section("messages", "Messages", "", volumes);
     Table table("collectives-table", {{"operation"},
                                       {"size"},
