@@ -196,7 +196,7 @@ const Diagnosis kStageImbalance{
     .fix = "Move layers' worth of work from the slowest stage to the lightest; the finding says how much.",
     .bySums = true,
     .hint =
-        "The line that stays blue longest is the stage that sets the pace; orange on the others is their wait for it.",
+        "The line that stays blue longest is the stage that sets the pace; amber on the others is their wait for it.",
     .detect = detectStageImbalance,
     .missing = missingForStageImbalance,
     .repair = movedLayers,

@@ -157,7 +157,7 @@ const Diagnosis kStraggler{
     .cureAt = CureAt::machine,
     .byCalls = true,
     .hint =
-        "The rank to fix stays blue (it still computes) where the others are orange: they have done the same work and "
+        "The rank to fix stays blue (it still computes) where the others are amber: they have done the same work and "
         "wait for it. Framed are such waits.",
     .detect = detectStraggler,
     .missing = missingForStraggler,

@@ -176,7 +176,7 @@ const Diagnosis kStragglerNode{
     .cureAt = CureAt::machine,
     .byCalls = true,
     .hint =
-        "The ranks of the host to fix stay blue where those of the others are orange: they have done the same work and "
+        "The ranks of the host to fix stay blue where those of the others are amber: they have done the same work and "
         "wait. Framed are such waits.",
     .detect = detectStragglerNode,
     .missing = missingForStragglerNode,

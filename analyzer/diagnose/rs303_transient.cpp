@@ -318,7 +318,7 @@ const Diagnosis kTransient{
     .byCalls = true,
     .hint =
         "Framed is the stall: one rank stands still for once (blank, or a long call on its host lanes) and the others "
-        "wait for it (orange).",
+        "wait for it (amber).",
     .detect = detectTransientStall,
     .missing = missingForTransientStall,
     .repair = steady,

@@ -318,7 +318,7 @@ const Diagnosis kUnevenWork{
     .bySums = true,
     .hint =
         "Blue is of different length from rank to rank and step to step: they are given different amounts of work, and "
-        "orange is the wait for the largest.",
+        "amber is the wait for the largest.",
     .detect = detectUnevenWork,
     .missing = missingForUnevenWork,
     .repair = evenWork,

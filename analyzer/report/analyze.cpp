@@ -15,6 +15,7 @@
 #include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/report/step_overview.h"
+#include "analyzer/report/volume.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
 #include "collector/team/packing.h"
@@ -176,7 +177,10 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
         static_cast<int>(std::ranges::count_if(report.steps, [](const StepRow& s) { return s.warmUp; }));
     for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
     report.efficiency = efficiencySection(analysis, report.breakdown);
-    if (!report.run.isRecorder) report.collectives = collectiveTable(analysis);
+    if (!report.run.isRecorder) {
+        report.collectives = collectiveTable(analysis);
+        report.volumes = volumesOf(analysis);
+    }
     report.replay = replaySection(analysis.replay);
     // Of ranks that share a device a kernel's time is also the others', and a gap may be theirs.
     const bool knowsKernels = !diagnose::isByCalls(analysis) && !analysis.facts.sharesDevices();

@@ -247,6 +247,21 @@ std::string renderJson(const Report& r) {
         return row;
     });
     json["collectives"] = arrayOf(r.collectives, collectiveJson);
+    json["volumes"] = arrayOf(r.volumes, [](const VolumeRow& row) {
+        const auto bytes = [](const std::optional<double>& value) {
+            return value ? Json(whole(*value)) : Json(nullptr);
+        };
+        return Json{{"strategy", row.strategy},
+                    {"bytes", bytes(row.busBytes)},
+                    {"expected_bytes", bytes(row.expectedBytes)},
+                    {"formula", orNull(row.formula)},
+                    {"why_not_expected", orNull(row.open)},
+                    {"gradient_bytes", bytes(row.gradientBytes)},
+                    {"reductions_of_each", orNull(row.reductions)},
+                    {"broadcast_bytes", bytes(row.toldBytes)},
+                    {"gatherings_per_reduction", orNull(row.gatherings)},
+                    {"adam_state_bytes", bytes(row.adamStateBytes)}};
+    });
     json["replay"] = replayJson(r.replay);
     json["bound_by"] = boundJson(r.bound);
     json["memory"] = arrayOf(r.memory, memoryJson);

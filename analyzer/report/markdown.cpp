@@ -4,6 +4,7 @@
 #include "analyzer/report/bound.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
+#include "analyzer/report/volume.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
@@ -102,6 +103,7 @@ std::string renderMarkdown(const Report& r) {
                            row.busbw ? text::bandwidthText(*row.busbw) : "unknown");
     }
     out += restText(r.collectives.size(), kMostCollectives, "kinds of collectives");
+    for (const VolumeRow& row : r.volumes) out += "\n" + words(volumeText(row)) + ".\n";
     return text::cutForSummary(std::move(out));
 }
 

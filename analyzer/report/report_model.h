@@ -121,6 +121,21 @@ struct MemoryRow {
     std::optional<int64_t> deviceBytes;   // that its device has
 };
 
+/// Is what a rank moves of a step in one direction of the job's parallelism, beside what its strategy has to move
+/// (volume.h). Bytes are those on the bus, of a rank and step.
+struct VolumeRow {
+    std::string strategy;                 // "ZeRO-3", "HSDP", "data parallel", "pipeline", "tensor parallel"…
+    std::optional<double> busBytes;       // measured; null: `open` says why
+    std::optional<double> expectedBytes;  // of a step of one pass; null: `open` says why
+    std::string formula;                  // "3 N (n-1)/n"; empty: nothing is expected
+    std::string open;
+    std::optional<double> gradientBytes;   // that are reduced in a step, those of all its micro-steps
+    std::optional<int> reductions;         // of each gradient a step, where they are seen to repeat
+    std::optional<double> toldBytes;       // of parameters and buffers, broadcast before the first step
+    std::optional<double> gatherings;      // of all parameters for each reduction of the gradients
+    std::optional<double> adamStateBytes;  // of a rank's memory, were the optimizer Adam
+};
+
 struct LossRow {
     std::string kind;
     std::string severity;
@@ -140,6 +155,7 @@ struct Report {
     std::vector<BreakdownRow> breakdown;
     EfficiencySection efficiency;
     std::vector<CollectiveRow> collectives;
+    std::vector<VolumeRow> volumes;
     ReplaySection replay;
     Bound bound;
     std::vector<MemoryRow> memory;       // by rank, of those that anything is known of

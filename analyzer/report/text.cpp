@@ -9,6 +9,7 @@
 #include "analyzer/report/memory.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
+#include "analyzer/report/volume.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/terminal_text.h"
@@ -209,6 +210,7 @@ void addBreakdown(const Report& r, const Lines& paint, std::string& out) {
     if (const std::string idle = idleText(r); !idle.empty()) out += paint.wrapped(idle, "  ");
     for (const std::string& line : delayLines(r)) out += paint.wrapped(line, "  ");
     if (const std::string memory = memoryText(r.memory); !memory.empty()) out += paint.wrapped(memory, "  ");
+    if (const std::string states = statesText(r.volumes, r.memory); !states.empty()) out += paint.wrapped(states, "  ");
     if (const std::string efficiency = efficiencyText(r.efficiency); !efficiency.empty())
         out += paint.wrapped(efficiency, "  ");
 }
@@ -252,15 +254,18 @@ std::string collectiveTableText(std::span<const CollectiveRow> rows, const Lines
 }
 
 void addCollectives(const Report& r, const Lines& paint, std::string& out) {
-    if (r.collectives.empty()) return;
+    if (r.collectives.empty() && r.volumes.empty()) return;
     constexpr size_t kMost = 8;
-    out += "\n" + paint.bold("Collectives") + "\n";
-    out += paint.wrapped("per rank and step; waiting and transfer hold what is hidden behind compute, too", "  ");
-    if (const std::string table = collectiveTableText(first(r.collectives, kMost), paint); !table.empty()) {
+    out += "\n" + paint.bold(r.collectives.empty() ? "Messages" : "Collectives") + "\n";
+    if (!r.collectives.empty()) {
+        out += paint.wrapped("per rank and step; waiting and transfer hold what is hidden behind compute, too", "  ");
+        const std::string table = collectiveTableText(first(r.collectives, kMost), paint);
         out += table;
-    } else {
-        for (const CollectiveRow& row : first(r.collectives, kMost)) out += paint.wrapped(collectiveText(row), "  ");
+        if (table.empty())
+            for (const CollectiveRow& row : first(r.collectives, kMost))
+                out += paint.wrapped(collectiveText(row), "  ");
     }
+    for (const VolumeRow& row : r.volumes) out += paint.wrapped(volumeText(row), "  ");
     if (r.collectives.size() > kMost)
         out +=
             paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them",

@@ -88,8 +88,9 @@ size_t writeEventsCsv(std::ostream& out, const RunInfo& run, std::span<const Ran
     Writer writer(out, run, scope.run.empty() ? std::string() : csvField(displayText(scope.run)) + ",");
     for (const RankTracksPtr& rank : tracks) {
         if (!rank || !scope.ranks.contains(rank->rank)) continue;
-        for (const Lane& lane : rank->lanes)
-            if (!scope.hiddenLanes.contains(lane.label)) writer.write(*rank, lane.label, linesOf(lane, scope.range));
+        for (const Lane& lane : rank->lanes)  // a range on the device is the host's once more
+            if (lane.kind != LaneKind::deviceRanges && !scope.hiddenLanes.contains(lane.label))
+                writer.write(*rank, lane.label, linesOf(lane, scope.range));
         for (const UndrawnEvents& undrawn : rank->undrawn)
             if (!scope.hiddenLanes.contains(undrawn.lane))
                 writer.write(*rank, undrawn.lane.empty() ? "not drawn" : undrawn.lane + " (not drawn)",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/facts/rank_summary.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -73,6 +74,8 @@ class DetailReader {
                                            : std::string("copy");
             case EventTable::ncclCall:
                 return displayText(find(m_row, "op") ? find(m_row, "op")->text : std::string("NCCL call"));
+            case EventTable::idleGap:
+                return "idle: " + std::string(facts::inWords(find(m_row, "cause") ? find(m_row, "cause")->text : ""));
             default:
                 return stringText(m_run, integer(m_row, "name_id", 0));
         }
@@ -84,8 +87,9 @@ class DetailReader {
 
     void addPlace() {
         DetailSection& event = section("Event");
-        event.rows.push_back({"duration", find(m_row, "dur_ns") ? exactDuration(m_durNs) : "never closed", {}});
-        event.rows.push_back({"start", timeText(m_startNs), {}});
+        const std::string where = m_event.table == EventTable::nvtxOnDevice ? " on the host" : "";
+        event.rows.push_back({"duration" + where, find(m_row, "dur_ns") ? exactDuration(m_durNs) : "never closed", {}});
+        event.rows.push_back({"start" + where, timeText(m_startNs), {}});
         event.rows.push_back({"rank", std::to_string(m_event.rank), {}});
         for (const char* place : {"stream_id", "thread_id"})
             if (const Column* column = find(m_row, place))
@@ -232,7 +236,8 @@ class DetailReader {
         std::vector<store::NvtxRange> around;
         auto ranges = m_reader.cursor<store::NvtxRange>(m_event.rank, m_hostNs, plus(m_hostNs, 1));
         for (store::NvtxRange range; ranges.next(range);) {
-            const bool self = m_event.table == EventTable::nvtx && range.id == m_event.rowId;
+            const bool self =
+                m_event.table == EventTable::nvtx && range.id == m_event.rowId;  // not of its like on the device
             if (!self && range.kind != store::NvtxKind::mark && range.threadId && *range.threadId == m_hostThread)
                 around.push_back(range);
         }
@@ -282,6 +287,7 @@ std::string selectOf(const EventLink& event) {
             return fmt::format("SELECT * FROM step WHERE rank = {} AND step = {};", event.rank, event.rowId);
         case EventTable::kernel:
         case EventTable::nvtx:
+        case EventTable::nvtxOnDevice:
         case EventTable::apiCall:
             return fmt::format(
                 "SELECT e.*, s.text AS name FROM {} e LEFT JOIN string s ON s.id = e.name_id WHERE e.id = {};", table,

@@ -77,7 +77,8 @@ bool parseBetween(std::string_view text, DurationBounds& bounds) {
 bool belongs(EventClass wanted, EventTable table) noexcept {
     switch (wanted) {
         case EventClass::any:
-            return table != EventTable::none;
+            // A range on the device is one of the host seen elsewhere.
+            return table != EventTable::none && table != EventTable::nvtxOnDevice;
         case EventClass::compute:
         case EventClass::communication:
             return table == EventTable::kernel;

@@ -29,7 +29,7 @@ class EventNames {
   private:
     const RunInfo& m_run;
     std::vector<int32_t> m_steps;      // step numbers of the run, ascending
-    std::vector<std::string> m_fixed;  // nothing, memset, copies, NCCL operations, steps
+    std::vector<std::string> m_fixed;  // nothing, memset, copies, NCCL operations, causes of idleness, steps
 };
 
 }  // namespace rankscope::gui

@@ -8,6 +8,7 @@
 
 #include "collector/store/error.h"
 #include "gui/session/counter_loader.h"
+#include "gui/session/device_ranges.h"
 #include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
@@ -52,6 +53,9 @@ class RankLoader {
         loadSteps();
         const bool whole = loadHost() && loadStreams();
         if (!whole) return nullptr;
+        addDeviceRanges();
+        addIdle();
+        for (Lane& lane : m_streams) m_result->lanes.push_back(std::move(lane));
         for (Lane& lane : loadCounters(m_reader, m_run, m_rank)) m_result->lanes.push_back(std::move(lane));
         const auto device = m_result->deviceTracks();
         m_result->activity = ActivityBins(device, extentOf(device));
@@ -77,12 +81,20 @@ class RankLoader {
         const bool whole =
             read("thread_id, start_ns, coalesce(dur_ns, max(0, ?3 - start_ns)), rank, name_id", EventTable::nvtx, nvtx,
                  kMaxNvtxDepth,
-                 [](const Statement& row) {
-                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
-                                       EventKind::nvtx};
+                 [this](const Statement& row) {
+                     const TrackEvent event{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                            EventKind::nvtx};
+                     if (row.isInteger(kOwner) && event.durNs > 0 && !isFar(event.startNs) && !isFar(event.durNs))
+                         m_ranges.push_back({row.integer(kOwner), event.startNs, event.startNs + event.durNs,
+                                             event.name, static_cast<uint32_t>(m_rangeRows)});
+                     ++m_rangeRows;
+                     return event;
                  }) &&
-            read("thread_id, start_ns, dur_ns, rank, name_id, kind", EventTable::apiCall, calls, kMaxHostDepth,
-                 [](const Statement& row) {
+            read("thread_id, start_ns, dur_ns, rank, name_id, kind, correlation_id", EventTable::apiCall, calls,
+                 kMaxHostDepth,
+                 [this](const Statement& row) {
+                     if (!m_ranges.empty() && row.isInteger(kName + 2))
+                         m_calls.push_back({row.integer(kOwner), row.integer(kStart), row.integer(kName + 2)});
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
                                        kindOfCall(row.integer(kName + 1))};
                  }) &&
@@ -103,18 +115,22 @@ class RankLoader {
     bool loadStreams() {
         Stacks kernels, copies, sets;
         const bool whole =
-            read("stream_id, start_ns, dur_ns, rank, name_id, nccl", EventTable::kernel, kernels, kMaxStreamDepth,
-                 [](const Statement& row) {
+            read("stream_id, start_ns, dur_ns, rank, name_id, nccl, correlation_id", EventTable::kernel, kernels,
+                 kMaxStreamDepth,
+                 [this](const Statement& row) {
+                     keepWork(row, kName + 2);
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
                                        row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
                  }) &&
-            read("stream_id, start_ns, dur_ns, rank, kind", EventTable::memcpy, copies, kMaxStreamDepth,
-                 [](const Statement& row) {
+            read("stream_id, start_ns, dur_ns, rank, kind, correlation_id", EventTable::memcpy, copies, kMaxStreamDepth,
+                 [this](const Statement& row) {
+                     keepWork(row, kName + 1);
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
                                        EventKind::copy};
                  }) &&
-            read("stream_id, start_ns, dur_ns, rank", EventTable::memset, sets, kMaxStreamDepth,
-                 [](const Statement& row) {
+            read("stream_id, start_ns, dur_ns, rank, correlation_id", EventTable::memset, sets, kMaxStreamDepth,
+                 [this](const Statement& row) {
+                     keepWork(row, kName);
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set};
                  });
         std::map<int64_t, StreamContent> streams;
@@ -144,7 +160,7 @@ class RankLoader {
         }
         for (Lane& lane : lanes) {
             addWaits(lane);
-            m_result->lanes.push_back(std::move(lane));
+            m_streams.push_back(std::move(lane));
         }
         for (UndrawnEvents& more : content.undrawn) {
             more.lane = name;
@@ -170,6 +186,34 @@ class RankLoader {
             }
         }
         if (!lane.waits.empty()) lane.waits.finish();
+    }
+
+    // What ranges may have called for.
+    void keepWork(const Statement& row, int correlation) {
+        if (m_calls.empty() || !row.isInteger(correlation) || isFar(row.integer(kStart)) ||
+            isFar(row.integer(kDuration)))
+            return;
+        m_work.push_back({row.integer(correlation), row.integer(kStart),
+                          row.integer(kStart) + std::max<int64_t>(0, row.integer(kDuration))});
+    }
+
+    void addDeviceRanges() {
+        Stacks stacks;
+        for (const DeviceRange& range : rangesOnDevice(std::move(m_ranges), std::move(m_calls), std::move(m_work)))
+            stacks.try_emplace(range.thread, m_firstRange, kMaxNvtxDepth).first->second.add(range.event);
+        addStacks(stacks, LaneKind::deviceRanges, EventTable::nvtxOnDevice,
+                  [&](int64_t thread) { return "NVTX on the device, " + threadName(thread); });
+    }
+
+    void addIdle() {
+        const std::span<const IdleStretch> gaps = m_control.idle.of(m_reader, m_rank);
+        if (gaps.empty()) return;
+        const int64_t first = std::ranges::min(gaps, {}, &IdleStretch::row).row;
+        TrackStack stack(first, 1);
+        for (const IdleStretch& gap : gaps)
+            stack.add({gap.startNs, gap.durNs, static_cast<uint32_t>(gap.cause), static_cast<uint32_t>(gap.row - first),
+                       EventKind::idle});
+        for (Track& track : stack.finish()) addLane(LaneKind::idle, "idle", EventTable::idleGap, std::move(track));
     }
 
     static std::string contentOf(const std::vector<Lane::Part>& parts) {
@@ -235,6 +279,7 @@ class RankLoader {
         extent.bind(1, std::string_view(tableName(table))).bind(2, int64_t{m_rank});
         if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
         const int64_t first = extent.integer(0), last = extent.integer(1);
+        if (table == EventTable::nvtx) m_firstRange = first;
         Statement rows(m_reader.database(),
                        "SELECT " + columns + " FROM " + tableName(table) + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
         rows.bind(1, first).bind(2, last);
@@ -345,6 +390,13 @@ class RankLoader {
     int32_t m_rank;
     LoadControl& m_control;
     std::shared_ptr<RankTracks> m_result;
+    std::vector<Lane> m_streams;
+    // Of ranges and of what they called for, until they are seen on the device; nothing in a run without ranges.
+    std::vector<OpenRange> m_ranges;
+    std::vector<LaunchCall> m_calls;
+    std::vector<LaunchedWork> m_work;
+    size_t m_rangeRows = 0;
+    int64_t m_firstRange = 0;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "collector/store/reader.h"
+#include "gui/session/idle_gaps.h"
 #include "gui/session/kernel_waits.h"
 #include "gui/session/run_info.h"
 #include "gui/timeline/rank_tracks.h"
@@ -15,6 +16,7 @@ struct LoadControl {
     std::atomic<bool> cancelled{false};
     std::atomic<int64_t> rowsRead{0};
     KernelWaits waits;
+    IdleGaps idle;
 };
 
 /// Name of NCCL calls, whose texts are no strings of the file: Track::kMaxName minus the operation.

@@ -140,6 +140,8 @@ void MainWindow::makeMenus() {
     QMenu* view = menuBar()->addMenu("&View");
     view->addAction("Fit the whole run\tF", this, [&model] { model.fit(); });
     view->addAction("Zoom to selection\tZ", this, [&model] { model.zoomToSelection(); });
+    view->addAction("Next step\tN", this, [&model] { model.goToStep(1); });
+    view->addAction("Previous step\tShift+N", this, [&model] { model.goToStep(-1); });
     view->addAction("Back\tBackspace", this, [&model] { model.back(); });
     view->addSeparator();
     QAction* dark = view->addAction("Dark colours");

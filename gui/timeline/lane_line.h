@@ -26,14 +26,15 @@ inline Rgb blend(Rgb back, Rgb front, float share) noexcept {
 /// Black or white, whichever reads better on `back`.
 Rgb inkOn(Rgb back) noexcept;
 
-/// Colours of events by kind, and of the names of a kind by shade.
+/// Colours of events by kind, and of the names of a kind by shade; each cause of idleness has one of its own.
 struct EventColours {
-    static constexpr size_t kShades = 5;
+    static constexpr size_t kShades = 6;
     std::array<std::array<Rgb, kShades>, kEventKinds> table{};
 
     Rgb of(EventKind kind, uint32_t name) const noexcept {
         // Knuth's multiplicative hash: neighbouring ids get different shades.
-        return table[static_cast<size_t>(kind) % kEventKinds][(name * 2654435761u >> 16) % kShades];
+        const size_t shade = kind == EventKind::idle ? name : name * 2654435761u >> 16;
+        return table[static_cast<size_t>(kind) % kEventKinds][shade % kShades];
     }
     Rgb of(uint32_t style) const noexcept { return of(Track::kindOf(style), Track::nameOf(style)); }
 };

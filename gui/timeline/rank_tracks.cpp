@@ -15,6 +15,7 @@ const char* tableName(EventTable table) {
         case EventTable::memset:
             return "memset";
         case EventTable::nvtx:
+        case EventTable::nvtxOnDevice:
             return "nvtx";
         case EventTable::apiCall:
             return "api_call";
@@ -22,6 +23,8 @@ const char* tableName(EventTable table) {
             return "nccl_call";
         case EventTable::step:
             return "step";
+        case EventTable::idleGap:
+            return "idle_gap";
         case EventTable::none:
             return "";
     }

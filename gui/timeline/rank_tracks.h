@@ -11,10 +11,12 @@
 
 namespace rankscope::gui {
 
-enum class LaneKind : uint8_t { steps, nvtx, hostCalls, stream, counter };
+/// deviceRanges: NVTX ranges as the device ran them; idle: when the device stood still.
+enum class LaneKind : uint8_t { steps, nvtx, hostCalls, deviceRanges, idle, stream, counter };
 
-/// The table of trace.db an event's row id belongs to.
-enum class EventTable : uint8_t { kernel, memcpy, memset, nvtx, apiCall, ncclCall, step, none };
+/// The table of trace.db an event's row id belongs to. nvtxOnDevice: an event is the row's of nvtx, at times of the
+/// device.
+enum class EventTable : uint8_t { kernel, memcpy, memset, nvtx, apiCall, ncclCall, step, nvtxOnDevice, idleGap, none };
 /// Its name in trace.db; empty for none.
 const char* tableName(EventTable table);
 
@@ -51,7 +53,8 @@ struct NegativeDuration {
 /// Everything the timeline shows of a rank. Immutable once loaded, shared by the threads that read it.
 struct RankTracks {
     int32_t rank = 0;
-    std::vector<Lane> lanes;  ///< in the order shown: steps, NVTX, host threads, streams, counters
+    std::vector<Lane>
+        lanes;  ///< in the order shown: steps, NVTX, host threads, NVTX on the device, idle, streams, counters
     ActivityBins activity;
     std::vector<UndrawnEvents> undrawn;
     std::vector<NegativeDuration> negative;  ///< of a damaged file; table by table, by row

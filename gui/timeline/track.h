@@ -11,7 +11,8 @@
 namespace rankscope::gui {
 
 /// What an event is; decides its colour family.
-/// `waiting` is the beginning of a communication kernel, in which it waits for other ranks.
+/// `waiting` is the beginning of a communication kernel, in which it waits for other ranks; `idle` is named by its
+/// cause.
 enum class EventKind : uint8_t {
     compute,
     communication,
@@ -23,9 +24,10 @@ enum class EventKind : uint8_t {
     allocation,
     step,
     other,
-    waiting
+    waiting,
+    idle
 };
-inline constexpr size_t kEventKinds = 11;
+inline constexpr size_t kEventKinds = 12;
 
 /// A walk over events looks whether it is cancelled each time that it has seen so many.
 inline constexpr size_t kEventsBetweenChecks = 1 << 16;

@@ -13,11 +13,27 @@ constexpr Rgb opaque(uint32_t rgb) {
 }
 
 // In the order of EventKind: compute, communication, copy, set, nvtx, api, blockingCall, allocation, step, other,
-// waiting. What is not hidden of communication is a rank line's business: a kernel is in the colour of transfer.
+// waiting, idle. What is not hidden of communication is a rank line's business: a kernel is in the colour of transfer.
 constexpr std::array<Rgb, kEventKinds> kindsOf(const text::ActivityColours& of) {
     const Rgb memory = opaque(of.memory);
-    return {opaque(of.compute), opaque(of.transfer), memory, memory, kSky, kGrey, kYellow, memory, kSlate, kGrey,
-            opaque(of.waiting)};
+    return {opaque(of.compute),
+            opaque(of.transfer),
+            memory,
+            memory,
+            kSky,
+            kGrey,
+            kYellow,
+            memory,
+            kSlate,
+            kGrey,
+            opaque(of.waiting),
+            kGrey};
+}
+
+// In the order of facts::IdleCause: of unknown cause, blocking call, late launch, allocator, input, other work. Where
+// the host is in a call they have its colour.
+constexpr std::array<Rgb, EventColours::kShades> idleOf(const text::ActivityColours& of) {
+    return {kSlate, kYellow, kGrey, opaque(of.memory), kSky, opaque(of.waiting)};
 }
 
 // In the order of Activity.
@@ -25,13 +41,15 @@ constexpr std::array<Rgb, kActivities> activitiesOf(const text::ActivityColours&
     return {opaque(of.compute), opaque(of.overlapped), opaque(of.waiting), opaque(of.transfer), opaque(of.memory)};
 }
 
-EventColours shadesOf(const std::array<Rgb, kEventKinds>& kinds) {
-    constexpr std::array<float, EventColours::kShades> kShades{0.0f, 0.16f, 0.32f, -0.14f, -0.26f};
+EventColours shadesOf(const text::ActivityColours& activities) {
+    constexpr std::array<float, EventColours::kShades> kShades{0.0f, 0.16f, 0.32f, -0.14f, -0.26f, 0.08f};
+    const std::array<Rgb, kEventKinds> kinds = kindsOf(activities);
     EventColours colours;
     for (size_t kind = 0; kind < kEventKinds; ++kind)
         for (size_t i = 0; i < kShades.size(); ++i)
             colours.table[kind][i] = kShades[i] >= 0 ? blend(kinds[kind], 0xffffffff, kShades[i])
                                                      : blend(kinds[kind], 0xff000000, -kShades[i]);
+    colours.table[static_cast<size_t>(EventKind::idle)] = idleOf(activities);
     return colours;
 }
 
@@ -47,7 +65,7 @@ const Palette& Palette::light() {
                                  0xff111111,
                                  0xffc2185b,
                                  0xffffffff,
-                                 shadesOf(kindsOf(text::kActivitiesOnLight)),
+                                 shadesOf(text::kActivitiesOnLight),
                                  activitiesOf(text::kActivitiesOnLight)};
     return palette;
 }
@@ -62,7 +80,7 @@ const Palette& Palette::dark() {
                                  0xffffffff,
                                  0xffff80ab,
                                  0xff16181c,
-                                 shadesOf(kindsOf(text::kActivitiesOnDark)),
+                                 shadesOf(text::kActivitiesOnDark),
                                  activitiesOf(text::kActivitiesOnDark)};
     return palette;
 }

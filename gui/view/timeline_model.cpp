@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/session/event_names.h"
+#include "gui/session/step_walk.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -109,6 +110,12 @@ void TimelineModel::back() {
     m_axis.show(m_history.back());
     m_history.pop_back();
     emit viewChanged();
+}
+
+void TimelineModel::goToStep(int by) {
+    if (!m_run) return;
+    const int32_t rank = m_lanes.excerpts().empty() ? -1 : m_lanes.excerpts().front().rank;
+    if (const auto step = stepBeside(*m_run, rank, m_axis.visible(), by)) show(*step);
 }
 
 void TimelineModel::zoomToSelection() {

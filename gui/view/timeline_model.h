@@ -81,7 +81,9 @@ class TimelineModel : public QObject {
     void setAnchor(std::optional<TimeAnchor> anchor);
     void fit();
     void back();
-    void remember();         ///< back() will return to what is visible now
+    void remember();  ///< back() will return to what is visible now
+    /// The next step, or with -1 the one before: of the rank that a finding is about, else of the first.
+    void goToStep(int by);
     void zoomToSelection();  ///< the time selection, else the selected event
 
     EventRef selection() const noexcept { return m_selection; }

@@ -206,6 +206,9 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
         case Qt::Key_F:
             m_model.fit();
             return;
+        case Qt::Key_N:
+            m_model.goToStep(event->modifiers() & Qt::ShiftModifier ? -1 : 1);
+            return;
         case Qt::Key_Z:
             m_model.zoomToSelection();
             return;
@@ -423,6 +426,18 @@ QString TimelineView::noteAt(QPointF position) const {
     return {};
 }
 
+// Why the device stands still at a time, where the analysis knows.
+QString TimelineView::idleAt(const RankTracks& tracks, int64_t time) const {
+    for (uint32_t lane = 0; lane < tracks.lanes.size(); ++lane) {
+        if (tracks.lanes[lane].kind != LaneKind::idle) continue;
+        const Track& gaps = tracks.lanes[lane].parts.front().track;
+        const size_t gap = gaps.firstEndingAfter(time);
+        if (gap < gaps.size() && gaps.startNs(gap) <= time)
+            return m_model.eventName({tracks.rank, lane, 0, static_cast<uint32_t>(gap)});
+    }
+    return "idle";
+}
+
 // What the device does at a time: exactly, from the events.
 QString TimelineView::activityTip(const Row& row, int64_t time) const {
     constexpr std::array<const char*, kActivities> kNames{"compute", "compute with communication behind it",
@@ -438,7 +453,7 @@ QString TimelineView::activityTip(const Row& row, int64_t time) const {
         busy += times[a];
         if (times[a] > 0) lines << kNames[a];
     }
-    if (busy < 2 * pixel) lines << "idle";
+    if (busy < 2 * pixel) lines << idleAt(*tracks, time);
     return lines.join("\n");
 }
 

@@ -92,6 +92,7 @@ class TimelineView : public QWidget {
     void addEventActions(QMenu& menu, EventRef event);
     const Curve* curveOf(const Row& row) const;
     QString tipAt(QPointF position) const;
+    QString idleAt(const RankTracks& tracks, int64_t time) const;
     QString activityTip(const Row& row, int64_t time) const;
     double laneX(QPointF position) const { return position.x() - m_labelWidth; }
     bool isOnBorder(QPointF position) const { return std::abs(position.x() - m_labelWidth) <= 3; }

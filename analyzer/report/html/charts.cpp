@@ -153,23 +153,26 @@ std::string millisecondsText(double ns) {
 }
 
 std::string barChart(std::string_view title, const std::vector<Bar>& bars, double whole) {
-    constexpr double kRow = 30, kBarLeft = 150, kBarWidth = 160,
+    constexpr double kRow = 30, kLeastLeft = 150, kBarWidth = 160,
                      kValueWidth = 110;  // narrow: its words are read on a telephone, too
+    constexpr double kLetter = 6.2;      // of a label, mean width of the page's fonts at its size, and some more
+    double left = kLeastLeft;
+    for (const Bar& bar : bars) left = std::max(left, kLetter * static_cast<double>(bar.label.size()) + 14);
     if (whole <= 0)
         for (const Bar& bar : bars) whole = std::max(whole, bar.value);
     std::string out = fmt::format("<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
-                                  kBarLeft + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4,
+                                  left + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4,
                                   text::markupText(title));
     for (size_t i = 0; i < bars.size(); ++i) {
         const double top = kRow * static_cast<double>(i);
         const double width = whole > 0 ? kBarWidth * std::clamp(bars[i].value / whole, 0.0, 1.0) : 0;
-        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kBarLeft - 10, top + 19,
+        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", left - 10, top + 19,
                            text::markupText(bars[i].label));
-        out += fmt::format("<rect class=\"back\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"2\"/>", kBarLeft,
+        out += fmt::format("<rect class=\"back\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"2\"/>", left,
                            top + 6, kBarWidth);
         out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"18\" rx=\"2\"/>",
-                           bars[i].colour, kBarLeft, top + 6, width);
-        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>", kBarLeft + kBarWidth + 10, top + 19,
+                           bars[i].colour, left, top + 6, width);
+        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>", left + kBarWidth + 10, top + 19,
                            text::markupText(bars[i].text));
     }
     return out + "</svg>\n";

@@ -12,6 +12,7 @@
 #include "analyzer/report/html/table.h"
 #include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
+#include "analyzer/report/volume.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "analyzer/text/units.h"
@@ -28,6 +29,13 @@ std::string wholeNumber(double value) {
 }
 std::string gigabytes(double bytesPerSecond) {
     return fmt::format("{:g} GB/s", bytesPerSecond / 1e9);
+}
+
+/// Of a line that begins small and has no full stop.
+std::string paragraph(std::string line) {
+    if (!line.empty() && line.front() >= 'a' && line.front() <= 'z')
+        line.front() = static_cast<char>(line.front() - 'a' + 'A');
+    return "<p>" + text::markupText(line) + ".</p>\n";
 }
 
 }  // namespace
@@ -93,6 +101,7 @@ std::string memorySection(const Report& r) {
     if (r.memory.size() > kMostRows)
         out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMostRows,
                            r.memory.size());
+    if (const std::string states = statesText(r.volumes, r.memory); !states.empty()) out = paragraph(states) + out;
     return section("memory", "Memory", summary, out);
 }
 
@@ -191,7 +200,9 @@ std::string idleSection(const Report& r) {
 }
 
 std::string collectivesSection(const Report& r) {
-    if (r.collectives.empty()) return {};
+    std::string volumes;
+    for (const VolumeRow& row : r.volumes) volumes += paragraph(volumeText(row));
+    if (r.collectives.empty()) return volumes.empty() ? volumes : section("messages", "Messages", "", volumes);
     Table table("collectives-table", {{"operation"},
                                       {"size"},
                                       {"group"},
@@ -222,6 +233,7 @@ std::string collectivesSection(const Report& r) {
     if (r.collectives.size() > kMostRows)
         out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMostRows,
                            r.collectives.size());
+    out += volumes;
     return section("collectives", "Collectives",
                    "Per rank and step; waiting and transfer hold what is hidden behind compute, too.", out);
 }
