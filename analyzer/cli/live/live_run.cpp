@@ -167,6 +167,7 @@ LiveRun::LiveRun(const fs::path& run, double windowS, unsigned threads)
     : m_run(recordingOf(run)), m_windowS(windowS), m_threads(threads) {
     m_links = linkSources({});
     m_scratch = makeScratch();
+    m_followed.emplace(m_scratch / "captures");
 }
 
 LiveRun::~LiveRun() {
@@ -201,6 +202,7 @@ void LiveRun::analyse(int64_t untilNs, LiveState& state) {
     // All ranks to the same moment, while they go on: what some have told of and others not yet would look like delay.
     options.part = {untilNs - static_cast<int64_t>(m_windowS * kNsPerS), untilNs};
     options.threads = m_threads;
+    options.followed = &*m_followed;
     collector::collect(m_run, options);
     report::AnalyzeOptions settings;
     settings.workers = m_threads;

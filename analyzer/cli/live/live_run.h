@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/live/live_state.h"
 #include "analyzer/costs/link_peaks.h"
+#include "collector/ingest/followed_captures.h"
 #include "injector/capture_format/capture_tail.h"
 
 namespace rankscope::cli {
@@ -37,6 +38,7 @@ class LiveRun {
     unsigned m_threads;
     std::map<std::string, capture::CaptureTail> m_tails;  // by path
     std::optional<int64_t> m_newestNs;
+    std::optional<collector::FollowedCaptures> m_followed;
     costs::LinkSources m_links;
 };
 
