@@ -47,6 +47,10 @@ CaptureSet capturesOf(const std::vector<fs::path>& directories, const CollectOpt
 
 }  // namespace
 
+std::shared_ptr<FollowedCaptures> followCaptures(const fs::path& folder) {
+    return std::make_shared<FollowedCaptures>(folder);
+}
+
 CollectResult collect(const fs::path& runDirectory, const CollectOptions& options) {
     std::error_code ignored;
     if (!fs::is_directory(runDirectory, ignored))

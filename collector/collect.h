@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,7 +15,10 @@ class Team;
 
 namespace rankscope::collector {
 
+/// What looks at a run that is being recorded keeps from one to the next (ingest/followed_captures.h).
 class FollowedCaptures;
+/// `folder`: for its files, of the caller's own; it is made when it is needed.
+std::shared_ptr<FollowedCaptures> followCaptures(const std::filesystem::path& folder);
 
 struct CollectOptions {
     std::vector<std::filesystem::path> moreDirectories;  ///< run directories of other hosts, joined with the first

@@ -173,7 +173,9 @@ bool FollowedCapture::append(int64_t sinceNs) {
     const auto size = static_cast<uint64_t>(info.st_size);
     // More than a block that is being written is damage.
     if (size < m_read || size - m_read > sizeof(BlockHeader) + kMaxBlockPayloadBytes) return false;
-    return size == m_read || copyBytes(m_path, m_read, size - m_read, out);
+    const bool isWhole = size == m_read || copyBytes(m_path, m_read, size - m_read, out);
+    out.close();
+    return isWhole && !out.fail();
 }
 
 const std::string& FollowedCapture::goOn(const TimeSpan& part) {

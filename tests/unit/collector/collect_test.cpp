@@ -9,7 +9,6 @@
 #include <map>
 #include <sstream>
 
-#include "collector/ingest/followed_captures.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
 #include "tests/unit/collector/training_job.h"
@@ -193,7 +192,7 @@ void expectFollowedLikeFromTheBeginning(bool damaged) {
         out.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file) / 2));
         out << "damage";
     }
-    collector::FollowedCaptures followed(scratch.path() / "copies");
+    const auto followed = collector::followCaptures(scratch.path() / "copies");
     const std::filesystem::path files[] = {scratch.path() / "followed.db", scratch.path() / "from_the_beginning.db"};
     for (const double share : {0.2, 0.25, 0.4, 0.41, 0.7, 0.9, 1.0}) {
         writeBegin(whole.path(), run.path(), share);
@@ -202,7 +201,7 @@ void expectFollowedLikeFromTheBeginning(bool damaged) {
             const int64_t untilNs = job.originNs + static_cast<int64_t>(share * job.steps) * job.stepNs();
             options.part = {untilNs - 400 * job.stepNs(), untilNs};
             options.output = file;
-            options.followed = file == files[0] ? &followed : nullptr;
+            options.followed = file == files[0] ? followed.get() : nullptr;
             collector::collect(run.path(), options);
         }
         ASSERT_FALSE(TraceReader(files[0]).all<store::Collective>().empty()) << share;
