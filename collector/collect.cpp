@@ -2,6 +2,7 @@
 #include "collector/collect.h"
 
 #include "collector/ingest/capture_set.h"
+#include "collector/ingest/followed_captures.h"
 #include "collector/ingest/health_files.h"
 #include "collector/ingest/rank_sources.h"
 #include "collector/ingest/run_description.h"
@@ -36,7 +37,19 @@ void requireSomething(const CaptureSet& captures, const fs::path& runDirectory) 
                        "the files are damaged, or of another version of rankscope");
 }
 
+CaptureSet capturesOf(const std::vector<fs::path>& directories, const CollectOptions& options, unsigned threads) {
+    if (options.team) return findCaptures(directories, *options.team);
+    if (!options.followed || !options.part) return findCaptures(directories, threads);
+    std::vector<CaptureFile> files = captureFilesIn(directories);
+    options.followed->follow(files, {options.part->first, options.part->second}, threads);
+    return choose(lookAt(files, threads));
+}
+
 }  // namespace
+
+std::shared_ptr<FollowedCaptures> followCaptures(const fs::path& folder) {
+    return std::make_shared<FollowedCaptures>(folder);
+}
 
 CollectResult collect(const fs::path& runDirectory, const CollectOptions& options) {
     std::error_code ignored;
@@ -47,7 +60,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
     directories.insert(directories.end(), options.moreDirectories.begin(), options.moreDirectories.end());
 
     const unsigned threads = options.threads == 0 && options.team ? options.team->threads() : options.threads;
-    CaptureSet captures = options.team ? findCaptures(directories, *options.team) : findCaptures(directories, threads);
+    CaptureSet captures = capturesOf(directories, options, threads);
     requireSomething(captures, runDirectory);
 
     RunFacts facts = describeRun(runDirectory, captures.losses);

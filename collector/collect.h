@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,11 @@ class Team;
 
 namespace rankscope::collector {
 
+/// What looks at a run that is being recorded keeps from one to the next (ingest/followed_captures.h).
+class FollowedCaptures;
+/// `folder`: for its files, of the caller's own; it is made when it is needed.
+std::shared_ptr<FollowedCaptures> followCaptures(const std::filesystem::path& folder);
+
 struct CollectOptions {
     std::vector<std::filesystem::path> moreDirectories;  ///< run directories of other hosts, joined with the first
     std::filesystem::path output;                        ///< empty: trace.db in the run directory
@@ -23,6 +29,8 @@ struct CollectOptions {
     /// Its other processes call helpCollect() meanwhile: captures that they see too are dealt out to them, and what
     /// they alone see is part of the run.
     team::Team* team = nullptr;
+    /// With a part: reads on from where the look before stood, instead of from the beginning.
+    FollowedCaptures* followed = nullptr;
     unsigned threads = 0;             ///< 0: one per core
     uint64_t keepBytes = 1ull << 30;  ///< decoded ranks kept in memory; what is beyond is read twice
 };

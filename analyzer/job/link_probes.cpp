@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "analyzer/costs/reached_share.h"
 #include "analyzer/facts/statistics.h"
@@ -182,18 +181,18 @@ double medianBytes(const std::vector<LargeCollective>& collectives) {
     return facts::median(std::move(bytes));
 }
 
-/// Median slowness by operation, choice and power of two of the size, of those that occur often enough.
-std::vector<double> slownessOfKinds(const std::vector<LargeCollective>& collectives) {
-    std::map<std::tuple<store::Op, store::Algorithm, store::Protocol, int>, std::vector<double>> kinds;
-    for (const LargeCollective& one : collectives) {
-        const store::Collective& c = *one.collective;
-        kinds[{c.op, c.algorithm, c.protocol, static_cast<int>(std::lround(std::log2(*c.bytes)))}].push_back(
-            one.slowness());
-    }
-    std::vector<double> medians;
-    for (auto& [kind, slowness] : kinds)
-        if (slowness.size() >= CollectiveSpeedThresholds::kFewest) medians.push_back(facts::median(slowness));
-    return medians;
+/// The slowness of messages by their kind.
+using SlownessOfKinds = std::map<LinkKind, std::vector<double>>;
+
+int octaveOf(int64_t bytes) {
+    return static_cast<int>(std::lround(std::log2(bytes)));
+}
+
+/// Tells the probe what it has of each kind that occurs often enough; where that is one alone, it may be a kink.
+void setKinds(const SlownessOfKinds& kinds, double bytes, LinkProbe& probe) {
+    for (const auto& [kind, slowness] : kinds)
+        if (slowness.size() >= CollectiveSpeedThresholds::kFewest) probe.kinds[kind] = facts::median(slowness);
+    if (probe.kinds.size() < 2 && bytes <= kKinksToBytes) probe.kink = LinkProbeThresholds::kKink;
 }
 
 const char* peakName(bool atLeast) {
@@ -218,11 +217,13 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
                         .share = costs::ceilingShare(analysis.peaks, communicator, op).share,
                         .lateness = costs::healthyLateness(link, medianBytes(large)),
                         .samples = large.size()};
-        const std::vector<double> kinds = slownessOfKinds(large);
-        if (kinds.size() >= 2)
-            probe.leastSlowness = *std::ranges::min_element(kinds);
-        else if (medianBytes(large) <= kKinksToBytes)
-            probe.lateness *= LinkProbeThresholds::kKink;
+        SlownessOfKinds kinds;
+        for (const LargeCollective& one : large) {
+            const store::Collective& c = *one.collective;
+            kinds[{c.op, c.algorithm, c.protocol, octaveOf(*c.bytes), communicator.nodes, communicator.size}].push_back(
+                one.slowness());
+        }
+        setKinds(kinds, medianBytes(large), probe);
         for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
             probe.rows.push_back(
                 {"collective", large[i].collective->id, communicator.ranks.front(),
@@ -234,7 +235,12 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
 }
 
 void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
-    std::map<std::pair<int, int>, Samples> pairs;
+    struct Pair {
+        Samples samples;
+        SlownessOfKinds kinds;
+        std::vector<double> bytes;
+    };
+    std::map<std::pair<int, int>, Pair> pairs;
     for (const auto& [row, transferNs] : undisturbedMessages(analysis)) {
         const store::P2p& message = *row;
         const bool inside = analysis.facts.sameHost({message.srcRank, message.dstRank});
@@ -245,8 +251,11 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         if (link->alphaNs > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // Between hosts the arrivals are known to the clock's bound only.
         if (!inside && static_cast<double>(analysis.facts.clock.boundNs) > 0.1 * expected) continue;
-        Samples& samples = pairs[{message.srcRank, message.dstRank}];
+        auto& [samples, kinds, sizes] = pairs[{message.srcRank, message.dstRank}];
         samples.slowness.push_back(transferNs / expected);
+        kinds[{.op = store::Op::send, .octave = octaveOf(*message.bytes), .nodes = pair.nodes}].push_back(transferNs /
+                                                                                                          expected);
+        sizes.push_back(static_cast<double>(*message.bytes));
         samples.rates.push_back(static_cast<double>(*message.bytes) / transferNs);
         LinkProbe& probe = samples.probe;
         probe.communicatorId = message.communicatorId;
@@ -266,15 +275,42 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
     // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what
     // was reached is known, messages are compared with messages.
     std::map<bool, double> fastest;
-    for (const auto& [ends, samples] : pairs) {
+    for (const auto& [ends, pair] : pairs) {
+        const Samples& samples = pair.samples;
         if (!samples.probe.atLeast || !samples.enough()) continue;
         const double slowness = facts::median(samples.slowness);
         const auto [best, fresh] = fastest.try_emplace(samples.probe.betweenNodes, slowness);
         if (!fresh) best->second = std::min(best->second, slowness);
     }
-    for (const auto& [ends, samples] : pairs)
-        if (samples.enough())
-            probes.push_back(samples.measured(samples.probe.atLeast ? fastest.at(samples.probe.betweenNodes) : 1));
+    for (auto& [ends, pair] : pairs) {
+        const auto& [samples, kinds, sizes] = pair;
+        if (!samples.enough()) continue;
+        const double unit = samples.probe.atLeast ? fastest.at(samples.probe.betweenNodes) : 1;
+        LinkProbe& probe = probes.emplace_back(samples.measured(unit));
+        setKinds(kinds, facts::median(sizes), probe);
+        for (auto& [kind, slowness] : probe.kinds) slowness /= unit;
+    }
+}
+
+/// The slowness of the fastest sibling of the probe's only kind, itself among them.
+double fastestAlike(const std::vector<LinkProbe*>& siblings, const LinkProbe& probe) {
+    double fastest = probe.slowness;
+    if (probe.kinds.empty()) return fastest;
+    const LinkKind& kind = probe.kinds.begin()->first;
+    for (const LinkProbe* sibling : siblings)
+        if (const auto at = sibling->kinds.find(kind); at != sibling->kinds.end())
+            fastest = std::min(fastest, at->second);
+    return fastest;
+}
+
+/// Whether messages that have nothing in common but the links are all slow: then it is no kink of one of them.
+bool allKindsSlow(const std::vector<LinkProbe*>& siblings) {
+    std::vector<LinkKind> kinds;
+    for (const LinkProbe* probe : siblings) {
+        if (probe->leastSlowness() < LinkProbeThresholds::kSlow * probe->mostSmooth()) return false;
+        for (const auto& [kind, slowness] : probe->kinds) kinds.push_back(kind);
+    }
+    return std::ranges::any_of(kinds, [&](const LinkKind& kind) { return kind.isUnlike(kinds.front()); });
 }
 
 /// The fastest of a class shows which share its links reach; beyond what healthy ones do, all are slow.
@@ -284,12 +320,14 @@ void compareSiblings(std::vector<LinkProbe>& probes) {
         for (LinkProbe& probe : probes)
             if (probe.betweenNodes == betweenNodes) siblings.push_back(&probe);
         if (siblings.empty()) continue;
+        if (allKindsSlow(siblings))
+            for (LinkProbe* probe : siblings) probe->kink = 1;
         const double fastest = (*std::ranges::min_element(siblings, {}, &LinkProbe::slowness))->slowness;
         for (LinkProbe* probe : siblings) {
             if (siblings.size() == 1)
                 probe->compareWithOthers();
             else
-                probe->compareWithSiblings(fastest);
+                probe->compareWithSiblings(fastest, fastestAlike(siblings, *probe));
         }
     }
 }
@@ -302,10 +340,15 @@ void LinkProbe::compareWithOthers() {
     healthy = mostHealthy();
 }
 
-void LinkProbe::compareWithSiblings(double fastest) {
+void LinkProbe::compareWithSiblings(double fastest, double alike) {
     alone = false;
     reached = std::clamp(fastest, 1.0, 1 / share.low);
-    healthy = std::clamp(fastest, 1.0, mostHealthy());
+    healthy = std::clamp(std::min(kink * fastest, std::max(fastest, alike)), 1.0, mostHealthy());
+}
+
+double LinkProbe::leastSlowness() const {
+    if (kinds.size() < 2) return slowness;
+    return std::ranges::min_element(kinds, {}, [](const auto& kind) { return kind.second; })->second;
 }
 
 double LinkProbe::ceilingTo() const {
@@ -317,7 +360,7 @@ double LinkProbe::slowFrom() const {
 }
 
 bool LinkProbe::slow() const {
-    return leastSlowness.value_or(slowness) >= slowFrom();
+    return leastSlowness() >= slowFrom();
 }
 
 bool LinkProbe::maybeSlow() const {

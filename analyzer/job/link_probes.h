@@ -3,6 +3,8 @@
 // touches some ranks, and was as fast as its links should be, or slower.
 #pragma once
 
+#include <compare>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -13,18 +15,34 @@ namespace rankscope::job {
 
 struct Analysis;
 
+/// Messages of one operation, choice and power of two of the size, over as many nodes, in groups as large: what a kink
+/// slows, it slows alike.
+struct LinkKind {
+    store::Op op = store::Op::unknown;
+    store::Algorithm algorithm = store::Algorithm::unknown;
+    store::Protocol protocol = store::Protocol::unknown;
+    int octave = 0;
+    int nodes = 1, members = 2;
+    auto operator<=>(const LinkKind&) const = default;
+    /// Another operation, choice or size: nothing known slows both but the link.
+    bool isUnlike(const LinkKind& other) const {
+        return op != other.op || algorithm != other.algorithm || protocol != other.protocol || octave != other.octave;
+    }
+};
+
 struct LinkProbe {
     int64_t communicatorId = 0;
     bool exchange = false;  // an all-to-all of experts: `slowness` is against the best of its class
     bool pair = false;      // messages from ranks[0] to ranks[1]; else all members of the communicator
     bool betweenNodes = false;
-    std::vector<int> ranks;               // members; of a pair: sender, receiver
-    double slowness = 1;                  // median of measured over expected time
-    std::optional<double> leastSlowness;  // that of the operation and size of which it is least, where these differ
-    double busBytesPerNs = 0;             // median reached
-    double peakBytesPerNs = 0;            // what the expectation rests on
-    bool atLeast = false;                 // that is a lower bound, and so is the slowness
-    costs::Range share{1, 1};             // of the peak, that healthy links of this class reach
+    std::vector<int> ranks;            // members; of a pair: sender, receiver
+    double slowness = 1;               // median of measured over expected time
+    std::map<LinkKind, double> kinds;  // the same of each kind with enough of them
+    double kink = 1;                   // times that a healthy link may take because its messages are of one kind
+    double busBytesPerNs = 0;          // median reached
+    double peakBytesPerNs = 0;         // what the expectation rests on
+    bool atLeast = false;              // that is a lower bound, and so is the slowness
+    costs::Range share{1, 1};          // of the peak, that healthy links of this class reach
     double lateness = 1;  // how many times as long as at that share such messages take on healthy machines at most
     double reached = 1;   // slowness of a link that reaches what its siblings do, or healthy ones elsewhere
     double healthy = 1;   // slowness up to which it may be healthy: `reached`, and what the formulas do not know
@@ -34,10 +52,15 @@ struct LinkProbe {
 
     /// Takes healthy links elsewhere as the measure: `reached` and `healthy` by `share` and `lateness`.
     void compareWithOthers();
-    /// Takes the fastest of its class as the measure, as far as healthy links elsewhere are no slower.
-    void compareWithSiblings(double fastest);
+    /// Takes the fastest of its class as the measure, as far as healthy links elsewhere are no slower. Those of another
+    /// kind have no part in its kink; `alike`, the slowness of the fastest of its own kind, does.
+    void compareWithSiblings(double fastest, double alike);
     /// Slowness up to which a link that has no siblings may be healthy.
-    double mostHealthy() const { return lateness / share.low; }
+    double mostHealthy() const { return kink * mostSmooth(); }
+    /// The same but for a kink.
+    double mostSmooth() const { return lateness / share.low; }
+    /// The slowness of its kind of which it is least.
+    double leastSlowness() const;
     /// Slowness up to which the link is at its ceiling, and from which on it is slow.
     double ceilingTo() const;
     double slowFrom() const;
@@ -62,7 +85,8 @@ struct LinkProbeThresholds {
     // The same of a link at its ceiling: in a real step eight A100 reach 186 of the 235 GB/s of nccl-tests, 1.26 times.
     static constexpr double kAtCeiling = 1.3;
     // Of one size by one operation it may be a kink: of 44 published tables of several nodes 15 have one, of 39 of one
-    // node 5, which take 1.5 to 6 times what their neighbours let expect, 3 in the median.
+    // node 5, which take 1.5 to 6 times what their neighbours let expect, 3 in the median. Times kSlow that is 4.5,
+    // under which nine in ten stay.
     static constexpr double kKink = 3;
 };
 

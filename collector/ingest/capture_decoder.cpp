@@ -272,7 +272,7 @@ void addEnd(const RawCapture& raw, bool wentOn, RankRecording& recording) {
 }  // namespace
 
 RankRecording decodeCapture(const CaptureChoice& choice) {
-    RawCapture raw = readRawCapture(choice.path, choice.part);
+    RawCapture raw = readRawCapture(choice.readFrom.empty() ? choice.path : choice.readFrom, choice.part);
     RankRecording recording = std::move(raw.recording);
     addIdentity(raw, choice, recording);
     std::unordered_map<int64_t, int32_t> threadOfTid;

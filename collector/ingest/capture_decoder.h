@@ -18,6 +18,7 @@ struct CaptureChoice {
     int process = 0;               ///< of a team: which one reads it; `path` is one of its own
     std::optional<TimeSpan> part;  ///< as of RankRecording
     bool wentOn = false;           ///< the file is a copy that was made while its process lived
+    std::string readFrom = {};     ///< as of CaptureFile
 };
 
 /// Reads one rank's capture. Throws capture::CaptureError when the file can no longer be read.

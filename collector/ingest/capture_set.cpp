@@ -110,7 +110,8 @@ class Chooser {
                              [](const Offer& a, const Offer& b) { return a.worth() > b.worth(); });
             for (size_t i = 1; i < offers.size(); ++i) refuse(offers[i], offers[0]);
             const CaptureLook& file = *offers[0].file;
-            m_set.ranks.push_back({file.path, file.name, rank, offers[0].device, file.process});
+            m_set.ranks.push_back(
+                {file.path, file.name, rank, offers[0].device, file.process, {}, false, file.readFrom});
         }
     }
 
@@ -194,8 +195,9 @@ std::vector<CaptureLook> lookAt(const std::vector<CaptureFile>& files, unsigned 
         looks[i].path = files[i].path;
         looks[i].name = files[i].name;
         looks[i].directory = files[i].directory;
+        looks[i].readFrom = files[i].readFrom;
         try {
-            looks[i].glance = glanceAt(files[i].path);
+            looks[i].glance = glanceAt(files[i].readFrom.empty() ? files[i].path : files[i].readFrom);
         } catch (const std::exception& error) {
             looks[i].error = error.what();
         }

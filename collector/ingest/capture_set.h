@@ -21,6 +21,7 @@ struct CaptureFile {
     /// Of the header, which tells process and host: two folders that have a file of this name and sum have the same, or
     /// a copy.
     uint32_t headCrc = 0;
+    std::string readFrom;  ///< a copy of what is asked for of it (followed_captures.h); empty: the file itself
 };
 
 /// What one look at a file tells.
@@ -38,7 +39,8 @@ struct CaptureGlance {
 struct CaptureLook {
     std::string path, name;
     int32_t directory = 0;
-    int process = 0;  ///< of a team: the one that has looked
+    int process = 0;       ///< of a team: the one that has looked
+    std::string readFrom;  ///< as of CaptureFile
     std::optional<CaptureGlance> glance;
     std::string error;  ///< set when there is no glance
 };

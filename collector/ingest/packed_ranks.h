@@ -101,8 +101,8 @@ void forEachField(RankTranslation& value, const Visit& visit) {
 
 template <typename Visit>
 void forEachField(CaptureFile& value, const Visit& visit) {
-    auto& [path, name, directory, headCrc] = value;
-    visit(path, name, directory, headCrc);
+    auto& [path, name, directory, headCrc, readFrom] = value;
+    visit(path, name, directory, headCrc, readFrom);
 }
 
 template <typename Visit>
@@ -113,14 +113,14 @@ void forEachField(CaptureGlance& value, const Visit& visit) {
 
 template <typename Visit>
 void forEachField(CaptureLook& value, const Visit& visit) {
-    auto& [path, name, directory, process, glance, error] = value;
-    visit(path, name, directory, process, glance, error);
+    auto& [path, name, directory, process, readFrom, glance, error] = value;
+    visit(path, name, directory, process, readFrom, glance, error);
 }
 
 template <typename Visit>
 void forEachField(CaptureChoice& value, const Visit& visit) {
-    auto& [path, name, rank, device, process, part, wentOn] = value;
-    visit(path, name, rank, device, process, part, wentOn);
+    auto& [path, name, rank, device, process, part, wentOn, readFrom] = value;
+    visit(path, name, rank, device, process, part, wentOn, readFrom);
 }
 
 }  // namespace rankscope::collector

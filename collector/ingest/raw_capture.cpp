@@ -35,7 +35,15 @@ bool isDeviceTime(int64_t ns, int64_t processStartNs) {
     return ns != 0 && plausible({ns}) && ns >= processStartNs - kEarliestNs;
 }
 
-/// False when a record's times cannot be true: a damaged or hostile file.
+/// What is most of a recording and tells nothing of which call is which.
+bool isBulk(RecordType type) {
+    return type == RecordType::cuptiApi || type == RecordType::apiCall || type == RecordType::allocation ||
+           type == RecordType::memcpy || type == RecordType::memset || type == RecordType::synchronization ||
+           type == RecordType::cudaEvent;
+}
+
+}  // namespace
+
 bool timesPlausible(const RecordView& view, int64_t processStartNs) {
     const auto startAndEnd = [](const auto& record) {
         return plausible({record.startNs, record.endNs}) && record.startNs <= record.endNs;
@@ -101,12 +109,25 @@ bool timesPlausible(const RecordView& view, int64_t processStartNs) {
     }
 }
 
-/// What is most of a recording and tells nothing of which call is which.
-bool isBulk(RecordType type) {
-    return type == RecordType::cuptiApi || type == RecordType::apiCall || type == RecordType::allocation ||
-           type == RecordType::memcpy || type == RecordType::memset || type == RecordType::synchronization ||
-           type == RecordType::cudaEvent;
+bool isAskedFor(const RecordView& view, int64_t sinceNs) {
+    // A call counts as part of the time in which its first kernel began; those of a group and a kernel's channels begin
+    // one after the other, within this time.
+    constexpr int64_t kOneCallNs = int64_t{10} * 1'000'000'000;
+    switch (view.type()) {
+        case RecordType::kernel:
+            return view.as<KernelRecord>().startNs >= sinceNs - kOneCallNs;
+        case RecordType::pluginKernelChannel:
+            return view.as<PluginChannelRecord>().startNs >= sinceNs - kOneCallNs;
+        case RecordType::pluginProxyOp:
+            return view.as<PluginProxyOpRecord>().startNs >= sinceNs;
+        case RecordType::kernelSummary:
+            return view.as<KernelSummaryRecord>().startNs >= sinceNs;
+        default:
+            return !isBulk(view.type()) || recordTimeNs(view.data) >= sinceNs;
+    }
 }
+
+namespace {
 
 /// What tells of something that happened at some time.
 bool isEvent(RecordType type) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collector/ingest/rank_recording.h"
+#include "injector/capture_format/record_view.h"
 #include "injector/capture_format/records.h"
 
 namespace rankscope::collector {
@@ -57,5 +58,12 @@ struct RawCapture {
 /// left out, what came behind it, and of what was over before it the bulk: what no call of NCCL, which are numbered, is
 /// told by. Throws capture::CaptureError when it is no capture file.
 RawCapture readRawCapture(const std::string& path, const std::optional<TimeSpan>& part = {});
+
+/// False when a record's times cannot be true: a damaged or hostile file. It is counted as a loss.
+bool timesPlausible(const capture::RecordView& view, int64_t processStartNs);
+
+/// False where no part that begins at `sinceNs` or later has anything of the record, whose times are plausible: it
+/// tells of something that was over before, and no call is numbered by it.
+bool isAskedFor(const capture::RecordView& view, int64_t sinceNs);
 
 }  // namespace rankscope::collector

@@ -20,7 +20,6 @@
 #include "analyzer/facts/statistics.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/plain_text.h"
-#include "collector/collect.h"
 #include "collector/store/bounded_json.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -167,6 +166,7 @@ LiveRun::LiveRun(const fs::path& run, double windowS, unsigned threads)
     : m_run(recordingOf(run)), m_windowS(windowS), m_threads(threads) {
     m_links = linkSources({});
     m_scratch = makeScratch();
+    m_followed = collector::followCaptures(m_scratch / "captures");
 }
 
 LiveRun::~LiveRun() {
@@ -201,6 +201,7 @@ void LiveRun::analyse(int64_t untilNs, LiveState& state) {
     // All ranks to the same moment, while they go on: what some have told of and others not yet would look like delay.
     options.part = {untilNs - static_cast<int64_t>(m_windowS * kNsPerS), untilNs};
     options.threads = m_threads;
+    options.followed = m_followed.get();
     collector::collect(m_run, options);
     report::AnalyzeOptions settings;
     settings.workers = m_threads;

@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "analyzer/cli/live/live_state.h"
 #include "analyzer/costs/link_peaks.h"
+#include "collector/collect.h"
 #include "injector/capture_format/capture_tail.h"
 
 namespace rankscope::cli {
@@ -37,6 +39,7 @@ class LiveRun {
     unsigned m_threads;
     std::map<std::string, capture::CaptureTail> m_tails;  // by path
     std::optional<int64_t> m_newestNs;
+    std::shared_ptr<collector::FollowedCaptures> m_followed;
     costs::LinkSources m_links;
 };
 

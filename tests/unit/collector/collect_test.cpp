@@ -151,6 +151,82 @@ TEST(Collect, OfAPartOfTheTimeCallsStillMeetTheirPeers) {
     for (const store::Loss& loss : trace.all<store::Loss>()) EXPECT_NE(loss.kind, "unmatched_collective");
 }
 
+/// A run of which so much of each capture file has been written.
+void writeBegin(const std::filesystem::path& whole, const std::filesystem::path& run, double share) {
+    std::filesystem::create_directories(run / "capture");
+    for (const auto& entry : std::filesystem::directory_iterator(whole / "capture")) {
+        std::ifstream in(entry.path(), std::ios::binary);
+        const std::string content((std::istreambuf_iterator<char>(in)), {});
+        const auto bytes = static_cast<size_t>(4096 + share * static_cast<double>(content.size() - 4096));
+        const std::filesystem::path file = run / "capture" / entry.path().filename();
+        const bool isThere = std::filesystem::exists(file);
+        std::fstream out(file, std::ios::binary | std::ios::out | (isThere ? std::ios::in : std::ios::trunc));
+        out << content.substr(0, bytes);  // over what is there: it is the same file, which grows
+    }
+}
+
+/// Everything, but for where in which file a loss is.
+std::string dumpWithoutPlaces(const std::filesystem::path& file) {
+    std::istringstream rows(dump(file));
+    std::string text;
+    for (std::string row; std::getline(rows, row);)
+        if (!row.starts_with("loss: ")) text += row + "\n";
+    TraceReader trace(file);
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        text += loss.kind + " " + std::to_string(static_cast<int>(loss.severity)) + " " + std::to_string(loss.count) +
+                " " + std::to_string(loss.rank.value_or(-1)) + "\n";
+    return text;
+}
+
+/// `damaged`: breaks a block of one file that comes while it is followed.
+void expectFollowedLikeFromTheBeginning(bool damaged) {
+    const TemporaryFolder whole, run, scratch;
+    TrainingJob job;
+    job.steps = 2000;
+    job.computeNs = 1'000'000'000;
+    job.slowComputeNs = 1'500'000'000;
+    job.write(whole.path());
+    if (damaged) {
+        const std::filesystem::path file = job.fileOf(whole.path(), 1);
+        std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+        out.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file) / 2));
+        out << "damage";
+    }
+    const auto followed = collector::followCaptures(scratch.path() / "copies");
+    const std::filesystem::path files[] = {scratch.path() / "followed.db", scratch.path() / "from_the_beginning.db"};
+    for (const double share : {0.2, 0.25, 0.4, 0.41, 0.7, 0.9, 1.0}) {
+        writeBegin(whole.path(), run.path(), share);
+        for (const auto& file : files) {
+            collector::CollectOptions options;
+            const int64_t untilNs = job.originNs + static_cast<int64_t>(share * job.steps) * job.stepNs();
+            options.part = {untilNs - 400 * job.stepNs(), untilNs};
+            options.output = file;
+            options.followed = file == files[0] ? followed.get() : nullptr;
+            collector::collect(run.path(), options);
+        }
+        ASSERT_FALSE(TraceReader(files[0]).all<store::Collective>().empty()) << share;
+        EXPECT_EQ(dumpWithoutPlaces(files[0]), dumpWithoutPlaces(files[1])) << share;
+    }
+    uintmax_t copied = 0, written = 0;
+    for (int rank = 0; rank < job.ranks; ++rank) {
+        const std::filesystem::path file = job.fileOf(run.path(), rank);
+        const std::filesystem::path copy = scratch.path() / "copies" / "0" / "capture" / file.filename();
+        EXPECT_EQ(std::filesystem::exists(copy), !damaged || rank != 1) << rank;
+        if (!std::filesystem::exists(copy)) continue;
+        copied += std::filesystem::file_size(copy);
+        written += std::filesystem::file_size(file);
+    }
+    EXPECT_LT(copied, written * 3 / 4);
+}
+
+TEST(Collect, WhatIsFollowedIsReadAsFromTheBeginning) {
+    expectFollowedLikeFromTheBeginning(false);
+}
+
+TEST(Collect, WhatIsDamagedWhileItIsFollowedIsReadAsFromTheBeginning) {
+    expectFollowedLikeFromTheBeginning(true);
+}
+
 TEST(Collect, HowDevicesDidIsToldByTheClockOfTheirHost) {
     const TemporaryFolder run;
     TrainingJob job;

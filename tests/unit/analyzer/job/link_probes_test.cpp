@@ -29,11 +29,11 @@ TEST(LinkProbe, ACeilingHoldsWithoutWhatTheFormulasMayBeOffBy) {
 
 TEST(LinkProbe, AFasterSiblingIsTheMeasure) {
     LinkProbe probe = ethernet(1.6);
-    probe.compareWithSiblings(1);
+    probe.compareWithSiblings(1, 1.6);
     EXPECT_TRUE(probe.slow());
-    probe.compareWithSiblings(1.5);
+    probe.compareWithSiblings(1.5, 1.6);
     EXPECT_TRUE(probe.atCeiling());
-    probe.compareWithSiblings(100);  // all slow alike: no slower than healthy ones elsewhere
+    probe.compareWithSiblings(100, 100);  // all slow alike: no slower than healthy ones elsewhere
     EXPECT_EQ(probe.slowFrom(), ethernet(1).slowFrom());
     EXPECT_EQ(probe.ceilingTo(), ethernet(1).ceilingTo());
 }
@@ -77,6 +77,58 @@ TEST(LinkProbe, OneSizeMayBeAKinkWhereSeveralAreALink) {
     EXPECT_NE(foundAt(4.5, {32e6, 8e6}).find("RS204["), std::string::npos) << foundAt(4.5, {32e6, 8e6});
     EXPECT_NE(foundAt(4.5, {200e6}).find("RS204["), std::string::npos) << foundAt(4.5, {200e6});  // too large for one
     EXPECT_NE(foundAt(12, {32e6}).find("RS204["), std::string::npos) << foundAt(12, {32e6});
+}
+
+/// A rank a host, as stages of a pipeline whose messages take `messages` times what the link's peak gives, each pair of
+/// neighbours or but the pair (2, 3); and, where `collectives` is no 0, so many times of all-reduces of pairs.
+std::string foundBetweenStages(double messages, double others = 0, double collectives = 0, double bytes = 8e6) {
+    test::TraceFixture trace(4, 1);
+    trace.links("inter:gbps=40,alpha_us=10");
+    const int chain = trace.communicator({0, 1, 2, 3});
+    const int ends[] = {trace.communicator({0, 1}), trace.communicator({2, 3})};
+    int64_t now = 0;
+    for (int step = 0; step < 6; ++step) {
+        const int64_t start = now;
+        for (int micro = 0; micro < 8; ++micro)
+            for (int stage = 0; stage < 4; ++stage) {
+                trace.kernel(stage, now, test::kMs, "layer", 64);
+                now += test::kMs;
+                if (stage == 3) break;
+                const double times = stage < 2 && others > 0 ? others : messages;
+                now = trace.message(chain, stage, stage + 1, static_cast<int64_t>(bytes), now, now,
+                                    static_cast<int64_t>(times * (10e3 + bytes / 40)));
+            }
+        for (int k = 0; k < 4 && collectives > 0; ++k) {
+            const auto ns = static_cast<int64_t>(collectives * (40e3 + 32e6 / 40));
+            for (const int pair : ends) trace.collective(pair, Op::allReduce, 32'000'000, {now, now}, ns);
+            now += ns + test::kMs;
+        }
+        for (int rank = 0; rank < 4; ++rank) trace.step(rank, step, start, now - start, step == 0);
+    }
+    return test::Player::found(trace.analyze());
+}
+
+bool namesLinks(const std::string& found) {
+    return found.find("RS204[") != std::string::npos || found.find("RS208[") != std::string::npos;
+}
+
+TEST(LinkProbe, TheOneSizeOfAPipelinesMessagesMayBeAKink) {
+    EXPECT_FALSE(namesLinks(foundBetweenStages(4.7))) << foundBetweenStages(4.7);
+    EXPECT_NE(foundBetweenStages(4.7, 0, 0, 200e6).find("RS204["), std::string::npos) << "too large for one";
+    EXPECT_NE(foundBetweenStages(12).find("RS204["), std::string::npos) << foundBetweenStages(12);
+}
+
+TEST(LinkProbe, FastLinksOfOtherMessagesTellNothingOfAKink) {
+    EXPECT_FALSE(namesLinks(foundBetweenStages(4, 0, 1))) << foundBetweenStages(4, 0, 1);
+    EXPECT_FALSE(namesLinks(foundBetweenStages(1, 0, 4))) << foundBetweenStages(1, 0, 4);
+}
+
+TEST(LinkProbe, WhatSlowsOneOfSeveralLinksAlikeIsNoKink) {
+    EXPECT_NE(foundBetweenStages(4, 1).find("RS208[2 3]"), std::string::npos) << foundBetweenStages(4, 1);
+}
+
+TEST(LinkProbe, WhatSlowsMessagesAndCollectivesIsNoKink) {
+    EXPECT_NE(foundBetweenStages(4.7, 0, 4.7).find("RS204["), std::string::npos) << foundBetweenStages(4.7, 0, 4.7);
 }
 
 }  // namespace

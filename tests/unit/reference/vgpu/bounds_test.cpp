@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who bounds what is final while threads are blocked in calls of libc.
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
 #include "tests/unit/reference/vgpu/engine_fixture.h"
 
 namespace rankscope::vgpu {
@@ -51,6 +56,62 @@ TEST_F(BoundsTest, aThreadThatWaitsForAnAnswerFromOutsideBoundsWhileAnybodyRuns)
     engine.park(thread, ParkKind::outside, "recv");
     EXPECT_FALSE(kernelIsDone());
     EXPECT_FALSE(engine.advanceQuiescent(rank));
+}
+
+/// A thread of the system that is blocked until it is let go.
+class Sleeper {
+  public:
+    Sleeper() {
+        EXPECT_EQ(pipe(m_pipe), 0);
+        m_thread = std::thread([this] {
+            m_tid = gettid();
+            char byte = 0;
+            EXPECT_EQ(read(m_pipe[0], &byte, 1), 0);
+        });
+        while (m_tid == 0 || threadStateOf(getpid(), m_tid) != 'S') std::this_thread::yield();
+    }
+    ~Sleeper() {
+        close(m_pipe[1]);
+        m_thread.join();
+        close(m_pipe[0]);
+    }
+    int32_t tid() const { return m_tid; }
+
+  private:
+    int m_pipe[2] = {-1, -1};
+    std::atomic<int32_t> m_tid{0};
+    std::thread m_thread;
+};
+
+class AnswerTest : public BoundsTest {
+  protected:
+    AnswerTest() {
+        arena.processes[rank].pid = getpid();
+        engine.park(thread, ParkKind::outside, "recv");
+    }
+    /// Whether the job goes on without the thread when nothing has moved for so long.
+    bool goesOnAfter(int64_t quietMs, int32_t tid) {
+        thread.tid = tid;
+        EXPECT_FALSE(engine.advanceQuiescent(rank));  // from here on it is quiet
+        arena.quietSinceMs -= quietMs;
+        const bool goesOn = engine.advanceQuiescent(rank);
+        EXPECT_EQ(goesOn, thread.left != 0);
+        EXPECT_EQ(goesOn, kernelIsDone());
+        return goesOn;
+    }
+};
+
+TEST_F(AnswerTest, aJobGoesOnWithoutAThreadThatHasGotNoAnswer) {
+    const Sleeper sleeper;
+    EXPECT_TRUE(goesOnAfter(500, sleeper.tid()));
+}
+
+TEST_F(AnswerTest, aJobWaitsForAThreadThatHasGotItsAnswerAndIsLetWait) {
+    EXPECT_FALSE(goesOnAfter(500, gettid()));  // the test's own thread runs
+}
+
+TEST_F(AnswerTest, aJobDoesNotWaitForAThreadThatRunsOnAndOn) {
+    EXPECT_TRUE(goesOnAfter(1500, gettid()));
 }
 
 TEST_F(BoundsTest, aTimedWaitBoundsAtItsEndAndEndsThere) {
