@@ -65,6 +65,7 @@ struct BaselineTimeline {
     double noise = 0;                 // standard deviation of the logarithm of a run's step
     bool hasPairs = false;            // an entry has two runs that count, so that `noise` is what runs differ by
     std::vector<LeftOutRun> leftOut;  // that do not count
+    EarlierNoise withinLevels;        // what the runs that count differ by from their level
 };
 
 /// `runs`: of one kind, as sortByTime() leaves them, each with a step.
