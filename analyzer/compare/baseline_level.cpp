@@ -230,9 +230,11 @@ BaselineTimeline timelineOf(const std::vector<RunSummary>& runs) {
     timeline.hasPairs =
         std::ranges::any_of(found.entries, [](const BaselineEntry& entry) { return entry.logs.size() > 1; });
     timeline.leftOut = found.leftOut;
-    for (size_t i = 0; i < found.starts.size(); ++i)
-        timeline.levels.push_back(levelOf(found.entries, found.starts[i],
-                                          i + 1 < found.starts.size() ? found.starts[i + 1] : found.entries.size()));
+    for (size_t i = 0; i < found.starts.size(); ++i) {
+        const size_t until = i + 1 < found.starts.size() ? found.starts[i + 1] : found.entries.size();
+        timeline.levels.push_back(levelOf(found.entries, found.starts[i], until));
+        addNoise(found.entries, found.starts[i], until, found.noise, timeline.withinLevels);
+    }
     for (size_t i = 0, level = 0; i < found.entries.size(); ++i) {
         const BaselineEntry& entry = found.entries[i];
         while (level + 1 < found.starts.size() && found.starts[level + 1] <= i) ++level;

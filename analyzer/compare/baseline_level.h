@@ -31,8 +31,8 @@
 namespace rankscope::compare {
 
 inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
-// 1 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.5, 1.5 and
-// 2.6 % of their harmless changes where runs differ by 0.5, 1 and 2 %.
+// 1 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.4, 1.3 and
+// 2.0 % of their harmless changes where runs differ by 0.5, 1 and 2 % and each change has runsNeeded() runs.
 inline constexpr double kLevelConfidence = 0.98;
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
@@ -65,6 +65,7 @@ struct BaselineTimeline {
     double noise = 0;                 // standard deviation of the logarithm of a run's step
     bool hasPairs = false;            // an entry has two runs that count, so that `noise` is what runs differ by
     std::vector<LeftOutRun> leftOut;  // that do not count
+    EarlierNoise withinLevels;        // what the runs that count differ by from their level
 };
 
 /// `runs`: of one kind, as sortByTime() leaves them, each with a step.

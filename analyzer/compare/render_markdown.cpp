@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/compare/changes.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
@@ -15,6 +17,7 @@ using text::first;
 
 constexpr size_t kRowsInMarkdown = 40;  // a comment of a pull request is read on one or two screens
 constexpr size_t kLongestCell = 300;
+constexpr size_t kMostRepairs = 3;  // of findings that fail the gate; the page has all
 
 std::string cell(const std::string& text) {
     return text::markdownText(text, kLongestCell);
@@ -28,7 +31,7 @@ const char* sign(StepVerdict verdict) {
 }
 
 void addStepTime(const Comparison& c, std::string& out) {
-    out += "\n| | base | new | change |\n| --- | ---: | ---: | ---: |\n| step | ";
+    out += "\n### Step\n\n| | base | new | change |\n| --- | ---: | ---: | ---: |\n| step | ";
     out += (c.step.baseNs ? text::durationText(*c.step.baseNs) : "unknown") + " | " +
            (c.step.newNs ? text::durationText(*c.step.newNs) : "unknown") + " | ";
     out += c.step.ratio ? signedPercentText(*c.step.ratio - 1) : "unknown";
@@ -122,6 +125,11 @@ void addWarnings(const Comparison& c, std::string& out) {
     if (told > kRowsInMarkdown) out += fmt::format("\n> and {} more\n", told - kRowsInMarkdown);
 }
 
+/// Tells whether its repair stands with the causes.
+bool isCause(const Comparison& c, const FindingChange& finding) {
+    return std::ranges::any_of(c.causes, [&](const ChangeCause& cause) { return cause.diagnosis == finding.id; });
+}
+
 void addGate(const Comparison& c, std::string& out) {
     std::vector<std::string> words;
     for (const std::string& word : c.gate.failOn) words.push_back(cell(word));
@@ -134,6 +142,12 @@ void addGate(const Comparison& c, std::string& out) {
         if (lines.size() > kRowsInMarkdown) out += fmt::format("- {}: {} more\n", what, lines.size() - kRowsInMarkdown);
     };
     list("failed", c.gate.reasons);
+    size_t repairs = 0;
+    for (const FindingChange* finding : firstFindings(c, kRowsInMarkdown)) {
+        if (!failsGate(c, *finding) || finding->fix.empty() || isCause(c, *finding)) continue;
+        if (++repairs > kMostRepairs) break;
+        out += fmt::format("- fix of {}: {}\n", cell(finding->id), cell(finding->fix.front()));
+    }
     list("allowed", c.gate.allowed);
     list("notice", c.gate.notices);
 }
@@ -143,10 +157,11 @@ void addGate(const Comparison& c, std::string& out) {
 std::string renderComparisonMarkdown(const Comparison& c) {
     std::string out = fmt::format("## {} Rankscope: {}, {}\n\n{}\n", sign(c.step.verdict), toText(c.step.verdict),
                                   cell(titleText(c)), cell(c.step.reason));
-    addStepTime(c, out);
-    addWarnings(c, out);
+    // What a reader does about it stands on the first screen: whether it fails, why, and the repair; the numbers below.
     addGate(c, out);
     addCauses(c, out);
+    addStepTime(c, out);
+    addWarnings(c, out);
     addAttribution(c, out);
     addFindings(c, out);
     addMetrics(c, out);

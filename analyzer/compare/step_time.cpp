@@ -29,11 +29,6 @@ double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, cons
     return std::expm1(claimed + kPowerQuantile * bound);
 }
 
-/// The least change that 'no change' promises to see, as a share.
-double resolutionOf(const StepTimeOptions& options) {
-    return std::max(options.resolution, 2 * options.threshold);
-}
-
 /// Counts the runs to add on each side until a change of resolutionOf() would be seen, if the noise has `scale` times
 /// the variance estimated; more than kMostMoreRuns: not with so many.
 int runsUntilVisible(const TwoSides& sides, const StepTimeOptions& options, double scale) {
@@ -57,16 +52,6 @@ int moreRuns(const TwoSides& sides, const StepTimeOptions& options) {
     if (runsUntilVisible(sides, options, 1) > kMostMoreRuns) return 0;
     return std::min(kMostMoreRuns,
                     runsUntilVisible(sides, options, degrees / chiSquaredQuantile(kPlannedNoise, degrees)));
-}
-
-/// See the head of step_time.h.
-double foundShare(const DifferenceNoise& noise, const StepTimeOptions& options) {
-    const double size = std::log1p(resolutionOf(options)) / noise.error;  // in standard errors
-    const double t = facts::studentTwoSided(options.confidence, noise.degrees);
-    const double beyondInterval =
-        (size - t * (1 - 1 / (4 * noise.degrees))) / std::sqrt(1 + t * t / (2 * noise.degrees));
-    const double beyondThreshold = size - std::log1p(options.threshold) / noise.error;
-    return normalBelow(std::min(beyondInterval, beyondThreshold));
 }
 
 /// Tells how well a change of resolutionOf() is found, and how many runs of the new side find it.
@@ -191,6 +176,19 @@ StepTimeChange compareTypicalAndAll(const std::vector<ComparedRun>& base, const 
 }
 
 }  // namespace
+
+double resolutionOf(const StepTimeOptions& options) {
+    return std::max(options.resolution, 2 * options.threshold);
+}
+
+double foundShare(const DifferenceNoise& noise, const StepTimeOptions& options) {
+    const double size = std::log1p(resolutionOf(options)) / noise.error;  // in standard errors
+    const double t = facts::studentTwoSided(options.confidence, noise.degrees);
+    const double beyondInterval =
+        (size - t * (1 - 1 / (4 * noise.degrees))) / std::sqrt(1 + t * t / (2 * noise.degrees));
+    const double beyondThreshold = size - std::log1p(options.threshold) / noise.error;
+    return normalBelow(std::min(beyondInterval, beyondThreshold));
+}
 
 void setTypicalSteps(const std::string& estimator, std::vector<ComparedRun>& runs) {
     for (ComparedRun& run : runs) run.stepNs = locate(run.stepsNs, estimatorOf(estimator)).value;

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
+#include "analyzer/compare/run_statistics.h"
 
 namespace rankscope::compare {
 
@@ -48,6 +49,13 @@ inline constexpr size_t kFewestForRanks = 4;  // runs on each side: with three t
 inline constexpr double kPlannedNoise = 0.3;
 inline constexpr int kFewestMoreRuns = 2;  // to one run: three on each side are the least that tells noise from change
 inline constexpr int kMostMoreRuns = 50;   // more are not worth asking for
+
+/// The least change that 'no change' promises to see, as a share.
+double resolutionOf(const StepTimeOptions& options);
+
+/// The share of regressions of the size that 'no change' promises to see which are claimed (see above). `noise` is of
+/// the difference of two sides; its degrees are above 0.
+double foundShare(const DifferenceNoise& noise, const StepTimeOptions& options);
 
 /// Every run has one step at least. Steps of two kinds in half of the runs of a side, or more, are compared by means.
 /// Fills everything of StepTimeChange but `reason`.

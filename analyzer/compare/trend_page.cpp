@@ -191,8 +191,9 @@ std::string newestMoveText(const Trend& trend, const TrendOfKind& kind) {
     if (!begin.came.empty()) words += " With it came " + cameWith(begin) + ".";
     if (begin.beginsLevel) return words + " It was accepted.";
     if (moodOfKind(kind) != Mood::bad || begin.label.empty()) return words;
-    return words + fmt::format(" If that is wanted: rankscope baseline accept --dir {} --label {}",
-                               text::shellWord(trend.baseline), text::shellWord(begin.label));
+    words += fmt::format(" If that is wanted: rankscope baseline accept --dir {} --label {}",
+                         text::shellWord(trend.baseline), text::shellWord(begin.label));
+    return begin.came.empty() ? words : words + "; if not: rankscope explain " + begin.came.front().id;
 }
 
 }  // namespace

@@ -33,6 +33,20 @@ class Baseline(unittest.TestCase):
         (self.folder / f"{name}.json").write_text(json.dumps(run))
         return f"{name}.json"
 
+    def noisy_baseline(self, noise, folder, entries=8, **changes):
+        """Three runs an entry, of which one is as far below the step as another is above, so that the variance of runs is the square of `noise`, a share of the step."""
+        for i in range(entries):
+            names = [self.run_file(f"{folder}-{i}-{k}", 1, 10 * i + k, **changes) for k in range(3)]
+            for name, off in zip(names, (-noise * math.sqrt(1.5), 0, noise * math.sqrt(1.5))):
+                run = json.loads((self.folder / name).read_text())
+                (self.folder / name).write_text(json.dumps(dict(run, steps_ns=[STEP_NS * math.exp(off)] * 20)))
+            self.rankscope(0, "baseline", "save", *names, "--dir", folder, "--label", f"c{i}")
+
+    def needed(self, folder, code=0):
+        asked = subprocess.run([RANKSCOPE, "baseline", "runs", "--dir", folder], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.assertEqual(asked.returncode, code, asked.stderr)
+        return asked.stdout, asked.stderr
+
     def entry(self, label, factor=1.0, start=0, **changes):
         return [self.run_file(f"{label}-{i}", factor, start + i, **changes) for i in range(3)]
 
@@ -46,6 +60,32 @@ class Baseline(unittest.TestCase):
 
     def compared(self, code, files):
         return json.loads(self.rankscope(code, "compare", "--baseline", "baseline", "--new", *files, "--format", "json"))
+
+    def test_a_baseline_says_how_many_runs_a_change_needs(self):
+        self.assertEqual(self.needed("nothing-yet")[0], "3\n")
+        for noise, folder in ((0.005, "quiet"), (0.01, "usual"), (0.02, "noisy"), (0.05, "wild")):
+            self.noisy_baseline(noise, folder)
+        said = {folder: self.needed(folder) for folder in ("quiet", "usual", "noisy", "wild")}
+        self.assertEqual([runs for runs, _ in said.values()], ["3\n", "3\n", "7\n", "9\n"])
+        self.assertIn("runs differ by 2.0 %: with 7 runs of each change a regression of 5.0 % is found in 97 of 100", said["noisy"][1])
+        self.assertIn("longer runs or quieter machines find more", said["wild"][1])
+        # A gate that is set to a larger regression needs fewer.
+        (self.folder / "rankscope.toml").write_text('[compare]\nresolution.step = "10%"\n')
+        self.assertEqual(self.needed("noisy")[0], "3\n")
+
+    def test_a_kind_that_has_just_begun_needs_the_runs_that_the_others_needed(self):
+        self.noisy_baseline(0.02, "baseline")
+        self.noisy_baseline(0.004, "baseline", 1, world_size="64")  # three runs agree by chance
+        self.assertEqual(self.needed("baseline")[0], "8\n")
+        self.noisy_baseline(0.004, "baseline", 8, world_size="64")
+        self.assertEqual(self.needed("baseline")[0], "3\n")
+
+    def test_how_many_runs_are_needed_is_not_said_of_a_damaged_baseline(self):
+        self.noisy_baseline(0.01, "baseline", 1)
+        next((self.folder / "baseline").iterdir()).write_text("{")
+        out, errors = self.needed("baseline", 3)
+        self.assertEqual(out, "")
+        self.assertIn("error: ", errors)
 
     def test_builds_that_save_at_once_lose_nothing(self):
         builds = {f"c{i}": self.entry(f"c{i}", start=100 * i) for i in range(6)}

@@ -86,7 +86,7 @@ class GitHubActions(Example):
         workflow = self.load("github-actions.yml")
         summary = self.folder / "summary.md"
         summary.write_text("")
-        environment = {**workflow["env"], "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_SHA": f"{self.commit:016x}"}
+        environment = {**workflow["env"], "GITHUB_STEP_SUMMARY": str(summary), "COMMIT": f"{self.commit:040x}"}
         failed, out, errors = None, "", ""
         for step in workflow["jobs"]["step-time"]["steps"]:
             if "run" not in step or not self.is_asked(step.get("if", ""), event, failed):
@@ -126,8 +126,8 @@ class GitHubActions(Example):
         self.commit += 1
         slower = self.build("pull_request")
         self.assertEqual(slower.returncode, 1, slower.stdout + slower.stderr)
-        self.assertFalse(list(self.folder.glob("step-time-*")), "recordings are deleted, after a failed gate, too")
-        self.assertRegex(slower.stdout, "(?m)^::error title=Rankscope%3A regression%2C step-time-1 and 2 more against 0+1::")
+        self.assertFalse(list(self.folder.glob("rankscope-runs/*")), "recordings are deleted, after a failed gate, too")
+        self.assertRegex(slower.stdout, "(?m)^::error title=Rankscope%3A regression%2C 000000000 against 000000000::")
         self.assertIn("RS301", slower.stdout)
         self.assertIn("rank 1", (self.folder / "summary.md").read_text())
         self.assert_reports("rankscope-report", ".sarif", ".html", ".json")
@@ -200,7 +200,7 @@ class GitLab(Example):
 
     def test_merge_requests_read_the_baseline_of_the_default_branch(self):
         job = self.load("gitlab-ci.yml")["step-time"]
-        self.assertIn("step-time-1", job["after_script"][-1], "recordings are deleted, after a failed gate, too")
+        self.assertIn("rankscope-runs", job["after_script"][-1], "recordings are deleted, after a failed gate, too")
         self.assertIs(job["cache"].get("unprotect"), True, "protected branches have caches of their own")
         policies = [rule["variables"][job["cache"]["policy"].lstrip("$")] for rule in job["rules"]]
         self.assertEqual(policies, ["pull", "pull-push"], [rule["if"] for rule in job["rules"]])

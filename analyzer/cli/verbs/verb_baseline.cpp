@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -9,9 +10,11 @@
 #include "analyzer/cli/console/file_places.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/job/summary_input.h"
+#include "analyzer/cli/verbs/compare_config.h"
 #include "analyzer/cli/verbs/verb.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/run_statistics.h"
+#include "analyzer/compare/runs_needed.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
@@ -170,6 +173,38 @@ int removeLabel(const BaselineOptions& options, const Console& console) {
     return kExitOk;
 }
 
+std::string needSentence(const compare::RunsNeeded& needed) {
+    if (!needed.betweenRuns)
+        return fmt::format("how much runs differ is not known yet: {} runs of each change tell it", needed.runs);
+    return fmt::format(
+        "runs differ by {}: with {} runs of each change a regression of {} is found in {:.0f} of 100, even against "
+        "the runs of a single change",
+        text::percentText(*needed.betweenRuns), needed.runs, text::percentText(needed.size),
+        std::floor(100 * *needed.found));
+}
+
+/// Prints a number and nothing else, for `for i in $(seq $runs)`.
+int runs(const BaselineOptions& options, const Console& console) {
+    refuseRunFolder(options.folder);
+    refuseObstacle(options.folder);
+    const CompareConfig config = projectConfig();
+    compare::StepTimeOptions settings;
+    settings.threshold = config.stepThreshold.value_or(settings.threshold);
+    settings.resolution = config.resolution.value_or(settings.resolution);
+    const std::vector<std::string> across = config.across.value_or(std::vector<std::string>{});
+    std::error_code ignored;
+    std::vector<compare::RunSummary> baseline;
+    if (fs::is_directory(options.folder, ignored)) baseline = compare::readBaselineHeads(options.folder);
+    const compare::RunsNeeded needed =
+        compare::runsNeeded(std::move(baseline), settings, {across.begin(), across.end()});
+    if (needed.isEnough())
+        console.note(needSentence(needed));
+    else
+        console.warning(needSentence(needed) + "; longer runs or quieter machines find more");
+    console.result(fmt::format("{}\n", needed.runs));
+    return kExitOk;
+}
+
 using Act = int (*)(const BaselineOptions&, const Console&);
 
 CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const char* description,
@@ -201,6 +236,8 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
     addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)
         ->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");
+    addAct(*verb, invocation, "runs",
+           "How many runs of each change a gate needs, by how much those of the baseline differ", options, runs);
     addAct(*verb, invocation, "accept", "Later runs are compared with these and what came after them", options, accept)
         ->add_option("--label", options->label, "Label of the runs; the newest when left out")
         ->type_name("TEXT");

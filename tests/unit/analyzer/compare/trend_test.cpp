@@ -139,7 +139,8 @@ TEST(Trend, ThePageSaysWhichCommitHowMuchWhyAndWhatToDo) {
     EXPECT_NE(page.find("10.0 % slower than the level before"), std::string::npos);
     EXPECT_NE(
         page.find("It began with c8 (2025-11-16). With it came RS301 straggler rank, rank 3, its repair saves 5 ms "
-                  "a step. If that is wanted: rankscope baseline accept --dir ci/baseline --label c8"),
+                  "a step. If that is wanted: rankscope baseline accept --dir ci/baseline --label c8; if not: "
+                  "rankscope explain RS301"),
         std::string::npos);
 }
 
