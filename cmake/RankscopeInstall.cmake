@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # The build tree has the layout of an installed prefix, and `rankscope` finds its parts relative to itself: installing is copying.
-# Components: rankscope, gui (the timeline), documentation and desktop; the packages rankscope and rankscope-gui hold two each.
+# Components: rankscope, gui (the timeline), documentation and desktop; the packages rankscope and rankscope-gui hold two each. And openmpi and mpich.
 foreach(part IN ITEMS bin lib/rankscope libexec/rankscope share/rankscope)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/${part}/" DESTINATION "${part}" COMPONENT rankscope USE_SOURCE_PERMISSIONS OPTIONAL
           PATTERN rankscope-view EXCLUDE PATTERN "librankscope_mpi_*" EXCLUDE)
 endforeach()
-# Of no package: each asks for its MPI, which users bring themselves.
-install(DIRECTORY "${CMAKE_BINARY_DIR}/lib/rankscope/" DESTINATION lib/rankscope COMPONENT mpi USE_SOURCE_PERMISSIONS OPTIONAL
-        FILES_MATCHING PATTERN "librankscope_mpi_*" PATTERN vgpu EXCLUDE PATTERN bundled EXCLUDE)
+# Packages of their own: each asks for its MPI, which the program does not need.
+set(_mpis "")
+foreach(mpi IN ITEMS openmpi mpich)
+  if(TARGET rankscope_mpi_${mpi})
+    list(APPEND _mpis ${mpi})
+    install(FILES "${CMAKE_BINARY_DIR}/lib/rankscope/librankscope_mpi_${mpi}.so" DESTINATION lib/rankscope COMPONENT ${mpi} OPTIONAL)
+  endif()
+endforeach()
 install(PROGRAMS "${CMAKE_BINARY_DIR}/libexec/rankscope/rankscope-view" DESTINATION libexec/rankscope COMPONENT gui OPTIONAL)
 # Pages that the program wrote, and those written by hand.
 foreach(part IN ITEMS man bash-completion zsh fish)
@@ -17,7 +22,7 @@ file(GLOB _man CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/docs/man/*.1")
 install(FILES ${_man} DESTINATION share/man/man1 COMPONENT documentation)
 install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" DESTINATION share/doc/rankscope RENAME copyright COMPONENT documentation)
 
-# cpack -G DEB: rankscope and rankscope-gui, stripped, with their debug information in packages of its own beside them.
+# cpack -G DEB: rankscope, rankscope-gui, and rankscope-openmpi and rankscope-mpich where they were built, stripped, with their debug information in packages of its own beside them.
 set(CPACK_PACKAGE_NAME rankscope)
 set(CPACK_PACKAGE_VENDOR "The Rankscope developers")
 # Of a package's maintainer dpkg needs the name only, and the project has no address: reports go to its repository (SECURITY.md).
@@ -37,6 +42,14 @@ if(TARGET rankscope_view)
   set(CPACK_COMPONENT_GUI_GROUP gui)
   set(CPACK_COMPONENT_DESKTOP_GROUP gui)
 endif()
+foreach(mpi IN LISTS _mpis)
+  string(TOUPPER ${mpi} _upper)
+  list(APPEND CPACK_COMPONENTS_ALL ${mpi})
+  set(CPACK_COMPONENT_${_upper}_GROUP ${mpi})
+  set(CPACK_DEBIAN_${_upper}_PACKAGE_NAME rankscope-${mpi})
+  set(CPACK_DEBIAN_${_upper}_PACKAGE_DEPENDS "rankscope (= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_${_upper}_PACKAGE_DESCRIPTION "lets Rankscope collect and analyse a job by several processes, on several machines, under the mpirun of ${mpi}")
+endforeach()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)

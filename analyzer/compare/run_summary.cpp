@@ -299,8 +299,9 @@ RunSummary summarizeTrace(const std::filesystem::path& database, unsigned worker
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     check();
-    diagnose::priceFindings(analysis, findings);
-    RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings)));
+    diagnose::Plays plays(analysis);
+    diagnose::priceFindings(analysis, findings, plays);
+    RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings), plays));
     summary.overview = std::move(overview);
     summary.file = database.string();
     return summary;

@@ -116,6 +116,28 @@ struct LinkSources {
     std::vector<NcclTestsTable> tables;   // whose plateaus count as measured; the job's facts say which can be trusted
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(LinkClass& value, const Visit& visit) {
+    auto& [bytesPerNs, alphaNs, kind, source, medium] = value;
+    visit(bytesPerNs, alphaNs, kind, source, medium);
+}
+template <typename Visit>
+void forEachField(LinkSources::Told& value, const Visit& visit) {
+    auto& [text, source] = value;
+    visit(text, source);
+}
+template <typename Visit>
+void forEachField(LinkSources::Measured& value, const Visit& visit) {
+    auto& [link, betweenNodes, mostShare] = value;
+    visit(link, betweenNodes, mostShare);
+}
+template <typename Visit>
+void forEachField(LinkSources& value, const Visit& visit) {
+    auto& [told, forgotten, measured, complaints, tables] = value;
+    visit(told, forgotten, measured, complaints, tables);
+}
+
 /// Takes each class from the best source that has it: `given`, what was given when the run was made, measured, the
 /// machine, the device table. The fastest of several measured ones counts, unless it is beyond what the machine or the
 /// device table has: then it stands behind these. Sources further back that differ by more than kContradiction are a

@@ -39,6 +39,15 @@ struct NcclTestsTable {
     double timeUs(const NcclTestsRow& row) const;
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(NcclTestsTable& value, const Visit& visit) {
+    auto& [file, line, op, ranks, nodes, algorithm, protocol, severalChoices, noSuchChoice, cutLine, gpusPerThread,
+           ncclVersion, rows] = value;
+    visit(file, line, op, ranks, nodes, algorithm, protocol, severalChoices, noSuchChoice, cutLine, gpusPerThread,
+          ncclVersion, rows);
+}
+
 /// Holds what the user says about a file; unknown: as the file tells.
 struct NcclTestsHints {
     store::Op op = store::Op::unknown;

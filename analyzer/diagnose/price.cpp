@@ -7,10 +7,10 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <span>
 
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/late_ranks.h"
-#include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/what_if.h"
 #include "analyzer/text/units.h"
 
@@ -55,14 +55,13 @@ std::vector<job::Finding*> certain(const job::Analysis& analysis, std::vector<jo
     return ordered;
 }
 
-/// The job with these changes too; nothing where one cannot be made, `why` then tells: the detector saw something that
-/// the graph does not hold.
+/// The job with these changes too; nothing where one cannot be made: the detector saw something that the graph does not
+/// hold.
 std::optional<edits::ChangedJob> changed(edits::ChangedJob job, const std::vector<job::Change>& changes,
-                                         const job::Analysis& analysis, std::string* why = nullptr) {
+                                         const job::Analysis& analysis) {
     try {
         for (const job::Change& change : changes) edits::change(job, *edits::makeEdit(change), analysis);
-    } catch (const edits::EditError& error) {
-        if (why != nullptr) *why = error.what();
+    } catch (const edits::EditError&) {
         return std::nullopt;
     }
     return job;
@@ -80,31 +79,42 @@ struct Repair {
     double togetherNs = 0;   // what it gains with those that it shares with, which its verdict goes by; 0: with none
 };
 
-/// Steps of the job with all repairs but the one `left` out; nothing where one of them needs it.
-std::optional<std::vector<double>> stepsWith(const job::Analysis& analysis, const std::vector<Repair>& repairs,
-                                             const job::Finding* left = nullptr) {
-    std::vector<job::Change> changes;
+/// Of all repairs but the one `left` out.
+Play playOf(const std::vector<Repair>& repairs, const job::Finding* left = nullptr) {
+    Play play;
     for (const Repair& repair : repairs)
         if (repair.finding != left)
-            changes.insert(changes.end(), repair.finding->changes.begin(), repair.finding->changes.end());
-    const std::optional<edits::ChangedJob> job = changed(edits::unchangedJob(analysis), changes, analysis);
-    return job ? std::optional(job->stepsNs) : std::nullopt;
+            play.changes.insert(play.changes.end(), repair.finding->changes.begin(), repair.finding->changes.end());
+    return play;
+}
+
+/// Steps of the job with all repairs but the one `left` out; nothing where one of them needs it.
+std::optional<std::vector<double>> stepsWith(Plays& plays, const std::vector<Repair>& repairs,
+                                             const job::Finding* left = nullptr) {
+    const Played& played = plays.of(playOf(repairs, left));
+    return played.impossible.empty() ? std::optional(played.stepsNs) : std::nullopt;
 }
 
 /// The interval, too: what the trace leaves open of the changes is played. `job` has them.
-edits::StepSides sidesWith(const job::Analysis& analysis, const std::vector<job::Change>& changes,
-                           edits::ChangedJob job, const std::vector<double>& unchanged) {
-    job.graph = {};  // those that are played take its room
+edits::StepSides sidesWith(Plays& plays, const std::vector<job::Change>& changes, const Played& job,
+                           const std::vector<double>& unchanged) {
     edits::StepSides sides = edits::sidesOf(job.stepsNs);
+    edits::EditEffect effect;
+    effect.open = job.open;
+    effect.chanceNs = job.chanceNs;
+    if (job.open) {
+        std::vector<Play> outlooks;
+        for (const edits::Outlook outlook : edits::kOutlooks) outlooks.push_back({changes, outlook});
+        plays.expect(std::move(outlooks));
+    }
     const auto steps = [&](edits::Outlook outlook) {
-        edits::ChangedJob other = edits::unchangedJob(analysis);
-        other.effect.outlook = outlook;
-        for (const job::Change& change : changes) edits::change(other, *edits::makeEdit(change), analysis);
+        const Played& other = plays.of({changes, outlook});
+        if (!other.impossible.empty()) throw edits::EditError(other.impossible);
         return other.stepsNs;
     };
-    if (job.effect.hostMaySlow) edits::addSlowHost(steps, sides);
-    if (job.effect.chanceNs > 0) edits::addChance(unchanged, job.effect, sides);
-    if (job.effect.open) edits::addOutlooks(unchanged, job.effect, steps, sides);
+    if (job.hostMaySlow) edits::addSlowHost(steps, sides);
+    if (job.chanceNs > 0) edits::addChance(unchanged, effect, sides);
+    if (job.open) edits::addOutlooks(unchanged, effect, steps, sides);
     return sides;
 }
 
@@ -142,12 +152,14 @@ void setSaving(const Repair& repair, double stepNs) {
 
 /// Repairs beside each other hide each other, or take each other's gain: where one gains something else by itself, as
 /// its what-if tells, both are said.
-void tellAlone(const job::Analysis& analysis, const std::vector<double>& unchanged,
-               const std::vector<Repair>& repairs) {
+void tellAlone(Plays& plays, const std::vector<double>& unchanged, const std::vector<Repair>& repairs) {
+    std::vector<Play> each;
+    for (const Repair& repair : repairs) each.push_back({repair.finding->changes});
+    plays.expect(each);
     for (const Repair& repair : repairs) {
-        const auto job = changed(edits::unchangedJob(analysis), repair.finding->changes, analysis);
-        if (!job) continue;
-        const double alone = edits::typicalSaving(unchanged, job->stepsNs).expected, together = repair.gained.expected;
+        const Played& job = plays.of({repair.finding->changes});
+        if (!job.impossible.empty()) continue;
+        const double alone = edits::typicalSaving(unchanged, job.stepsNs).expected, together = repair.gained.expected;
         if (std::abs(alone - together) <= PriceThresholds::kSameCost * std::max(alone, together)) continue;
         repair.finding->evidence.facts.push_back(fmt::format(
             "by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and "
@@ -158,14 +170,18 @@ void tellAlone(const job::Analysis& analysis, const std::vector<double>& unchang
 
 /// What saves too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every
 /// repair.
-std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<double>& unchanged,
-                             const std::vector<double>& all, double stepNs, std::vector<Repair>& repairs) {
+std::optional<Ceiling> judge(Plays& plays, const std::vector<double>& unchanged, const std::vector<double>& all,
+                             double stepNs, std::vector<Repair>& repairs) {
     bool demoted = false;
+    std::vector<Play> less;
+    for (const Repair& repair : repairs)
+        if (repair.small) less.push_back(playOf(repairs, repair.finding));
+    plays.expect(std::move(less));
     for (Repair& repair : repairs) {
         if (!repair.small) continue;
         const bool others =
             std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
-        const auto without = others ? stepsWith(analysis, repairs, repair.finding) : std::nullopt;
+        const auto without = others ? stepsWith(plays, repairs, repair.finding) : std::nullopt;
         if (without && edits::typicalSaving(*without, all).expected >= floorNs(*repair.finding, stepNs))
             shareWithPartner(repair, repairs);
         demoted = demoted || repair.small;
@@ -173,8 +189,8 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
     for (const Repair& repair : repairs) setSaving(repair, stepNs);
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
     if (repairs.empty()) return std::nullopt;
-    if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
-    const std::optional<std::vector<double>> repaired = demoted ? stepsWith(analysis, repairs) : all;
+    if (repairs.size() > 1) tellAlone(plays, unchanged, repairs);
+    const std::optional<std::vector<double>> repaired = demoted ? stepsWith(plays, repairs) : all;
     if (!repaired) return std::nullopt;  // one needs a repair that gains too little to be told
     Ceiling ceiling;
     ceiling.findings = repairs.size();
@@ -184,7 +200,22 @@ std::optional<Ceiling> judge(const job::Analysis& analysis, const std::vector<do
     return ceiling;
 }
 
-std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+/// What may be asked for while `at` and those behind it are made, when each is made on top of `changes` and those
+/// before it; then what is asked for at the end.
+std::vector<Play> playsAhead(std::span<job::Finding* const> at, const std::vector<job::Change>& changes) {
+    std::vector<Play> plays;
+    Play onTop{changes};
+    for (const job::Finding* finding : at) {
+        onTop.changes.insert(onTop.changes.end(), finding->changes.begin(), finding->changes.end());
+        if (!finding->changes.empty()) plays.push_back(onTop);
+    }
+    plays.push_back({.instant = true});
+    for (const job::Finding* finding : at)
+        if (!finding->changes.empty()) plays.push_back({finding->changes});
+    return plays;
+}
+
+std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<job::Finding>& findings, Plays& plays) {
     const replay::ReplayModel& replay = analysis.replay;
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     const double stepNs = analysis.stepNs > 0 ? analysis.stepNs : facts::median(unchanged);
@@ -193,29 +224,32 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
     // is most of the memory.
     std::vector<job::Change> changes;
     std::vector<Repair> repairs;
-    for (job::Finding* finding : certain(analysis, findings)) {
+    const std::vector<job::Finding*> ordered = certain(analysis, findings);
+    for (size_t at = 0; at < ordered.size(); ++at) {
+        job::Finding* const finding = ordered[at];
         if (finding->changes.empty()) continue;
-        std::vector<job::Change> with = changes;
-        with.insert(with.end(), finding->changes.begin(), finding->changes.end());
-        std::optional<edits::ChangedJob> next =
-            changed(edits::unchangedJob(analysis), with, analysis, &finding->whyNotPlayed);
-        if (!next) {
+        Play with{changes};
+        with.changes.insert(with.changes.end(), finding->changes.begin(), finding->changes.end());
+        if (!plays.oneByOne()) plays.expect(playsAhead(std::span(ordered).subspan(at), changes));
+        const Played& next = plays.of(with);
+        if (!next.impossible.empty()) {
+            finding->whyNotPlayed = next.impossible;
             finding->changes.clear();
             continue;
         }
-        facts::Estimate gained = edits::typicalSaving(before.expected, next->stepsNs);
+        facts::Estimate gained = edits::typicalSaving(before.expected, next.stepsNs);
         const bool small = gained.expected < floorNs(*finding, stepNs);
         if (small && (finding->verdict != job::Verdict::found || gained.expected < 0)) {
             setSaving({finding, gained, true}, stepNs);
             continue;
         }
-        changes = std::move(with);
-        edits::StepSides after = sidesWith(analysis, changes, std::move(*next), unchanged);
+        changes = std::move(with.changes);
+        edits::StepSides after = sidesWith(plays, changes, next, unchanged);
         gained = edits::gainOf(before, after).savingNs;
         repairs.push_back({finding, gained, small});
         before = std::move(after);
     }
-    return judge(analysis, unchanged, before.expected, stepNs, repairs);
+    return judge(plays, unchanged, before.expected, stepNs, repairs);
 }
 
 /// Of a finding or note that has no saving, in a few words.
@@ -277,13 +311,18 @@ void sortByWorth(std::vector<job::Finding>& findings) {
 }
 
 std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+    Plays plays(analysis);
+    return priceFindings(analysis, findings, plays);
+}
+
+std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings, Plays& plays) {
     // Also of a replay that is too far off to price them: `rankscope recommend` goes on from them.
     if (analysis.replay.available())
         for (job::Finding* finding : certain(analysis, findings))
             if (const Diagnosis* diagnosis = findDiagnosis(finding->id); diagnosis->repair != nullptr)
                 finding->changes = diagnosis->repair(analysis, *finding);
     const std::optional<Ceiling> ceiling = canPlay(analysis.replay) && !isSummarised(analysis)
-                                               ? playRepairs(analysis, findings)
+                                               ? playRepairs(analysis, findings, plays)
                                                : std::optional<Ceiling>();
     for (job::Finding& finding : findings)
         if (!finding.savingNs && finding.whyNotPlayed.empty()) finding.whyNotPlayed = whyNotPlayed(analysis, finding);
@@ -311,12 +350,10 @@ std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis,
     return savings;
 }
 
-std::optional<double> transferEfficiency(const job::Analysis& analysis) {
+std::optional<double> transferEfficiency(const job::Analysis& analysis, Plays& plays) {
     const replay::ReplayModel& replay = analysis.replay;
     if (!canPlay(replay) || isSummarised(analysis)) return std::nullopt;
-    replay::TaskGraph instant = replay.graph;
-    edits::changeTransfers(instant, [](const edits::TransferTask&, const replay::Exchange&, int64_t) { return 0; });
-    return std::min(1.0, replay.stepNs(instant, replay::simulate(instant)) / replay.predictedStepNs);
+    return std::min(1.0, facts::mean(plays.of({.instant = true}).stepsNs) / replay.predictedStepNs);
 }
 
 }  // namespace rankscope::diagnose

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/diagnose/plays.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/job/finding.h"
@@ -53,6 +54,8 @@ struct Ceiling {
 /// twice. What saves less than kFloorShare of the step becomes a note, and what was a note for its cost alone a finding
 /// when it saves more. Causes that hide each other are judged by what they save together. Where nothing can be played,
 /// or the replay is further off than kLargestError, a finding keeps what it costs. Sorts them by what they are worth.
+/// `plays`: of this analysis.
+std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings, Plays& plays);
 std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<job::Finding>& findings);
 
 /// By analysed step, ns: what changes save by themselves, 0 and more. Nothing where the trace cannot be replayed well
@@ -60,6 +63,6 @@ std::optional<Ceiling> priceFindings(const job::Analysis& analysis, std::vector<
 std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis, const std::vector<job::Change>& changes);
 
 /// Step time on a network on which every transfer takes no time / step time; nothing without a replay.
-std::optional<double> transferEfficiency(const job::Analysis& analysis);
+std::optional<double> transferEfficiency(const job::Analysis& analysis, Plays& plays);
 
 }  // namespace rankscope::diagnose

@@ -134,12 +134,30 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     return analysis;
 }
 
-Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {
-    PhaseOne first = phaseOne(database, options);
+namespace {
 
-    // Phase 2: what the ranks did to each other.
+/// Phase 2: what the ranks did to each other.
+Analysis joined(PhaseOne first, const LoadOptions& options) {
     Analysis analysis = makeAnalysis(std::move(first.facts), std::move(first.ranks), options.links, options.tables);
     analysis.replay = replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
+    return analysis;
+}
+
+}  // namespace
+
+std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, team::Team& team,
+                                         const PhaseOneHelp& help, std::vector<int>& taking) {
+    LoadOptions said;
+    std::optional<PhaseOne> first = helpPhaseOne(database, team, help, said);
+    if (!first) return std::nullopt;
+    taking = first->taking;
+    return joined(std::move(*first), said);
+}
+
+Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {
+    PhaseOne first = phaseOne(database, options);
+    if (options.holders != nullptr) *options.holders = first.taking;
+    Analysis analysis = joined(std::move(first), options);
     analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;
 }

@@ -27,6 +27,13 @@ struct Change {
     bool operator==(const Change&) const = default;
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(Change& value, const Visit& visit) {
+    auto& [family, arguments] = value;
+    visit(family, arguments);
+}
+
 /// " --change buckets:mb=25 --change graphs": what `rankscope whatif` is asked with, each quoted for a shell.
 std::string asOptions(const std::vector<Change>& changes);
 

@@ -95,13 +95,16 @@ std::vector<int> findHelpers(const std::filesystem::path& database, const LoadOp
 
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options) {
     PhaseOne result;
-    const std::vector<int> taking = options.team != nullptr ? findHelpers(database, options) : std::vector<int>{0};
+    if (options.team != nullptr) result.taking = findHelpers(database, options);
+    const std::vector<int>& taking = result.taking;
+    const bool shared = taking.size() > 1;
     readSmallTables(database, result);
     const RankObserver observer = options.observer ? options.observer(result.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
     const unsigned threads =
         options.workers == 0 && options.team != nullptr ? options.team->threads() : options.workers;
     Taken own = take(database, result, shareOf(recorded, 0, taking.size()), threads, observer);
+    if (shared) options.team->sendToAll(team::Packer()(options.links)(options.tables).take());
     for (size_t i = 0; i < recorded.size(); ++i) {
         facts::RankSummary& summary = result.ranks.emplace_back();
         replay::RankTasks& tasks = result.tasks.emplace_back();
@@ -109,10 +112,12 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
         if (part == 0) {
             summary = std::move(own.summaries[i / taking.size()]);
             tasks = std::move(own.tasks.at(recorded[i]->rank));
+            if (shared) options.team->sendToAll(team::Packer()(summary)(tasks).take());
             continue;
         }
         const int process = taking[part];
         const std::string message = options.team->receiveFrom(process);
+        options.team->sendToAll(message);
         team::Unpacker(message, options.team->nameOf(process))(summary)(tasks);
     }
     for (size_t part = 1; part < taking.size(); ++part)
@@ -121,25 +126,34 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     return result;
 }
 
-void helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help) {
+std::optional<PhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help,
+                                     LoadOptions& said) {
     const auto mark = team::Unpacker(team.await(), team.nameOf(0)).get<TraceMark>();
     team.send(team::Packer()(markOf(database) == mark).take());
     const auto taking = team::Unpacker(team.await(), team.nameOf(0)).get<std::vector<int>>();
     const auto place = std::ranges::find(taking, team.self());
-    if (place == taking.end()) return;
+    if (place == taking.end()) return std::nullopt;
+    const auto part = static_cast<size_t>(place - taking.begin());
     PhaseOne result;
+    result.taking = taking;
     readSmallTables(database, result);
     const RankObserver observer = help.observer ? help.observer(result.facts) : RankObserver();
-    const std::vector<const facts::RankFacts*> share =
-        shareOf(facts::recordedRanks(result.facts), static_cast<size_t>(place - taking.begin()), taking.size());
-    Taken own = take(database, result, share, help.workers == 0 ? team.threads() : help.workers, observer);
-    // The first process is at its own ranks as long as this one is: nothing would be won by sending earlier.
-    for (size_t i = 0; i < share.size(); ++i) {
-        team.send(team::Packer()(own.summaries[i])(own.tasks.at(share[i]->rank)).take());
-        own.summaries[i] = {};
-        own.tasks.erase(share[i]->rank);
+    const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
+    Taken own = take(database, result, shareOf(recorded, part, taking.size()),
+                     help.workers == 0 ? team.threads() : help.workers, observer);
+    const std::string options = team.await();
+    team::Unpacker(options, team.nameOf(0))(said.links)(said.tables);
+    for (size_t i = 0; i < recorded.size(); ++i) {
+        if (i % taking.size() == part) {
+            team.send(team::Packer()(own.summaries[i / taking.size()])(own.tasks.at(recorded[i]->rank)).take());
+            own.summaries[i / taking.size()] = {};
+            own.tasks.erase(recorded[i]->rank);
+        }
+        const std::string message = team.await();
+        team::Unpacker(message, team.nameOf(0))(result.ranks.emplace_back())(result.tasks.emplace_back());
     }
     team.send(help.give ? help.give() : std::string());
+    return result;
 }
 
 }  // namespace rankscope::job

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct PhaseOne {
     replay::ReplayWindow window;
     std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
     std::vector<replay::RankTasks> tasks;   // of the same
+    std::vector<int> taking{0};             // processes of the team that have all of it
 };
 
 /// One rank's events are in memory per worker. With a team its processes take turns at the recorded ranks, those of
@@ -26,7 +28,8 @@ struct PhaseOne {
 ///
 /// What goes between them: the first process tells all the size and a checksum of its trace.db, each says whether it
 /// has the same, and is told who has. Then each reads the small tables and its ranks for itself, and sends of each rank
-/// a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them what its observer has seen.
+/// a facts::RankSummary and a replay::RankTasks in one message, by rank, which the first passes on to all: each then
+/// has the whole job. Behind them comes what its observer has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
 
 /// What a process of the team does meanwhile.
@@ -35,6 +38,12 @@ struct PhaseOneHelp {
     std::function<RankObserver(const facts::TraceFacts&)> observer = {};
     std::function<std::string()> give = {};  // what the observer has seen, for LoadOptions::takeObserved
 };
-void helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help);
+/// Nothing where it does not see the trace. `said`: of the first process's options what an analysis depends on.
+std::optional<PhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help,
+                                     LoadOptions& said);
+
+/// The analysis that readAnalysis() returns in the first process, without delays; `taking` as there.
+std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, team::Team& team,
+                                         const PhaseOneHelp& help, std::vector<int>& taking);
 
 }  // namespace rankscope::job

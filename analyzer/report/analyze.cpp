@@ -14,6 +14,7 @@
 #include "analyzer/report/bound.h"
 #include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
+#include "analyzer/report/shared_plays.h"
 #include "analyzer/report/step_overview.h"
 #include "analyzer/report/volume.h"
 #include "collector/store/error.h"
@@ -122,7 +123,8 @@ Efficiency efficiencyOf(const std::vector<const BreakdownRow*>& rows) {
 /// balance (mean / longest compute) x serialisation x transfer. Transfer comes from a replay on an ideal network;
 /// without one, and for groups, it is unknown and stays inside serialisation. The same for every communicator with a
 /// known role, over its recorded members: where inside the job the balance is lost.
-EfficiencySection efficiencySection(const job::Analysis& analysis, const std::vector<BreakdownRow>& rows) {
+EfficiencySection efficiencySection(const job::Analysis& analysis, const std::vector<BreakdownRow>& rows,
+                                    diagnose::Plays& plays) {
     EfficiencySection section;
     std::vector<const BreakdownRow*> all;
     std::map<int, const BreakdownRow*> byRank;
@@ -131,7 +133,7 @@ EfficiencySection efficiencySection(const job::Analysis& analysis, const std::ve
         byRank[row.rank] = &row;
     }
     static_cast<Efficiency&>(section) = efficiencyOf(all);
-    section.transfer = diagnose::transferEfficiency(analysis);
+    section.transfer = diagnose::transferEfficiency(analysis, plays);
     if (section.serialisation && section.transfer && *section.transfer > 0) *section.serialisation /= *section.transfer;
     for (const auto& [id, role] : analysis.layout.roles) {
         if (role == facts::CommRole::unknown || role == facts::CommRole::control) continue;
@@ -166,7 +168,8 @@ bool followsFromFailure(const store::Loss& loss) {
 
 }  // namespace
 
-Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings) {
+Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings,
+                   diagnose::Plays& plays) {
     Report report;
     report.run = runSection(analysis);
     report.layout = analysis.layout;
@@ -176,7 +179,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     report.run.warmUpSteps =
         static_cast<int>(std::ranges::count_if(report.steps, [](const StepRow& s) { return s.warmUp; }));
     for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
-    report.efficiency = efficiencySection(analysis, report.breakdown);
+    report.efficiency = efficiencySection(analysis, report.breakdown, plays);
     if (!report.run.isRecorder) {
         report.collectives = collectiveTable(analysis);
         report.volumes = volumesOf(analysis);
@@ -254,7 +257,10 @@ void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const Ana
         };
         help.give = [&painter] { return team::Packer()(std::move(*painter).finish().lanes).take(); };
     }
-    job::helpPhaseOne(store::TraceReader::databasePath(trace), team, help);
+    std::vector<int> taking;
+    const std::optional<job::Analysis> analysis =
+        job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, help, taking);
+    if (analysis) helpPlay(*analysis, team, taking);
 }
 
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
@@ -263,12 +269,16 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     job::LoadOptions load{options.workers, options.links, {}};
     load.team = options.team;
     load.tell = options.tell;
+    std::vector<int> holders;
+    load.holders = &holders;
     const job::Analysis analysis =
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
+    diagnose::Plays plays =
+        holders.size() > 1 ? sharedPlays(analysis, *options.team, holders) : diagnose::Plays(analysis);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
-    const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings);
-    Report report = buildReport(analysis, claims, std::move(findings));
+    const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings, plays);
+    Report report = buildReport(analysis, claims, std::move(findings), plays);
     report.replay.ceiling = ceiling;
     report.overview = std::move(overview);
     store::TraceReader reader(database);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "analyzer/diagnose/claims.h"
+#include "analyzer/diagnose/plays.h"
 #include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 
@@ -29,7 +30,8 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
 void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const AnalyzeOptions& options);
 
 /// Takes `findings` with their savings replayed, and the `claims` of their detectors.
-Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings);
+Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings,
+                   diagnose::Plays& plays);
 
 /// Makes one row per (communicator, op, size class); a size class spans a factor of four. Most time first.
 std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis);

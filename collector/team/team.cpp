@@ -102,7 +102,8 @@ const rankscope_mpi* load(const Launch& launch, const fs::path& libraries) {
                            fmt::format("this process was started by {}'s mpirun with others, and there is no library "
                                        "for it",
                                        launch.launcher),
-                           "start rankscope without mpirun, or build it where that MPI's headers are installed "
+                           "start rankscope without mpirun, install its Debian package for that MPI "
+                           "(rankscope-openmpi, rankscope-mpich), or build it where that MPI's headers are "
                            "(packages libopenmpi-dev, libmpich-dev)");
     if (library == nullptr)
         throw store::Error(file, std::string("cannot be loaded: ") + (loaderSays ? loaderSays : "?"),

@@ -133,7 +133,11 @@ class DebianPackages(unittest.TestCase):
 
     def test_no_file_is_in_two_packages(self):
         with_window = (BUILD / "libexec/rankscope/rankscope-view").exists()
-        self.assertEqual(set(self.packages), {"rankscope", "rankscope-gui"} if with_window else {"rankscope"})
+        mpis = {name for name in ("openmpi", "mpich") if (BUILD / f"lib/rankscope/librankscope_mpi_{name}.so").exists()}
+        self.assertEqual(set(self.packages), {"rankscope"} | ({"rankscope-gui"} if with_window else set()) | {f"rankscope-{name}" for name in mpis})
+        for name in mpis:
+            self.assertIn(f"./usr/lib/rankscope/librankscope_mpi_{name}.so", self.contents(f"rankscope-{name}"))
+            self.assertEqual(self.contents("rankscope") & self.contents(f"rankscope-{name}"), set())
         self.assertIn("./usr/bin/rankscope", self.contents("rankscope"))
         self.assertIn("./usr/share/man/man1/rankscope-run.1", self.contents("rankscope"))
         if with_window:
@@ -143,8 +147,13 @@ class DebianPackages(unittest.TestCase):
     def test_dependencies_are_libraries_that_distributions_have(self):
         depends = check("dpkg-deb", "--field", self.packages["rankscope"], "Depends")
         self.assertIn("libc6 (>= 2.3", depends)
-        for word in ("nccl", "cuda", "qt6"):
+        for word in ("nccl", "cuda", "qt6", "mpi"):
             self.assertNotIn(word, depends.lower())
+        for name, library in (("openmpi", "libopenmpi"), ("mpich", "libmpich")):
+            if f"rankscope-{name}" in self.packages:
+                depends = check("dpkg-deb", "--field", self.packages[f"rankscope-{name}"], "Depends")
+                self.assertIn(library, depends)
+                self.assertIn("rankscope (= ", depends)
 
     def test_installed_under_a_root_it_runs_the_demo(self):
         clean = {"PATH": f"{self.root}/usr/bin:/usr/bin:/bin", "HOME": str(self.folder)}

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analyzer/edits/what_if.h"
 #include "tests/unit/analyzer/small_job.h"
 
@@ -17,6 +19,18 @@ job::Finding found(const std::string& id, std::vector<int> ranks, double costNs)
     finding.severity = 0.1;
     finding.costNs = costNs;
     return finding;
+}
+
+job::Analysis jobWithTwoCauses() {
+    job::Analysis analysis = test::SmallJob{.readBackNs = 50}.analysis();
+    for (facts::RankSummary& rank : analysis.ranks) {
+        facts::HostStall stall;
+        stall.stallNs = 50;
+        stall.cause = facts::IdleCause::blockingCall;
+        stall.callNameId = test::SmallJob::kWaitName;
+        rank.hostStalls.push_back(stall);
+    }
+    return analysis;
 }
 
 TEST(Price, AFindingSavesWhatItsChangesSave) {
@@ -45,14 +59,7 @@ TEST(Price, AFindingsSavingIsThatOfItsOwnWhatIf) {
 }
 
 TEST(Price, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
-    job::Analysis analysis = test::SmallJob{.readBackNs = 50}.analysis();  // 257 ns
-    for (facts::RankSummary& rank : analysis.ranks) {
-        facts::HostStall stall;
-        stall.stallNs = 50;
-        stall.cause = facts::IdleCause::blockingCall;
-        stall.callNameId = test::SmallJob::kWaitName;
-        rank.hostStalls.push_back(stall);
-    }
+    const job::Analysis analysis = jobWithTwoCauses();  // 257 ns
     std::vector<job::Finding> findings{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)};
     const std::optional<Ceiling> ceiling = priceFindings(analysis, findings);
     ASSERT_TRUE(ceiling);
@@ -117,7 +124,8 @@ TEST(Price, ABadReplayPricesNothing) {
     EXPECT_FALSE(priceFindings(analysis, findings));
     EXPECT_EQ(findings[0].costNs, 33);
     EXPECT_FALSE(findings[0].savingNs);
-    EXPECT_FALSE(transferEfficiency(analysis));
+    Plays plays(analysis);
+    EXPECT_FALSE(transferEfficiency(analysis, plays));
     analysis.replay.unavailable = "calls of the host are not recorded";
     EXPECT_FALSE(priceFindings(analysis, findings));
 }
@@ -131,8 +139,51 @@ TEST(Price, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
     EXPECT_DOUBLE_EQ(edits::typicalSaving(rare, after).expected, 10);
 }
 
+TEST(Price, PlaysThatAreMadeAheadChangeNoPriceAndNoneIsMadeTwice) {
+    const job::Analysis analysis = jobWithTwoCauses();
+    std::vector<job::Finding> alone{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)}, together = alone;
+    ASSERT_TRUE(priceFindings(analysis, alone));
+    std::vector<Play> made;
+    size_t batches = 0;
+    Plays plays(
+        [&](const std::vector<Play>& asked) {
+            ++batches;
+            std::vector<Played> all;
+            for (const Play& what : asked) {
+                EXPECT_EQ(std::ranges::find(made, what), made.end());
+                made.push_back(what);
+                all.push_back(play(analysis, what));
+            }
+            return all;
+        },
+        4);
+    ASSERT_TRUE(priceFindings(analysis, together, plays));
+    EXPECT_TRUE(transferEfficiency(analysis, plays));
+    EXPECT_EQ(batches, 1u);  // one repair, both, the ideal network, the other one alone
+    EXPECT_EQ(made.size(), 4u);
+    ASSERT_EQ(together.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) {
+        EXPECT_EQ(together[i].id, alone[i].id);
+        EXPECT_EQ(together[i].severity, alone[i].severity);
+        EXPECT_EQ(together[i].evidence.facts, alone[i].evidence.facts);
+        ASSERT_TRUE(together[i].savingNs && alone[i].savingNs);
+        EXPECT_EQ(together[i].savingNs->low, alone[i].savingNs->low);
+        EXPECT_EQ(together[i].savingNs->expected, alone[i].savingNs->expected);
+        EXPECT_EQ(together[i].savingNs->high, alone[i].savingNs->high);
+    }
+}
+
+TEST(Price, APlayTellsWhyAChangeCannotBeMade) {
+    const job::Analysis analysis = test::SmallJob().analysis();
+    const Played played = play(analysis, {.changes = {edits::parseChange("balance:ranks=77")}});
+    EXPECT_FALSE(played.impossible.empty());
+    EXPECT_TRUE(played.stepsNs.empty());
+}
+
 TEST(Price, TransferEfficiencyIsTheIdealNetworksStep) {
-    const std::optional<double> transfer = transferEfficiency(test::SmallJob().analysis());
+    const job::Analysis analysis = test::SmallJob().analysis();
+    Plays plays(analysis);
+    const std::optional<double> transfer = transferEfficiency(analysis, plays);
     ASSERT_TRUE(transfer);
     EXPECT_NEAR(*transfer, 171 / 201.0, 1e-9);
 }
