@@ -92,7 +92,7 @@ size_t writeEventsCsv(std::ostream& out, const RunInfo& run, std::span<const Ran
             if (lane.kind != LaneKind::deviceRanges && !scope.hiddenLanes.contains(lane.label))
                 writer.write(*rank, lane.label, linesOf(lane, scope.range));
         for (const UndrawnEvents& undrawn : rank->undrawn)
-            if (!scope.hiddenLanes.contains(undrawn.lane))
+            if (undrawn.table != EventTable::nvtxOnDevice && !scope.hiddenLanes.contains(undrawn.lane))
                 writer.write(*rank, undrawn.lane.empty() ? "not drawn" : undrawn.lane + " (not drawn)",
                              linesOf(undrawn, scope.range));
     }

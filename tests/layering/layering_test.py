@@ -84,6 +84,7 @@ ALLOWED = {
     "gui/pane": gui("session", "view", "findings", "run", "charts", "table"),
     "gui/compare": [*gui("timeline", "session", "view", "table", "pane"), *analyzer("text", "compare")],  # says what `rankscope compare` says
     "gui/shell": [*gui("timeline", "session", "view", "table", "pane", "compare"), *analyzer("text")],
+    "reference/gpu_checks": [],  # clients of CUPTI alone
     "reference/frameworks": ["reference/score"],  # the jobs of a file, written out
     "reference/vgpu/engine": [],  # the virtual GPUs know neither the workloads nor the profiler
     "reference/vgpu/device": ["reference/vgpu/engine"],
