@@ -172,6 +172,7 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     if (blamed == nullptr) return verdict;
     verdict.callId = blamed->id;
     verdict.pageableCopy = blamed->pageableCopy;
+    verdict.copyToDevice = blamed->copyToDevice;
     verdict.callNameId = blamed->nameId;
     verdict.rangeNameId = rangeAt(blamed->threadId, blamed->endNs - 1);
     return verdict;

@@ -132,6 +132,7 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
     std::unordered_map<int64_t, const MemoryTask*> copies;
     for (const MemoryTask& task : events.memory)
         if (task.copyId != 0 && task.correlation >= 0) copies.emplace(task.correlation, &task);
+    std::unordered_map<int32_t, bool> lastToDevice;  // by thread: what it submitted last is a copy to the device
     trace.forEach<store::ApiCall>(rank, [&](const store::ApiCall& row) {
         HostCall call{.startNs = row.startNs,
                       .endNs = row.startNs + row.durNs,
@@ -149,7 +150,15 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
             call.waits = copy != copies.end() ? call.endNs >= copy->second->endNs : !asynchronous;
             call.pageableCopy =
                 copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
+            call.copyToDevice = copy != copies.end() && copy->second->toDevice;
         }
+        // PyTorch's copy_() ends with cudaStreamSynchronize where non_blocking is left out. A wait for an event or the
+        // whole device is the program's own, whatever was copied before.
+        if (call.submits())
+            lastToDevice[call.threadId] = call.copyToDevice;
+        else if (row.kind == store::ApiKind::synchronize &&
+                 facts.string(row.nameId).find("StreamSynchronize") != std::string_view::npos)
+            call.copyToDevice = lastToDevice[call.threadId];
         events.hostCalls.push_back(call);
     });
 }

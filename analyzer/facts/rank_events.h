@@ -98,6 +98,7 @@ struct HostCall {
     bool waits = false;  // returns only when device work is done: a synchronisation, or a copy that does not return
                          // before its end
     bool pageableCopy = false;  // a copy over 64 KiB between device and pageable memory
+    bool copyToDevice = false;  // is a copy from host to device, or waits for the stream right behind one of its thread
     int64_t id = 0;             // row of api_call
     int32_t nameId = 0;
     int32_t threadId = 0;

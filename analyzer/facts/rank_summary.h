@@ -78,6 +78,7 @@ struct IdleVerdict {
     int32_t callNameId = 0;
     int32_t rangeNameId = 0;    // innermost host range in which the blame lies; 0: none
     bool pageableCopy = false;  // the call to blame copied from or to pageable memory
+    bool copyToDevice = false;  // the call to blame waited for a copy to the device (HostCall::copyToDevice)
     int64_t submissionId = 0;   // row of api_call that put the work on the device which ended it; 0: unknown
     HostDoing doing;            // what the host did instead, where it was late for long
 };

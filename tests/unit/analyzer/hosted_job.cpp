@@ -60,6 +60,14 @@ class HostedPlayer {
         m_hostNs = m_deviceNs + 2 * kUs;
     }
 
+    void copyPinned(double bytes) {
+        const int64_t callNs = 2 * kUs, startNs = std::max(m_deviceNs, m_hostNs + callNs + kLatency);
+        const auto duration = kUs + static_cast<int64_t>(bytes / 25);
+        m_trace.hostCopy(m_rank, startNs, duration, static_cast<int64_t>(bytes), false, m_hostNs, callNs);
+        m_deviceNs = startNs + duration;
+        m_hostNs += callNs;
+    }
+
     int64_t hostNs() const { return m_hostNs; }
     int64_t deviceNs() const { return m_deviceNs; }
     void deviceBusyUntil(int64_t ns) { m_deviceNs = ns; }
@@ -79,7 +87,8 @@ void trouble(const HostedJob& job, HostedPlayer& player, int launch, int launche
         return perStep > 0 && (launch + 1) * perStep / launches > launch * perStep / launches;
     };
     if (due(job.readsPerStep)) {
-        player.wait("cudaStreamSynchronize", store::ApiKind::synchronize, 2e3);
+        if (job.copiesInput) player.copyPinned(4096);
+        player.wait(job.readCall, store::ApiKind::synchronize, 2e3);
         player.work(job.readNs);
     }
     if (due(job.releasesPerStep)) {

@@ -23,7 +23,9 @@ struct HostedJob : JobShape {
     std::map<int, double> lateInputs;  // step: instead
     int readsPerStep = 0;              // values read back, the host works readNs behind each
     double readNs = 1e6;
-    int releasesPerStep = 0;  // cudaFree and cudaMalloc, allocatorNs each
+    const char* readCall = "cudaStreamSynchronize";  // that the host waits in
+    bool copiesInput = false;                        // to the device, from pinned memory, in front of each of them
+    int releasesPerStep = 0;                         // cudaFree and cudaMalloc, allocatorNs each
     double allocatorNs = 300e3;
     double pageableBytes = 0;        // copied from pageable memory in the middle of a step, at 10 GB/s
     int pieces = 0;                  // tiny kernels of 2 us in front of each step, launched in launchNs each

@@ -24,6 +24,37 @@ TEST(SynchronisationStall, HostWorkBehindABlockingCallIsFoundWithTheCall) {
     EXPECT_EQ(report.findings[0].evidence.rows[0].table, "api_call");
 }
 
+TEST(SynchronisationStall, AValueReadBackIsToBeReadSeldom) {
+    const report::Report report = test::playHosted(reading(4, 2e6)).analyze();
+    ASSERT_EQ(test::foundIn(report), "RS402[0 1 2 3]");
+    EXPECT_NE(report.findings[0].cause.find("waits for the device to finish"), std::string::npos);
+    EXPECT_NE(report.findings[0].fix[0].find(".item()"), std::string::npos) << report.findings[0].fix[0];
+    EXPECT_EQ(report.findings[0].fix[0].find(".to(device"), std::string::npos) << report.findings[0].fix[0];
+}
+
+TEST(SynchronisationStall, ACopyToTheDeviceIsToReturnAtOnce) {
+    test::HostedJob job = reading(4, 2e6);
+    job.copiesInput = true;
+    const report::Report report = test::playHosted(job).analyze();
+    ASSERT_EQ(test::foundIn(report), "RS402[0 1 2 3]");
+    const job::Finding& finding = report.findings[0];
+    EXPECT_NE(finding.cause.find("waits for a copy to the device to finish"), std::string::npos) << finding.cause;
+    ASSERT_FALSE(finding.evidence.facts.empty());
+    EXPECT_NE(finding.evidence.facts[0].find("waiting for a copy to the device"), std::string::npos);
+    EXPECT_NE(finding.fix[0].find(".to(device, non_blocking=True)"), std::string::npos) << finding.fix[0];
+    EXPECT_EQ(finding.fix[0].find(".item()"), std::string::npos) << finding.fix[0];
+}
+
+TEST(SynchronisationStall, AWaitForTheWholeDeviceIsNotTheCopysInFrontOfIt) {
+    test::HostedJob job = reading(4, 2e6);
+    job.copiesInput = true;
+    job.readCall = "cudaDeviceSynchronize";
+    const report::Report report = test::playHosted(job).analyze();
+    ASSERT_EQ(test::foundIn(report), "RS402[0 1 2 3]");
+    EXPECT_NE(report.findings[0].cause.find("waits for the device to finish"), std::string::npos);
+    EXPECT_EQ(report.findings[0].fix[0].find(".to(device"), std::string::npos) << report.findings[0].fix[0];
+}
+
 TEST(SynchronisationStall, OnOneRankOthersWaitAndItKeepsTheTime) {
     test::HostedJob job = reading(4, 2e6);
     job.troubled = {1};
