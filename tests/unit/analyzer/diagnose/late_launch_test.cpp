@@ -24,7 +24,7 @@ struct LateJob {
     int64_t pauseNs = 0;  // of the host as a whole, in front of backward, behind a blocking call
 };
 
-test::TraceFixture play(const LateJob& job) {
+test::TraceFixture playLate(const LateJob& job) {
     test::TraceFixture trace(kRanks, kRanks);
     trace.links("intra:gbps=200;inter:gbps=200");
     const int world = trace.communicator({0, 1, 2, 3});
@@ -66,13 +66,13 @@ test::TraceFixture play(const LateJob& job) {
 }
 
 double inTimeNs() {
-    return play(LateJob{}).analyze().run.stepNs;
+    return playLate(LateJob{}).analyze().run.stepNs;
 }
 
 TEST(LateLaunch, ReductionsCalledLongAfterTheirDataAreFound) {
     LateJob job;
     job.lateNs = 10 * test::kMs;
-    const report::Report report = play(job).analyze();
+    const report::Report report = playLate(job).analyze();
     ASSERT_EQ(test::foundIn(report), "RS201[0 1 2 3]");
     EXPECT_NE(report.findings[0].cause.find("launched too late: the host calls 12 of 12"), std::string::npos)
         << report.findings[0].cause;
@@ -84,7 +84,7 @@ TEST(LateLaunch, OneOfThemIsEnoughWhenAllWaitForIt) {
     LateJob job;
     job.lateNs = 10 * test::kMs;
     job.firstLate = kLayers - 1;
-    const report::Report report = play(job).analyze();
+    const report::Report report = playLate(job).analyze();
     ASSERT_EQ(test::foundIn(report), "RS201[0 1 2 3]");
     EXPECT_NE(report.findings[0].cause.find("1 of 12"), std::string::npos) << report.findings[0].cause;
     EXPECT_GE(report.findings[0].costNs, report.run.stepNs - inTimeNs());
@@ -92,19 +92,19 @@ TEST(LateLaunch, OneOfThemIsEnoughWhenAllWaitForIt) {
 }
 
 TEST(LateLaunch, InTimeOrHiddenItIsNone) {
-    const report::Report healthy = play(LateJob{}).analyze();
+    const report::Report healthy = playLate(LateJob{}).analyze();
     EXPECT_EQ(test::foundIn(healthy) + test::notedIn(healthy), "");
     LateJob hidden;
     hidden.lateNs = 10 * test::kMs;
     hidden.lastLate = kLayers - 5;  // 16 ms of backward are still to come
-    const report::Report report = play(hidden).analyze();
+    const report::Report report = playLate(hidden).analyze();
     EXPECT_EQ(test::foundIn(report) + test::notedIn(report), "");
 }
 
 TEST(LateLaunch, JustUnderTheFloorIsANote) {
     LateJob job;
     job.lateNs = 2 * test::kMs;  // of 76
-    const report::Report report = play(job).analyze();
+    const report::Report report = playLate(job).analyze();
     EXPECT_EQ(test::foundIn(report), "");
     EXPECT_EQ(test::notedIn(report), "RS201");
 }
@@ -113,14 +113,14 @@ TEST(LateLaunch, WithoutEventsNothingTellsWhenTheDataWereThere) {
     LateJob job;
     job.lateNs = 10 * test::kMs;
     job.eventsRecorded = false;
-    const report::Report report = play(job).analyze();
+    const report::Report report = playLate(job).analyze();
     EXPECT_EQ(test::foundIn(report) + test::notedIn(report), "");
 }
 
 TEST(LateLaunch, AHostThatIsLateWithEverythingIsAnotherDiagnosis) {
     LateJob job;
     job.pauseNs = 8 * test::kMs;
-    EXPECT_EQ(test::foundIn(play(job).analyze()), "RS402[0 1 2 3]");
+    EXPECT_EQ(test::foundIn(playLate(job).analyze()), "RS402[0 1 2 3]");
 }
 
 }  // namespace
