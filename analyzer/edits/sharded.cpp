@@ -36,9 +36,12 @@ class Shards {
                        : exchange.op == store::Op::allGather ? &m_gathers
                                                              : &m_reduces;
             if (exchange.join == kNoTask || of == nullptr) continue;
-            for (const ExchangeMember& member : graph.membersOf(exchange))
+            for (const ExchangeMember& member : graph.membersOf(exchange)) {
+                m_called[member.arrival] = {exchange.communicatorId, m_index.launchOf(member.arrival), member.arrival,
+                                            member.transfer};
                 (*of)[member.rank].push_back({member.arrival, member.transfer, m_index.launchOf(member.arrival), -1,
                                               kNoTask, -1, graph.info[member.arrival].step});
+            }
         }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all) std::ranges::sort(parts, {}, &Part::arrival);
@@ -78,6 +81,7 @@ class Shards {
         m_draft.removeEdges([&](TaskId to, const Edge& edge) {
             return edge.kind == WaitKind::event && (m_freed.contains(to) || m_unawaited.contains({to, edge.from}));
         });
+        keepOrder();
         for (const auto& [to, from] : m_added) m_draft.addEdge(to, from, WaitKind::event, m_delayNs);
         return sealed(std::move(m_draft), "issued that early, work would wait for itself");
     }
@@ -156,9 +160,34 @@ class Shards {
         return 2 * (gather.firstUse - called) > gather.firstUse - earlier.firstUse;
     }
 
+    /// NCCL runs the kernels of a communicator in the order of their calls, on whatever streams, where the graph says
+    /// so by waits between them. What is freed of its waits gets those of its new place.
+    void keepOrder() {
+        std::map<std::pair<int, uint32_t>, std::vector<Called>> communicators;
+        std::map<TaskId, uint32_t> byTransfer;
+        for (const auto& [arrival, called] : m_called) byTransfer.emplace(called.transfer, called.communicatorId);
+        std::set<std::pair<int, uint32_t>> ordered;
+        for (const auto& [arrival, called] : m_called) {
+            const std::pair key(m_graph.lanes[m_graph.info[arrival].lane].rank, called.communicatorId);
+            communicators[key].push_back(called);
+            for (const Edge& edge : m_graph.edgesOf(arrival, WaitKind::event)) {
+                const auto from = byTransfer.find(edge.from);
+                if (from != byTransfer.end() && from->second == called.communicatorId) ordered.insert(key);
+            }
+        }
+        for (const auto& key : ordered) {
+            std::vector<Called>& calls = communicators.at(key);
+            std::ranges::stable_sort(calls, {}, &Called::call);
+            for (size_t i = 1; i < calls.size(); ++i)
+                if (m_freed.contains(calls[i - 1].arrival) || m_freed.contains(calls[i].arrival))
+                    m_added.emplace_back(calls[i].arrival, calls[i - 1].transfer);
+        }
+    }
+
     /// Calls the collective in front of the call `next`; its stream keeps the order of calls.
     void put(const Part& gather, TaskId next) {
         m_draft.move(gather.call, m_draft.before(next));
+        m_called.at(gather.arrival).call = next;
         TaskId onStream = m_draft.before(gather.arrival);
         const auto calledBehind = [&](TaskId task) {
             return task < m_graph.size() && m_index.launchOf(task) != kNoTask && m_index.launchOf(task) > next &&
@@ -192,6 +221,12 @@ class Shards {
     LaunchIndex m_index;
     GraphDraft m_draft;
     std::map<int, std::vector<Part>> m_gathers, m_reduces, m_replicas;  // by rank, in order
+    struct Called {
+        uint32_t communicatorId = 0;
+        TaskId call = kNoTask;
+        TaskId arrival = kNoTask, transfer = kNoTask;
+    };
+    std::map<TaskId, Called> m_called;  // by arrival
     bool m_held = true;
     std::set<TaskId> m_freed;                         // all-gathers that wait for no compute but the added one
     std::set<std::pair<TaskId, TaskId>> m_unawaited;  // (kernel, transfer)

@@ -420,6 +420,50 @@ TEST(StructuralEdits, LayersThatAreGatheredWhileTheOneBeforeThemBeginsAreGathere
     }
 }
 
+/// Layers of 1 ms, each gathered in 2 ms when it is due; its gradients are scattered in 2 ms on a stream of their own.
+/// NCCL orders them by the host's calls, over both streams.
+replay::TaskGraph orderedStep(int layers) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    std::vector<uint32_t> second;
+    for (int rank : {0, 1}) {
+        ranks.emplace_back(draft, rank);
+        second.push_back(draft.addLane({rank, false, 100 + rank}));
+    }
+    std::vector<std::vector<replay::ExchangeMember>> gathers(static_cast<size_t>(layers)), reduces = gathers;
+    for (test::Rank& rank : ranks) {
+        replay::TaskId last = replay::kNoTask;
+        for (size_t layer = 0; layer < gathers.size(); ++layer) {
+            const replay::ExchangeMember gather = rank.communicate(2, last);
+            gathers[layer].push_back(gather);
+            const replay::TaskId kernel = rank.kernel(1, 1, gather.transfer);
+            std::swap(rank.network, second[static_cast<size_t>(rank.rank)]);
+            const replay::ExchangeMember reduce = rank.communicate(2, kernel);
+            std::swap(rank.network, second[static_cast<size_t>(rank.rank)]);
+            draft.addEdge(reduce.arrival, gather.transfer, replay::WaitKind::event);
+            reduces[layer].push_back(reduce);
+            last = reduce.transfer;
+        }
+        rank.kernel(3, 1, last);
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, members);
+    for (const auto& members : reduces) test::joinAll(draft, store::Op::reduceScatter, 64 * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, NoPrefetchRunsTwoCollectivesOfACommunicatorAtOnce) {
+    job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::shardedParameters);
+    for (auto& [communicator, uses] : analysis.layout.uses)
+        uses[store::Op::reduceScatter] = uses.at(store::Op::allGather);
+    const replay::TaskGraph graph = orderedStep(6);
+    EXPECT_DOUBLE_EQ(test::stepMs(graph), 6 * (2 + 1 + 2) + 1);
+    const double overlappedMs = test::stepMsWith(*parseEdit("overlap"), graph, analysis);
+    EXPECT_GE(overlappedMs, 12 * 2 + 1)
+        << "twelve collectives of 2 ms, one behind the other, and what waits for the last";
+    EXPECT_LT(overlappedMs, 27) << "compute is hidden, but for a layer at the end";
+}
+
 /// Two micro-steps, each a kernel of 1 ms, and behind it a reduce-scatter beside an all-gather, 2 ms both, on streams
 /// of their own; the next kernel waits for the all-gather.
 replay::TaskGraph besideEachOther() {
