@@ -168,6 +168,7 @@ class Shards {
         for (const auto& [arrival, called] : m_called) byTransfer.emplace(called.transfer, called.communicatorId);
         std::set<std::pair<int, uint32_t>> ordered;
         for (const auto& [arrival, called] : m_called) {
+            if (called.call == kNoTask) continue;
             const std::pair key(m_graph.lanes[m_graph.info[arrival].lane].rank, called.communicatorId);
             communicators[key].push_back(called);
             for (const Edge& edge : m_graph.edgesOf(arrival, WaitKind::event)) {

@@ -420,6 +420,55 @@ TEST(StructuralEdits, LayersThatAreGatheredWhileTheOneBeforeThemBeginsAreGathere
     }
 }
 
+/// Backward of sharded layers of 2 ms: each is gathered in 1 ms when it is due, and its gradients are reduced in 2 ms
+/// on a stream of their own, in NCCL's order; compute waits for the reduction behind the next layer. `ahead`: the next
+/// layer is gathered in front of the present one.
+replay::TaskGraph reducedStep(int layers, bool ahead) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> gathers(static_cast<size_t>(layers)),
+        reduces(static_cast<size_t>(layers));
+    for (test::Rank& rank : ranks) {
+        const uint32_t gathering = rank.network, reducing = draft.addLane({rank.rank, false, 100});
+        replay::TaskId newest = replay::kNoTask, last = replay::kNoTask;
+        const auto communicate = [&](uint32_t lane, double ms, replay::TaskId after) {
+            rank.network = lane;
+            const replay::ExchangeMember member = rank.communicate(ms, after);
+            rank.network = gathering;
+            if (newest != replay::kNoTask) draft.addEdge(member.arrival, newest, replay::WaitKind::event);
+            newest = member.transfer;
+            return member;
+        };
+        for (size_t layer = 0; layer < gathers.size(); ++layer) {
+            for (size_t due = layer; due <= layer + (ahead ? 1 : 0) && due < gathers.size(); ++due)
+                if (gathers[due].size() == static_cast<size_t>(rank.rank))
+                    gathers[due].push_back(communicate(gathering, 1, last));
+            last = rank.kernel(1, 2, gathers[layer].back().transfer);
+            reduces[layer].push_back(communicate(reducing, 2, last));
+        }
+        rank.network = reducing;  // the step ends behind the last reduction
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, members);
+    for (const auto& members : reduces) test::joinAll(draft, store::Op::reduceScatter, 64 * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+job::Analysis analysisOfShards() {
+    job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::shardedParameters);
+    analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::shardedParameters, 1};
+    return analysis;
+}
+
+TEST(StructuralEdits, WhatIsPrefetchedStaysInNcclsOrder) {
+    const job::Analysis analysis = analysisOfShards();
+    const replay::TaskGraph due = reducedStep(6, false), ahead = reducedStep(6, true);
+    // Gather, compute and reduction one after the other: the next gather waits for the reduction before it.
+    EXPECT_DOUBLE_EQ(test::stepMs(due), 6 * 5);
+    EXPECT_DOUBLE_EQ(test::stepMsWith(*parseEdit("prefetch:depth=1"), due, analysis), test::stepMs(ahead));
+}
+
 /// Layers of 1 ms, each gathered in 2 ms when it is due; its gradients are scattered in 2 ms on a stream of their own.
 /// NCCL orders them by the host's calls, over both streams.
 replay::TaskGraph orderedStep(int layers) {
