@@ -54,7 +54,10 @@ void tellDoubts(const job::Analysis& analysis, job::Finding& finding) {
 /// What the diagnosis needs and a light recording lacks; empty where it lacks nothing.
 std::string lackedByLight(const Diagnosis& diagnosis, const job::Analysis& analysis) {
     if (!isLight(analysis) || diagnosis.byCalls || diagnosis.needs != Needs::steps) return {};
-    if (isByCalls(analysis)) return "no kernels were recorded: light mode";
+    if (isByCalls(analysis)) {
+        const std::string open = diagnosis.openByCalls ? diagnosis.openByCalls(analysis) : std::string();
+        return "no kernels were recorded: light mode" + (open.empty() ? open : "; " + open);
+    }
     return diagnosis.bySums ? "" : "kernels were recorded as summaries of steps: light mode";
 }
 

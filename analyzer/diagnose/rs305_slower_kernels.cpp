@@ -262,6 +262,20 @@ void detectSlowerKernels(const job::Analysis& analysis, Claims& claims, std::vec
     }
 }
 
+/// Steps that take longer since one of them, without kernels.
+std::string longerSteps(const job::Analysis& analysis) {
+    std::vector<double> steps;
+    for (size_t s = 0; s < analysis.steps.size(); ++s) steps.push_back(typicalStepNs(analysis, s, s + 1));
+    const double middle = facts::median(steps);
+    if (middle <= 0) return {};
+    for (double& step : steps) step /= middle;
+    const std::optional<PaceChange> change = changeOfPace(steps, 1);
+    if (!change) return {};
+    return fmt::format("the steps {} {:.2f}x as long {} step {}, and only kernels tell whether they are why",
+                       change->isGradual ? "grow to" : "take", change->since / change->before,
+                       change->isGradual ? "from" : "since", analysis.steps[change->firstStep]);
+}
+
 /// Nothing can be played: no change of the job gives kernels back what they took in other steps.
 std::vector<job::Change> asBefore(const job::Analysis&, const job::Finding&) {
     return {};
@@ -295,6 +309,7 @@ const Diagnosis kSlowerKernels{
     .hint = "The kernels of the named ranks are longer behind the framed step's start than in front of it.",
     .detect = detectSlowerKernels,
     .missing = [](const job::Analysis& analysis) { return withoutOwnDevices(analysis); },
+    .openByCalls = longerSteps,
     .repair = asBefore,
 };
 

@@ -237,5 +237,25 @@ TEST(LateRanks, WhatNeedsKernelsSaysSo) {
         EXPECT_EQ(std::ranges::find(silent, judged), silent.end()) << judged;
 }
 
+/// Why slower kernels are not judged in a light job of which all ranks' steps take `times` as long from step 5 on.
+std::string whySlowerKernelsAreOpen(double times) {
+    LightJob job(4, [](int, int) { return 0.5; });
+    job.group(1, all(4));
+    for (facts::RankSummary& rank : job.analysis().ranks)
+        for (int s = 0; s < kLightSteps; ++s)
+            rank.steps[static_cast<size_t>(s)].stepNs =
+                static_cast<int64_t>((s < 5 ? 1 : times) * kLightStepNs * (1 + 0.001 * (s % 3)));
+    for (const NotJudged& one : notJudged(job.analysis()))
+        if (one.id == "RS305") return one.needs;
+    return "judged";
+}
+
+TEST(LateRanks, StepsThatBecameLongerAreToldWhereOnlyKernelsWouldTellWhy) {
+    EXPECT_EQ(whySlowerKernelsAreOpen(1.3),
+              "no kernels were recorded: light mode; the steps take 1.30x as long since step 5, and only kernels tell "
+              "whether they are why");
+    EXPECT_EQ(whySlowerKernelsAreOpen(1), "no kernels were recorded: light mode");
+}
+
 }  // namespace
 }  // namespace rankscope::diagnose
