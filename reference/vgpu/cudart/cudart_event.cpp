@@ -10,7 +10,7 @@ namespace {
 
 // Events come and go at no cost: frameworks keep them for later use, and whether one has been given back depends on
 // threads that only watch, when the system lets them.
-constexpr int64_t kCreateNs = 0, kQueryNs = 600, kSyncNs = 900;
+constexpr int64_t kCreateNs = 0, kRecordNs = 900, kQueryNs = 600, kSyncNs = 900;
 
 LocalEvent* eventOf(cudaEvent_t handle) {
     return reinterpret_cast<LocalEvent*>(handle);
@@ -22,10 +22,11 @@ bool isCaptured(ApiCall& call, const LocalEvent& event) {
 }
 
 cudaError_t create(ApiCall& call, cudaEvent_t* handle, unsigned flags) {
+    static std::atomic<uint32_t> nextId{1};
     if (!handle) return call.end(cudaErrorInvalidValue);
     auto* event = new LocalEvent;
     event->flags = flags;
-    event->id = nextEventId();
+    event->id = nextId++;
     event->device = call.clock().device;
     *handle = reinterpret_cast<cudaEvent_t>(event);
     return call.end(cudaSuccess);
@@ -41,7 +42,30 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle,
         stream = resolveStream(process, call.clock(), streamHandle, perThread);
     }
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
-    recordEvent(call, *stream, *event);
+    process.throttle(*stream);
+    std::lock_guard guard(process.mutex());
+    event->capture = stream->capture;
+    event->capturedNodes.clear();
+    event->recordStreamId = stream->id;
+    if (stream->capture) {
+        event->capturedNodes = stream->capture->frontier(*stream);
+        event->point = {kNone, 0};
+        return call.end(cudaSuccess);
+    }
+    orderBehindDefaults(process, *stream);
+    OpSpec spec;
+    spec.kind = OpKind::record;
+    event->point = process.submit(*stream, std::move(spec), OpReport{});
+    if (activityWanted(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) {
+        CUpti_ActivityCudaEvent2 activity{};
+        activity.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+        activity.correlationId = call.correlation();
+        activity.contextId = static_cast<uint32_t>(stream->device) + 1;
+        activity.streamId = stream->id;
+        activity.eventId = event->id;
+        activity.deviceId = static_cast<uint32_t>(stream->device);
+        appendRecord(&activity, sizeof activity);
+    }
     return call.end(cudaSuccess);
 }
 
@@ -64,19 +88,19 @@ cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecord", cudaEventRecord_v3020, kEventRecordNs);
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecord", cudaEventRecord_v3020, kRecordNs);
     return record(call, event, stream, false);
 }
 cudaError_t CUDARTAPI cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecord_ptsz", cudaEventRecord_ptsz_v7000, kEventRecordNs);
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecord_ptsz", cudaEventRecord_ptsz_v7000, kRecordNs);
     return record(call, event, stream, true);
 }
 cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags", cudaEventRecordWithFlags_v11010, kEventRecordNs);
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags", cudaEventRecordWithFlags_v11010, kRecordNs);
     return record(call, event, stream, false);
 }
 cudaError_t CUDARTAPI cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags_ptsz", cudaEventRecordWithFlags_ptsz_v11010, kEventRecordNs);
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags_ptsz", cudaEventRecordWithFlags_ptsz_v11010, kRecordNs);
     return record(call, event, stream, true);
 }
 

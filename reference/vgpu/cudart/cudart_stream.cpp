@@ -10,7 +10,7 @@ using namespace rankscope::vgpu;
 
 namespace {
 
-constexpr int64_t kCreateNs = 8000, kSyncNs = 900, kQueryNs = 700;
+constexpr int64_t kCreateNs = 8000, kSyncNs = 900, kQueryNs = 700, kRecordNs = 800;
 
 cudaError_t create(cudaStream_t* handle, unsigned flags, int priority, ApiCall& call) {
     if (!handle) return call.end(cudaErrorInvalidValue);
@@ -60,11 +60,26 @@ cudaError_t query(ApiCall& call, cudaStream_t handle, bool perThread) {
     return call.end(cudaSuccess);
 }
 
+/// A wait between streams that capture; a stream outside is drawn in. Mutex held.
+cudaError_t waitCaptured(LocalStream& stream, const LocalEvent& event) {
+    if (!event.capture || !event.capture->valid()) return cudaErrorStreamCaptureIsolation;
+    if (stream.capture && stream.capture != event.capture) return cudaErrorStreamCaptureMerge;
+    if (!stream.capture) event.capture->join(stream);
+    stream.capture->wait(stream, event.capturedNodes);
+    return cudaSuccess;
+}
+
 cudaError_t waitEvent(ApiCall& call, cudaStream_t handle, cudaEvent_t eventHandle, bool perThread) {
     auto* event = reinterpret_cast<LocalEvent*>(eventHandle);
     LocalStream* stream = resolve(call, handle, perThread);
     if (!stream || !event) return call.end(cudaErrorInvalidResourceHandle);
-    return call.end(waitForEvent(call, *stream, *event));
+    call.process().throttle(*stream);
+    std::lock_guard guard(call.process().mutex());
+    if (event->capture || stream->capture) return call.end(waitCaptured(*stream, *event));
+    orderBehind(call.process(), *stream, event->point);
+    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, stream->id, event->id,
+                               call.clock().ns);
+    return call.end(cudaSuccess);
 }
 
 cudaError_t destroy(ApiCall& call, cudaStream_t handle) {
@@ -121,11 +136,11 @@ cudaError_t CUDARTAPI cudaStreamQuery_ptsz(cudaStream_t stream) {
     return query(call, stream, true);
 }
 cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent", cudaStreamWaitEvent_v3020, kEventWaitNs);
+    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent", cudaStreamWaitEvent_v3020, kRecordNs);
     return waitEvent(call, stream, event, false);
 }
 cudaError_t CUDARTAPI cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent_ptsz", cudaStreamWaitEvent_ptsz_v7000, kEventWaitNs);
+    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent_ptsz", cudaStreamWaitEvent_ptsz_v7000, kRecordNs);
     return waitEvent(call, stream, event, true);
 }
 

@@ -109,61 +109,6 @@ StreamPoint perform(ApiCall& call, LocalStream& stream, DeviceWork work) {
     return work.issue(stream, reportOf(work, stream, call.correlation()));
 }
 
-namespace {
-
-/// A wait between streams that capture; a stream outside is drawn in. Mutex held.
-cudaError_t waitCaptured(LocalStream& stream, const LocalEvent& event) {
-    if (!event.capture || !event.capture->valid()) return cudaErrorStreamCaptureIsolation;
-    if (stream.capture && stream.capture != event.capture) return cudaErrorStreamCaptureMerge;
-    if (!stream.capture) event.capture->join(stream);
-    stream.capture->wait(stream, event.capturedNodes);
-    return cudaSuccess;
-}
-
-}  // namespace
-
-void recordEvent(ApiCall& call, LocalStream& stream, LocalEvent& event) {
-    LocalProcess& process = call.process();
-    process.throttle(stream);
-    std::lock_guard guard(process.mutex());
-    event.capture = stream.capture;
-    event.capturedNodes.clear();
-    event.recordStreamId = stream.id;
-    if (stream.capture) {
-        event.capturedNodes = stream.capture->frontier(stream);
-        event.point = {kNone, 0};
-        return;
-    }
-    orderBehindDefaults(process, stream);
-    OpSpec spec;
-    spec.kind = OpKind::record;
-    event.point = process.submit(stream, std::move(spec), OpReport{});
-    if (!activityWanted(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) return;
-    CUpti_ActivityCudaEvent2 activity{};
-    activity.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
-    activity.correlationId = call.correlation();
-    activity.contextId = static_cast<uint32_t>(stream.device) + 1;
-    activity.streamId = stream.id;
-    activity.eventId = event.id;
-    activity.deviceId = static_cast<uint32_t>(stream.device);
-    appendRecord(&activity, sizeof activity);
-}
-
-cudaError_t waitForEvent(ApiCall& call, LocalStream& stream, const LocalEvent& event) {
-    call.process().throttle(stream);
-    std::lock_guard guard(call.process().mutex());
-    if (event.capture || stream.capture) return waitCaptured(stream, event);
-    orderBehind(call.process(), stream, event.point);
-    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, stream.id, event.id,
-                               call.clock().ns);
-    return cudaSuccess;
-}
-
-uint32_t nextEventId() {
-    static std::atomic<uint32_t> next{1};
-    return next++;
-}
-
 std::vector<StreamPoint> everythingOn(LocalProcess& process, int ordinal) {
     std::vector<StreamPoint> points;
     for (const LocalStream* stream : process.device(ordinal).streams)

@@ -20,9 +20,6 @@ struct LocalEvent {
     std::vector<uint32_t> capturedNodes;
 };
 
-/// Host time of a call that records an event, or has a stream wait for one.
-inline constexpr int64_t kEventRecordNs = 900, kEventWaitNs = 800;
-
 /// Something a stream is given to do: at once, or at every launch of the graph it was captured into.
 struct DeviceWork {
     CUpti_ActivityKind recordKind = CUPTI_ACTIVITY_KIND_INVALID;  ///< what it is reported as, if anything
@@ -50,13 +47,6 @@ cudaStream_t rememberStream(LocalStream* stream);
 void orderBehindDefaults(LocalProcess& process, LocalStream& stream);
 /// `stream` waits for `point`, in time and in effect. Mutex held.
 void orderBehind(LocalProcess& process, LocalStream& stream, StreamPoint point);
-
-/// What cudaEventRecord and cudaStreamWaitEvent do, which `call` tells CUPTI's clients of; a full queue holds them up.
-/// Mutex not held.
-void recordEvent(ApiCall& call, LocalStream& stream, LocalEvent& event);
-cudaError_t waitForEvent(ApiCall& call, LocalStream& stream, const LocalEvent& event);
-/// Numbers events, as CUPTI shows them.
-uint32_t nextEventId();
 
 /// Newest operation of every stream of a device.
 std::vector<StreamPoint> everythingOn(LocalProcess& process, int device);

@@ -175,7 +175,6 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     process.clock().ns += kDestroyNs;
     process.publish(process.clock());
     leaveComm(process, *comm);
-    if (!*comm->aborted) comm->order.giveBack(process);
     closeProfiler(*comm);
     comm->tuner.close();
     delete comm;

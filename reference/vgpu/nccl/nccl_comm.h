@@ -13,7 +13,6 @@
 #include "reference/vgpu/engine/nccl_cost_model.h"
 #include "reference/vgpu/engine/public_api.h"
 #include "reference/vgpu/engine/reductions.h"
-#include "reference/vgpu/nccl/kernel_order.h"
 #include "reference/vgpu/plugins/tuner_plugin.h"
 
 /// NCCL's opaque type.
@@ -34,7 +33,6 @@ struct ncclComm {
     std::shared_ptr<std::atomic<bool>> aborted =
         std::make_shared<std::atomic<bool>>(false);  ///< also held by pending effects
     bool finalized = false;                          ///< nothing more is asked of its peers: they may be gone
-    rankscope::vgpu::KernelOrder order;              ///< of its kernels
     void* profilerContext = nullptr;
     bool profiled = false;
     std::map<std::string, uint64_t> functionCounts;  ///< numbers the calls of each function for the plugin

@@ -18,7 +18,7 @@
 namespace rankscope::vgpu {
 namespace {
 
-// Host time of enqueueing one call, and of launching one kernel, beside the calls that order it (kernel_order.h).
+// Host time of enqueueing one call, and of launching one kernel.
 constexpr int64_t kEnqueueNs = 1500, kLaunchNs = 3500;
 
 thread_local int t_depth = 0;
@@ -134,16 +134,9 @@ Reported announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginE
     return reported;
 }
 
-/// The calls around NCCL's kernel, and the one that launches it, which a full launch queue holds up. A rank alone has
-/// nothing to order (src/enqueue.cc: ncclLaunchOneRank).
+/// The driver call that launches NCCL's kernel, and that a full launch queue holds up.
 void launchKernel(LocalProcess& process, ncclComm& comm, LocalStream& stream, cudaStream_t handle, DeviceWork work) {
-    const bool isAlone = comm.size == 1;
-    if (!isAlone) {
-        askForCapture();
-        comm.order.begin(process, stream);
-    }
     void* launch = ProfilerCalls::ofThread().beginKernelLaunch(comm, handle);
-    if (!isAlone) askForFunction();
     {
         ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx",
                            kLaunchNs);
@@ -152,7 +145,6 @@ void launchKernel(LocalProcess& process, ncclComm& comm, LocalStream& stream, cu
         perform(driverCall, stream, std::move(work));
     }
     ProfilerCalls::endKernelLaunch(launch);
-    if (!isAlone) comm.order.end(stream);
 }
 
 ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {

@@ -289,13 +289,6 @@ int endEarly(Rank& rank) {
     return 0;
 }
 
-/// One communicator on two streams, and a kernel on the second one.
-void useTwoStreams(Rank& rank) {
-    CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.work));
-    compute<<<1, 256, 0, rank.transfer>>>(rank.data);
-    CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
-}
-
 int runRank(const std::string& mode, int number, int size, int steps, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(number).c_str(), 1);
     std::srand(static_cast<unsigned>(getpid()));  // pauses differ from run to run, on purpose
@@ -312,8 +305,6 @@ int runRank(const std::string& mode, int number, int size, int steps, const nccl
         wrong = memory(rank);
     else if (mode == "queue")
         launchMany(rank);
-    else if (mode == "order")
-        useTwoStreams(rank);
     else if (mode == "death")
         return death(rank);
     else if (mode == "leave")

@@ -69,23 +69,6 @@ class VgpuJob : public testing::Test {
         return durations;
     }
 
-    struct Kernel {
-        long long startNs, durationNs;
-        long long endNs() const { return startNs + durationNs; }
-    };
-    /// The same with their times, by start.
-    std::vector<Kernel> timedKernels(int rank, const std::string& part) {
-        std::vector<Kernel> found;
-        for (const std::string& line : records(rank)) {
-            Kernel kernel{};
-            if (line.find(part) != std::string::npos &&
-                std::sscanf(line.c_str(), "kernel %lld %lld", &kernel.startNs, &kernel.durationNs) == 2)
-                found.push_back(kernel);
-        }
-        std::sort(found.begin(), found.end(), [](const Kernel& a, const Kernel& b) { return a.startNs < b.startNs; });
-        return found;
-    }
-
     struct Call {
         long long startNs, durationNs;
         unsigned correlation;
@@ -206,31 +189,6 @@ TEST_F(VgpuJob, aFullLaunchQueueHoldsTheHostAndNeverTheDevice) {
     EXPECT_LT(held, 40u);
     for (size_t i = 1; i < starts.size(); i++)
         ASSERT_EQ(starts[i], ends[i - 1]) << "the device waited for kernel " << i;
-}
-
-TEST_F(VgpuJob, aCommunicatorsKernelsFollowEachOtherOnWhateverStreams) {
-    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 2}})");
-    ASSERT_EQ(run("order 2", environment), 0);
-    std::vector<Kernel> sums = timedKernels(0, "AllReduce"), own = timedKernels(0, "compute");
-    ASSERT_EQ(sums.size(), 2u);
-    ASSERT_EQ(own.size(), 1u);
-    EXPECT_LT(own[0].startNs, sums[0].endNs());
-    EXPECT_GE(sums[1].startNs, sums[0].endNs());
-    // What NCCL asks for around each of its kernels, in this order.
-    for (unsigned made : {CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v12030,
-                          CUPTI_RUNTIME_TRACE_CBID_cudaGetFuncBySymbol_v11000})
-        EXPECT_EQ(calls(0, made).size(), 2u);
-    std::vector<Call> records = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020),
-                      waits = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020),
-                      functions = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaGetFuncBySymbol_v11000);
-    ASSERT_EQ(records.size(), 4u);
-    ASSERT_EQ(waits.size(), 4u);
-    for (size_t kernel = 0; kernel < 2; kernel++) {
-        EXPECT_LE(records[2 * kernel].endNs(), waits[2 * kernel].startNs);
-        EXPECT_LE(waits[2 * kernel].endNs(), functions[kernel].startNs);
-        EXPECT_LE(functions[kernel].endNs(), records[2 * kernel + 1].startNs);
-        EXPECT_LE(records[2 * kernel + 1].endNs(), waits[2 * kernel + 1].startNs);
-    }
 }
 
 TEST_F(VgpuJob, memoryThatComesAndGoesIsRecorded) {
