@@ -103,7 +103,7 @@ ProtocolLatency::ProtocolLatency(const LinkPeaks& peaks, const facts::TraceFacts
         for (const auto& [bytes, unused] : curve.timesBySize) {
             const auto time = curve.at(bytes);
             if (!time) continue;
-            const Range bandwidth = bandwidthShare(*link, key.op, key.shape.ranks, key.choice, bytes);
+            const Range bandwidth = bandwidthShare(*link, key.op, key.choice, bytes);
             const double busNs = bytes * facts::busFactor(key.op, key.shape.ranks) / link->bytesPerNs;
             const auto place = [&](double share) {
                 return clamped(((time->expected - busNs / share) / link->alphaNs - hops.low) / (hops.high - hops.low));
@@ -278,9 +278,9 @@ std::optional<LinkModel> CollectiveCost::linkOf(const Message& message) const {
     const int ranks = message.shape.ranks;
     const double rate = facts::busFactor(message.op, ranks) / curve->line->betaNsPerByte;
     LinkModel link = given.value_or(linkOfRate(group, rate, unknownAlphaNs(group.nodes > 1)));
-    if (!given) link.bytesPerNs /= bandwidthShare(link, message.op, ranks, message.present, kAnySize).high;
+    if (!given) link.bytesPerNs /= bandwidthShare(link, message.op, message.present, kAnySize).high;
     link.alphaNs = curve->line->alphaNs / latencyHops(link, message.op, ranks, message.present).high;
-    link.bytesPerNs = rate / bandwidthShare(link, message.op, ranks, message.present, kAnySize).high;
+    link.bytesPerNs = rate / bandwidthShare(link, message.op, message.present, kAnySize).high;
     return link;
 }
 
@@ -289,12 +289,12 @@ facts::Estimate CollectiveCost::modelledNs(const LinkModel& link, const Message&
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * facts::busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = latencyHops(link, message.op, message.shape.ranks, choice),
-                bandwidth = bandwidthShare(link, message.op, message.shape.ranks, choice, message.bytes);
+                bandwidth = bandwidthShare(link, message.op, choice, message.bytes);
     const facts::Estimate start = m_latency.of(message.shape, choice.protocol);
     facts::Estimate rate{0, 0.5, 1};
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
-        const Range reached = bandwidthShare(link, message.op, message.shape.ranks, present, message.bytes);
+        const Range reached = bandwidthShare(link, message.op, present, message.bytes);
         const double startNs =
             latencyHops(link, message.op, message.shape.ranks, present).at(start.expected) * link.alphaNs;
         const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;

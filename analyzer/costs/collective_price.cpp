@@ -136,14 +136,14 @@ facts::Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes
     LinkModel seenLink = m_state->link;
     seenLink.alphaNs = m_state->alphaNs.expected;
     seenLink.bytesPerNs = m_state->bytesPerNs.expected;
-    const Range here = bandwidthShare(seenLink, m_op, m_ranks, choice, measuredBytes),
-                there = bandwidthShare(seenLink, m_op, m_ranks, choice, bytes);
+    const Range here = bandwidthShare(seenLink, m_op, choice, measuredBytes),
+                there = bandwidthShare(seenLink, m_op, choice, bytes);
     const bool line = sizes.rbegin()->first >= SizeCurve::kSmallestRange * sizes.begin()->first;
     const auto growth = [&](double shareHere, double shareThere) {
         return line ? more : more * shareHere / shareThere;
     };
-    const double busNs = busBytes / (bandwidthShare(m_state->link, m_op, m_ranks, choice, measuredBytes).high *
-                                     m_state->link.bytesPerNs);
+    const double busNs =
+        busBytes / (bandwidthShare(m_state->link, m_op, choice, measuredBytes).high * m_state->link.bytesPerNs);
     const auto timeNs = [&, &price = sample](double startNs, double errors, double times) {
         const double ns = price.ns + errors * price.errorNs;
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
@@ -191,7 +191,7 @@ facts::Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) cons
 /// messages grow, so that larger messages than a seen one get no choice of less bandwidth than its.
 bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
     const auto shareOf = [&](AlgorithmChoice one) {
-        return bandwidthShare(m_state->link, m_op, m_ranks, one, kAnySize).middle();
+        return bandwidthShare(m_state->link, m_op, one, kAnySize).middle();
     };
     const auto above = m_sizes.lower_bound(bytes);
     if (above != m_sizes.end() && shareOf(choice) > shareOf(above->second.choice)) return false;

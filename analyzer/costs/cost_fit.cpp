@@ -107,7 +107,7 @@ std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& p
         // That of rings; trees between two nodes and the NVSwitch's sums exceed it.
         const AlgorithmChoice choice{most->first.first, most->first.second};
         if (const auto link = linkModel(peaks, *communicator, op))
-            *ceiling *= std::max(1.0, bandwidthShare(*link, op, communicator->size, choice, kAnySize).high);
+            *ceiling *= std::max(1.0, bandwidthShare(*link, op, choice, kAnySize).high);
         if (const auto line =
                 lineThrough(most->second, op, communicator->size, ceiling, peaks.atLeast(*communicator, op)))
             fits.push_back({*line, id, op, ceiling});

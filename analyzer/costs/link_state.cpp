@@ -46,7 +46,7 @@ void CollectivePrice::readState() {
         const facts::Estimate start = latency(choice, false);
         if (!isModelled(m_op, choice) || start.high > kMostlyLatency * largest.ns)
             continue;  // tells nothing of the rate
-        const Range share = bandwidthShare(m_state->link, m_op, m_ranks, choice, bytes);
+        const Range share = bandwidthShare(m_state->link, m_op, choice, bytes);
         const auto rateBehind = [&, busBytes = bytes * facts::busFactor(m_op, m_ranks),
                                  ns = largest.ns](double startNs) { return busBytes / (ns - startNs); };
         const double least = rateBehind(start.low) / share.high, most = rateBehind(start.high) / share.low;
@@ -71,9 +71,8 @@ void CollectivePrice::readShares() {
         if (!isModelled(m_op, choice)) continue;
         const auto& [largeBytes, large] = *sizes.rbegin();
         const auto& [smallBytes, small] = *sizes.begin();
-        const Range bandwidth = bandwidthShare(m_state->link, m_op, m_ranks, choice, largeBytes),
-                    hops = latencyHops(choice);
-        const Range ofSmall = bandwidthShare(m_state->link, m_op, m_ranks, choice, smallBytes);
+        const Range bandwidth = bandwidthShare(m_state->link, m_op, choice, largeBytes), hops = latencyHops(choice);
+        const Range ofSmall = bandwidthShare(m_state->link, m_op, choice, smallBytes);
         const facts::Estimate start = latency(choice, false);
         const auto share = [&, busBytes = largeBytes * facts::busFactor(m_op, m_ranks), ns = large.ns](
                                double startNs, double bytesPerNs) {
@@ -91,7 +90,7 @@ void CollectivePrice::readShares() {
 }
 
 Range CollectivePrice::bandwidthOf(AlgorithmChoice choice, double bytes) const {
-    const Range range = bandwidthShare(m_state->link, m_op, m_ranks, choice, bytes);
+    const Range range = bandwidthShare(m_state->link, m_op, choice, bytes);
     std::optional<Range> known;
     for (const Shares& seen : m_shares) {
         const Range& places = seen.bandwidth;
@@ -129,13 +128,13 @@ void CollectivePrice::readLatency() {
     std::optional<double> highest;
     for (const auto& [bytes, sample] : m_sizes)
         slowest = std::min(slowest, bytes * facts::busFactor(m_op, m_ranks) / sample.ns /
-                                        bandwidthShare(m_state->link, m_op, m_ranks, sample.choice, bytes).high);
+                                        bandwidthShare(m_state->link, m_op, sample.choice, bytes).high);
     facts::Estimate& alpha = m_state->alphaNs;
     for (const auto& [bytes, sample] : m_sizes) {
         if (!isModelled(m_op, sample.choice)) continue;
         const double busNs = bytes * facts::busFactor(m_op, m_ranks), ns = sample.ns + kErrors * sample.errorNs;
         const Range hops = latencyHops(sample.choice),
-                    share = bandwidthShare(m_state->link, m_op, m_ranks, sample.choice, bytes);
+                    share = bandwidthShare(m_state->link, m_op, sample.choice, bytes);
         const double unexplained = std::max(0.0, ns - busNs / (share.high * peak)) / hops.high;
         highest = std::min(highest.value_or(unexplained), unexplained);
         // A small message, whose bytes do not account for its time, tells how long the latency is if not as stated.

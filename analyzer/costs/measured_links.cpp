@@ -79,8 +79,7 @@ void addMeasuredLinks(const std::vector<NcclTestsTable>& tables, const facts::Tr
             fmt::format("nccl-tests, {} of {} ranks on {}, to {}, {} line {}", store::toText(table.op), table.ranks,
                         text::countedText(group.nodes, "node"), text::bytesText(static_cast<double>(largest)),
                         table.file, table.line);
-        const double most =
-            mostShare(linkOfRate(group, rate, 0), table.op, table.ranks, {table.algorithm, store::Protocol::simple});
+        const double most = mostShare(linkOfRate(group, rate, 0), table.op, {table.algorithm, store::Protocol::simple});
         sources.measured.push_back({{rate, 0, PeakKind::measured, source}, group.nodes > 1, most});
     }
 }

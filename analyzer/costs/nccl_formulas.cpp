@@ -148,24 +148,23 @@ bool isMessages(Op op) {
     return store::isP2p(op) || op == Op::allToAll;
 }
 
-/// Returns how many times a ring's bus bandwidth trees between two nodes can have, of which each sends a message's sum
-/// once, where a ring's bytes go by busFactor() times: what the ports bear, which carry all of it.
-Range twoNodes(const LinkModel& link, int ranks, double ofPort) {
-    const double fewerCrossings = facts::busFactor(Op::allReduce, std::max(ranks, 2));
-    if (link.nearBytesPerNs <= 0) return {kTwoNodes.low, fewerCrossings};  // at most, and a ring's at worst
-    const double most = std::min(ofPort * link.nearBytesPerNs / link.bytesPerNs, fewerCrossings);
+/// Returns how many times a ring's bus bandwidth trees between two nodes can have, which cross the network half as
+/// often: what the ports bear, which carry all of it.
+Range twoNodes(const LinkModel& link, double ofPort) {
+    if (link.nearBytesPerNs <= 0) return {kTwoNodes.low, 2};  // at most, and a ring's at worst
+    const double most = std::min(ofPort * link.nearBytesPerNs / link.bytesPerNs, 2.0);
     return {kTwoNodes.low * most, kTwoNodes.high * most};
 }
 
 /// Returns the share that an algorithm reaches by Simple of the largest messages.
-Range algorithmShare(const LinkModel& link, Op op, int ranks, Algorithm algorithm) {
+Range algorithmShare(const LinkModel& link, Op op, Algorithm algorithm) {
     switch (algorithm) {
         case Algorithm::tree:
-            return link.nodes == 2 ? twoNodes(link, ranks, kTreeMost) : kTreeShare;
+            return link.nodes == 2 ? twoNodes(link, kTreeMost) : kTreeShare;
         case Algorithm::nvls:
             return op == Op::allReduce ? kInSwitch : Range{1, 1};
         case Algorithm::nvlsTree:
-            return link.nodes == 2 ? twoNodes(link, ranks, kInSwitch.high) : Range{kTwoNodes.low, 1};
+            return link.nodes == 2 ? twoNodes(link, kInSwitch.high) : Range{kTwoNodes.low, 1};
         case Algorithm::pat:
             return kPatShare;
         default:
@@ -178,19 +177,19 @@ Range llFormat(Algorithm algorithm) {
     return algorithm == Algorithm::tree ? kTreeLl : kLlOfSlowLink;
 }
 
-Range llShare(const LinkModel& link, Op op, int ranks, Algorithm algorithm) {
+Range llShare(const LinkModel& link, Op op, Algorithm algorithm) {
     const Range format = llFormat(algorithm);
     if (link.nodes > 1) {
         const Range& most = link.nodes == 2 ? kLlTwoNodes : kLlNodes;
-        const double rate = link.bytesPerNs * algorithmShare(link, op, ranks, algorithm).high;
+        const double rate = link.bytesPerNs * algorithmShare(link, op, algorithm).high;
         return {std::min(format.low, most.low / rate), std::min(format.high, most.high / rate)};
     }
     return algorithm == Algorithm::tree || overPcie(link) ? format : kLlOfNvlink;
 }
 
 /// Returns the share that a protocol's format, or the device, leaves of what its algorithm reaches.
-Range protocolShare(const LinkModel& link, Op op, int ranks, AlgorithmChoice choice) {
-    if (choice.protocol == Protocol::ll) return llShare(link, op, ranks, choice.algorithm);
+Range protocolShare(const LinkModel& link, Op op, AlgorithmChoice choice) {
+    if (choice.protocol == Protocol::ll) return llShare(link, op, choice.algorithm);
     if (choice.protocol != Protocol::ll128) return {1, 1};
     return choice.algorithm == Algorithm::tree && link.nodes <= 1 ? kTreeLl128OneNode : kLl128;
 }
@@ -214,10 +213,10 @@ double ramped(const LinkModel& link, AlgorithmChoice choice, double share, doubl
 }
 
 /// Returns the bandwidth's share without what the device may take of it.
-double linkShare(const LinkModel& link, Op op, int ranks, AlgorithmChoice choice, double bytes) {
+double linkShare(const LinkModel& link, Op op, AlgorithmChoice choice, double bytes) {
     const double ofFormat =
-        choice.protocol == Protocol::ll ? llFormat(choice.algorithm).high : protocolShare(link, op, ranks, choice).high;
-    double share = ofFormat * algorithmShare(link, op, ranks, choice.algorithm).low;
+        choice.protocol == Protocol::ll ? llFormat(choice.algorithm).high : protocolShare(link, op, choice).high;
+    double share = ofFormat * algorithmShare(link, op, choice.algorithm).low;
     if (bytes <= 0) return share;
     if (choice.algorithm == Algorithm::tree) share *= treeCorrection(choice.protocol, bytes).low;
     return store::isP2p(op) ? share : ramped(link, choice, share, bytes, kRampKnown.high);
@@ -247,8 +246,8 @@ Range latencyHops(const LinkModel& link, Op op, int ranks, AlgorithmChoice choic
     }
 }
 
-Range bandwidthShare(const LinkModel& link, Op op, int ranks, AlgorithmChoice choice, double bytes) {
-    Range share = times(protocolShare(link, op, ranks, choice), algorithmShare(link, op, ranks, choice.algorithm));
+Range bandwidthShare(const LinkModel& link, Op op, AlgorithmChoice choice, double bytes) {
+    Range share = times(protocolShare(link, op, choice), algorithmShare(link, op, choice.algorithm));
     if (bytes <= kAnySize || store::isP2p(op)) return share;
     // Messages to several peers at once hide each other's start: their ramp is a collective's at most.
     if (isMessages(op)) return {ramped(link, choice, share.low, bytes, kRampKnown.high), share.high};
@@ -298,7 +297,7 @@ bool isModelled(Op op, AlgorithmChoice choice) {
 }
 
 Range collectiveNs(const LinkModel& link, Op op, int ranks, double bytes, AlgorithmChoice choice) {
-    const Range bandwidth = bandwidthShare(link, op, ranks, choice, bytes), hops = latencyHops(link, op, ranks, choice);
+    const Range bandwidth = bandwidthShare(link, op, choice, bytes), hops = latencyHops(link, op, ranks, choice);
     const double busNs = bytes * facts::busFactor(op, ranks) / link.bytesPerNs;
     return {hops.low * link.alphaNs + busNs / bandwidth.high, hops.high * link.alphaNs + busNs / bandwidth.low};
 }
@@ -320,12 +319,12 @@ double cheapestNs(const LinkModel& link, Op op, int ranks, double bytes) {
     return best > 0 ? best : collectiveNs(link, op, ranks, bytes, {}).middle();
 }
 
-Range bestShare(const LinkModel& link, Op op, int ranks, double bytes) {
+Range bestShare(const LinkModel& link, Op op, double bytes) {
     std::vector<AlgorithmChoice> choices = algorithmChoices(op);
     if (choices.empty()) choices = {{}};
     Range best;
     for (AlgorithmChoice choice : choices) {
-        const Range share = bandwidthShare(link, op, ranks, choice, bytes);
+        const Range share = bandwidthShare(link, op, choice, bytes);
         best = {std::max(best.low, share.low), std::max(best.high, share.high)};
     }
     return best;
@@ -335,8 +334,7 @@ std::optional<double> bestCeiling(const LinkPeaks& peaks, const facts::Communica
     const std::optional<LinkModel> link = linkModel(peaks, communicator, op);
     if (!link) return std::nullopt;
     if (peaks.atLeast(communicator, op)) return link->bytesPerNs;
-    return link->bytesPerNs * bestShare(*link, op, communicator.size, kAnySize).high *
-           ceilingShare(peaks, communicator, op).share.high;
+    return link->bytesPerNs * bestShare(*link, op, kAnySize).high * ceilingShare(peaks, communicator, op).share.high;
 }
 
 std::string toSetting(Algorithm algorithm) {
@@ -367,7 +365,7 @@ std::optional<LinkModel> linkToCompare(const LinkPeaks& peaks, const facts::Comm
 
 double linkBoundNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice) {
     const double startNs = latencyHops(link, op, ranks, choice).high * link.alphaNs;
-    return startNs + bytes * facts::busFactor(op, ranks) / link.bytesPerNs / linkShare(link, op, ranks, choice, bytes);
+    return startNs + bytes * facts::busFactor(op, ranks) / link.bytesPerNs / linkShare(link, op, choice, bytes);
 }
 
 LinkModel seenLink(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,

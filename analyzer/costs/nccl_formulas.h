@@ -61,7 +61,7 @@ Range latencyHops(const LinkModel& link, store::Op op, int ranks, AlgorithmChoic
 /// Returns the share of the link's bytesPerNs that a message reaches with a choice: over 1 where trees between two
 /// nodes send each sum once, or the NVSwitch adds up. kAnySize stands for the largest messages.
 inline constexpr double kAnySize = 0;
-Range bandwidthShare(const LinkModel& link, store::Op op, int ranks, AlgorithmChoice choice, double bytes);
+Range bandwidthShare(const LinkModel& link, store::Op op, AlgorithmChoice choice, double bytes);
 
 /// The place of a protocol in its range of bandwidths is known this far from the same protocol with another algorithm:
 /// of a tree's 0.8 to 0.92 of a ring's rate LL keeps a place within 0.23. Latencies differ by twice as much of theirs
@@ -69,8 +69,8 @@ Range bandwidthShare(const LinkModel& link, store::Op op, int ranks, AlgorithmCh
 inline constexpr double kSameProtocol = 0.25;
 
 /// Returns how many times a ring's rate the best of NCCL's rings and trees has of a message of this size: over 1 where
-/// trees between two nodes cross the network less often.
-Range bestShare(const LinkModel& link, store::Op op, int ranks, double bytes);
+/// trees between two nodes cross the network half as often.
+Range bestShare(const LinkModel& link, store::Op op, double bytes);
 
 /// Returns the highest bus bandwidth of the largest messages that NCCL reaches with the best of its rings and trees,
 /// the ceiling that findings and the window speak of; nothing without a peak. Of a peak that is only what the job

@@ -53,8 +53,8 @@ struct Limit {
 };
 
 Limit physicalLimit(const NcclTestsTable& table, const facts::Communicator& group) {
-    const double most = mostShare(linkOfRate(group, Thresholds::kFastestPort, 0), table.op, group.size,
-                                  {table.algorithm, store::Protocol::simple});
+    const double most =
+        mostShare(linkOfRate(group, Thresholds::kFastestPort, 0), table.op, {table.algorithm, store::Protocol::simple});
     return {Thresholds::kFastestPort * most, "what the fastest port that there is could show (NVLink 6, 1800 GB/s)"};
 }
 
@@ -67,8 +67,7 @@ std::optional<Limit> linkLimit(const NcclTestsTable& table, const LinkPeaks& pea
     if (!ceiling || !link) return std::nullopt;
     // What a protocol leaves of a rate is the device's to say, and known less well than the rate.
     // Nor does a rate that was told say less than a ring's: what a tree does not reach of it others may not, either.
-    const double most =
-        std::max(1.0, mostShare(*link, table.op, group.size, {table.algorithm, store::Protocol::simple}));
+    const double most = std::max(1.0, mostShare(*link, table.op, {table.algorithm, store::Protocol::simple}));
     return Limit{
         kRefuted * most * ceiling->bytesPerNs,
         fmt::format("what the links could show: {:.4g} GB/s {} ({}: {}){}, and the tenth that clocks may be "

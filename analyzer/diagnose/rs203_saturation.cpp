@@ -141,9 +141,9 @@ ChoiceShares choiceShares(const job::Analysis& analysis, const facts::Communicat
     if (!link) return {};
     const auto bytes = static_cast<double>(task.bytes);
     const costs::AlgorithmChoice choice{task.algorithm, task.protocol};
-    const double best = costs::bestShare(*link, task.op, communicator.size, bytes).middle();
+    const double best = costs::bestShare(*link, task.op, bytes).middle();
     if (!costs::isModelled(task.op, choice)) return {best, best};
-    return {best, costs::bandwidthShare(*link, task.op, communicator.size, choice, bytes).middle()};
+    return {best, costs::bandwidthShare(*link, task.op, choice, bytes).middle()};
 }
 
 /// How slow large messages of a communicator are, as RS204 sees it. `slowness`, of messages of such a size, counts
@@ -438,7 +438,7 @@ const Diagnosis kSaturation{
         "is too "
         "much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator "
         "inside a node is a rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node. Where "
-        "a tree between two nodes crosses the network less often, it is more. NCCL reaches a part of the peak, "
+        "a tree between two nodes crosses the network half as often, it is more. NCCL reaches a part of the peak, "
         "which depends on the kind of link: at their ceiling are messages that take up to 1.3 times as long as at the "
         "least share that healthy links reach, or as their fastest sibling. What takes longer, and is not slow by "
         "RS204's measure, is inconclusive.",

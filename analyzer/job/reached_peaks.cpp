@@ -68,9 +68,9 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
         link.nearAlphaShare = 1;
         const double startNs = costs::latencyHops(link, op, communicator.size, choice).low * link.alphaNs;
         if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
-        const double share = costs::bandwidthShare(link, op, communicator.size, choice, costs::kAnySize).high;
+        const double share = costs::bandwidthShare(link, op, choice, costs::kAnySize).high;
         const double rate = onPort / (timeNs - startNs) / share;
-        const double certain = rate * share / costs::mostShare(link, op, communicator.size, choice);
+        const double certain = rate * share / costs::mostShare(link, op, choice);
         if (communicator.nodes <= 1 || communicator.smallestNode > 1) {
             reached.port = std::max(reached.port, rate);
             reached.certainPort = std::max(reached.certainPort, certain);

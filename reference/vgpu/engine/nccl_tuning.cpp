@@ -205,9 +205,8 @@ double bandwidthShare(const Cluster& cluster, const CommShape& shape, TransferKi
 double networkShare(const Cluster& cluster, const CommShape& shape, TransferKind function, Algorithm algorithm) {
     if (shape.nodes < 2) return 0;
     const double others = shape.size - 1, away = shape.size - shape.smallestNode;
-    // Of two nodes each sends a message's bytes once, half of them up one tree and half down the other; bus bytes are
-    // those of a ring, 2 (ranks - 1) / ranks messages.
-    const double crossings = shape.nodes == 2 ? shape.size / (2 * others) : 1;
+    // Of two nodes each sends its sum once, where a ring's bytes pass twice.
+    const double crossings = shape.nodes == 2 ? 0.5 : 1;
     if (function == TransferKind::allToAll) return shape.smallestNode * away / others;  // over each rank's own NIC
     if (function == TransferKind::gather || function == TransferKind::scatter) return away / others;
     if (function != TransferKind::allReduce) return 1;

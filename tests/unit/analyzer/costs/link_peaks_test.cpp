@@ -315,7 +315,7 @@ TEST(LinkPeaks, Pcie5IsPricedAsPcieWhereTheDeviceOrTheMachineSaysSo) {
     facts::Communicator group;
     group.size = 8;
     const auto llShare = [](const LinkModel& link) {
-        return bandwidthShare(link, store::Op::allReduce, 8, {store::Algorithm::ring, store::Protocol::ll}, kAnySize);
+        return bandwidthShare(link, store::Op::allReduce, {store::Algorithm::ring, store::Protocol::ll}, kAnySize);
     };
     const auto llHops = [](const LinkModel& link) {
         return latencyHops(link, store::Op::allReduce, 8, {store::Algorithm::ring, store::Protocol::ll}).middle();
@@ -345,8 +345,7 @@ TEST(LinkPeaks, ARateAloneIsReadAsAMedium) {
     group.size = 8;
     const auto llShare = [&](const char* told) {
         const LinkModel link = *linkModel(parseLinkPeaks(told), group, store::Op::allReduce);
-        return bandwidthShare(link, store::Op::allReduce, 8, {store::Algorithm::ring, store::Protocol::ll}, kAnySize)
-            .high;
+        return bandwidthShare(link, store::Op::allReduce, {store::Algorithm::ring, store::Protocol::ll}, kAnySize).high;
     };
     EXPECT_DOUBLE_EQ(llShare("intra:gbps=31.5"), 0.5);
     EXPECT_DOUBLE_EQ(llShare("intra:gbps=63"), 0.5);

@@ -195,27 +195,24 @@ TEST(Formulas, SharesFollowNcclsTableAndGrowWithTheMessage) {
     const costs::AlgorithmChoice ring{Algorithm::ring, Protocol::simple}, tree{Algorithm::tree, Protocol::simple},
         ll{Algorithm::ring, Protocol::ll};
     const costs::LinkModel one{5000, 100};
-    EXPECT_EQ(costs::bandwidthShare(one, Op::allReduce, 8, ring, costs::kAnySize).low, 1);
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare(one, Op::allReduce, 8, ll, costs::kAnySize).high, 0.4);
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare({5000, 20}, Op::allReduce, 8, ll, costs::kAnySize).high, 0.5);
+    EXPECT_EQ(costs::bandwidthShare(one, Op::allReduce, ring, costs::kAnySize).low, 1);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(one, Op::allReduce, ll, costs::kAnySize).high, 0.4);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare({5000, 20}, Op::allReduce, ll, costs::kAnySize).high, 0.5);
     double last = 0, lastNs = 0;
     for (double bytes = 1024; bytes < 1e10; bytes *= 4) {
-        const double share = costs::bandwidthShare(one, Op::allReduce, 8, ring, bytes).middle();
+        const double share = costs::bandwidthShare(one, Op::allReduce, ring, bytes).middle();
         EXPECT_GT(share, last);
         EXPECT_GT(bytes / share, lastNs);
         last = share;
         lastNs = bytes / share;
     }
     EXPECT_GT(last, 0.99);
-    // Between two nodes a message's sums cross once, where a ring of N sends 2 (N - 1) / N messages: so much more of a
-    // ring's rate, as far as the ports bear it. Two ranks have nothing to gain.
+    // Between two nodes a tree's bytes cross once: twice a ring's rate, as far as the ports bear it.
     const costs::LinkModel fastPorts{5000, 20, 2, 0.3, 200}, slowPorts{5000, 160, 2, 0.3, 200};
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, 8, tree, costs::kAnySize).high, 1.75);
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, 8, tree, costs::kAnySize).low, 0.8 * 1.75);
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, 2, tree, costs::kAnySize).high, 1);
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare({5000, 20, 2}, Op::allReduce, 16, tree, costs::kAnySize).high, 1.875);
-    EXPECT_DOUBLE_EQ(costs::bandwidthShare(slowPorts, Op::allReduce, 8, tree, costs::kAnySize).high, 0.92 * 1.25);
-    EXPECT_LE(costs::bandwidthShare({5000, 20, 4, 0.3, 200}, Op::allReduce, 8, tree, costs::kAnySize).high, 0.92);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, tree, costs::kAnySize).high, 2);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(fastPorts, Op::allReduce, tree, costs::kAnySize).low, 1.6);
+    EXPECT_DOUBLE_EQ(costs::bandwidthShare(slowPorts, Op::allReduce, tree, costs::kAnySize).high, 0.92 * 1.25);
+    EXPECT_LE(costs::bandwidthShare({5000, 20, 4, 0.3, 200}, Op::allReduce, tree, costs::kAnySize).high, 0.92);
     EXPECT_FALSE(costs::isModelled(Op::allGather, {Algorithm::tree, Protocol::simple}));
     EXPECT_FALSE(costs::isModelled(Op::allReduce, {Algorithm::ring, Protocol::unknown}));
 }
