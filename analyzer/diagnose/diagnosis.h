@@ -56,8 +56,8 @@ struct Diagnosis {
     /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in
     /// such a job. Null: it reads what every recording has, or what only some jobs have.
     std::string (*missing)(const job::Analysis& analysis) = nullptr;
-    /// Of recordings that hold calls alone, by which it cannot judge: what in them only it could explain, as the rest of
-    /// a sentence; empty where there is nothing. Null: it does not look.
+    /// Of recordings that hold calls alone, by which it cannot judge: what in them only it could explain, as the rest
+    /// of a sentence; empty where there is nothing. Null: it does not look.
     std::string (*openByCalls)(const job::Analysis& analysis) = nullptr;
     /// The changes that the finding's fix amounts to; empty: it has none that can be played.
     std::vector<job::Change> (*repair)(const job::Analysis& analysis, const job::Finding& finding) = nullptr;
