@@ -111,7 +111,8 @@ bool timesPlausible(const RecordView& view, int64_t processStartNs) {
 
 bool isAskedFor(const RecordView& view, int64_t sinceNs) {
     // A call counts as part of the time in which its first kernel began; those of a group and a kernel's channels begin
-    // one after the other, within this time.
+    // one after the other, within this time: far more than launches of one call are apart, and cheap, since what is
+    // kept too long is only read.
     constexpr int64_t kOneCallNs = int64_t{10} * 1'000'000'000;
     switch (view.type()) {
         case RecordType::kernel:
