@@ -86,7 +86,7 @@ struct LinkProbeThresholds {
     static constexpr double kAtCeiling = 1.3;
     // Of one size by one operation it may be a kink: of 44 published tables of several nodes 15 have one, of 39 of one
     // node 5, which take 1.5 to 6 times what their neighbours let expect, 3 in the median. Times kSlow that is 4.5,
-    // under which nine in ten stay.
+    // under which nine in ten stay. All are tables of collectives: of messages between two ranks the same is assumed.
     static constexpr double kKink = 3;
 };
 
