@@ -71,11 +71,24 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
     return largestChanges(kernelTimes(base, roles), kernelTimes(now, roles), direction, "", mean);
 }
 
+/// Says that it is not the kernels that changed: other work has become longer than they are, or shorter.
+std::string movedOnPathText(const SideMeans& base, const SideMeans& now, double ns) {
+    const auto mean = [](const SideMeans& side) {
+        double sum = 0;
+        for (const auto& [name, role] : side.roles) sum += role.computeNs;
+        return text::durationText(sum / static_cast<double>(std::max<size_t>(1, side.roles.size())));
+    };
+    return fmt::format("compute takes {} -> {} a step, mean of all ranks; {} of it is on the critical path", mean(base),
+                       mean(now), ns < 0 ? "less" : "more");
+}
+
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
     std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0);
     if (!explainsPath(growthOf(base, now, roles), base, now, ns)) roles.clear();  // the path only leads elsewhere
     AttributionRow row{StepPart::compute, "", ns};
-    row.details = kernelDetails(base, now, roles, ns);
+    const bool haveKernelsChanged = explainsPath(growthOf(base, now, roles), base, now, ns);
+    row.details =
+        haveKernelsChanged ? kernelDetails(base, now, roles, ns) : std::vector{movedOnPathText(base, now, ns)};
     row.where = placeText(now, roles, row.ranks);
     row.what = kComputeRow + row.where;
     return row;

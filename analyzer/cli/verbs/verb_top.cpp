@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -68,8 +69,15 @@ bool show(const LiveState& state, const TopOptions& options, const Console& cons
     throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));
 }
 
-// A look costs processor time beside the job: the next one comes when four times as long has passed.
-Clock::duration pauseAfter(Clock::duration look, double intervalS) {
+std::chrono::nanoseconds processorTime() {
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+// A look costs processor time beside the job: the next one comes when four times as much has passed. How long the look
+// waited for a processor is none of its cost.
+Clock::duration pauseAfter(std::chrono::nanoseconds look, double intervalS) {
     constexpr int kLeastPause = 4;
     return std::max<Clock::duration>(
         look * kLeastPause, std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(intervalS)));
@@ -144,7 +152,7 @@ int top(const TopOptions& options, const Console& console) {
     state.run = std::filesystem::path(options.run).filename().string();
     metrics.give(state);
     while (g_isOver == 0) {
-        const auto began = Clock::now();
+        const auto before = processorTime();
         state = run.look();
         metrics.give(state);
         if (options.format != "none" && !show(state, options, console)) break;
@@ -153,7 +161,7 @@ int top(const TopOptions& options, const Console& console) {
             if (!options.whileInput) console.next(fmt::format("rankscope analyze {}", options.run));
             break;
         }
-        waitFor(pauseAfter(Clock::now() - began, options.intervalS), options.whileInput);
+        waitFor(pauseAfter(processorTime() - before, options.intervalS), options.whileInput);
     }
     return kExitOk;
 }

@@ -228,6 +228,21 @@ TEST(Attribution, RoundingIsNoRow) {
     EXPECT_EQ(attributeChange(base, now, sum + 1000).back().part, StepPart::rest);
 }
 
+TEST(Attribution, KernelsThatTakeNoLongerAreNoDetailOfComputeThatLeftThePath) {
+    const auto detailOf = [](const SideMeans& base, const SideMeans& now) {
+        for (const AttributionRow& row : attributeChange(base, now, 20 * kMs))
+            if (row.part == StepPart::compute) return row.details.at(0);
+        return std::string();
+    };
+    const SideMeans base = makeMeans(10, 10);
+    SideMeans now = makeMeans(60, 10);
+    now.pathNs["compute"] = 50 * kMs;  // the rest of it is beside the transfers
+    EXPECT_EQ(detailOf(base, now),
+              "compute takes 80 ms -> 80 ms a step, mean of all ranks; less of it is on the critical path");
+    EXPECT_EQ(detailOf(now, base),
+              "compute takes 80 ms -> 80 ms a step, mean of all ranks; more of it is on the critical path");
+}
+
 TEST(Attribution, SaysWhatItsRowsAreDifferencesOf) {
     SideMeans base = makeMeans(10, 10), now = makeMeans(30, 10);
     EXPECT_EQ(attributionScope(attributeChange(base, now, 20 * kMs)), "on the critical path");
