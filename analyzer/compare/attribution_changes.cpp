@@ -91,6 +91,8 @@ AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns
         haveKernelsChanged ? kernelDetails(base, now, roles, ns) : std::vector{movedOnPathText(base, now, ns)};
     row.where = placeText(now, roles, row.ranks);
     row.what = kComputeRow + row.where;
+    if (!haveKernelsChanged)
+        row.what += fmt::format(": as long as before, {} of it on the critical path", ns < 0 ? "less" : "more");
     return row;
 }
 

@@ -97,11 +97,19 @@ std::pair<Tried, std::optional<edits::SideGain>> advised(const AdviceContext& co
     return {best, step};
 }
 
-std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
+/// Some of the sizes, ascending: the first, the last, the best, and those about four times smaller and larger than it.
+std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried, int bestMebibytes) {
+    constexpr int kBeside = 4;
+    const auto next = [&](int mebibytes) {  // the first that is as large
+        const auto at = std::ranges::lower_bound(tried, mebibytes, {}, &Tried::mebibytes);
+        return static_cast<size_t>(std::min(at, tried.end() - 1) - tried.begin());
+    };
     std::vector<std::string> parts;
-    for (const Tried& one : tried)
-        parts.push_back(fmt::format("{} MiB {:+.1f} %", one.mebibytes, -100 * one.savingNs / context.analysis.stepNs));
-    return fmt::format("step time by size: {}", fmt::join(parts, ", "));
+    for (const size_t at : std::set{size_t{0}, next(bestMebibytes / kBeside), next(bestMebibytes),
+                                    next(bestMebibytes * kBeside), tried.size() - 1})
+        parts.push_back(
+            fmt::format("{} MiB {:+.1f} %", tried[at].mebibytes, -100 * tried[at].savingNs / context.analysis.stepNs));
+    return fmt::format("step time by size: {}; {} sizes were tried", fmt::join(parts, ", "), tried.size());
 }
 
 /// Tells a finding that nothing but reducing earlier cures: other sizes of buckets by themselves are no answer to it.
@@ -121,7 +129,7 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
               sent = context.open("precision") ? held : std::min(held, 2);
     setBuckets(best.mebibytes, held, sent, r);
     r.change.edits = {changeTo(best.mebibytes, overlap)};
-    r.evidence = {sweepText(context, tried)};
+    r.evidence = {sweepText(context, tried, best.mebibytes)};
     r.evidence.insert(r.evidence.end(), step.assumed.begin(), step.assumed.end());
     if (step.mayDoNothing) r.evidence.push_back("nothing changes should each present bucket be a single tensor");
     r.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;

@@ -52,7 +52,9 @@ std::string wrapped(std::string_view text, std::string_view first, size_t column
     std::string out(first), line(first);
     bool empty = true;
     for (size_t start = 0; start < text.size();) {
-        const size_t end = std::min(text.find(' ', start), text.size());
+        size_t end = std::min(text.find(' ', start), text.size());
+        if (text.substr(end).starts_with(" %"))
+            end = std::min(text.find(' ', end + 1), text.size());  // "5 %" is a word
         const std::string_view word = text.substr(start, end - start);
         start = end + 1;
         if (word.empty()) continue;

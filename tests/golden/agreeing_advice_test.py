@@ -78,6 +78,23 @@ class AgreeingAdvice(VirtualRunTest):
             if isinstance(value, str):
                 self.assertFalse(value.replace(".", "").isdigit() or value in ("True", "False", "true", "false"), value)
 
+    def test_sentences_have_single_blanks_and_few_numbers(self):
+        advice = [self.record(name, steps=4)[1] for name in ("ddp-small-buckets", "ddp-wrong-algo", "ddp-none-ring")]
+
+        def texts(value):
+            if isinstance(value, str):
+                yield value
+            for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+                yield from texts(part)
+
+        sentences = [text for one in advice for text in texts(one) if "http" not in text]
+        self.assertTrue(any("other settings" in text for text in sentences), "what was looked at and left is told")
+        for text in sentences:
+            self.assertNotRegex(text, r"\S {2,}\S| [.,;:]")
+        sweep = next(text for text in sentences if text.startswith("step time by size: "))
+        self.assertLessEqual(sweep.count(" MiB "), 5)
+        self.assertRegex(sweep, r"; \d\d sizes were tried$")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -197,6 +197,7 @@ TEST(Unknown, OneRankIsBalancedWithNobody) {
 TEST(WrappedText, BreaksAtSpacesAndKeepsLongWords) {
     EXPECT_EQ(text::wrapped("one two three", "  ", 9), "  one two\n  three\n");
     EXPECT_EQ(text::wrapped("a-word-that-is-longer x", "", 8), "a-word-that-is-longer\nx\n");
+    EXPECT_EQ(text::wrapped("slow by 12 % now", "", 10), "slow by\n12 % now\n") << "a number stays with its sign";
     EXPECT_EQ(text::wrapped("", "  "), "  \n");
 }
 
