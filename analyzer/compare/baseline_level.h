@@ -31,9 +31,9 @@
 namespace rankscope::compare {
 
 inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
-// 1 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.4, 1.3 and
-// 2.0 % of their harmless changes where runs differ by 0.5, 1 and 2 % and each change has runsNeeded() runs.
-inline constexpr double kLevelConfidence = 0.98;
+// 0.75 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.4, 1.0
+// and 1.8 % of their harmless changes where runs differ by 0.5, 1 and 2 % and each change has runsNeeded() runs.
+inline constexpr double kLevelConfidence = 0.985;
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
 inline constexpr size_t kMostRunsOfLevel = 100;

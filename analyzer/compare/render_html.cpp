@@ -57,7 +57,7 @@ std::string tiles(const Comparison& c) {
     add("Step, new", step.newNs, c.now);
     if (step.ratio)
         out += tile("Change", signedPercentText(*step.ratio - 1),
-                    step.interval ? fmt::format("{} to {}, {:.0f} % sure", signedPercentText(step.interval->low - 1),
+                    step.interval ? fmt::format("{} to {}, {:g} % sure", signedPercentText(step.interval->low - 1),
                                                 signedPercentText(step.interval->high - 1), 100 * step.confidence)
                                   : "noise between runs is not known");
     if (step.smallestVisible)

@@ -10,9 +10,24 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 rank = int(os.environ["LOCAL_RANK"])
-torch.cuda.set_device(rank)
 dist.init_process_group("nccl")
 ranks = dist.get_world_size()
+
+# A job may name its device with each tensor and set none: its values are in the order of that device's stream all the same.
+mine = torch.device("cuda", rank)
+store = dist.distributed_c10d._get_default_store()
+number = torch.full((1,), 113 if rank == 0 else 0, device=mine)
+exchange = dist.isend if rank == 0 else dist.irecv
+for _ in range(2 if rank < 2 else 0):  # the first one makes the communicator
+    if rank == 0:
+        number += 1
+        store.wait(["asked"] if number.item() == 115 else [])
+    dist.batch_isend_irecv([dist.P2POp(exchange, number, 1 - rank)]).pop().wait()
+if rank == 1:
+    total = torch.sum(number)
+    store.set("asked", "")
+    assert total.item() == 115, total
+torch.cuda.set_device(rank)
 
 told = [{"of": rank, "text": "x" * (9000 + rank)}]
 dist.broadcast_object_list(told, 0)

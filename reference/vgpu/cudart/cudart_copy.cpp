@@ -57,7 +57,7 @@ LocalStream* prepare(ApiCall& call, cudaStream_t handle, bool perThread) {
     LocalStream* stream;
     {
         std::lock_guard guard(call.process().mutex());
-        stream = resolveStream(call.process(), call.clock(), handle, perThread);
+        stream = resolveStream(call.process(), call.clock().device, handle, perThread);
     }
     if (stream) call.process().throttle(*stream);
     return stream;

@@ -39,7 +39,7 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle,
     LocalStream* stream;
     {
         std::lock_guard guard(process.mutex());
-        stream = resolveStream(process, call.clock(), streamHandle, perThread);
+        stream = resolveStream(process, call.clock().device, streamHandle, perThread);
     }
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     process.throttle(*stream);

@@ -41,7 +41,7 @@ Handle newHandle() {
 }
 
 LocalStream* resolve(ApiCall& call, cudaStream_t handle, bool perThread) {
-    return resolveStream(call.process(), call.clock(), handle, perThread);
+    return resolveStream(call.process(), call.clock().device, handle, perThread);
 }
 
 cudaError_t beginCapture(ApiCall& call, cudaStream_t handle, bool perThread) {

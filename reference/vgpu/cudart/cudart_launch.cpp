@@ -47,7 +47,7 @@ cudaError_t launch(CUpti_CallbackId id, const char* apiName, const void* functio
     LocalStream* stream;
     {
         std::lock_guard guard(process.mutex());
-        stream = resolveStream(process, call.clock(), handle, perThread);
+        stream = resolveStream(process, call.clock().device, handle, perThread);
     }
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     process.throttle(*stream);

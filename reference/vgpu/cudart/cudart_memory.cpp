@@ -70,7 +70,7 @@ cudaError_t releaseAndWait(ApiCall& call, void* pointer) {
 /// The number of a stream; that of the default stream if the handle is unknown.
 uint32_t streamNumber(ApiCall& call, cudaStream_t handle, bool perThread) {
     std::lock_guard guard(call.process().mutex());
-    const LocalStream* stream = resolveStream(call.process(), call.clock(), handle, perThread);
+    const LocalStream* stream = resolveStream(call.process(), call.clock().device, handle, perThread);
     return stream ? stream->id : 7;
 }
 
@@ -141,7 +141,7 @@ static cudaError_t freeAsync(ApiCall& call, void* pointer, cudaStream_t handle, 
     // Other streams' pending work may still name the memory, so its pages go back only once this stream has come here.
     LocalProcess& process = call.process();
     std::lock_guard guard(process.mutex());
-    LocalStream* stream = resolveStream(process, call.clock(), handle, perThread);
+    LocalStream* stream = resolveStream(process, call.clock().device, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     const Allocation gone = findAllocation(pointer);
     if (gone.base != pointer) return call.end(cudaErrorInvalidValue);

@@ -24,7 +24,7 @@ cudaError_t create(cudaStream_t* handle, unsigned flags, int priority, ApiCall& 
 
 LocalStream* resolve(ApiCall& call, cudaStream_t handle, bool perThread) {
     std::lock_guard guard(call.process().mutex());
-    return resolveStream(call.process(), call.clock(), handle, perThread);
+    return resolveStream(call.process(), call.clock().device, handle, perThread);
 }
 
 StreamPoint newest(ApiCall& call, const LocalStream& stream) {
@@ -93,7 +93,7 @@ cudaError_t describe(cudaStream_t handle, bool perThread, Get get) {
     LocalProcess& process = LocalProcess::instance();
     ThreadClock& thread = process.askingClock();
     std::lock_guard guard(process.mutex());
-    LocalStream* stream = resolveStream(process, thread, handle, perThread);
+    LocalStream* stream = resolveStream(process, thread.device, handle, perThread);
     if (!stream) return lastError() = cudaErrorInvalidResourceHandle;
     get(*stream);
     return cudaSuccess;

@@ -83,7 +83,7 @@ CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext, CUstream handle, uint8_t perT
     ThreadClock* thread = LocalProcess::clockIfAny();
     if (!streamId || !thread) return CUPTI_ERROR_INVALID_PARAMETER;
     std::lock_guard guard(process.mutex());
-    const LocalStream* stream = resolveStream(process, *thread, handle, perThread != 0);
+    const LocalStream* stream = resolveStream(process, thread->device, handle, perThread != 0);
     if (!stream) return CUPTI_ERROR_INVALID_STREAM;
     *streamId = stream->id;
     return CUPTI_SUCCESS;

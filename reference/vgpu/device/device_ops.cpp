@@ -55,10 +55,10 @@ bool isNonBlocking(const LocalStream& stream) {
 
 }  // namespace
 
-LocalStream* resolveStream(LocalProcess& process, ThreadClock& thread, cudaStream_t handle, bool perThreadDefault) {
+LocalStream* resolveStream(LocalProcess& process, int device, cudaStream_t handle, bool perThreadDefault) {
     if (handle == cudaStreamPerThread || (handle == nullptr && perThreadDefault))
-        return perThreadStream(process, thread.device);
-    if (handle == nullptr || handle == cudaStreamLegacy) return process.device(thread.device).legacy;
+        return perThreadStream(process, device);
+    if (handle == nullptr || handle == cudaStreamLegacy) return process.device(device).legacy;
     const auto found = knownStreams().find(reinterpret_cast<uintptr_t>(handle));
     return found == knownStreams().end() ? nullptr : found->second;
 }

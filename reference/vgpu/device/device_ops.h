@@ -38,7 +38,7 @@ OpReport reportOf(const DeviceWork& work, const LocalStream& stream, uint32_t co
 
 /// The stream behind a handle: null and the two special handles name the default streams. Null if the handle is
 /// unknown. LocalProcess::mutex() is held.
-LocalStream* resolveStream(LocalProcess& process, ThreadClock& thread, cudaStream_t handle, bool perThreadDefault);
+LocalStream* resolveStream(LocalProcess& process, int device, cudaStream_t handle, bool perThreadDefault);
 bool forgetStream(cudaStream_t handle);
 /// Gives a new stream the handle the program sees.
 cudaStream_t rememberStream(LocalStream* stream);

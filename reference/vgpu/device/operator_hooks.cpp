@@ -30,12 +30,12 @@ void hostWork(int64_t ns) {
     process.publish(thread);
 }
 
-void effect(void* handle, void (*run)(void*), void* data, void (*release)(void*)) {
+void effect(int device, void* handle, void (*run)(void*), void* data, void (*release)(void*)) {
     std::shared_ptr<void> kept(data, release);
     LocalProcess& process = LocalProcess::instance();
-    ThreadClock& thread = process.clock();
+    process.clock();  // the thread is known from here on
     std::lock_guard guard(process.mutex());
-    LocalStream* stream = resolveStream(process, thread, static_cast<cudaStream_t>(handle), false);
+    LocalStream* stream = resolveStream(process, device, static_cast<cudaStream_t>(handle), false);
     if (stream) enqueueCostless(*stream, [run, kept = std::move(kept)] { run(kept.get()); });
 }
 

@@ -121,7 +121,7 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* sta
     LocalProcess& process = LocalProcess::instance();
     ThreadClock& thread = process.clock();
     std::lock_guard guard(process.mutex());
-    const LocalStream* stream = resolveStream(process, thread, handle, false);
+    const LocalStream* stream = resolveStream(process, thread.device, handle, false);
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     *status = static_cast<CUstreamCaptureStatus>(captureStatusOf(*stream));
     return CUDA_SUCCESS;

@@ -38,7 +38,7 @@ CUresult launch(ApiCall& call, const LaunchParameters& asked) {
     LocalStream* stream;
     {
         std::lock_guard guard(process.mutex());
-        stream = resolveStream(process, call.clock(), asked.hStream, false);
+        stream = resolveStream(process, call.clock().device, asked.hStream, false);
     }
     if (!stream) return call.end(CUDA_ERROR_INVALID_HANDLE);
     process.throttle(*stream);

@@ -33,7 +33,7 @@ CUresult writeInOrder(ApiCall& call, CUstream handle, const Numbers& numbers, De
     LocalStream* stream;
     {
         std::lock_guard guard(process.mutex());
-        stream = resolveStream(process, call.clock(), handle, false);
+        stream = resolveStream(process, call.clock().device, handle, false);
     }
     if (!stream) return call.end(CUDA_ERROR_INVALID_HANDLE);
     if (!numbers.to || numbers.to % sizeof numbers.value) return call.end(CUDA_ERROR_INVALID_VALUE);

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /** Grows with every change of what follows: a library built for another one is refused. */
-#define RANKSCOPE_OPERATOR_API 1
+#define RANKSCOPE_OPERATOR_API 2
 
 /** What an operator computes in; decides at which rate. */
 typedef enum {
@@ -44,9 +44,9 @@ typedef struct {
     /** The calling thread computes for so long. */
     void (*hostWork)(int64_t ns);
     /** `run(data)` happens in the order of the stream, takes no time and leaves no record; at every launch of the graph
-     * if the stream captures. It must not call the CUDA runtime. `release(data)` follows when it cannot happen again.
-     */
-    void (*effect)(void* stream, void (*run)(void*), void* data, void (*release)(void*));
+     * if the stream captures. `stream` 0 is the default stream of `device`, which the calling thread need not have set.
+     * It must not call the CUDA runtime. `release(data)` follows when it cannot happen again. */
+    void (*effect)(int device, void* stream, void (*run)(void*), void* data, void (*release)(void*));
     /** The next copy of up to 8 bytes to the host that the calling thread asks for before its operator ends, reads
      * `bytes` instead of the device, once the stream has come there: an operator whose result's shape depends on values
      * asks so. */

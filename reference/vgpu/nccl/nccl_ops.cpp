@@ -43,11 +43,9 @@ uint64_t fingerprint(const NcclCall& call) {
            static_cast<uint64_t>(call.op);
 }
 
-LocalStream* streamOf(LocalProcess& process, ThreadClock& thread, const NcclCall& call) {
-    ThreadClock onDevice = thread;
-    onDevice.device = call.comm->device;
+LocalStream* streamOf(LocalProcess& process, const NcclCall& call) {
     std::lock_guard guard(process.mutex());
-    return resolveStream(process, onDevice, call.stream, false);
+    return resolveStream(process, call.comm->device, call.stream, false);
 }
 
 void rememberPending(ncclComm& comm, StreamPoint point) {
@@ -151,7 +149,7 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     ncclComm& comm = *call.comm;
     ThreadClock& thread = process.clock();
     thread.ns += kEnqueueNs;
-    LocalStream* stream = streamOf(process, thread, call);
+    LocalStream* stream = streamOf(process, call);
     if (!stream) return ncclInvalidArgument;
     std::optional<CollectiveCost> cost;
     if (ncclResult_t result =
@@ -231,7 +229,7 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     ncclComm& comm = *calls.front().comm;
     ThreadClock& thread = process.clock();
     thread.ns += kEnqueueNs * static_cast<int64_t>(calls.size());
-    LocalStream* stream = streamOf(process, thread, calls.front());
+    LocalStream* stream = streamOf(process, calls.front());
     if (!stream) return ncclInvalidArgument;
     for (NcclCall& call : calls) addressData(call);
     DeviceWork work =
@@ -311,7 +309,7 @@ ncclResult_t issue(NcclCall call) {
     if (!call.comm) return ncclInvalidArgument;
     if (*call.comm->aborted) return ncclInvalidUsage;
     LocalProcess& process = LocalProcess::instance();
-    const LocalStream* stream = streamOf(process, process.clock(), call);
+    const LocalStream* stream = streamOf(process, call);
     call.apiEvent = ProfilerCalls::ofThread().call(*call.comm, callEvent(call), call.stream, stream && stream->capture,
                                                    t_depth + 1);
     if (t_depth > 0) {

@@ -303,7 +303,7 @@ template <class Effect>
 void queue(std::unique_ptr<Effect> effect, c10::Device device, const RankscopeOperatorHooks& hooks) {
     const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(device);
     hooks.effect(
-        nativeHandle(stream), [](void* data) { static_cast<Effect*>(data)->run(); }, effect.release(),
+        device.index(), nativeHandle(stream), [](void* data) { static_cast<Effect*>(data)->run(); }, effect.release(),
         [](void* data) { delete static_cast<Effect*>(data); });
 }
 

@@ -213,8 +213,8 @@ TEST_F(VgpuOperators, effectsHappenInTheOrderOfTheStreamAndTakeNoTime) {
     Step add{device, 1, 2, &released}, multiply{device, 10, 0, &released};
     ASSERT_EQ(cudaMemcpyAsync(device, &one, sizeof one, cudaMemcpyHostToDevice, m_stream), cudaSuccess);
     const cudaEvent_t before = mark(), first = mark();
-    g_hooks->effect(m_stream, takeStep, &add, releaseStep);
-    g_hooks->effect(m_stream, takeStep, &multiply, releaseStep);
+    g_hooks->effect(0, m_stream, takeStep, &add, releaseStep);
+    g_hooks->effect(0, m_stream, takeStep, &multiply, releaseStep);
     const cudaEvent_t second = mark();
     ASSERT_EQ(cudaMemcpyAsync(&result, device, sizeof result, cudaMemcpyDeviceToHost, m_stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(m_stream), cudaSuccess);
@@ -234,7 +234,7 @@ TEST_F(VgpuOperators, aCapturedEffectHappensAtEachLaunchOfTheGraph) {
     begin();
     launch();
     end(bytesFor(500));
-    g_hooks->effect(m_stream, takeStep, &add, releaseStep);
+    g_hooks->effect(0, m_stream, takeStep, &add, releaseStep);
     ASSERT_EQ(cudaStreamEndCapture(m_stream, &graph), cudaSuccess);
     ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     EXPECT_EQ(released, 0);
