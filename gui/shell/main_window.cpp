@@ -18,6 +18,7 @@
 #include "gui/shell/help_window.h"
 #include "gui/shell/ranks_menu.h"
 #include "gui/shell/state_log.h"
+#include "gui/shell/status_text.h"
 #include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/run_letter.h"
@@ -113,7 +114,7 @@ void MainWindow::showProgress() {
 }
 
 void MainWindow::makeStatusBar() {
-    m_message = new QLabel("opening", this);
+    m_message = new StatusText("opening", this);
     m_message->setObjectName("message");
     m_message->setTextFormat(Qt::PlainText);
     m_progress = new QProgressBar(this);
