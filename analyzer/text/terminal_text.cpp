@@ -47,14 +47,31 @@ std::string terminalText(std::string_view text, bool colour) {
     return out;
 }
 
+namespace {
+
+// Of a number in front of it: "86.1" and "ms)," belong together.
+bool isUnit(std::string_view word) {
+    static constexpr std::string_view kUnits[]{"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "GB/s"};
+    word = word.substr(0, word.find_last_not_of(",.;:)") + 1);
+    return std::ranges::find(kUnits, word) != std::end(kUnits);
+}
+
+// Where the word at `start` ends, with the unit of a number.
+size_t endOfWord(std::string_view text, size_t start) {
+    const size_t end = std::min(text.find(' ', start), text.size());
+    if (end == start || end == text.size() || !std::isdigit(static_cast<unsigned char>(text[end - 1]))) return end;
+    const size_t next = std::min(text.find(' ', end + 1), text.size());
+    return isUnit(text.substr(end + 1, next - end - 1)) ? next : end;
+}
+
+}  // namespace
+
 std::string wrapped(std::string_view text, std::string_view first, size_t columns) {
     const std::string indent(width(first), ' ');
     std::string out(first), line(first);
     bool empty = true;
     for (size_t start = 0; start < text.size();) {
-        size_t end = std::min(text.find(' ', start), text.size());
-        if (text.substr(end).starts_with(" %"))
-            end = std::min(text.find(' ', end + 1), text.size());  // "5 %" is a word
+        const size_t end = endOfWord(text, start);
         const std::string_view word = text.substr(start, end - start);
         start = end + 1;
         if (word.empty()) continue;

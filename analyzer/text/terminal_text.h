@@ -29,8 +29,8 @@ std::string terminalText(std::string_view text, bool colour);
 /// Columns of a report on a terminal.
 inline constexpr size_t kTextColumns = 120;
 
-/// Breaks text into lines of at most `columns` characters, broken at spaces; the first begins with `first`, the others
-/// with as many spaces. A word that is longer stays whole. Ends with a newline.
+/// Breaks text into lines of at most `columns` characters, broken at spaces, but not between a number and its unit; the
+/// first begins with `first`, the others with as many spaces. A word that is longer stays whole. Ends with a newline.
 std::string wrapped(std::string_view text, std::string_view first = {}, size_t columns = kTextColumns);
 
 /// Joins the words of commands by no-break spaces, so that wrapped() keeps them on a line: an option, the word in front

@@ -143,7 +143,9 @@ void ChartDocks::addStragglers() {
     add("stragglers-dock", "Stragglers", panel, {&panel->view()}, [this, panel] {
         ask(
             &panel->view(),
-            [](store::TraceReader& reader) { return std::make_shared<const StepTable>(readStepTable(reader)); },
+            [run = m_model.sharedRun()](store::TraceReader& reader) {
+                return std::make_shared<const StepTable>(readStepTable(reader, run ? run->outline : RunOutline()));
+            },
             [panel](std::shared_ptr<const StepTable> steps) { panel->setSteps(std::move(steps)); });
     });
 }

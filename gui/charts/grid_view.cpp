@@ -130,7 +130,7 @@ void GridView::paintChart(QPainter& painter, QRectF area) {
     }
     painter.setPen(colour(colours().grid));
     painter.setBrush(Qt::NoBrush);
-    painter.drawRect(m_cells);
+    painter.drawRect(m_cells.adjusted(-1, -1, 1, 1));  // outside: of many ranks the first has a single line of pixels
     paintAxes(painter);
     paintTotals(painter);
     paintScale(painter, QRectF(m_cells.right() + 14, m_cells.top(), kScaleWidth - 14, m_cells.height()));

@@ -123,6 +123,10 @@ std::vector<int32_t> FindingTour::ranksToCompare(const FindingInfo& finding, con
     for (const int32_t rank : finding.affectedRanks)
         if (m_model.lanes().tracks(rank)) seen.push_back(rank);
     if (seen.empty()) seen = finding.ranks;
+    // Beside one of several that are to be fixed another of them says less than one that waits.
+    if (!evidence.toFix.empty())
+        std::stable_partition(seen.begin() + 1, seen.end(),
+                              [&](int32_t rank) { return !evidence.toFix.contains(rank); });
     std::vector<int32_t> ranks;
     for (const int32_t rank : seen)
         if (ranks.size() < kSideBySide && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);

@@ -174,14 +174,37 @@ void readClock(store::TraceReader& reader, RunInfo& info) {
     while (query.step()) info.clockBoundNs = query.integer(0);
 }
 
+// A lane has room for a word, and the same lane of other ranks should have the same one: numbers of threads serve only
+// where nothing else tells a rank's threads apart.
+void nameThreadsForLanes(store::TraceReader& reader, const std::vector<store::Thread>& threads, RunInfo& info) {
+    std::map<int64_t, int64_t> pids;
+    for (const store::Process& process : reader.all<store::Process>()) pids[process.id] = process.pid;
+    const auto shortName = [&](const store::Thread& thread) {
+        const auto pid = pids.find(thread.processId);
+        const bool isMain = thread.tid && pid != pids.end() && pid->second == *thread.tid;
+        return isMain ? std::string("main") : thread.name.value_or("");
+    };
+    std::map<std::pair<int64_t, std::string>, size_t> carriers;
+    const auto carriersOf = [&](const store::Thread& thread) -> size_t& {
+        return carriers[{thread.rank.value_or(-1), shortName(thread)}];
+    };
+    for (const store::Thread& thread : threads) ++carriersOf(thread);
+    for (const store::Thread& thread : threads) {
+        const std::string name = shortName(thread);
+        info.threadLanes[thread.id] = !name.empty() && carriersOf(thread) == 1 ? name : info.threadNames[thread.id];
+    }
+}
+
 void readNames(store::TraceReader& reader, RunInfo& info) {
     for (const store::Stream& stream : reader.all<store::Stream>())
         info.streamNames[stream.id] = fmt::format("stream {}", stream.nativeId);
-    for (const store::Thread& thread : reader.all<store::Thread>()) {
+    const std::vector<store::Thread> threads = reader.all<store::Thread>();
+    for (const store::Thread& thread : threads) {
         std::string name = fmt::format("thread {}", thread.tid.value_or(thread.id));
         if (thread.name && !thread.name->empty()) name += " " + *thread.name;
         info.threadNames[thread.id] = std::move(name);
     }
+    nameThreadsForLanes(reader, threads, info);
 }
 
 // Ids of a damaged file may be anything: what is far beyond the number of strings names nothing. Mangled names are

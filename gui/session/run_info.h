@@ -72,6 +72,8 @@ struct RunInfo {
     std::vector<std::string>
         linkPeaks;  ///< what the analysis took for them, a line, then what contradicts it; empty before one
     std::map<int64_t, std::string> streamNames, threadNames;
+    /// What a lane calls its thread: "main", or the thread's name where no other of its rank has it; else as above.
+    std::map<int64_t, std::string> threadLanes;
     std::vector<std::string> strings;     ///< by string id
     std::vector<std::string> shortNames;  ///< of `strings`, for kernels where there is little room (short_name.h)
     int64_t events = 0;                   ///< rows that the timeline will load

@@ -11,5 +11,7 @@ namespace rankscope::gui {
 /// the steps of `rank`, or of the first rank that has some where it has none. Where the middle is in front of all steps
 /// the next is the first. Nothing behind either end.
 std::optional<TimeRange> stepBeside(const RunInfo& run, int32_t rank, TimeRange visible, int by);
+/// The step of that number, with as much room; by the same steps. Nothing where there is none.
+std::optional<TimeRange> roomOfStep(const RunInfo& run, int32_t rank, int64_t number);
 
 }  // namespace rankscope::gui

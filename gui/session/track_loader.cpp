@@ -90,8 +90,8 @@ class RankLoader {
                      ++m_rangeRows;
                      return event;
                  }) &&
-            read("thread_id, start_ns, dur_ns, rank, name_id, kind, correlation_id", EventTable::apiCall, calls,
-                 kMaxHostDepth,
+            read("thread_id, start_ns, dur_ns, rank, name_id, kind" + correlationIf(!m_ranges.empty()),
+                 EventTable::apiCall, calls, kMaxHostDepth,
                  [this](const Statement& row) {
                      if (!m_ranges.empty() && row.isInteger(kName + 2))
                          m_calls.push_back({row.integer(kOwner), row.integer(kStart), row.integer(kName + 2)});
@@ -104,31 +104,35 @@ class RankLoader {
                                        ncclCallName(store::fromText<store::Op>(row.text(kName))), 0,
                                        EventKind::communication};
                  });
-        addStacks(nvtx, LaneKind::nvtx, EventTable::nvtx, [&](int64_t thread) { return "NVTX " + threadName(thread); });
+        addStacks(nvtx, LaneKind::nvtx, EventTable::nvtx, [&](int64_t thread) { return "NVTX " + threadLane(thread); });
         addStacks(nccl, LaneKind::hostCalls, EventTable::ncclCall,
-                  [&](int64_t thread) { return "NCCL calls " + threadName(thread); });
+                  [&](int64_t thread) { return "NCCL calls " + threadLane(thread); });
         addStacks(calls, LaneKind::hostCalls, EventTable::apiCall,
-                  [&](int64_t thread) { return "CUDA calls " + threadName(thread); });
+                  [&](int64_t thread) { return "CUDA calls " + threadLane(thread); });
         return whole;
     }
 
+    // A column more costs each row a little; only ranges that are to be seen on the device need it.
+    static std::string correlationIf(bool needed) { return needed ? ", correlation_id" : ""; }
+
     bool loadStreams() {
         Stacks kernels, copies, sets;
+        const std::string correlation = correlationIf(!m_calls.empty());
         const bool whole =
-            read("stream_id, start_ns, dur_ns, rank, name_id, nccl, correlation_id", EventTable::kernel, kernels,
+            read("stream_id, start_ns, dur_ns, rank, name_id, nccl" + correlation, EventTable::kernel, kernels,
                  kMaxStreamDepth,
                  [this](const Statement& row) {
                      keepWork(row, kName + 2);
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
                                        row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
                  }) &&
-            read("stream_id, start_ns, dur_ns, rank, kind, correlation_id", EventTable::memcpy, copies, kMaxStreamDepth,
+            read("stream_id, start_ns, dur_ns, rank, kind" + correlation, EventTable::memcpy, copies, kMaxStreamDepth,
                  [this](const Statement& row) {
                      keepWork(row, kName + 1);
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
                                        EventKind::copy};
                  }) &&
-            read("stream_id, start_ns, dur_ns, rank, correlation_id", EventTable::memset, sets, kMaxStreamDepth,
+            read("stream_id, start_ns, dur_ns, rank" + correlation, EventTable::memset, sets, kMaxStreamDepth,
                  [this](const Statement& row) {
                      keepWork(row, kName);
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set};
@@ -202,7 +206,7 @@ class RankLoader {
         for (const DeviceRange& range : rangesOnDevice(std::move(m_ranges), std::move(m_calls), std::move(m_work)))
             stacks.try_emplace(range.thread, m_firstRange, kMaxNvtxDepth).first->second.add(range.event);
         addStacks(stacks, LaneKind::deviceRanges, EventTable::nvtxOnDevice,
-                  [&](int64_t thread) { return "NVTX on the device, " + threadName(thread); });
+                  [&](int64_t thread) { return "NVTX on the device, " + threadLane(thread); });
     }
 
     void addIdle() {
@@ -380,9 +384,9 @@ class RankLoader {
         return depth == 0 ? name : fmt::format("{} ({})", name, depth + 1);
     }
 
-    std::string threadName(int64_t thread) const {
-        const auto found = m_run.threadNames.find(thread);
-        return found == m_run.threadNames.end() ? std::string("unknown thread") : found->second;
+    std::string threadLane(int64_t thread) const {
+        const auto found = m_run.threadLanes.find(thread);
+        return found == m_run.threadLanes.end() ? std::string("unknown thread") : found->second;
     }
 
     store::TraceReader& m_reader;

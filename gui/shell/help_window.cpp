@@ -20,6 +20,7 @@ constexpr Help kMoving[]{{"W, S", "zoom in, out"},
                          {"F", "fit the whole run"},
                          {"Z, double click", "zoom to the selection, to the event"},
                          {"N, Shift + N", "next step, previous step"},
+                         {"G", "go to a time or step"},
                          {"Backspace", "back to the view before"}};
 constexpr Help kChoosing[]{{"click", "select an event; on a label: open or close"},
                            {"drag", "select time, with its statistics"},

@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QScreen>
@@ -17,6 +18,7 @@
 #include "gui/shell/help_window.h"
 #include "gui/shell/ranks_menu.h"
 #include "gui/shell/state_log.h"
+#include "gui/shell/status_text.h"
 #include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/run_letter.h"
@@ -98,6 +100,7 @@ void MainWindow::watch(RunPane& pane) {
     });
     connect(&pane, &RunPane::said, m_message, &QLabel::setText);
     connect(&pane.timeline(), &TimelineView::helpWanted, this, &MainWindow::showHelp);
+    connect(&pane.timeline(), &TimelineView::placeWanted, this, [this, &pane] { askForPlace(pane.model()); });
 }
 
 void MainWindow::showProgress() {
@@ -111,7 +114,7 @@ void MainWindow::showProgress() {
 }
 
 void MainWindow::makeStatusBar() {
-    m_message = new QLabel("opening", this);
+    m_message = new StatusText("opening", this);
     m_message->setObjectName("message");
     m_message->setTextFormat(Qt::PlainText);
     m_progress = new QProgressBar(this);
@@ -142,6 +145,7 @@ void MainWindow::makeMenus() {
     view->addAction("Zoom to selection\tZ", this, [&model] { model.zoomToSelection(); });
     view->addAction("Next step\tN", this, [&model] { model.goToStep(1); });
     view->addAction("Previous step\tShift+N", this, [&model] { model.goToStep(-1); });
+    view->addAction("Go to a time or step \u2026\tG", this, [this, &model] { askForPlace(model); });
     view->addAction("Back\tBackspace", this, [&model] { model.back(); });
     view->addSeparator();
     QAction* dark = view->addAction("Dark colours");
@@ -318,6 +322,18 @@ void MainWindow::closeEvent(QCloseEvent* event) {
         keepLabelWidth(m_panes.front()->timeline().labelWidth());  // which showRun brought back
     for (KeptChoices* kept : m_kept) kept->finish();
     QMainWindow::closeEvent(event);
+}
+
+// What cannot be understood is asked for once more, with what is wrong with it.
+void MainWindow::askForPlace(TimelineModel& model) {
+    QString text, question = "Time since the recording began, or step, such as 2.27 s, 2.27 s to 2.72 s or step 5:";
+    do {
+        bool given = false;
+        text = QInputDialog::getText(this, "Go to", question, QLineEdit::Normal, text, &given);
+        if (!given) return;
+        question = model.goToPlace(text);
+        if (!question.isEmpty()) question[0] = question[0].toUpper();
+    } while (!question.isEmpty());
 }
 
 void MainWindow::showHelp() {

@@ -57,6 +57,7 @@ class MainWindow : public QMainWindow {
     void showProgress();
     void lookIfSettled();
     void showHelp();
+    void askForPlace(TimelineModel& model);
 
     ViewRequest m_request;
     std::vector<RunPane*> m_panes;

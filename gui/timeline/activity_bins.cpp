@@ -10,7 +10,9 @@ namespace {
 
 constexpr size_t kMinBins = 4096;
 constexpr size_t kMaxBins = size_t{1} << 22;
-constexpr size_t kEventsPerBin = 4;
+// Rounded to a power of two these are bins for every four to eight events, 2.5 to 5 bytes an event, and a pixel of what
+// is drawn from the events has eight at most.
+constexpr size_t kEventsPerBin = 8;
 
 enum class Union : uint8_t { compute, communication, waiting, memory, none };
 constexpr size_t kUnions = 5;
@@ -31,36 +33,48 @@ Union unionOf(EventKind kind) {
     }
 }
 
-// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Tracks hold their
-// events side by side, so that each is a cursor with one current event. Each wait lies within a kernel of its own.
+// A stream of events that lie side by side, seen as a line of times at which one begins or ends.
+struct Cursor {
+    const Track* track;
+    size_t index;
+    bool within;  // the event at `index` has begun
+};
+
+constexpr int64_t kNever = INT64_MAX;
+
+// Goes on to the next time after `now` at which something begins or ends, and tells it.
+int64_t pass(Cursor& cursor, int64_t now, size_t (&active)[kUnions]) {
+    const Track& track = *cursor.track;
+    const auto count = [&]() -> size_t& { return active[static_cast<size_t>(unionOf(track.kind(cursor.index)))]; };
+    if (cursor.within) {
+        --count();
+        ++cursor.index;
+    }
+    while (cursor.index < track.size() && track.endNs(cursor.index) <= now) ++cursor.index;
+    cursor.within = cursor.index < track.size() && track.startNs(cursor.index) <= now;
+    if (cursor.index >= track.size()) return kNever;
+    if (!cursor.within) return track.startNs(cursor.index);
+    ++count();
+    return track.endNs(cursor.index);
+}
+
+// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Each wait lies
+// within a kernel of its own. What is looked at in each stretch is one number a stream: a frame close up passes
+// hundreds of thousands of stretches.
 template <typename Stretch>
 void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& stretch) {
-    struct Cursor {
-        const Track* track;
-        size_t index;
-    };
     std::vector<Cursor> cursors;
+    std::vector<int64_t> turns;  // of each cursor
+    size_t active[kUnions] = {};
     for (const Track* track : streams) {
-        const size_t first = track->firstEndingAfter(range.beginNs);
-        if (first < track->size()) cursors.push_back({track, first});
+        Cursor cursor{track, track->firstEndingAfter(range.beginNs), false};
+        turns.push_back(pass(cursor, range.beginNs, active));
+        cursors.push_back(cursor);
     }
-    int64_t now = range.beginNs;
-    while (now < range.endNs) {
-        size_t active[kUnions] = {};
+    const auto count = [&](Union kind) { return active[static_cast<size_t>(kind)]; };
+    for (int64_t now = range.beginNs; now < range.endNs;) {
         int64_t next = range.endNs;
-        for (Cursor& cursor : cursors) {
-            const Track& track = *cursor.track;
-            while (cursor.index < track.size() && track.endNs(cursor.index) <= now) ++cursor.index;
-            if (cursor.index >= track.size()) continue;
-            const int64_t start = track.startNs(cursor.index);
-            if (start <= now) {
-                ++active[static_cast<size_t>(unionOf(track.kind(cursor.index)))];
-                next = std::min(next, track.endNs(cursor.index));
-            } else {
-                next = std::min(next, start);
-            }
-        }
-        const auto count = [&](Union kind) { return active[static_cast<size_t>(kind)]; };
+        for (const int64_t turn : turns) next = std::min(next, turn);
         if (count(Union::compute) > 0)
             stretch(now, next, count(Union::communication) > 0 ? Activity::overlapped : Activity::compute);
         else if (count(Union::communication) > 0)
@@ -69,6 +83,8 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
         else if (count(Union::memory) > 0)
             stretch(now, next, Activity::memory);
         now = next;
+        for (size_t i = 0; i < turns.size(); ++i)
+            if (turns[i] == now) turns[i] = pass(cursors[i], now, active);
     }
 }
 
@@ -83,7 +99,8 @@ ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range)
 
 ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whole) : m_beginNs(whole.beginNs) {
     size_t events = 0;
-    for (const Track* track : streams) events += track->size();
+    for (const Track* track : streams)  // a wait is a part of a kernel that is counted
+        if (!track->empty() && track->kind(0) != EventKind::waiting) events += track->size();
     if (events == 0 || whole.span() <= 0) return;
     const size_t count = std::clamp(std::bit_ceil(events / kEventsPerBin + 1), kMinBins, kMaxBins);
     m_binNs = std::max<int64_t>(1, (whole.span() + static_cast<int64_t>(count) - 1) / static_cast<int64_t>(count));

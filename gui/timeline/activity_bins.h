@@ -29,8 +29,8 @@ ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range)
 class ActivityBins {
   public:
     ActivityBins() = default;
-    /// Bins over `whole`, about one for every four events, so that closer up the events themselves are few enough to be
-    /// looked at.
+    /// Bins over `whole`, one for every four to eight events, so that closer up the events themselves are few enough to
+    /// be looked at.
     ActivityBins(std::span<const Track* const> streams, TimeRange whole);
 
     bool empty() const noexcept { return m_levels.empty(); }

@@ -41,6 +41,10 @@ std::vector<const Track*> RankTracks::deviceTracks() const {
     return tracks;
 }
 
+size_t RankTracks::idleLane() const noexcept {
+    return static_cast<size_t>(std::ranges::find(lanes, LaneKind::idle, &Lane::kind) - lanes.begin());
+}
+
 size_t RankTracks::bytes() const noexcept {
     size_t bytes = activity.bytes();
     for (const Lane& lane : lanes) {

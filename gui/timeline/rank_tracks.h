@@ -62,6 +62,8 @@ struct RankTracks {
 
     /// The tracks that say what the GPU does, waits among them.
     std::vector<const Track*> deviceTracks() const;
+    /// Index of the lane that has the gaps of the device; lanes.size() where there is none.
+    size_t idleLane() const noexcept;
     /// Events in `undrawn`.
     size_t leftOut() const noexcept;
     size_t bytes() const noexcept;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gui/session/asked_place.h"
 #include "gui/session/event_names.h"
 #include "gui/session/step_walk.h"
 #include "gui/timeline/display_text.h"
@@ -114,8 +115,18 @@ void TimelineModel::back() {
 
 void TimelineModel::goToStep(int by) {
     if (!m_run) return;
-    const int32_t rank = m_lanes.excerpts().empty() ? -1 : m_lanes.excerpts().front().rank;
-    if (const auto step = stepBeside(*m_run, rank, m_axis.visible(), by)) show(*step);
+    if (const auto step = stepBeside(*m_run, rankOfSteps(), m_axis.visible(), by)) show(*step);
+}
+
+QString TimelineModel::goToPlace(const QString& text) {
+    if (!m_run) return "no run is open yet";
+    const auto [place, wrong] = parsePlace(text.toStdString(), *m_run, rankOfSteps(), m_axis.visible());
+    if (wrong.empty()) show(place);
+    return QString::fromStdString(wrong);
+}
+
+int32_t TimelineModel::rankOfSteps() const {
+    return m_lanes.excerpts().empty() ? -1 : m_lanes.excerpts().front().rank;
 }
 
 void TimelineModel::zoomToSelection() {

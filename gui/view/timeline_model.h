@@ -84,6 +84,8 @@ class TimelineModel : public QObject {
     void remember();  ///< back() will return to what is visible now
     /// The next step, or with -1 the one before: of the rank that a finding is about, else of the first.
     void goToStep(int by);
+    /// Shows what parsePlace understands; else returns what is wrong with it, safe to show.
+    QString goToPlace(const QString& text);
     void zoomToSelection();  ///< the time selection, else the selected event
 
     EventRef selection() const noexcept { return m_selection; }
@@ -136,6 +138,8 @@ class TimelineModel : public QObject {
     void rankWanted(int rank);
 
   private:
+    int32_t rankOfSteps() const;
+
     std::shared_ptr<const RunInfo> m_run;
     LaneTree m_lanes;
     QStringList m_problems;

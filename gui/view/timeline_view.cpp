@@ -101,12 +101,15 @@ const Row* TimelineView::rowAt(QPointF position, int* top) const {
 EventRef TimelineView::eventAt(QPointF position) const {
     const Row* row = rowAt(position);
     const RankTracks* tracks = row ? m_model.lanes().tracks(row->rank) : nullptr;
-    if (!tracks || row->kind != RowKind::lane || laneX(position) < 0 || row->lane >= tracks->lanes.size()) return {};
+    if (!tracks || laneX(position) < 0) return {};
+    // What a rank's line leaves blank is a gap of its lane of idleness.
+    const size_t laneIndex = row->kind == RowKind::lane ? row->lane : tracks->idleLane();
+    if (laneIndex >= tracks->lanes.size()) return {};
     // What is narrower than the hand is precise may be hit beside it.
     const TimeAxis& axis = m_model.axis();
     const int64_t time = axis.timeAt(laneX(position)), from = axis.timeAt(laneX(position) - 2),
                   to = axis.timeAt(laneX(position) + 2);
-    const Lane& lane = tracks->lanes[row->lane];
+    const Lane& lane = tracks->lanes[laneIndex];
     EventRef best;
     int64_t bestDistance = INT64_MAX, bestDuration = -1;
     for (uint32_t part = 0; part < lane.parts.size(); ++part) {
@@ -115,7 +118,7 @@ EventRef TimelineView::eventAt(QPointF position) const {
              ++i, ++seen) {
             const int64_t distance = std::max<int64_t>({0, track.startNs(i) - time, time - track.endNs(i)});
             if (distance > bestDistance || (distance == bestDistance && track.durNs(i) <= bestDuration)) continue;
-            best = {row->rank, row->lane, part, static_cast<uint32_t>(i)};
+            best = {row->rank, static_cast<uint32_t>(laneIndex), part, static_cast<uint32_t>(i)};
             bestDistance = distance;
             bestDuration = track.durNs(i);
         }
@@ -208,6 +211,9 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
             return;
         case Qt::Key_N:
             m_model.goToStep(event->modifiers() & Qt::ShiftModifier ? -1 : 1);
+            return;
+        case Qt::Key_G:
+            emit placeWanted();
             return;
         case Qt::Key_Z:
             m_model.zoomToSelection();
@@ -428,12 +434,11 @@ QString TimelineView::noteAt(QPointF position) const {
 
 // Why the device stands still at a time, where the analysis knows.
 QString TimelineView::idleAt(const RankTracks& tracks, int64_t time) const {
-    for (uint32_t lane = 0; lane < tracks.lanes.size(); ++lane) {
-        if (tracks.lanes[lane].kind != LaneKind::idle) continue;
+    if (const size_t lane = tracks.idleLane(); lane < tracks.lanes.size()) {
         const Track& gaps = tracks.lanes[lane].parts.front().track;
         const size_t gap = gaps.firstEndingAfter(time);
         if (gap < gaps.size() && gaps.startNs(gap) <= time)
-            return m_model.eventName({tracks.rank, lane, 0, static_cast<uint32_t>(gap)});
+            return m_model.eventName({tracks.rank, static_cast<uint32_t>(lane), 0, static_cast<uint32_t>(gap)});
     }
     return "idle";
 }

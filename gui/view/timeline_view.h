@@ -47,6 +47,7 @@ class TimelineView : public QWidget {
     void nameWanted(QString name);   ///< all events of this name are to be found
     void flowWanted(int direction);  ///< -1 to what caused the selected event, 1 to what it causes
     void helpWanted();
+    void placeWanted();  ///< a time or step to go to is to be asked for
     void leaveWanted();  ///< Escape: also what is marked is to go
     void paletteChanged();
     void labelWidthChanged(int width);

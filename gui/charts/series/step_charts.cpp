@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace rankscope::gui {
 namespace {
@@ -43,28 +45,41 @@ std::optional<double> measuredNs(const StepRow& row, StepMeasure measure) {
     return std::nullopt;
 }
 
+double lowerMedian(std::vector<double>& values) {
+    if (values.empty()) return 0;
+    // The lower middle: with two ranks the faster one is what the other could be.
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
 std::vector<double> medianPerStep(const StepTable& steps, const std::vector<int32_t>& numbers, StepMeasure measure) {
     std::vector<std::vector<double>> times(numbers.size());
     for (const StepRow& row : steps.rows)
         if (const auto ns = measuredNs(row, measure)) times[indexIn(numbers, row.step)].push_back(*ns);
     std::vector<double> medians;
-    for (auto& values : times) {
-        if (values.empty()) {
-            medians.push_back(0);
-            continue;
-        }
-        // The lower middle: with two ranks the faster one is what the other could be.
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        medians.push_back(*middle);
-    }
+    for (auto& values : times) medians.push_back(lowerMedian(values));
     return medians;
 }
 
-float valueOf(const StepRow& row, StepMeasure measure, double median) {
+// By the step's number and the stage.
+using PeerMedians = std::map<std::pair<int32_t, int32_t>, double>;
+
+PeerMedians mediansOfPeers(const StepTable& steps, StepMeasure measure) {
+    std::map<std::pair<int32_t, int32_t>, std::vector<double>> times;
+    for (const StepRow& row : steps.rows)
+        if (const auto ns = measuredNs(row, measure)) times[{row.step, steps.stageOf(row.rank)}].push_back(*ns);
+    PeerMedians medians;
+    for (auto& [of, values] : times) medians[of] = lowerMedian(values);
+    return medians;
+}
+
+float valueOf(const StepRow& row, StepMeasure measure, const StepTable& steps, const PeerMedians& medians) {
     const auto ns = measuredNs(row, measure);
-    if (!ns || (isCompared(measure) && !(median > 0))) return GridChart::kNothing;
-    return static_cast<float>(isCompared(measure) ? *ns / median - 1 : *ns);
+    if (!ns) return GridChart::kNothing;
+    if (!isCompared(measure)) return static_cast<float>(*ns);
+    const double median = medians.at({row.step, steps.stageOf(row.rank)});
+    return median > 0 ? static_cast<float>(*ns / median - 1) : GridChart::kNothing;
 }
 
 void describe(StepMeasure measure, GridChart& chart) {
@@ -80,8 +95,7 @@ void describe(StepMeasure measure, GridChart& chart) {
         case StepMeasure::compute:
             chart.valueTitle = "compute time against the median rank";
             chart.note =
-                "A rank that stays orange computes longer than the others in every step: a straggler, more work, or a "
-                "heavier pipeline stage.";
+                "A rank that stays orange computes longer than the others in every step: a straggler, or more work.";
             break;
         case StepMeasure::waiting:
             chart.valueTitle = "waiting for other ranks";
@@ -169,11 +183,12 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
     chart.rows = numberedAxis("rank", "rank", ranks, rows);
     chart.columns = numberedAxis("step", "step", numbers, columns);
     chart.values.assign(rows.cells() * columns.cells(), GridChart::kNothing);
-    const std::vector<double> medians = medianPerStep(steps, numbers, measure);
+    const PeerMedians peers = isCompared(measure) ? mediansOfPeers(steps, measure) : PeerMedians();
+    if (isCompared(measure) && !steps.stages.empty()) chart.note += " Each is compared with the ranks of its stage.";
     std::vector<ChartTarget> targets(chart.values.size());
     for (const StepRow& row : steps.rows) {
         const size_t number = indexIn(numbers, row.step);
-        const float value = valueOf(row, measure, medians[number]);
+        const float value = valueOf(row, measure, steps, peers);
         const size_t cell = rows.cellOf(indexIn(ranks, row.rank)) * columns.cells() + columns.cellOf(number);
         float& shown = chart.values[cell];
         if (std::isnan(value) || (!std::isnan(shown) && std::fabs(value) <= std::fabs(shown))) continue;
@@ -182,6 +197,7 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
     }
     // The series of all ranks above the map of each.
     if (measure == StepMeasure::duration) {
+        const std::vector<double> medians = medianPerStep(steps, numbers, measure);
         chart.columnTotals.assign(columns.cells(), 0);
         for (size_t number = 0; number < numbers.size(); ++number) {
             double& bar = chart.columnTotals[columns.cellOf(number)];

@@ -13,6 +13,11 @@ int64_t sound(int64_t ns) {
 
 }  // namespace
 
+int32_t StepTable::stageOf(int32_t rank) const noexcept {
+    const auto found = stages.find(rank);
+    return found == stages.end() ? 0 : found->second;
+}
+
 bool StepTable::isAnalyzed() const noexcept {
     return std::any_of(rows.begin(), rows.end(), [](const StepRow& row) { return row.computeNs.has_value(); });
 }
@@ -36,8 +41,11 @@ size_t StepTable::at(int32_t rank, int64_t ns) const noexcept {
                                                             : rows.size();
 }
 
-StepTable readStepTable(store::TraceReader& reader) {
+StepTable readStepTable(store::TraceReader& reader, const RunOutline& outline) {
     StepTable table;
+    for (const OutlineRank& rank : outline.ranks)
+        if (const auto stage = rank.places.find("pp"); stage != rank.places.end())
+            table.stages[rank.rank] = stage->second;
     store::Statement query(
         reader.database(),
         "SELECT s.rank, s.step, s.start_ns, s.dur_ns, s.warm_up, a.compute_ns, a.exposed_wait_ns FROM step s LEFT JOIN "

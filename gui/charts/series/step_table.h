@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "collector/store/reader.h"
 #include "gui/charts/series/chart_target.h"
+#include "gui/timeline/lane_tree.h"
 
 namespace rankscope::gui {
 
@@ -23,9 +25,13 @@ struct StepRow {
 struct StepTable {
     std::vector<StepRow> rows;  ///< by rank, then step
     bool cut = false;           ///< there are more steps than kMostRows
+    /// Of the job's pipeline, by rank; empty where that is unknown or there is one. A rank's peers are those of its
+    /// stage: another has other layers.
+    std::map<int32_t, int32_t> stages;
 
     static constexpr int64_t kMostRows = 4'000'000;
 
+    int32_t stageOf(int32_t rank) const noexcept;
     bool isAnalyzed() const noexcept;
     /// Index of a rank's step, or rows.size().
     size_t find(int32_t rank, int64_t step) const noexcept;
@@ -33,6 +39,7 @@ struct StepTable {
     size_t at(int32_t rank, int64_t ns) const noexcept;
 };
 
-StepTable readStepTable(store::TraceReader& reader);
+/// `outline` tells the stages.
+StepTable readStepTable(store::TraceReader& reader, const RunOutline& outline = {});
 
 }  // namespace rankscope::gui

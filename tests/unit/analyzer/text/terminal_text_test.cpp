@@ -44,5 +44,12 @@ TEST(TerminalText, CommandsStayOnALine) {
     EXPECT_EQ(withUnbrokenCommands("a - b, the -1 of it"), "a - b, the -1 of it") << "a dash is no option";
 }
 
+TEST(TerminalText, ANumberAndItsUnitStandOnOneLine) {
+    EXPECT_EQ(wrapped("waiting 86.1 ms, transfer", "", 14), "waiting\n86.1 ms,\ntransfer\n");
+    EXPECT_EQ(wrapped("11.2 of 80.0 GB/s (17 %) in", "", 10), "11.2 of\n80.0 GB/s\n(17 %) in\n");
+    EXPECT_EQ(wrapped("rank 5 starts", "", 7), "rank 5\nstarts\n") << "a word that is no unit";
+    EXPECT_EQ(wrapped("100 %", "", 4), "100 %\n") << "as a word that is longer";
+}
+
 }  // namespace
 }  // namespace rankscope::text

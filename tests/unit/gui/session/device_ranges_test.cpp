@@ -59,7 +59,7 @@ TEST(DeviceLanes, OfARunHaveItsRangesAndItsIdleTimesByCause) {
     const std::vector<RankTracksPtr> tracks = run.tracks(*info);
     const Lane* ranges = laneOf(*tracks[0], LaneKind::deviceRanges);
     ASSERT_TRUE(ranges);
-    EXPECT_EQ(ranges->label, "NVTX on the device, thread 100 main");
+    EXPECT_EQ(ranges->label, "NVTX on the device, main");
     const Track& projected = ranges->parts[0].track;
     ASSERT_EQ(projected.size(), 1u);
     EXPECT_EQ(eventName(*info, EventTable::nvtxOnDevice, projected.event(0)), "forward");

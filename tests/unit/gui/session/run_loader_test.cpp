@@ -82,5 +82,25 @@ TEST(RunLoader, AMachineHasSomeMemoryToSpare) {
     EXPECT_GT(RunLoader::memoryToSpare(), int64_t{1} << 20);
 }
 
+// Lanes of one label are hidden on all ranks, and numbers of threads are others on each.
+TEST(RunLoader, LanesOfThreadsAreNamedAlikeOnAllRanks) {
+    const test::SmallRun run(
+        "UPDATE thread SET name = 'python' WHERE rank = 0; UPDATE thread SET name = NULL WHERE rank = 1; INSERT INTO "
+        "process (id, host_id, pid, attempt, end_kind) VALUES (0, 0, 100, 0, 'exit'), (1, 0, 101, 0, 'exit'); INSERT "
+        "INTO thread (id, process_id, rank, tid, name) VALUES (7, 0, 0, 555, 'pt_autograd_0'), (8, 0, 0, 556, "
+        "'worker'), (9, 0, 0, 557, 'worker'), (10, 0, 0, 558, NULL)");
+    const auto info = run.info();
+    EXPECT_EQ(info->threadLanes.at(0), "main");
+    EXPECT_EQ(info->threadLanes.at(1), "main");
+    EXPECT_EQ(info->threadLanes.at(7), "pt_autograd_0");
+    EXPECT_EQ(info->threadLanes.at(8), "thread 556 worker") << "two have the name";
+    EXPECT_EQ(info->threadLanes.at(10), "thread 558");
+    EXPECT_EQ(info->threadNames.at(0), "thread 100 python") << "where there is room";
+    std::vector<std::string> labels;
+    for (const Lane& lane : run.tracks(*info)[1]->lanes) labels.push_back(lane.label);
+    EXPECT_EQ(std::ranges::count(labels, "NVTX main"), 1);
+    EXPECT_EQ(std::ranges::count(labels, "CUDA calls main"), 1);
+}
+
 }  // namespace
 }  // namespace rankscope::gui

@@ -86,6 +86,12 @@ TEST_F(FindingTourTest, WhereTheEvidenceIsOnTheRankToFixOneThatItAffectsStandsBe
     EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{200, 17}));
 }
 
+TEST_F(FindingTourTest, OfSeveralRanksToFixOneStandsBesideOneThatWaits) {
+    open({200, 201}, {200, 17}, 201);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{200, 17}));
+}
+
 TEST_F(FindingTourTest, WhereAllRanksAreToBeFixedTheOneThatShowsItIsSeen) {
     std::vector<int32_t> all;
     for (int32_t rank = 0; rank < kManyRanks; ++rank) all.push_back(rank);

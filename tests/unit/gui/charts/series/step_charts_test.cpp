@@ -12,7 +12,7 @@ namespace rankscope::gui::test {
 namespace {
 
 StepTable table(std::initializer_list<StepRow> rows) {
-    return {rows, false};
+    return {rows, false, {}};
 }
 
 TEST(StragglerMap, ShowsWhoComputesLongerThanTheOthers) {
@@ -42,6 +42,21 @@ TEST(StragglerMap, AStallShowsInTheOwnTimeOfWhoStalled) {
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::compute).at(0, 1), 0);
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::own).at(0, 1), 0.6f);
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::own).at(0, 0), 0);
+}
+
+// Two stages of three ranks; the second has more layers, and rank 1 of the first is late.
+TEST(StragglerMap, ARankIsComparedWithThoseOfItsStage) {
+    StepTable steps;
+    for (int32_t rank = 0; rank < 6; ++rank) {
+        steps.rows.push_back({rank, 0, 0, 200, false, rank == 1 ? 75 : rank < 3 ? 50 : 100, 0});
+        steps.stages[rank] = rank / 3;
+    }
+    const GridChart chart = stragglerMap(steps, StepMeasure::compute);
+    EXPECT_FLOAT_EQ(chart.at(0, 1), 0.5f);
+    for (const size_t rank : {0, 2, 3, 4, 5}) EXPECT_FLOAT_EQ(chart.at(0, rank), 0) << rank;
+    EXPECT_NE(chart.note.find("its stage"), std::string::npos);
+    steps.stages.clear();
+    EXPECT_LT(stragglerMap(steps, StepMeasure::compute).at(0, 0), 0) << "where stages are not known all are peers";
 }
 
 TEST(StragglerMap, OneSlowStepAmongThousandsStaysVisible) {
