@@ -112,7 +112,7 @@ TEST(ComputeCauses, APathThroughMoreStagesIsTheScheduleNotSlowKernels) {
         c.causes.at(0).text.find("the pipeline runs 1f1b, 8 micro-batches instead of 1f1b, 16 micro-batches, which"),
         0u)
         << c.causes.at(0).text;
-    EXPECT_EQ(c.attribution.at(0).what, "compute of all ranks");
+    EXPECT_EQ(c.attribution.at(0).what, "compute of all ranks: as long as before, more of it on the critical path");
     EXPECT_EQ(compareEdited(bubble).causes.at(0).kind, "unknown") << "nothing says why";
 }
 
