@@ -285,7 +285,7 @@ std::vector<JobFailure> failuresOf(const job::Analysis& analysis) {
     if (!analysis.facts.end) return {};
     const JobEnd& end = *analysis.facts.end;
     if (const facts::Contradiction* contradiction = contradictionOf(analysis);
-        contradiction && end.communicators.at(contradiction->communicator).done <= contradiction->seq)
+        contradiction && hasHung(end, *contradiction))
         return {};
     if (end.isRecorder) return failuresInDumps(end);
     JobFailure failure = failureOfCaptures(analysis);
@@ -305,6 +305,11 @@ const facts::Contradiction* contradictionOf(const job::Analysis& analysis) {
     for (const facts::Contradiction& one : analysis.facts.end->contradictions)
         if (!first || startNs(one) < startNs(*first)) first = &one;
     return first;
+}
+
+bool hasHung(const facts::JobEnd& end, const facts::Contradiction& contradiction) {
+    return contradiction.isMessage() ||  // neither end of it ended
+           end.communicators.at(contradiction.communicator).done <= contradiction.seq;
 }
 
 void setLastWindow(const job::Analysis& analysis, job::Finding& finding) {

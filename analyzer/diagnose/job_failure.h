@@ -43,6 +43,8 @@ std::vector<JobFailure> failuresOf(const job::Analysis& analysis);
 
 /// The contradiction that the job ended by, or that it went on from with wrong results; nullptr: there is none.
 const facts::Contradiction* contradictionOf(const job::Analysis& analysis);
+/// Nobody got through it: no member's kernel of it, or of a later collective, ended.
+bool hasHung(const facts::JobEnd& end, const facts::Contradiction& contradiction);
 
 /// "all_reduce 260 of data parallel 0-7 (128 MiB, bf16)".
 std::string callText(const job::Analysis& analysis, const facts::EndedCall& call);

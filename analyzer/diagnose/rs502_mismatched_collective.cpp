@@ -70,7 +70,7 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
     const std::vector<Side> sides = sidesOf(contradiction->calls);
     if (sides.size() < 2) return;
     const facts::JobEnd& end = *analysis.facts.end;
-    const bool hung = end.communicators.at(contradiction->communicator).done <= contradiction->seq;
+    const bool hung = hasHung(end, *contradiction), isMessage = contradiction->isMessage();
     const bool hasMajority = 2 * sides.front().ranks.size() > contradiction->calls.size();
     job::Finding finding;
     finding.id = "RS502";
@@ -84,9 +84,15 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
         told += fmt::format("{}{} called {}", told.empty() ? "" : ", ", text::ranksText(side->ranks),
                             callText(analysis, side->call));
     const bool order = sides.size() == 2 && changedPlaces(*contradiction, sides[0], sides[1]);
-    finding.cause = fmt::format("{}: they differ in {}", told, order ? "order" : differenceText(sides));
+    finding.cause = fmt::format("{}: they differ in {}", told,
+                                isMessage ? "size"
+                                : order   ? "order"
+                                          : differenceText(sides));
     finding.evidence.facts.push_back(
-        end.isRecorder
+        isMessage ? fmt::format("the two are one message, the {}. of that rank to the other, since it is taken in the "
+                                "order in which it was sent",
+                                contradiction->seq + 1)
+        : end.isRecorder
             ? "it is the first collective of the group, of those in the dumps, in which its members disagree"
             : fmt::format("it is the first collective of the group in which its members disagree; {} before it fit",
                           text::countedText(contradiction->seq, "collective")));
@@ -95,20 +101,27 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
         if (!side->call.place.empty())
             finding.evidence.facts.push_back(
                 fmt::format("{} called it in {}", text::ranksText(side->ranks), side->call.place));
-    finding.evidence.facts.push_back(hung ? "no member's kernel of it, or of a later one, ever ended"
-                                          : "it ended all the same: what it left in memory is wrong, or luck");
+    finding.evidence.facts.push_back(isMessage ? "neither of them ever ended"
+                                     : hung    ? "no member's kernel of it, or of a later one, ever ended"
+                                               : "it ended all the same: what it left in memory is wrong, or luck");
     for (const int rank : finding.ranks)
         if (const facts::RankEnd* known = end.find(rank); known && finding.ranks.size() == 1)
             for (std::string& act : lastActs(analysis, *known)) finding.evidence.facts.push_back(std::move(act));
     for (const auto& [rank, call] : contradiction->calls)
         if (finding.evidence.rows.size() < FailureThresholds::kMostRows)
             finding.evidence.rows.push_back({"nccl_call", call.callId, rank, "called at this place"});
-    finding.fix = {
-        fmt::format("make {} take the same way through the program as the others: a branch, a shape or an order that "
-                    "depends on the rank or its data is what lets them part",
-                    text::ranksText(finding.ranks)),
-        "TORCH_DISTRIBUTED_DEBUG=DETAIL has PyTorch compare each collective before it is sent, and name the Python "
-        "line"};
+    if (isMessage) {
+        finding.fix = {
+            "have both ranks work the size out in the same way: a shape that depends on the rank or its data, or a "
+            "send or receive too many before this one, is what lets them part"};
+    } else {
+        finding.fix = {
+            fmt::format("make {} take the same way through the program as the others: a branch, a shape or an order "
+                        "that depends on the rank or its data is what lets them part",
+                        text::ranksText(finding.ranks)),
+            "TORCH_DISTRIBUTED_DEBUG=DETAIL has PyTorch compare each collective before it is sent, and name the Python "
+            "line"};
+    }
     setLastWindow(analysis, finding);
     setWholeJob(analysis, hung ? 1 : kWrongResults, finding);
     findings.push_back(std::move(finding));
@@ -119,8 +132,9 @@ const Diagnosis kMismatchedCollective{
     .title = "mismatched collective",
     .definition =
         "Members of a communicator called different things as its k-th collective: another operation, size, "
-        "type, root, or two in another order. NCCL does not compare them: some hang, others give wrong "
-        "results. Where most members agree, the odd ones are named, else all.",
+        "type, root, or two in another order; or the two ends of a message that never ended differ in size. NCCL "
+        "does not compare them: some hang, others give wrong results. Where most members agree, the odd ones are "
+        "named, else all.",
     .falsePositives =
         "Recordings that lost calls, so that numbers do not fit; where the recording says so, nothing is "
         "said.",

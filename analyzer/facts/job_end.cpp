@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <tuple>
 
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/text/plain_text.h"
@@ -57,6 +58,7 @@ class Reader {
     void readStacks();
     bool wentOnAfter(const RankEnd& rank, int64_t ns) const;
     void compare();
+    void compareMessages();
     void readProgress();
     std::optional<int64_t> metaNumber(const char* key) const;
 
@@ -263,6 +265,29 @@ void Reader::compare() {
     }
 }
 
+/// The k-th send of a rank to another is taken by that one's k-th receive from it. Where neither ended and their sizes
+/// differ, they do not fit: NCCL does not compare them, and moves what the two have room for. Types may differ.
+void Reader::compareMessages() {
+    std::map<std::tuple<int64_t, int, int, int64_t>, std::pair<int, const EndedCall*>>
+        sent;  // by whom, to whom, number
+    for (const RankEnd& rank : m_end.ranks)
+        for (const EndedCall& call : rank.unfinished)
+            if (call.op == store::Op::send && call.peer >= 0 && call.bytes >= 0)
+                sent[{call.communicator, rank.rank, call.peer, call.seq}] = {rank.rank, &call};
+    std::map<int64_t, Contradiction> first;  // by communicator
+    for (const RankEnd& rank : m_end.ranks)
+        for (const EndedCall& call : rank.unfinished) {
+            if (call.op != store::Op::recv || call.bytes < 0) continue;
+            const auto send = sent.find({call.communicator, call.peer, rank.rank, call.seq});
+            if (send == sent.end() || send->second.second->bytes == call.bytes) continue;
+            const auto& [sender, sentCall] = send->second;
+            Contradiction& known = first[call.communicator];
+            if (!known.calls.empty() && known.calls.front().second.startNs <= sentCall->startNs) continue;
+            known = {call.communicator, call.seq, {{sender, *sentCall}, {rank.rank, call}}, {}};
+        }
+    for (auto& [communicator, contradiction] : first) m_end.contradictions.push_back(std::move(contradiction));
+}
+
 void Reader::readProgress() {
     std::vector<int64_t> ends;
     for (const store::Collective& row : m_facts.collectives)
@@ -358,6 +383,7 @@ std::optional<JobEnd> Reader::read() {
     readFailedAllocations();
     readStacks();
     compare();
+    compareMessages();
     readProgress();
     return std::move(m_end);
 }

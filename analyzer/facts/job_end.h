@@ -75,12 +75,14 @@ struct RankEnd {
     bool failed() const { return failedByStatus() || died(); }
 };
 
-/// A collective of which its members did not call the same.
+/// A collective of which its members did not call the same, or a message whose two ends differ in size.
 struct Contradiction {
     int64_t communicator = 0;
-    int64_t seq = 0;
+    int64_t seq = 0;                               // of a message: as EndedCall has it
     std::vector<std::pair<int, EndedCall>> calls;  // by rank
     std::vector<std::pair<int, EndedCall>> next;   // of the collective behind it, as far as it was called
+
+    bool isMessage() const { return !calls.empty() && calls.front().second.isMessage(); }
 };
 
 /// Who of a communicator called how much.
@@ -106,7 +108,7 @@ struct JobEnd {
     bool seenToStand = false;
     std::vector<RankEnd> ranks;  // by rank
     std::map<int64_t, MemberCounts> communicators;
-    std::vector<Contradiction> contradictions;  // the first of each communicator
+    std::vector<Contradiction> contradictions;  // of each communicator the first collective and the first message
     std::optional<int> exitStatus;              // of the wrapped command, as a shell tells it
     std::optional<int> stopSignal;              // by which somebody ended the job from outside
     int64_t lastProgressNs = 0;                 // last end of a kernel, and last call of a collective, of any rank

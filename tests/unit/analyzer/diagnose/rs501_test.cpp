@@ -2,6 +2,8 @@
 // A job of four ranks whose last calls are written down in sight.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/job_failure.h"
 
@@ -215,6 +217,22 @@ TEST(JobFailure, WhereMostMembersAgreeTheOddOneIsNamedElseAll) {
     pair.group(1, {0, 1});
     pair.end().contradictions = {contradiction({64, 32})};
     expectOne(pair.findings(), "RS502", {0, 1});
+}
+
+TEST(JobFailure, AMessageWhoseEndsDifferInSizeIsBothRanks) {
+    // Whoever died without a farewell, and whatever others wait for, follows from it.
+    EndedJob job(3, 0);
+    job.group(1, {0, 1, 2}).calls(2, 1, 9);
+    facts::Contradiction& message = job.end().contradictions.emplace_back();
+    message.communicator = 1;
+    message.seq = 3;
+    for (const auto& [rank, op, bytes] : {std::tuple(0, store::Op::send, 4000), std::tuple(1, store::Op::recv, 2000)})
+        message.calls.emplace_back(rank,
+                                   EndedCall{.communicator = 1, .seq = 3, .op = op, .bytes = bytes, .peer = 1 - rank});
+    const auto findings = job.findings();
+    expectOne(findings, "RS502", {0, 1});
+    EXPECT_NE(findings[0].cause.find("they differ in size"), std::string::npos) << findings[0].cause;
+    EXPECT_NE(findings[0].evidence.facts.at(0).find("the 4. of that rank"), std::string::npos);
 }
 
 TEST(JobFailure, NumbersOfARecordingThatLostCallsAreNotCompared) {
