@@ -33,6 +33,15 @@ bool stoodStill(const JobEnd& end, double stalledNs) {
            stalledNs >= FailureThresholds::kStallOverGap * static_cast<double>(end.longestGapNs);
 }
 
+/// For how long a rank had stood when who watches the job last looked at it, and it got on no more after that. Of
+/// virtual GPUs, whose time stands when all wait for something outside, nothing else tells it.
+double seenStalledNs(const JobEnd& end) {
+    int64_t longestNs = 0;
+    for (const RankEnd& rank : end.ranks)
+        if (rank.stack) longestNs = std::max(longestNs, rank.stack->stalledNs);
+    return static_cast<double>(longestNs);
+}
+
 /// It failed by itself: others' ends and calls do not explain it.
 bool hasOwnError(const RankEnd& rank) {
     return rank.failed() && (rank.failedAllocation || rank.failedByStatus());
@@ -247,8 +256,9 @@ JobFailure failureOfCaptures(const job::Analysis& analysis) {
     if (!end.seenToStand &&
         std::ranges::none_of(end.ranks, [](const RankEnd& rank) { return rank.failed() || !rank.recorded; }))
         return failure;
-    failure.stalledNs = static_cast<double>(end.endNs - end.lastProgressNs);
-    const bool stalled = end.seenToStand || stoodStill(end, failure.stalledNs);
+    const double seenNs = seenStalledNs(end);
+    failure.stalledNs = std::max(seenNs, static_cast<double>(end.endNs - end.lastProgressNs));
+    const bool stalled = end.seenToStand || seenNs > 0 || stoodStill(end, failure.stalledNs);
     if (endedFromOutside(end) && !stalled) return failure;
     const int64_t boundNs = 2 * analysis.facts.clock.boundNs;
     const WaitingRanks waits(end);

@@ -194,8 +194,9 @@ std::string verdictText(const Report& report) {
         return fmt::format("{} finding{}. {}: {}.", found, found == 1 ? "" : "s",
                            first.severity < 1 ? "The job's results are wrong" : "The job failed", first.cause);
     if (report.run.stepNs <= 0) return nothingFoundText(report);
-    std::string text = fmt::format("{} finding{}. The first costs {} of {}: {}.", found, found == 1 ? "" : "s",
-                                   text::percentText(first.severity), everyStepText(first), first.cause);
+    std::string text = report.death.empty() ? "" : report.death + " Of the steps before: ";
+    text += fmt::format("{} finding{}. The first costs {} of {}: {}.", found, found == 1 ? "" : "s",
+                        text::percentText(first.severity), everyStepText(first), first.cause);
     for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;
     return text;
 }

@@ -119,15 +119,21 @@ std::string endText(const RankSummary& summary) {
 }
 
 /// The signal that all of them died of, when it is one that somebody sends: a fault of one rank does not end the others
-/// and the launcher by the same one. A rank killed by it leaves no farewell; then the launcher's own end tells.
-std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector<Failure>& failures, int exitStatus) {
+/// and the launcher by the same one. A rank killed by it leaves no farewell; then the launcher's own end tells, or
+/// `stopSignal`, which the job's wrapper was sent: launchers end their ranks by another one.
+std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector<Failure>& failures, int exitStatus,
+                                     int stopSignal) {
     constexpr std::pair<int64_t, const char*> kSent[] = {
         {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
+    const auto isSent = [&](std::optional<int64_t> code) {
+        return std::ranges::any_of(kSent, [&](const auto& sent) { return sent.first == code; });
+    };
     for (const auto& [number, name] : kSent)
         if (std::ranges::all_of(failures, [&, number = number](const Failure& failure) {
                 const auto& process = ranks.summaries[failure.index].process;
-                return process.endKind == "signal" ? process.endCode == number
-                                                   : !failure.byStatus && exitStatus == 128 + number;
+                if (process.endKind == "signal")
+                    return stopSignal == number ? isSent(process.endCode) : process.endCode == number;
+                return !failure.byStatus && (exitStatus == 128 + number || stopSignal == number);
             }))
             return name;
     return std::nullopt;
@@ -138,7 +144,7 @@ double inMs(int64_t ns) {
 }
 
 store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& failures,
-                      std::span<const int32_t> disagreeing, int exitStatus) {
+                      std::span<const int32_t> disagreeing, int exitStatus, int stopSignal) {
     store::Loss loss{
         0, "first_death", store::Severity::error, {}, "collector", static_cast<int64_t>(failures.size()), {}, {}, {}};
     const auto name = [&](size_t index, const std::string& why) {
@@ -153,7 +159,7 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
                 return name(failure.index, fmt::format("called another collective than its peers, and {} ranks failed",
                                                        failures.size()));
     const std::optional<Absence> absence = findAbsent(ranks, failures);
-    if (const std::optional<const char*> signal = sentToAll(ranks, failures, exitStatus)) {
+    if (const std::optional<const char*> signal = sentToAll(ranks, failures, exitStatus, stopSignal)) {
         loss.message = fmt::format(
             "{} ranks were ended by {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is "
             "to blame for that",
@@ -196,10 +202,11 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
 
 }  // namespace
 
-std::vector<store::Loss> tellFailures(const JoinedRanks& ranks, std::span<const int32_t> disagreeing, int exitStatus) {
+std::vector<store::Loss> tellFailures(const JoinedRanks& ranks, std::span<const int32_t> disagreeing, int exitStatus,
+                                      int stopSignal) {
     std::vector<store::Loss> losses = tellStatuses(ranks);
     const std::vector<Failure> failures = findFailures(ranks);
-    if (failures.size() > 1) losses.push_back(nameFirst(ranks, failures, disagreeing, exitStatus));
+    if (failures.size() > 1) losses.push_back(nameFirst(ranks, failures, disagreeing, exitStatus, stopSignal));
     return losses;
 }
 

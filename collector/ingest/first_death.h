@@ -18,8 +18,9 @@ namespace rankscope::collector {
 /// The last sign of life of a rank that left without a farewell is its last event, which may be long before its death:
 /// where that, or the clocks, leave it open which of two was first, the loss says so and names none. So it does where
 /// all of them, or they and the launcher (`exitStatus`, as a shell tells it), ended by one signal that is sent from
-/// outside; who was missing in a collective is said beside it, as the job may have hung before.
+/// outside, or died after the job's wrapper was sent one (`stopSignal`; 0: none); who was missing in a collective is
+/// said beside it, as the job may have hung before.
 std::vector<store::Loss> tellFailures(const JoinedRanks& ranks, std::span<const int32_t> disagreeing,
-                                      int exitStatus = 0);
+                                      int exitStatus = 0, int stopSignal = 0);
 
 }  // namespace rankscope::collector

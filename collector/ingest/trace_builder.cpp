@@ -257,7 +257,8 @@ void TraceBuilder::finish() {
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
-    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus.value_or(0)))
+    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus.value_or(0),
+                                          state.facts.stopSignal.value_or(0)))
         state.losses.push_back(std::move(loss));
     MatchedMessages matchedMessages = matchMessages(ranks, messages);
     Segmentation segmentation;

@@ -653,6 +653,27 @@ TEST(Collect, BlamesNoRankOfAJobThatWasEndedFromOutside) {
     }
 }
 
+TEST(Collect, BlamesNoRankThatItsLauncherEndedBecauseSomebodyEndedTheJob) {
+    // torchrun ends its ranks by SIGTERM, whatever it was sent, and itself with a status of its own.
+    for (const bool wasStopped : {true, false}) {
+        const TemporaryFolder run;
+        std::ofstream(run.path() / "run.json")
+            << (wasStopped ? R"({"exit_status": 1, "stop_signal": 2})" : R"({"exit_status": 1})");
+        for (int rank = 0; rank < 2; ++rank) {
+            test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"),
+                                   {rank, 2, "node0", 50 + rank, 0});
+            file.stream(0, 7, 0);
+            file.kernel("k", 0, 100, 10);
+            file.end(9'000'000 + 500'000 * rank, 3, wasStopped && rank == 1 ? SIGHUP : SIGTERM);
+        }
+        TraceReader trace = collected(run.path());
+        const std::vector<store::Loss> first = lossesOf(trace, "first_death");
+        ASSERT_EQ(first.size(), 1u);
+        EXPECT_EQ(first[0].message.find("ended by SIGINT") != std::string::npos, wasStopped) << first[0].message;
+        EXPECT_FALSE(first[0].rank.has_value()) << first[0].message;
+    }
+}
+
 TEST(Collect, TakesTheLastAttemptOfARestartedRank) {
     const TemporaryFolder run;
     for (int attempt = 0; attempt < 2; ++attempt) {

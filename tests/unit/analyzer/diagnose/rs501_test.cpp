@@ -219,6 +219,18 @@ TEST(JobFailure, WhereMostMembersAgreeTheOddOneIsNamedElseAll) {
     expectOne(pair.findings(), "RS502", {0, 1});
 }
 
+TEST(JobFailure, ARankThatWasReadStandingStoodStillWhateverTheClockSays) {
+    EndedJob job(3, 0);  // the clock of virtual GPUs stands while a rank sleeps
+    job.group(1, {0, 1, 2}).calls(0, 1, 4).calls(2, 1, 4);
+    job.end().stopSignal = 15;
+    EXPECT_TRUE(job.findings().empty()) << "ended by somebody, in the middle of a step";
+    job.rank(1).stack.emplace().stalledNs = 15 * kSecondNs;
+    const auto findings = job.findings();
+    expectOne(findings, "RS501", {1});
+    EXPECT_EQ(findings[0].cause.find("SIGKILL"), std::string::npos) << findings[0].cause;
+    EXPECT_NE(findings[0].cause.find("stood still"), std::string::npos) << findings[0].cause;
+}
+
 TEST(JobFailure, AMessageWhoseEndsDifferInSizeIsBothRanks) {
     // Whoever died without a farewell, and whatever others wait for, follows from it.
     EndedJob job(3, 0);
