@@ -256,10 +256,11 @@ JobFailure failureOfCaptures(const job::Analysis& analysis) {
     if (!end.seenToStand &&
         std::ranges::none_of(end.ranks, [](const RankEnd& rank) { return rank.failed() || !rank.recorded; }))
         return failure;
+    failure.stalledNs = static_cast<double>(end.endNs - end.lastProgressNs);
+    const bool stalled = end.seenToStand || stoodStill(end, failure.stalledNs);
     const double seenNs = seenStalledNs(end);
-    failure.stalledNs = std::max(seenNs, static_cast<double>(end.endNs - end.lastProgressNs));
-    const bool stalled = end.seenToStand || seenNs > 0 || stoodStill(end, failure.stalledNs);
-    if (endedFromOutside(end) && !stalled) return failure;
+    if (endedFromOutside(end) && !stalled && seenNs < FailureThresholds::kLeastStallNs) return failure;
+    failure.stalledNs = std::max(seenNs, failure.stalledNs);
     const int64_t boundNs = 2 * analysis.facts.clock.boundNs;
     const WaitingRanks waits(end);
     if (const auto roots = waits.roots(); !roots.empty())
