@@ -166,7 +166,8 @@ void expectSharded(const job::Analysis& analysis, int zero, const std::map<int64
         return;
     }
     // Stages 1 and 2 gather once what stage 3 gathers for each pass.
-    const double gatherings = zero == 3 ? 2 : 1;
+    const bool twice = zero == 3;
+    const double gatherings = twice ? 2 : 1;
     const double among = perRank(analysis, shards, [&](const Moved& of) {
         return (of.gradients() + gatherings * of.parameters()) * of.ringShare();
     });
@@ -174,11 +175,10 @@ void expectSharded(const job::Analysis& analysis, int zero, const std::map<int64
     // Each shard of the gradients, N/s, is all-reduced among the copies.
     const double between =
         perRank(analysis, shards, [&](const Moved& of) { return 2 * of.gradients() / of.ranks * copies; });
-    expect(row,
-           !replicas.empty() ? "3 N (s-1)/s + 2 N/s (r-1)/r"
-           : zero == 3       ? "3 N (n-1)/n"
-                             : "2 N (n-1)/n",
-           among + between);
+    const char* formula = replicas.empty() ? (twice ? "3 N (n-1)/n" : "2 N (n-1)/n")
+                          : twice          ? "3 N (s-1)/s + 2 N/s (r-1)/r"
+                                           : "2 N (s-1)/s + 2 N/s (r-1)/r";
+    expect(row, formula, among + between);
     row.gatherings = perRank(analysis, shards, [](const Moved& of) { return of.gathered; }) / parameters;
 }
 
@@ -233,7 +233,13 @@ void addPipelines(const job::Analysis& analysis, std::vector<VolumeRow>& rows) {
     double bytes = 0;
     size_t messages = 0, ranks = 0;
     bool known = true;
-    for (const facts::Pipeline& chain : analysis.layout.pipelines) ranks += chain.stages.size();
+    // Of ranks that left no events the messages are not known: they have no part in the mean.
+    const auto isRecorded = [&](int rank) {
+        const facts::RankFacts* of = analysis.facts.findRank(rank);
+        return of && of->recorded;
+    };
+    for (const facts::Pipeline& chain : analysis.layout.pipelines)
+        ranks += static_cast<size_t>(std::ranges::count_if(chain.stages, isRecorded));
     for (const store::P2p& message : analysis.facts.pointToPoint) {
         const facts::Pipeline* of = analysis.layout.pipelineOf(message.srcRank);
         const facts::RankFacts* from = analysis.facts.findRank(message.srcRank);

@@ -19,8 +19,9 @@ namespace rankscope::report {
 /// - ZeRO-1 and ZeRO-2: 2 N (n-1)/n, a reduction of the gradients to shards and a gathering of the parameters; ZeRO-3
 ///   and FSDP: 3 N (n-1)/n, with the parameters gathered once for each pass (Rajbhandari et al., ZeRO,
 ///   arXiv:1910.02054, 7.1 to 7.2). Parameters that travel in another type than gradients count in theirs.
-/// - HSDP: the same within the s ranks that share a copy, and an all-reduce of the shard N/s among the r copies,
-///   2 N/s (r-1)/r (Zhao et al., PyTorch FSDP, arXiv:2304.11277, 3.2.2; an all-reduce is a reduction and a gathering).
+/// - HSDP: the same within the s ranks that share a copy, 3 N (s-1)/s, or 2 N (s-1)/s where parameters stay whole until
+///   backward, and an all-reduce of the shard N/s among the r copies, 2 N/s (r-1)/r (Zhao et al., PyTorch FSDP,
+///   arXiv:2304.11277, 3.2.2; an all-reduce is a reduction and a gathering).
 /// - Data parallel without shards: 2 N (n-1)/n for an all-reduce (as above, 7.1). The all-reduces cannot tell N for
 ///   their own comparison: N is what was broadcast before the first step (DDP and DeepSpeed start all copies alike).
 ///   Where that was not recorded, nothing is expected.

@@ -127,6 +127,33 @@ TEST(Volume, CopiesOfShardsReduceAShardAmongThem) {
     EXPECT_DOUBLE_EQ(row.busBytes.value(), (225 + 25) * kMiB);
 }
 
+/// FSDP with hybrid shards that stay gathered until backward.
+TEST(Volume, TheFormulaOfCopiesNamesTheOneGatheringOfParametersThatStayWhole) {
+    PaperJob job(4);
+    playSharded(job, 1);
+    job.analysis().layout.zero = 2;
+    job.analysis().layout.replicate = 2;
+    job.addGroup(2, 2);
+    job.play(store::Op::allReduce, facts::CommRole::replicas, 25 * kMiB, 3, store::DataType::bf16, 2);
+    const VolumeRow row = job.row();
+    EXPECT_DOUBLE_EQ(row.expectedBytes.value(), (150 + 25) * kMiB);
+    EXPECT_EQ(row.formula, std::string("2 N (s-1)/s + 2 N/s (r-1)/r"));
+}
+
+TEST(Volume, StagesThatWereNotRecordedHaveNoPartInTheMeanOfAPipeline) {
+    PaperJob job(4);
+    job.analysis().layout.pipelines.emplace_back().stages = {0, 1, 2, 3};
+    for (const int rank : {0, 1}) {
+        job.analysis().facts.ranks[static_cast<size_t>(rank)].recorded = true;
+        store::P2p& message = job.analysis().facts.pointToPoint.emplace_back();
+        message.srcRank = rank;
+        message.dstRank = rank + 1;
+        message.bytes = 10 << 20;
+        message.sendArrivalNs = 1500;
+    }
+    EXPECT_DOUBLE_EQ(job.row().busBytes.value(), 10 * kMiB);
+}
+
 TEST(Volume, OfAllReducesNothingIsExpectedWhereTheSizeOfTheModelIsNotKnown) {
     PaperJob job(8);
     job.analysis().layout.zero = 0;
