@@ -99,7 +99,7 @@ std::pair<Tried, std::optional<edits::SideGain>> advised(const AdviceContext& co
 
 /// Some of the sizes, ascending: the first, the last, the best, and those about four times smaller and larger than it.
 std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried, int bestMebibytes) {
-    constexpr int kBeside = 4;
+    constexpr int kBeside = 4;  // nearer ones differ by little: neighbours among the sizes are 1.5 times apart
     const auto next = [&](int mebibytes) {  // the first that is as large
         const auto at = std::ranges::lower_bound(tried, mebibytes, {}, &Tried::mebibytes);
         return static_cast<size_t>(std::min(at, tried.end() - 1) - tried.begin());

@@ -108,8 +108,8 @@ TEST(BaselineLevel, ARegressionIsFoundWhateverWasMergedBefore) {
     for (const double merged : {0.95, 0.85, 1.1}) {
         for (const int after : {0, 2}) {
             SCOPED_TRACE(testing::Message() << merged << " merged, " << after << " after");
-            // One of the sixty new changes has runs that differ four times as much as all before: it is left undecided.
-            EXPECT_GE(regressions(0.005, merged, after, 1.05), 0.98);
+            // So many draws that one whose runs happen to differ four times as much as all before does not decide.
+            EXPECT_GE(regressions(0.005, merged, after, 1.05, 200), 0.99);
             EXPECT_GE(regressions(0.01, merged, after, 1.05), 0.95);
             EXPECT_GE(regressions(0.02, merged, after, 1.10), 0.95);
             EXPECT_GE(regressions(0.005, merged, after, 1.02), 0.8);
