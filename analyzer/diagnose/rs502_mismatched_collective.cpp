@@ -89,8 +89,8 @@ void detect(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& f
                                 : order   ? "order"
                                           : differenceText(sides));
     finding.evidence.facts.push_back(
-        isMessage ? fmt::format("the two are one message, the {}. of that rank to the other, since it is taken in the "
-                                "order in which it was sent",
+        isMessage ? fmt::format("the two are one message, number {} from that rank to the other: messages are taken in "
+                                "the order in which they were sent",
                                 contradiction->seq + 1)
         : end.isRecorder
             ? "it is the first collective of the group, of those in the dumps, in which its members disagree"

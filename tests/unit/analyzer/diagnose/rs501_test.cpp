@@ -244,7 +244,7 @@ TEST(JobFailure, AMessageWhoseEndsDifferInSizeIsBothRanks) {
     const auto findings = job.findings();
     expectOne(findings, "RS502", {0, 1});
     EXPECT_NE(findings[0].cause.find("they differ in size"), std::string::npos) << findings[0].cause;
-    EXPECT_NE(findings[0].evidence.facts.at(0).find("the 4. of that rank"), std::string::npos);
+    EXPECT_NE(findings[0].evidence.facts.at(0).find("number 4 from that rank"), std::string::npos);
 }
 
 TEST(JobFailure, NumbersOfARecordingThatLostCallsAreNotCompared) {
