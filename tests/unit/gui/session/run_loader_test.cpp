@@ -97,7 +97,8 @@ TEST(RunLoader, LanesOfThreadsAreNamedAlikeOnAllRanks) {
     EXPECT_EQ(info->threadLanes.at(10), "thread 558");
     EXPECT_EQ(info->threadNames.at(0), "thread 100 python") << "where there is room";
     std::vector<std::string> labels;
-    for (const Lane& lane : run.tracks(*info)[1]->lanes) labels.push_back(lane.label);
+    const auto tracks = run.tracks(*info);
+    for (const Lane& lane : tracks[1]->lanes) labels.push_back(lane.label);
     EXPECT_EQ(std::ranges::count(labels, "NVTX main"), 1);
     EXPECT_EQ(std::ranges::count(labels, "CUDA calls main"), 1);
 }

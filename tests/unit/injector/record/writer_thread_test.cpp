@@ -192,6 +192,10 @@ bool comes(const Condition& condition) {
     return condition();
 }
 
+auto countThreads() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
 OWN_PROCESS_TEST(Recording, RingsOfAFileThatIsCutOffMoveWithWhatIsInThem) {
     open();
     ASSERT_TRUE(g_rings.isMapped());
@@ -268,8 +272,11 @@ OWN_PROCESS_TEST(Recording, RingsLeaveAFileThatCouldNotBeHeldAndGoOnFromWhereThe
 }
 
 OWN_PROCESS_TEST(Recording, RingsWithoutMemoryToMoveToRecordNoMoreAndHurtNobody) {
+    const auto threads = countThreads();
     open();
     g_writer.stop();
+    // The thread is detached: it goes after it has said that it is done, and a sanitizer maps memory meanwhile.
+    ASSERT_TRUE(comes([&] { return countThreads() == threads; }));
     Ring* ring = g_rings.acquire(0, 1);
     const capture::ApiCallRecord call{{capture::RecordType::apiCall, 1, 0}};
     while (ring->push(&call, 1)) {
