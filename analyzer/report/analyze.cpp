@@ -56,20 +56,21 @@ RunSection runSection(const job::Analysis& analysis) {
 }
 
 std::vector<StepRow> stepRows(const job::Analysis& analysis) {
-    std::map<int, std::pair<int64_t, int64_t>> extents;  // over ranks: first start, last end
-    std::set<int> warmUp;
+    if (analysis.facts.wholeRunIsOneStep) return {};
+    std::map<int, StepRow> byIndex;
     for (const facts::RankFacts& rank : analysis.facts.ranks) {
         for (const facts::StepWindow& step : rank.steps) {
-            const auto [at, isNew] = extents.try_emplace(step.step, step.startNs, step.startNs + step.durNs);
-            at->second.first = std::min(at->second.first, step.startNs);
-            at->second.second = std::max(at->second.second, step.startNs + step.durNs);
-            if (step.warmUp) warmUp.insert(step.step);
+            const int64_t endNs = step.startNs + step.durNs;
+            StepRow& row =
+                byIndex.try_emplace(step.step, StepRow{step.step, step.startNs, endNs, 0, false}).first->second;
+            row.startNs = std::min(row.startNs, step.startNs);
+            row.endNs = std::max(row.endNs, endNs);
+            row.durNs = std::max(row.durNs, step.durNs);
+            row.warmUp = row.warmUp || step.warmUp;
         }
     }
     std::vector<StepRow> rows;
-    if (analysis.facts.wholeRunIsOneStep) return rows;
-    for (const auto& [step, extent] : extents)
-        rows.push_back({step, extent.first, extent.second - extent.first, warmUp.count(step) != 0});
+    for (const auto& [index, row] : byIndex) rows.push_back(row);
     return rows;
 }
 

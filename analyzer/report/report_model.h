@@ -38,10 +38,11 @@ struct RunSection {
     bool isDump = false;      // a dump of light mode's ring: the job went on
 };
 
+/// Ranks begin a step at different times: one that the others wait for may be a step's length behind them.
 struct StepRow {
     int index = 0;
-    int64_t startNs = 0;
-    int64_t durNs = 0;
+    int64_t startNs = 0, endNs = 0;  // the first rank's start, the last rank's end
+    int64_t durNs = 0;               // of the rank that takes longest, from its own start to its own end
     bool warmUp = false;
 };
 

@@ -66,8 +66,7 @@ std::string bestSeenText(const Report& report, const job::Finding& finding) {
     const StepRow* shown = nullptr;
     int64_t longest = 0;
     for (const StepRow& step : report.steps) {
-        const int64_t both =
-            std::min(finding.windowEndNs, step.startNs + step.durNs) - std::max(finding.windowStartNs, step.startNs);
+        const int64_t both = std::min(finding.windowEndNs, step.endNs) - std::max(finding.windowStartNs, step.startNs);
         if (both > longest) {
             longest = both;
             shown = &step;

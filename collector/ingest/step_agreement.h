@@ -19,6 +19,7 @@ using RankMarks = std::vector<std::vector<StepMark>>;
 /// Numbers the steps so that ranks met each other in the same ones: those that began earlier, or went on longer, lose
 /// what others lack. Empty where the marks of the ranks contradict each other: then they mark no steps. Ranks whose
 /// recording was cut may have fewer marks than others, or none.
-RankMarks agreeingMarks(const std::vector<RankSummary>& summaries, RankMarks marks, const Encounters& encounters);
+RankMarks agreeingMarks(const std::vector<RankSummary>& summaries, const RankMarks& marks,
+                        const Encounters& encounters);
 
 }  // namespace rankscope::collector

@@ -231,10 +231,10 @@ RankMarks marksOfCalls(const std::vector<RankSummary>& summaries, const Communic
 }
 
 /// Boundaries by marks on which the ranks agree; empty where they do not.
-std::vector<Boundaries> agreedBoundaries(const std::vector<RankSummary>& summaries, RankMarks marks,
+std::vector<Boundaries> agreedBoundaries(const std::vector<RankSummary>& summaries, const RankMarks& marks,
                                          const Encounters& encounters, const HostClocks& clocks,
                                          std::vector<store::Loss>& losses) {
-    std::vector<Boundaries> all = boundariesAt(agreeingMarks(summaries, std::move(marks), encounters), clocks);
+    std::vector<Boundaries> all = boundariesAt(agreeingMarks(summaries, marks, encounters), clocks);
     if (!all.empty()) lendBoundaries(summaries, clocks, all, losses);
     return all;
 }
@@ -302,9 +302,9 @@ Segmentation findSteps(const std::vector<RankSummary>& summaries, const Communic
                        const Encounters& encounters, const HostClocks& clocks) {
     Segmentation result;
     std::vector<Boundaries> all;
-    const auto take = [&](std::string source, RankMarks marks) {
+    const auto take = [&](std::string source, const RankMarks& marks) {
         if (!all.empty() || marks.empty()) return;
-        all = agreedBoundaries(summaries, std::move(marks), encounters, clocks, result.losses);
+        all = agreedBoundaries(summaries, marks, encounters, clocks, result.losses);
         if (!all.empty()) result.source = std::move(source);
     };
     const auto takeRanges = [&](const std::string& pattern) {

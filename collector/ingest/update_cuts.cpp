@@ -70,8 +70,11 @@ double computeIn(const KernelSequence& kernels, size_t first, size_t last) {
                                              [](const KernelLaunch& kernel) { return !kernel.communicates; }));
 }
 
+/// Where a recording begins. Of the first kind is also one that does not say so (a capture range, a dump of a ring).
+enum class Begin : uint8_t { withJob, insideJob };
+
 /// Cuts behind every `perStep`-th update, so that the most work lies behind the cuts.
-Cuts cutsBehind(const KernelSequence& kernels, const std::vector<Update>& updates, size_t perStep) {
+Cuts cutsBehind(const KernelSequence& kernels, const std::vector<Update>& updates, size_t perStep, Begin begin) {
     if (updates.size() < 2 * perStep) return {};
     size_t last = 0;
     double mostNs = -1;
@@ -85,17 +88,18 @@ Cuts cutsBehind(const KernelSequence& kernels, const std::vector<Update>& update
     }
     Cuts ends;
     for (size_t u = last; u < updates.size(); u += perStep) ends.push_back(updates[u].last + 1);
+    // A recording that began inside a step has its first piece torn, which does not tell with which kernel one begins.
+    if (begin == Begin::insideJob) return ends;
     Cuts cuts = cutsByLoop(kernels, ends, updates.front().first);
-    // A recording that began inside a step has its first piece torn.
     if (cuts.size() > 2 && computeIn(kernels, cuts[0], cuts[1]) < kWhole * computeIn(kernels, cuts[1], cuts[2]))
         cuts.erase(cuts.begin());
     return cuts;
 }
 
-Cuts cutsOf(const KernelSequence& kernels, const std::vector<bool>& isUpdate) {
+Cuts cutsOf(const KernelSequence& kernels, const std::vector<bool>& isUpdate, Begin begin) {
     const std::vector<Update> updates = groupUpdates(kernels, isUpdate);
     for (size_t perStep = 1; perStep <= kMostUpdatesPerStep; ++perStep) {
-        Cuts cuts = cutsBehind(kernels, updates, perStep);
+        Cuts cuts = cutsBehind(kernels, updates, perStep, begin);
         if (alikeShare(kernels, cuts) >= kAlike) return cuts;
     }
     return {};
@@ -136,8 +140,9 @@ bool isUpdateKernelName(std::string_view name) {
 }
 
 Cuts cutsByUpdates(const RankRecording& recording, const KernelSequence& kernels) {
+    const Begin begin = recording.part ? Begin::insideJob : Begin::withJob;
     std::vector<bool> isUpdate(kernels.size());
-    if (markByRanges(recording, kernels, isUpdate)) return cutsOf(kernels, isUpdate);
+    if (markByRanges(recording, kernels, isUpdate)) return cutsOf(kernels, isUpdate, begin);
 
     std::vector<signed char> byName(recording.strings.size(), -1);
     std::set<int32_t> names;
@@ -149,12 +154,12 @@ Cuts cutsByUpdates(const RankRecording& recording, const KernelSequence& kernels
         isUpdate[i] = true;
         names.insert(kernels[i].nameId);
     }
-    if (Cuts cuts = cutsOf(kernels, isUpdate); !cuts.empty()) return cuts;
+    if (Cuts cuts = cutsOf(kernels, isUpdate, begin); !cuts.empty()) return cuts;
     // One of the names may be of something else: that which by itself cuts most often is the update's.
     Cuts best;
     for (const int32_t name : names) {
         for (size_t i = 0; i < kernels.size(); ++i) isUpdate[i] = kernels[i].nameId == name;
-        Cuts cuts = cutsOf(kernels, isUpdate);
+        Cuts cuts = cutsOf(kernels, isUpdate, begin);
         if (cuts.size() > best.size()) best = std::move(cuts);
     }
     return best;

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// From one step's start to the next one's: ranks enter a step at different times, so that the spans of neighbouring
-// steps overlap and add up to more than the job took. The last step has its own span only.
+// From one step's start to the next one's, so that they add up to what the job took: the rank that takes longest is
+// another in each step. The last step has its own length only.
 void readSteps(const json& document, RunReport& report) {
     std::vector<double> durations;
     const json& steps = document.at("steps");

@@ -122,8 +122,8 @@ std::string stepSection(const Report& r) {
     chart.curves = {curve};
     if (r.run.stepNs > 0) chart.levels = {{r.run.stepNs, "step " + text::durationText(r.run.stepNs)}};
     return section("steps", "Step times",
-                   "Points: from the first rank's start to the last rank's end; warm-up is grey. Line: what a step "
-                   "costs, the median from one start to the next.",
+                   "Points: the time of the rank that takes longest, from its start of the step to its end; warm-up is "
+                   "grey. Line: the median.",
                    drawChart(chart));
 }
 

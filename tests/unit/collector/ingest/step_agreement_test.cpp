@@ -60,6 +60,22 @@ TEST(StepAgreement, ARankWhoseLastStepIsNotSeenTakesItFromItsPeers) {
     EXPECT_EQ(agreed[0].size(), 6u);
 }
 
+// A part of a job: all ranks are cut at one time, which one of them reached a step later, and end in the same step.
+TEST(StepAgreement, RanksOfAPartOfAJobBeginWithTheStepThatTheLastOfThemBeginsWith) {
+    for (const bool isOtherLonger : {false, true}) {
+        Meetings meetings(12);
+        for (RankSummary& summary : meetings.summaries) summary.state = store::RankState::died;
+        meetings.marks[0].erase(meetings.marks[0].begin(), meetings.marks[0].begin() + 2);
+        meetings.marks[1].erase(meetings.marks[1].begin(), meetings.marks[1].begin() + 3);
+        meetings.marks[isOtherLonger ? 0 : 1].pop_back();
+        const RankMarks agreed = meetings.agreed();
+        ASSERT_EQ(agreed.size(), 2u);
+        EXPECT_EQ(firstOf(agreed, 0), 300);
+        EXPECT_EQ(firstOf(agreed, 1), 300);
+        EXPECT_EQ(agreed[0].size(), agreed[1].size());
+    }
+}
+
 TEST(StepAgreement, ARankThatWasCutKeepsWhatItHas) {
     Meetings meetings(6);
     meetings.summaries[1].state = store::RankState::died;
