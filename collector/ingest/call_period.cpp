@@ -15,11 +15,12 @@ constexpr size_t kLeadInShare = 4;
 /// Longest period looked for: a step of more calls than this would be seen by its NVTX range.
 constexpr size_t kLongestPeriod = 20'000;
 
-std::vector<int32_t> tokensOf(const RankSummary& summary, int32_t summaryIndex, const CommunicatorSet& communicators) {
+std::vector<int32_t> tokensOf(const std::vector<CallFact>& calls, int32_t summaryIndex,
+                              const CommunicatorSet& communicators) {
     using Key = std::tuple<int32_t, store::Op, int64_t, int32_t>;
     std::map<Key, int32_t> known;
     std::vector<int32_t> tokens;
-    for (const CallFact& call : summary.calls) {
+    for (const CallFact& call : calls) {
         const int64_t bytes = call.op == store::Op::allToAll ? -1 : call.bytes;  // sizes follow the data there
         const Key key{communicators.joinedOf(summaryIndex, call.communicator), call.op, bytes, call.peer};
         tokens.push_back(known.try_emplace(key, static_cast<int32_t>(known.size())).first->second);
@@ -39,10 +40,12 @@ size_t repeatingSuffix(const std::vector<int32_t>& tokens, size_t length, size_t
 
 std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex,
                                          const CommunicatorSet& communicators) {
-    for (const CallFact& call : summary.calls) {
-        if (call.kernelIndex < 0) return std::nullopt;
-    }
-    const std::vector<int32_t> tokens = tokensOf(summary, summaryIndex, communicators);
+    // A recording of a job that goes on, or was ended, has calls at its end that the device had not come to.
+    std::vector<CallFact> calls = summary.calls;
+    const auto hasKernel = [](const CallFact& call) { return call.kernelIndex >= 0; };
+    calls.erase(std::find_if(calls.rbegin(), calls.rend(), hasKernel).base(), calls.end());
+    if (!std::ranges::all_of(calls, hasKernel)) return std::nullopt;
+    const std::vector<int32_t> tokens = tokensOf(calls, summaryIndex, communicators);
     const size_t most = std::min(tokens.size() / kLeastRepeats, kLongestPeriod);
     for (size_t length = 1; length <= most; ++length) {
         const size_t suffix = repeatingSuffix(tokens, length, tokens.size() - tokens.size() / kLeadInShare);

@@ -7,7 +7,7 @@
 
 namespace rankscope::collector {
 
-/// calls[first + i] repeats itself every `length` calls, `repeats` times, up to the end of the recording.
+/// calls[first + i] repeats itself every `length` calls, `repeats` times, up to the last call that has a kernel.
 struct CallPeriod {
     size_t first = 0;
     size_t length = 0;
@@ -15,7 +15,7 @@ struct CallPeriod {
 };
 
 /// The shortest period of a rank's NCCL calls by (communicator, op, bytes, peer). None when there are no three
-/// repetitions, or when a call has no kernel to take times from.
+/// repetitions, or when a call before others that have a kernel has none to take times from.
 std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex,
                                          const CommunicatorSet& communicators);
 

@@ -188,6 +188,15 @@ std::optional<int64_t> LiveRun::newestNs() {
     return m_newestNs;
 }
 
+// Of light mode: what is younger stays where only the end of the job, or a trigger, brings it from.
+double LiveRun::heldBackS() const {
+    const auto run = store::readJsonOrNothing(m_run / "run.json");
+    const auto options = run.is_object() ? run.find("options") : run.end();
+    if (options == run.end() || !options->is_object() || options->value("light", nlohmann::json()) != true) return 0;
+    const auto ring = options->find("ring_s");
+    return ring != options->end() && ring->is_number() ? ring->get<double>() : 0;
+}
+
 // A wrapper writes the end into run.json; with a launcher outside others of this host may still be at it.
 bool LiveRun::hasEnded() const {
     const auto run = store::readJsonOrNothing(m_run / "run.json");
@@ -238,6 +247,7 @@ LiveState LiveRun::look() {
     state.run = m_run.filename().string();
     state.unixNs = lookedAtNs();
     state.windowS = m_windowS;
+    state.heldBackS = heldBackS();
     const bool ended = hasEnded();  // first: what is read below is then all of it
     const auto newest = newestNs();
     if (ended) refuseUnreadable();

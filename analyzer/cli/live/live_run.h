@@ -29,6 +29,7 @@ class LiveRun {
 
   private:
     std::optional<int64_t> newestNs();
+    double heldBackS() const;
     bool hasEnded() const;
     void refuseUnreadable() const;
     void analyse(int64_t untilNs, LiveState& state);

@@ -49,6 +49,7 @@ struct LiveState {
     int64_t unixNs = 0;          // when it was looked
     double windowS = 0;          // of the recorded time, that is looked at
     std::optional<double> ageS;  // of the last thing that was recorded; virtual time has none
+    double heldBackS = 0;        // light mode: what is younger is not told yet (`--ring`)
     std::optional<int> worldSize;
     std::vector<RankRow> ranks;
     std::optional<double> stepNs, lastStepNs;  // median of the window's steps, and the last of them

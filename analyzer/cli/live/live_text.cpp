@@ -55,6 +55,12 @@ std::string headText(const LiveState& state, const text::Painter& paint) {
     if (state.stepNs)
         line += fmt::format("step {} (median of the last {}), the last one {}\n", text::durationText(*state.stepNs),
                             state.steps, text::durationText(*state.lastStepNs));
+    else if (!state.communicators.empty())
+        line += fmt::format("no steps are recognised in the last {:.0f} s: name them by NVTX ranges ProfilerStep#N\n",
+                            state.windowS);
+    else if (state.heldBackS > 0 && state.phase == LivePhase::running)
+        line += fmt::format("no step is told yet: in light mode a step is told when it is {:.0f} s old (--ring)\n",
+                            state.heldBackS);
     else
         line += fmt::format("no step ended in the last {:.0f} s\n", state.windowS);
     return line;
