@@ -26,19 +26,29 @@ bool CallTogether::mostReady(int except) const {
     return 2 * ready > counted;
 }
 
+bool CallTogether::keepsAll() const {
+    if (store::isSynchronizing(op)) return true;
+    int64_t lastNs = INT64_MIN, firstEndNs = INT64_MAX;
+    for (const auto& [rank, arrival] : members) {
+        lastNs = std::max(lastNs, arrival.atNs);
+        firstEndNs = std::min(firstEndNs, arrival.endNs);
+    }
+    return firstEndNs >= lastNs;
+}
+
 std::vector<CallTogether> callsTogether(const job::Analysis& analysis, int64_t communicator) {
     std::vector<CallTogether> calls;
     std::unordered_map<int64_t, size_t> indices;  // by id
     for (const store::Collective& collective : analysis.facts.collectives) {
-        if (collective.communicatorId != communicator || !store::isSynchronizing(collective.op)) continue;
+        if (collective.communicatorId != communicator) continue;
         indices[collective.id] = calls.size();
-        calls.push_back({collective.id, collective.step ? *collective.step : -1, 0, {}});
+        calls.push_back({collective.id, collective.op, collective.step ? *collective.step : -1, 0, {}});
     }
     for (const store::CollectiveMember& member : analysis.facts.members)
         if (const auto call = indices.find(member.collectiveId);
             call != indices.end() && member.arrivalNs && member.endNs)
             calls[call->second].members[member.rank] = {*member.arrivalNs, *member.endNs, true};
-    std::erase_if(calls, [](const CallTogether& call) { return call.members.size() < 2; });
+    std::erase_if(calls, [](const CallTogether& call) { return call.members.size() < 2 || !call.keepsAll(); });
     int step = -1;  // one between two steps belongs to the step before it
     for (CallTogether& call : calls) call.step = step = std::max(step, call.step);
     std::map<int, int> places;        // by step

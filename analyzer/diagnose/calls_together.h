@@ -30,13 +30,17 @@ struct Arrival {
 };
 
 struct CallTogether {
-    int64_t id = 0;                  // of the collective
+    int64_t id = 0;  // of the collective
+    store::Op op = store::Op::unknown;
     int step = -1;                   // -1: in none
     int place = 0;                   // in its step, from 0
     std::map<int, Arrival> members;  // by rank: those that are recorded
 
     /// More than half of them, `except` left out, came when they were ready.
     bool mostReady(int except = -1) const;
+    /// Nobody left before the last one had come: of an all-reduce by what it is, of a broadcast (DDP sends the buffers
+    /// of the model in each forward pass) by how it was, since its root need not wait for the others.
+    bool keepsAll() const;
 };
 
 /// Those that nobody leaves before the last one has come, and of which two members or more are recorded.

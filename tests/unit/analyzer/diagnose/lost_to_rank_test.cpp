@@ -125,6 +125,18 @@ TEST(LostToRank, ACallBetweenTwoStepsHidesNothingOfTheNextOne) {
     EXPECT_NEAR(lostMs(CallingJob{.lastIsOutside = true, .lateByNs = 5 * kMs}.play()), 5, 0.3);
 }
 
+// DDP sends the buffers of the model from rank 0 in each forward pass: who is late comes late to that first.
+TEST(LostToRank, ABroadcastThatNobodyLeftBeforeTheLastCameTellsLikeAnAllReduce) {
+    job::Analysis analysis = CallingJob{.standsStill = true, .lateByNs = 5 * kMs}.play();
+    for (size_t i = 0; i < analysis.facts.collectives.size(); i += 10)
+        analysis.facts.collectives[i].op = store::Op::broadcast;
+    EXPECT_NEAR(lostMs(analysis), 5, 0.3);
+    for (store::CollectiveMember& member : analysis.facts.members)
+        if ((member.collectiveId - 1) % 10 == 0 && member.rank == 0) member.endNs = *member.arrivalNs + 1000;
+    EXPECT_LT(lostMs(analysis), 0.3) << "its root went on: how long the others waited is not told";
+    EXPECT_EQ(callsTogether(analysis, 1).size(), 8u * 9);
+}
+
 TEST(LostToRank, WithoutNoiseTheSmallerLossIsTold) {
     EXPECT_NEAR(lostMs(CallingJob{.noiseNs = 0, .standsStill = true, .factor = 1.2}.play()), 2, 0.1);
     EXPECT_NEAR(lostMs(CallingJob{.noiseNs = 0, .factor = 1.02}.play()), 2, 0.1);
