@@ -286,4 +286,9 @@ std::string jobDeath(const std::vector<store::Loss>& losses) {
     return {};
 }
 
+std::optional<int> firstToFail(const std::vector<store::Loss>& losses) {
+    const auto loss = std::ranges::find(losses, "first_death", &store::Loss::kind);
+    return loss != losses.end() ? loss->rank : std::nullopt;
+}
+
 }  // namespace rankscope::facts

@@ -110,4 +110,8 @@ TraceFacts readTraceFacts(store::TraceReader& trace);
 /// there for the cause."; empty for a job whose ranks all ended by themselves with status 0, as far as is known.
 std::string jobDeath(const std::vector<store::Loss>& losses);
 
+/// Of several ranks that failed the one that did so first; nothing where that is unknown, or the job was ended from
+/// outside.
+std::optional<int> firstToFail(const std::vector<store::Loss>& losses);
+
 }  // namespace rankscope::facts

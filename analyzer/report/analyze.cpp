@@ -205,8 +205,10 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     const bool told = std::ranges::any_of(report.findings, [](const job::Finding& finding) {
         return endsJob(finding) && finding.verdict == job::Verdict::found;
     });
-    // A recording of the end shows that there was a failure, dumps of a job that got on do not.
-    report.failed = told || (!report.run.isRecorder && std::ranges::any_of(report.findings, endsJob));
+    // A recording of the end shows that there was a failure, dumps of a job that got on do not. A rank that was killed
+    // after the same calls as its peers failed, too, without a call that shows it.
+    report.failed = told || (!report.run.isRecorder && (std::ranges::any_of(report.findings, endsJob) ||
+                                                        facts::firstToFail(analysis.facts.losses).has_value()));
     for (const store::Loss& loss : analysis.facts.losses) {
         if (told && followsFromFailure(loss)) continue;
         std::optional<int> rank;
