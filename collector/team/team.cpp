@@ -239,6 +239,10 @@ void Team::sendToAll(std::string_view bytes) {
     check(m_mpi->broadcast(copy.data(), copy.size()), "broadcast");
 }
 
+bool Team::isWaiting(int process) const {
+    return m_mpi->is_waiting(process) != 0;
+}
+
 std::string Team::receiveFrom(int process) {
     Message message = get(process);
     if (message.kind == Kind::data) return std::move(message.bytes);
