@@ -258,9 +258,8 @@ void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const Ana
         };
         help.give = [&painter] { return team::Packer()(std::move(*painter).finish().lanes).take(); };
     }
-    std::vector<int> taking;
     const std::optional<job::Analysis> analysis =
-        job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, help, taking);
+        job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, help);
     if (analysis) helpPlay(*analysis, team);
 }
 
