@@ -6,8 +6,8 @@
 #include <ctime>
 #include <future>
 #include <optional>
+#include <ranges>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "collector/team/packing.h"
@@ -22,8 +22,12 @@ constexpr std::chrono::microseconds kNap{500};
 struct Hand {
     int process = 0;
     std::optional<size_t> number;  // of the play that it is at
-    double seconds = 0;            // of a processor, that its plays have taken
+    double seconds = 0;            // of a processor, that it has taken in all, as far as it has told
 };
+
+double ownSeconds() {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
 
 class TeamPlayers : public diagnose::Players {
   public:
@@ -34,17 +38,23 @@ class TeamPlayers : public diagnose::Players {
 
     size_t hands() const override { return m_hands.size(); }
     size_t free() const override { return static_cast<size_t>(std::ranges::count_if(m_hands, isFree)); }
-    /// This process has the rest of the analysis to do alone, and makes nothing ahead.
+    /// This process has joined the ranks, and has the rest of the analysis to do alone: it makes nothing ahead where it
+    /// has had more to do than one of the others.
     size_t idle() const override {
+        const double least = std::ranges::min(
+            m_hands | std::views::filter([this](const Hand& hand) { return hand.process != m_team.self(); }) |
+            std::views::transform(&Hand::seconds));
+        const bool helps = ownSeconds() < least;
         return static_cast<size_t>(std::ranges::count_if(
-            m_hands, [this](const Hand& hand) { return isFree(hand) && hand.process != m_team.self(); }));
+            m_hands, [&](const Hand& hand) { return isFree(hand) && (helps || hand.process != m_team.self()); }));
     }
 
-    /// To the one that has had least to do; to this process last.
+    /// To the one that has had least to do.
     void begin(size_t number, const diagnose::Play& what) override {
-        Hand& hand = *std::ranges::min_element(m_hands, {}, [this](const Hand& one) {
-            return std::tuple(one.number.has_value(), one.process == m_team.self(), one.seconds);
-        });
+        for (Hand& hand : m_hands)
+            if (hand.process == m_team.self()) hand.seconds = ownSeconds();
+        Hand& hand = *std::ranges::min_element(
+            m_hands, {}, [](const Hand& one) { return std::pair(one.number.has_value(), one.seconds); });
         hand.number = number;
         if (hand.process == m_team.self())
             m_own = std::async(std::launch::async, [this, what] { return diagnose::play(m_analysis, what); });
@@ -70,9 +80,7 @@ class TeamPlayers : public diagnose::Players {
         if (hand.process == m_team.self()) return m_own.get();
         const std::string message = m_team.receiveFrom(hand.process);
         diagnose::Played played;
-        double seconds = 0;
-        team::Unpacker(message, m_team.nameOf(hand.process))(played)(seconds);
-        hand.seconds += seconds;
+        team::Unpacker(message, m_team.nameOf(hand.process))(played)(hand.seconds);
         return played;
     }
 
@@ -93,9 +101,8 @@ void helpPlay(const job::Analysis& analysis, team::Team& team) {
     for (;;) {
         const std::string message = team.await();
         const auto what = team::Unpacker(message, team.nameOf(0)).get<diagnose::Play>();
-        const std::clock_t before = std::clock();
         const diagnose::Played played = diagnose::play(analysis, what);
-        team.send(team::Packer()(played)(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC).take());
+        team.send(team::Packer()(played)(ownSeconds()).take());
     }
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`mpirun -n K rankscope collect|analyze`: the same trace.db and report as from one process, byte for byte; whatever fails in one process ends them all."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -121,6 +122,19 @@ class Mpi(VirtualRunTest):
                     found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "analyze", "job", *form)
                     self.assertEqual(found.stdout, expected)
                     self.assertEqual(found.stderr, b"")
+
+    def test_what_is_played_of_a_pipeline_is_that_of_one_process(self):
+        pipeline = {"name": "pipeline", "kind": "3d", "steps": 6, "seed": 176, "cluster": {"nodes": 1, "ranks_per_node": 8},
+                    "model": {"layers": 4, "hidden": 8192, "seq": 2048, "micro_batch": 1}, "parallel": {"dp": 2, "tp": 2, "pp": 2, "micro_batches": 3},
+                    "faults": [{"kind": "few_micro_batches"}, {"kind": "straggler", "rank": 1, "factor": 1.08}]}
+        self.run_scenario(self.write_scenario(pipeline), "pipeline")
+        alone = self.check_run(RANKSCOPE, "-q", "analyze", "pipeline", "--format", "json").stdout
+        changes = {change.split(":")[0] for finding in json.loads(alone)["findings"] for change in finding["changes"]}
+        self.assertEqual(changes, {"micro-batches", "balance"})
+        for mpirun, _ in self.each():
+            for processes in (2, 5):
+                found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "analyze", "pipeline", "--format", "json")
+                self.assertEqual(found.stdout, alone)
 
     def test_analyze_collects_together_first(self):
         alone = self.check_run(RANKSCOPE, "-q", "analyze", "job").stdout
