@@ -2,6 +2,8 @@
 #include "analyzer/diagnose/plays.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/what_if.h"
@@ -16,6 +18,23 @@ Played playInstantTransfers(const job::Analysis& analysis) {
     played.stepsNs = analysis.replay.stepsNs(instant, replay::simulate(instant));
     return played;
 }
+
+/// Makes a play when it is asked for.
+class OnePlayer : public Players {
+  public:
+    explicit OnePlayer(const job::Analysis& analysis) : m_analysis(analysis) {}
+    size_t hands() const override { return 1; }
+    size_t free() const override { return m_begun ? 0 : 1; }
+    void begin(size_t number, const Play& what) override { m_begun = {number, what}; }
+    std::pair<size_t, Played> ended() override {
+        const auto [number, what] = *std::exchange(m_begun, std::nullopt);
+        return {number, play(m_analysis, what)};
+    }
+
+  private:
+    const job::Analysis& m_analysis;
+    std::optional<std::pair<size_t, Play>> m_begun;
+};
 
 }  // namespace
 
@@ -36,33 +55,48 @@ Played play(const job::Analysis& analysis, const Play& what) {
     return played;
 }
 
-Plays::Plays(const job::Analysis& analysis)
-    : Plays(
-          [&analysis](const std::vector<Play>& plays) {
-              std::vector<Played> all;
-              for (const Play& what : plays) all.push_back(play(analysis, what));
-              return all;
-          },
-          1) {}
+Plays::Plays(const job::Analysis& analysis) : Plays(std::make_unique<OnePlayer>(analysis)) {}
 
-Plays::Plays(Together together, size_t atOnce) : m_together(std::move(together)), m_atOnce(atOnce) {}
+Plays::Made* Plays::find(const Play& what) {
+    const auto at = std::ranges::find(m_made, what, &Made::what);
+    return at == m_made.end() ? nullptr : &*at;
+}
 
-const Played* Plays::find(const Play& what) const {
-    for (const auto& [asked, played] : m_made)
-        if (asked == what) return played.get();
-    return nullptr;
+void Plays::begin(const Play& what) {
+    m_players->begin(m_made.size(), what);
+    m_made.push_back({what, nullptr});
+    ++m_underWay;
+}
+
+void Plays::beginExpected() {
+    if (oneByOne()) return;
+    for (const Play& what : m_expected) {
+        if (m_players->idle() == 0) return;
+        if (find(what) == nullptr) begin(what);
+    }
+}
+
+void Plays::takeEnded() {
+    auto [number, played] = m_players->ended();
+    m_made[number].played = std::make_unique<Played>(std::move(played));
+    --m_underWay;
 }
 
 const Played& Plays::of(const Play& what) {
-    if (const Played* made = find(what)) return *made;
-    std::vector<Play> now{what};
-    for (const Play& other : m_expected)
-        if (now.size() < m_atOnce && find(other) == nullptr && std::ranges::find(now, other) == now.end())
-            now.push_back(other);
-    std::vector<Played> played = m_together(now);
-    for (size_t i = 0; i < now.size(); ++i)
-        m_made.emplace_back(std::move(now[i]), std::make_unique<Played>(std::move(played[i])));
-    return *find(what);
+    if (find(what) == nullptr) {
+        while (m_players->free() == 0) takeEnded();
+        begin(what);
+    }
+    beginExpected();
+    while (find(what)->played == nullptr) {
+        takeEnded();
+        beginExpected();
+    }
+    return *find(what)->played;
+}
+
+void Plays::finish() {
+    while (m_underWay > 0) takeEnded();
 }
 
 }  // namespace rankscope::diagnose

@@ -3,7 +3,7 @@
 // what is asked, so that plays may be made ahead, and by others.
 #pragma once
 
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,30 +43,52 @@ void forEachField(Played& value, const Visit& visit) {
 /// The job's graph is in memory up to two times more meanwhile. `analysis` has a replay.
 Played play(const job::Analysis& analysis, const Play& what);
 
+/// Who makes plays. Used by one thread.
+class Players {
+  public:
+    virtual ~Players() = default;
+    /// Plays that can be made beside each other.
+    virtual size_t hands() const = 0;
+    /// Of them, those that nobody is at.
+    virtual size_t free() const = 0;
+    /// Of these, those that have nothing better to do than what may be asked for: begin() takes them first.
+    virtual size_t idle() const { return free(); }
+    /// There is a free hand. `number` names the play in ended().
+    virtual void begin(size_t number, const Play& what) = 0;
+    /// A play that has been begun and has ended; waits for the first of them. One at least is under way.
+    virtual std::pair<size_t, Played> ended() = 0;
+};
+
 /// Each play is made once. Used by one thread.
 class Plays {
   public:
-    /// Makes several at a time; by what was asked, in its order.
-    using Together = std::function<std::vector<Played>(const std::vector<Play>&)>;
-
     /// One after the other. `analysis` must outlive this.
     explicit Plays(const job::Analysis& analysis);
-    Plays(Together together, size_t atOnce);
+    explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 
-    /// These may be asked for next, the likeliest first: made beside what is asked for, as far as there are hands.
-    /// Replaces what was expected before.
+    /// These may be asked for next, the likeliest first: idle hands begin them beside what is asked for. Replaces what
+    /// was expected before; what has been begun goes on.
     void expect(std::vector<Play> plays) { m_expected = std::move(plays); }
     /// True where nothing is made ahead, and expect() is of no use.
-    bool oneByOne() const { return m_atOnce < 2; }
+    bool oneByOne() const { return m_players->hands() < 2; }
     const Played& of(const Play& what);
+    /// Waits for what has been begun and was not asked for.
+    void finish();
 
   private:
-    const Played* find(const Play& what) const;
+    struct Made {
+        Play what;
+        std::unique_ptr<Played> played;  // none: under way
+    };
+    Made* find(const Play& what);
+    void begin(const Play& what);
+    void beginExpected();
+    void takeEnded();
 
-    Together m_together;
-    size_t m_atOnce;
+    std::unique_ptr<Players> m_players;
+    size_t m_underWay = 0;
     std::vector<Play> m_expected;
-    std::vector<std::pair<Play, std::unique_ptr<Played>>> m_made;  // a few dozen
+    std::vector<Made> m_made;  // a few dozen
 };
 
 }  // namespace rankscope::diagnose

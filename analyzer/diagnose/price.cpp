@@ -200,14 +200,24 @@ std::optional<Ceiling> judge(Plays& plays, const std::vector<double>& unchanged,
     return ceiling;
 }
 
-/// What may be asked for while `at` and those behind it are made, when each is made on top of `changes` and those
-/// before it; then what is asked for at the end.
-std::vector<Play> playsAhead(std::span<job::Finding* const> at, const std::vector<job::Change>& changes) {
+/// What may be asked for while `at` and those behind it are made, when each is made on top of `repairs` and those
+/// before it; then what is asked for at the end: what all gain without one of `repairs` that gained little, and each by
+/// itself.
+std::vector<Play> playsAhead(std::span<job::Finding* const> at, const std::vector<Repair>& repairs) {
     std::vector<Play> plays;
-    Play onTop{changes};
+    const auto add = [](Play& play, const job::Finding* finding) {
+        play.changes.insert(play.changes.end(), finding->changes.begin(), finding->changes.end());
+    };
+    Play onTop = playOf(repairs);
     for (const job::Finding* finding : at) {
-        onTop.changes.insert(onTop.changes.end(), finding->changes.begin(), finding->changes.end());
+        add(onTop, finding);
         if (!finding->changes.empty()) plays.push_back(onTop);
+    }
+    for (const Repair& repair : repairs) {
+        if (!repair.small) continue;
+        Play without = playOf(repairs, repair.finding);
+        for (const job::Finding* finding : at) add(without, finding);
+        if (!without.changes.empty()) plays.push_back(std::move(without));
     }
     plays.push_back({.instant = true});
     for (const job::Finding* finding : at)
@@ -230,7 +240,7 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
         if (finding->changes.empty()) continue;
         Play with{changes};
         with.changes.insert(with.changes.end(), finding->changes.begin(), finding->changes.end());
-        if (!plays.oneByOne()) plays.expect(playsAhead(std::span(ordered).subspan(at), changes));
+        if (!plays.oneByOne()) plays.expect(playsAhead(std::span(ordered).subspan(at), repairs));
         const Played& next = plays.of(with);
         if (!next.impossible.empty()) {
             finding->whyNotPlayed = next.impossible;

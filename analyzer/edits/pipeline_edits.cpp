@@ -66,8 +66,12 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     if (to.schedule && !to.virtualStages && shape.schedule != "interleaved") shape.virtualStages = 1;
     if (const std::string why = impossible(shape); !why.empty()) throw EditError(why);
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
-    const Schedule present = simulate(graph);
-    const std::vector<int> steps = stepsToPlay(parts.steps(), factor, graph, present);
+    const auto [steps, nowNs] = [&] {
+        const Schedule present = simulate(graph);
+        std::vector<int> played = stepsToPlay(parts.steps(), factor, graph, present);
+        const double ns = spanNs(graph, present, played);
+        return std::pair(std::move(played), ns);
+    }();
     const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
@@ -77,8 +81,7 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
     else if (parts.leavesOut())
         assumeForAll(steps, effect);
-    if (steps.size() < parts.steps().size() || parts.leavesOut())
-        effect.played = {steps, spanNs(graph, present, steps) / effect.tokens};
+    if (steps.size() < parts.steps().size() || parts.leavesOut()) effect.played = {steps, nowNs / effect.tokens};
     effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;

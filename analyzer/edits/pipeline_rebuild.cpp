@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/graph_changes.h"
@@ -56,6 +57,17 @@ class Rebuild {
 
     TaskGraph run() {
         reserve();
+        playRanks();
+        joinCollectives();
+        joinMessages();
+        std::vector<TaskId> numbers;
+        TaskGraph graph = sealed(std::move(m_draft), "in this order work would wait for itself", &numbers);
+        shareLinks(graph, numbers);
+        return graph;
+    }
+
+  private:
+    void playRanks() {
         const Schedule recorded = simulate(m_graph);
         m_recorded = &recorded;
         const CollectiveTimes collectives(m_graph, recorded);
@@ -69,15 +81,12 @@ class Rebuild {
             for (int step : m_steps) playStep(step, stage);
             endSteps();
         }
-        joinCollectives();
-        joinMessages();
-        std::vector<TaskId> numbers;
-        TaskGraph graph = sealed(std::move(m_draft), "in this order work would wait for itself", &numbers);
-        shareLinks(graph, numbers);
-        return graph;
+        // The graph is made without what was read to draft it.
+        m_recorded = nullptr;
+        std::exchange(m_clone, {});
+        std::exchange(m_exchangeOf, {});
     }
 
-  private:
     /// Room for what passes repeat: vectors that grow into it would take up to twice as much.
     void reserve() {
         const double passes = static_cast<double>(m_steps.size()) * m_shape.microBatches;

@@ -8,8 +8,12 @@
 #include <set>
 
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/delay_roots.h"
+#include "analyzer/job/packed_job.h"
 #include "analyzer/job/phase_one.h"
 #include "analyzer/text/lists.h"
+#include "collector/team/packing.h"
+#include "collector/team/team.h"
 
 namespace rankscope::job {
 
@@ -146,19 +150,26 @@ Analysis joined(PhaseOne first, const LoadOptions& options) {
 }  // namespace
 
 std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, team::Team& team,
-                                         const PhaseOneHelp& help, std::vector<int>& taking) {
-    LoadOptions said;
-    std::optional<PhaseOne> first = helpPhaseOne(database, team, help, said);
+                                         const PhaseOneHelp& help) {
+    std::optional<HelpedPhaseOne> first = helpPhaseOne(database, team, help);
     if (!first) return std::nullopt;
-    taking = first->taking;
-    return joined(std::move(*first), said);
+    Analysis analysis = unpackForPlays(
+        std::move(first->facts), [&team] { return team.await(); }, team.nameOf(0));
+    team.send(team::Packer()(shareOfRoots(analysis.replay, first->part, first->parts)).take());
+    return analysis;
 }
 
 Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {
     PhaseOne first = phaseOne(database, options);
-    if (options.holders != nullptr) *options.holders = first.taking;
+    const std::vector<int> taking = first.taking;
+    if (options.holders != nullptr) *options.holders = taking;
     Analysis analysis = joined(std::move(first), options);
-    analysis.delays = delaysOf(analysis, analysis.replay);
+    if (taking.size() > 1)
+        packForPlays(analysis, options.tables, [&](std::string_view message) { options.team->sendToAll(message); });
+    analysis.delays = delaysOf(analysis, analysis.replay, taking.size(), [&](size_t part) {
+        const std::string message = options.team->receiveFrom(taking[part]);
+        return team::Unpacker(message, options.team->nameOf(taking[part])).get<std::vector<Roots>>();
+    });
     return analysis;
 }
 

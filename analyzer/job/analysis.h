@@ -70,7 +70,7 @@ struct LoadOptions {
     /// Processes that take ranks in phase 1 where they see the same trace.db, and have been told to help (phase_one.h);
     /// nullptr: this one takes all.
     team::Team* team = nullptr;
-    /// Filled with those that then have the analysis, too; the first process is the first of them.
+    /// Filled with those that can then play the job (packed_job.h), too; the first process is the first of them.
     std::vector<int>* holders = nullptr;
     /// What the observers of the others have seen, as their PhaseOneHelp::give says it.
     std::function<void(std::string_view)> takeObserved = {};

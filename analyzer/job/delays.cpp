@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <optional>
+#include <utility>
 
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/delay_roots.h"
 #include "analyzer/text/lists.h"
 
 namespace rankscope::job {
@@ -14,31 +16,57 @@ namespace {
 constexpr int64_t kNoWaitNs = 10'000;  // up to a launch gap two ranks arrive together
 constexpr double kVictimShare = 0.25;  // of the mean victim's loss: whoever loses less by a rank is not named with it
 
-/// Ranks whose work was waited for, with their shares; less than 1 in all where the network was.
-using Roots = std::vector<std::pair<int, double>>;
+/// The waits of a replay by the arrival that ended them, and since when somebody waited for it.
+class LastArrivals {
+    using Wait = std::pair<replay::TaskId, int64_t>;
 
-/// By row of kernel: who is to blame for the waiting of that NCCL kernel.
-class RootFinder {
   public:
-    explicit RootFinder(const replay::ReplayModel& replay) : m_graph(replay.graph), m_schedule(replay.unchanged) {
-        std::unordered_map<replay::TaskId, int64_t> firstArrivals;  // by last arrival: since when somebody waits for it
+    explicit LastArrivals(const replay::ReplayModel& replay) : m_graph(replay.graph), m_schedule(replay.unchanged) {
         for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
             if (m_graph.info[task].kind != replay::TaskKind::transfer) continue;
             const replay::TaskId last = lastArrival(task);
             const replay::TaskId own = m_graph.before[task];
             if (last == replay::kNoTask || own == replay::kNoTask || m_graph.rankOf(last) == m_graph.rankOf(task))
                 continue;
-            m_lastOfKernel[m_graph.info[task].row] = last;
-            const auto [known, isNew] = firstArrivals.try_emplace(last, m_schedule.startNs[own]);
-            if (!isNew) known->second = std::min(known->second, m_schedule.startNs[own]);
+            m_ofKernel.emplace_back(m_graph.info[task].row, last);
+            m_waits.emplace_back(last, m_schedule.startNs[own]);
         }
-        for (const auto& [arrival, sinceNs] : firstArrivals) m_roots[arrival] = rootsOf(arrival, sinceNs);
+        std::ranges::sort(m_ofKernel);
+        std::ranges::sort(m_waits);  // of each arrival the earliest first
+        const auto again = std::ranges::unique(m_waits, {}, &Wait::first);
+        m_waits.erase(again.begin(), again.end());
     }
 
-    /// nullptr: not in the replay.
-    const Roots* of(int64_t kernelId) const {
-        const auto last = m_lastOfKernel.find(static_cast<uint32_t>(kernelId));
-        return last == m_lastOfKernel.end() ? nullptr : &m_roots.at(last->second);
+    size_t size() const { return m_waits.size(); }
+
+    Roots rootsOf(size_t wait) const {
+        const auto [arrival, sinceNs] = m_waits[wait];
+        std::map<int, double> work;
+        double all = 0, inTransfer = 0;
+        for (const replay::PathPiece& piece : replay::pathBefore(m_graph, m_schedule, arrival, sinceNs)) {
+            all += static_cast<double>(piece.ns);
+            if (piece.category == replay::PathCategory::transfer)
+                inTransfer += static_cast<double>(piece.ns);
+            else
+                work[piece.rank] += static_cast<double>(piece.ns);
+        }
+        // A wait of no length is for whoever came last.
+        if (all <= 0) return {{m_graph.rankOf(arrival), 1.0}};
+        // Collectives that a late rank takes part in are on its path too, and take as long on the path of one in time:
+        // they are nobody's lateness, unless there is nothing else.
+        Roots roots;
+        if (all - inTransfer <= 0) return roots;
+        for (const auto& [rank, ns] : work) roots.push_back({rank, ns / (all - inTransfer)});
+        return roots;
+    }
+
+    /// By row of an NCCL kernel: which wait it was in; nothing where it is not in the replay.
+    std::optional<size_t> waitOf(int64_t kernelId) const {
+        const auto row = static_cast<uint32_t>(kernelId);
+        const auto last =
+            std::ranges::lower_bound(m_ofKernel, row, {}, [](const auto& kernel) { return kernel.first; });
+        if (last == m_ofKernel.end() || last->first != row) return std::nullopt;
+        return std::ranges::lower_bound(m_waits, last->second, {}, &Wait::first) - m_waits.begin();
     }
 
   private:
@@ -58,55 +86,39 @@ class RootFinder {
         return last;
     }
 
-    Roots rootsOf(replay::TaskId arrival, int64_t sinceNs) const {
-        std::map<int, double> work;
-        double all = 0, inTransfer = 0;
-        for (const replay::PathPiece& piece : replay::pathBefore(m_graph, m_schedule, arrival, sinceNs)) {
-            all += static_cast<double>(piece.ns);
-            if (piece.category == replay::PathCategory::transfer)
-                inTransfer += static_cast<double>(piece.ns);
-            else
-                work[piece.rank] += static_cast<double>(piece.ns);
-        }
-        // A wait of no length is for whoever came last.
-        if (all <= 0) return {{m_graph.rankOf(arrival), 1.0}};
-        // Collectives that a late rank takes part in are on its path too, and take as long on the path of one in time:
-        // they are nobody's lateness, unless there is nothing else.
-        Roots roots;
-        if (all - inTransfer <= 0) return roots;
-        for (const auto& [rank, ns] : work) roots.emplace_back(rank, ns / (all - inTransfer));
-        return roots;
-    }
-
     const replay::TaskGraph& m_graph;
     const replay::Schedule& m_schedule;
-    std::unordered_map<uint32_t, replay::TaskId> m_lastOfKernel;
-    std::unordered_map<replay::TaskId, Roots> m_roots;
+    std::vector<std::pair<uint32_t, replay::TaskId>> m_ofKernel;  // by row: the arrival that it waited for last
+    std::vector<Wait> m_waits;                                    // by arrival
 };
 
-}  // namespace
+/// By row of kernel: who is to blame for the waiting of that NCCL kernel.
+class RootFinder {
+  public:
+    RootFinder(LastArrivals arrivals, std::vector<std::vector<Roots>> shares)
+        : m_arrivals(std::move(arrivals)), m_shares(std::move(shares)) {}
 
-double Delays::between(int root, int victim) const {
-    const std::pair<int, int> key{root, victim};
-    const auto at = std::ranges::lower_bound(pairs, key, {}, [](const auto& entry) { return entry.first; });
-    return at != pairs.end() && at->first == key ? at->second : 0;
-}
-
-double Delays::shareFor(const std::vector<int>& ranks) const {
-    double all = 0, forThese = 0;
-    for (const auto& [victim, ns] : lostBy) {
-        if (text::contains(ranks, victim)) continue;
-        all += ns;
-        for (int root : ranks) forThese += between(root, victim);
+    /// nullptr: not in the replay.
+    const Roots* of(int64_t kernelId) const {
+        const std::optional<size_t> wait = m_arrivals.waitOf(kernelId);
+        return wait ? &m_shares[*wait % m_shares.size()].at(*wait / m_shares.size()) : nullptr;
     }
-    return all > 0 ? forThese / all : 0;
+
+  private:
+    LastArrivals m_arrivals;
+    std::vector<std::vector<Roots>> m_shares;
+};
+
+std::vector<Roots> rootsOf(const LastArrivals& arrivals, size_t part, size_t parts) {
+    std::vector<Roots> roots;
+    for (size_t wait = part; wait < arrivals.size(); wait += parts) roots.push_back(arrivals.rootsOf(wait));
+    return roots;
 }
 
-Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
+/// `finder`: none without a replay.
+Delays delaysBy(const RecordedJob& job, const RootFinder* finder) {
     Delays delays;
     if (job.ranks.size() < 2 || job.steps.empty()) return delays;
-    std::optional<RootFinder> finder;
-    if (replay.available()) finder.emplace(replay);
     std::map<std::pair<int, int>, Delay> losses;  // (root, victim)
     std::map<int, double> lostBy;
     for (const facts::RankSummary& rank : job.ranks) {
@@ -120,7 +132,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
             if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
             lostBy[rank.rank] += waiting + transfer;
             const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
-                const Roots* roots = finder ? finder->of(of.kernelId) : nullptr;
+                const Roots* roots = finder != nullptr ? finder->of(of.kernelId) : nullptr;
                 const Roots direct{{of.lastRank, 1.0}};
                 for (const auto& [root, share] : roots != nullptr ? *roots : direct)
                     if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;
@@ -153,6 +165,46 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
     }
     std::ranges::stable_sort(delays.byRank, std::ranges::greater(), &Delay::nsPerStep);
     return delays;
+}
+
+}  // namespace
+
+double Delays::between(int root, int victim) const {
+    const std::pair<int, int> key{root, victim};
+    const auto at = std::ranges::lower_bound(pairs, key, {}, [](const auto& entry) { return entry.first; });
+    return at != pairs.end() && at->first == key ? at->second : 0;
+}
+
+double Delays::shareFor(const std::vector<int>& ranks) const {
+    double all = 0, forThese = 0;
+    for (const auto& [victim, ns] : lostBy) {
+        if (text::contains(ranks, victim)) continue;
+        all += ns;
+        for (int root : ranks) forThese += between(root, victim);
+    }
+    return all > 0 ? forThese / all : 0;
+}
+
+std::vector<Roots> shareOfRoots(const replay::ReplayModel& replay, size_t part, size_t parts) {
+    return replay.available() ? rootsOf(LastArrivals(replay), part, parts) : std::vector<Roots>();
+}
+
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay, size_t parts,
+                const std::function<std::vector<Roots>(size_t)>& others) {
+    std::vector<std::vector<Roots>> shares(parts);
+    if (!replay.available()) {
+        for (size_t part = 1; part < parts; ++part) others(part);
+        return delaysBy(job, nullptr);
+    }
+    LastArrivals arrivals(replay);
+    shares[0] = rootsOf(arrivals, 0, parts);
+    for (size_t part = 1; part < parts; ++part) shares[part] = others(part);
+    const RootFinder finder(std::move(arrivals), std::move(shares));
+    return delaysBy(job, &finder);
+}
+
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
+    return delaysOf(job, replay, 1, nullptr);
 }
 
 }  // namespace rankscope::job

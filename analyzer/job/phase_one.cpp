@@ -97,14 +97,12 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     PhaseOne result;
     if (options.team != nullptr) result.taking = findHelpers(database, options);
     const std::vector<int>& taking = result.taking;
-    const bool shared = taking.size() > 1;
     readSmallTables(database, result);
     const RankObserver observer = options.observer ? options.observer(result.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
     const unsigned threads =
         options.workers == 0 && options.team != nullptr ? options.team->threads() : options.workers;
     Taken own = take(database, result, shareOf(recorded, 0, taking.size()), threads, observer);
-    if (shared) options.team->sendToAll(team::Packer()(options.links)(options.tables).take());
     for (size_t i = 0; i < recorded.size(); ++i) {
         facts::RankSummary& summary = result.ranks.emplace_back();
         replay::RankTasks& tasks = result.tasks.emplace_back();
@@ -112,13 +110,10 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
         if (part == 0) {
             summary = std::move(own.summaries[i / taking.size()]);
             tasks = std::move(own.tasks.at(recorded[i]->rank));
-            if (shared) options.team->sendToAll(team::Packer()(summary)(tasks).take());
             continue;
         }
-        const int process = taking[part];
-        const std::string message = options.team->receiveFrom(process);
-        options.team->sendToAll(message);
-        team::Unpacker(message, options.team->nameOf(process))(summary)(tasks);
+        const std::string message = options.team->receiveFrom(taking[part]);
+        team::Unpacker(message, options.team->nameOf(taking[part]))(summary)(tasks);
     }
     for (size_t part = 1; part < taking.size(); ++part)
         if (const std::string seen = options.team->receiveFrom(taking[part]); options.takeObserved)
@@ -126,34 +121,26 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     return result;
 }
 
-std::optional<PhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help,
-                                     LoadOptions& said) {
+std::optional<HelpedPhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
+                                           const PhaseOneHelp& help) {
     const auto mark = team::Unpacker(team.await(), team.nameOf(0)).get<TraceMark>();
     team.send(team::Packer()(markOf(database) == mark).take());
     const auto taking = team::Unpacker(team.await(), team.nameOf(0)).get<std::vector<int>>();
     const auto place = std::ranges::find(taking, team.self());
     if (place == taking.end()) return std::nullopt;
     const auto part = static_cast<size_t>(place - taking.begin());
-    PhaseOne result;
-    result.taking = taking;
-    readSmallTables(database, result);
-    const RankObserver observer = help.observer ? help.observer(result.facts) : RankObserver();
-    const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
-    Taken own = take(database, result, shareOf(recorded, part, taking.size()),
-                     help.workers == 0 ? team.threads() : help.workers, observer);
-    const std::string options = team.await();
-    team::Unpacker(options, team.nameOf(0))(said.links)(said.tables);
-    for (size_t i = 0; i < recorded.size(); ++i) {
-        if (i % taking.size() == part) {
-            team.send(team::Packer()(own.summaries[i / taking.size()])(own.tasks.at(recorded[i]->rank)).take());
-            own.summaries[i / taking.size()] = {};
-            own.tasks.erase(recorded[i]->rank);
-        }
-        const std::string message = team.await();
-        team::Unpacker(message, team.nameOf(0))(result.ranks.emplace_back())(result.tasks.emplace_back());
+    PhaseOne small;
+    readSmallTables(database, small);
+    const RankObserver observer = help.observer ? help.observer(small.facts) : RankObserver();
+    const std::vector<const facts::RankFacts*> share = shareOf(facts::recordedRanks(small.facts), part, taking.size());
+    Taken own = take(database, small, share, help.workers == 0 ? team.threads() : help.workers, observer);
+    for (size_t i = 0; i < share.size(); ++i) {
+        team.send(team::Packer()(own.summaries[i])(own.tasks.at(share[i]->rank)).take());
+        own.summaries[i] = {};
+        own.tasks.erase(share[i]->rank);
     }
     team.send(help.give ? help.give() : std::string());
-    return result;
+    return HelpedPhaseOne{std::move(small.facts), part, taking.size()};
 }
 
 }  // namespace rankscope::job

@@ -20,16 +20,16 @@ struct PhaseOne {
     replay::ReplayWindow window;
     std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
     std::vector<replay::RankTasks> tasks;   // of the same
-    std::vector<int> taking{0};             // processes of the team that have all of it
+    std::vector<int> taking{0};             // processes of the team that take part
 };
 
 /// One rank's events are in memory per worker. With a team its processes take turns at the recorded ranks, those of
 /// them that see the same trace.db.
 ///
 /// What goes between them: the first process tells all the size and a checksum of its trace.db, each says whether it
-/// has the same, and is told who has. Then each reads the small tables and its ranks for itself, and sends of each rank
-/// a facts::RankSummary and a replay::RankTasks in one message, by rank, which the first passes on to all: each then
-/// has the whole job. Behind them comes what its observer has seen.
+/// has the same, and is told who has. Then each reads the small tables and its ranks for itself, and sends the first of
+/// each rank a facts::RankSummary and a replay::RankTasks in one message, by rank. Behind them comes what its observer
+/// has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
 
 /// What a process of the team does meanwhile.
@@ -38,12 +38,19 @@ struct PhaseOneHelp {
     std::function<RankObserver(const facts::TraceFacts&)> observer = {};
     std::function<std::string()> give = {};  // what the observer has seen, for LoadOptions::takeObserved
 };
-/// Nothing where it does not see the trace. `said`: of the first process's options what an analysis depends on.
-std::optional<PhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team, const PhaseOneHelp& help,
-                                     LoadOptions& said);
+/// Which share of the ranks it took.
+struct HelpedPhaseOne {
+    facts::TraceFacts facts;
+    size_t part = 0, parts = 1;
+};
+/// Nothing where it does not see the trace.
+std::optional<HelpedPhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
+                                           const PhaseOneHelp& help);
 
-/// The analysis that readAnalysis() returns in the first process, without delays; `taking` as there.
+/// The analysis that readAnalysis() returns in the first process, as far as plays need it (packed_job.h): the first
+/// joins the ranks and sends it. Each then finds its share of who is to blame for waits (delay_roots.h), and sends
+/// that.
 std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, team::Team& team,
-                                         const PhaseOneHelp& help, std::vector<int>& taking);
+                                         const PhaseOneHelp& help);
 
 }  // namespace rankscope::job

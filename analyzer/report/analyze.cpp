@@ -260,10 +260,9 @@ void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const Ana
         };
         help.give = [&painter] { return team::Packer()(std::move(*painter).finish().lanes).take(); };
     }
-    std::vector<int> taking;
     const std::optional<job::Analysis> analysis =
-        job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, help, taking);
-    if (analysis) helpPlay(*analysis, team, taking);
+        job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, help);
+    if (analysis) helpPlay(*analysis, team);
 }
 
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
@@ -276,12 +275,13 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     load.holders = &holders;
     const job::Analysis analysis =
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
-    diagnose::Plays plays =
-        holders.size() > 1 ? sharedPlays(analysis, *options.team, holders) : diagnose::Plays(analysis);
+    diagnose::Plays plays = holders.size() > 1 ? diagnose::Plays(sharedPlayers(analysis, *options.team, holders))
+                                               : diagnose::Plays(analysis);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings, plays);
     Report report = buildReport(analysis, claims, std::move(findings), plays);
+    plays.finish();
     report.replay.ceiling = ceiling;
     report.overview = std::move(overview);
     store::TraceReader reader(database);

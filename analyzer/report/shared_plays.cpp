@@ -2,47 +2,107 @@
 #include "analyzer/report/shared_plays.h"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <future>
+#include <optional>
+#include <ranges>
+#include <thread>
+#include <utility>
 
 #include "collector/team/packing.h"
 
 namespace rankscope::report {
 namespace {
 
-std::vector<diagnose::Played> playShare(const job::Analysis& analysis, const std::vector<diagnose::Play>& plays,
-                                        size_t part, size_t parts) {
-    std::vector<diagnose::Played> played;
-    for (size_t i = part; i < plays.size(); i += parts) played.push_back(diagnose::play(analysis, plays[i]));
-    return played;
+/// Between two looks at who has ended: next to nothing of a play, which takes milliseconds at least, and of a
+/// processor.
+constexpr std::chrono::microseconds kNap{500};
+
+struct Hand {
+    int process = 0;
+    std::optional<size_t> number;  // of the play that it is at
+    double seconds = 0;            // of a processor, that it has taken in all, as far as it has told
+};
+
+double ownSeconds() {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
+
+class TeamPlayers : public diagnose::Players {
+  public:
+    TeamPlayers(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking)
+        : m_analysis(analysis), m_team(team) {
+        for (int process : taking) m_hands.push_back({process, std::nullopt, 0});
+    }
+
+    size_t hands() const override { return m_hands.size(); }
+    size_t free() const override { return static_cast<size_t>(std::ranges::count_if(m_hands, isFree)); }
+    /// This process has joined the ranks, and has the rest of the analysis to do alone: it makes nothing ahead where it
+    /// has had more to do than one of the others.
+    size_t idle() const override {
+        const double least = std::ranges::min(
+            m_hands | std::views::filter([this](const Hand& hand) { return hand.process != m_team.self(); }) |
+            std::views::transform(&Hand::seconds));
+        const bool helps = ownSeconds() < least;
+        return static_cast<size_t>(std::ranges::count_if(
+            m_hands, [&](const Hand& hand) { return isFree(hand) && (helps || hand.process != m_team.self()); }));
+    }
+
+    /// To the one that has had least to do.
+    void begin(size_t number, const diagnose::Play& what) override {
+        for (Hand& hand : m_hands)
+            if (hand.process == m_team.self()) hand.seconds = ownSeconds();
+        Hand& hand = *std::ranges::min_element(
+            m_hands, {}, [](const Hand& one) { return std::pair(one.number.has_value(), one.seconds); });
+        hand.number = number;
+        if (hand.process == m_team.self())
+            m_own = std::async(std::launch::async, [this, what] { return diagnose::play(m_analysis, what); });
+        else
+            m_team.sendTo(hand.process, team::Packer()(what).take());
+    }
+
+    std::pair<size_t, diagnose::Played> ended() override {
+        for (;; std::this_thread::sleep_for(kNap))
+            for (Hand& hand : m_hands)
+                if (hand.number && hasEnded(hand)) return {*std::exchange(hand.number, std::nullopt), resultOf(hand)};
+    }
+
+  private:
+    static bool isFree(const Hand& hand) { return !hand.number; }
+
+    bool hasEnded(const Hand& hand) const {
+        if (hand.process != m_team.self()) return m_team.isWaiting(hand.process);
+        return m_own.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    }
+
+    diagnose::Played resultOf(Hand& hand) {
+        if (hand.process == m_team.self()) return m_own.get();
+        const std::string message = m_team.receiveFrom(hand.process);
+        diagnose::Played played;
+        team::Unpacker(message, m_team.nameOf(hand.process))(played)(hand.seconds);
+        return played;
+    }
+
+    const job::Analysis& m_analysis;
+    team::Team& m_team;
+    std::vector<Hand> m_hands;
+    std::future<diagnose::Played> m_own;
+};
 
 }  // namespace
 
-diagnose::Plays sharedPlays(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking) {
-    const auto together = [&analysis, &team, &taking](const std::vector<diagnose::Play>& plays) {
-        team.sendToAll(team::Packer()(plays).take());
-        std::vector<diagnose::Played> all(plays.size());
-        for (size_t part = 0; part < taking.size(); ++part) {
-            std::vector<diagnose::Played> share;
-            if (part == 0) {
-                share = playShare(analysis, plays, 0, taking.size());
-            } else {
-                const std::string message = team.receiveFrom(taking[part]);
-                team::Unpacker(message, team.nameOf(taking[part]))(share);
-            }
-            for (size_t i = part, made = 0; i < plays.size() && made < share.size(); i += taking.size())
-                all[i] = std::move(share[made++]);
-        }
-        return all;
-    };
-    return {together, taking.size()};
+std::unique_ptr<diagnose::Players> sharedPlayers(const job::Analysis& analysis, team::Team& team,
+                                                 const std::vector<int>& taking) {
+    return std::make_unique<TeamPlayers>(analysis, team, taking);
 }
 
-void helpPlay(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking) {
-    const auto part = static_cast<size_t>(std::ranges::find(taking, team.self()) - taking.begin());
+void helpPlay(const job::Analysis& analysis, team::Team& team) {
     for (;;) {
         const std::string message = team.await();
-        const auto plays = team::Unpacker(message, team.nameOf(0)).get<std::vector<diagnose::Play>>();
-        team.send(team::Packer()(playShare(analysis, plays, part, taking.size())).take());
+        const auto what = team::Unpacker(message, team.nameOf(0)).get<diagnose::Play>();
+        const diagnose::Played played = diagnose::play(analysis, what);
+        team.send(team::Packer()(played)(ownSeconds()).take());
     }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays of the job that the processes of a team share, each of which has the whole analysis.
+// Plays of the job that the processes of a team share.
 //
-// What goes between them: the first process tells all a list of diagnose::Play; of it process number p of those who
-// take part makes each so many-th, from the p-th on, and sends a list of diagnose::Played.
+// What goes between them: the first process sends one of the others a diagnose::Play, which answers with a
+// diagnose::Played and the processor time that it has taken so far, and gets the next when there is one. The first
+// makes plays, too, by a thread of its own.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "analyzer/diagnose/plays.h"
@@ -13,9 +15,10 @@
 namespace rankscope::report {
 
 /// In the first process; `taking`: it and those in helpPlay(), by number. All must outlive it.
-diagnose::Plays sharedPlays(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking);
+std::unique_ptr<diagnose::Players> sharedPlayers(const job::Analysis& analysis, team::Team& team,
+                                                 const std::vector<int>& taking);
 
 /// In the others, until they are dismissed: throws team::Dismissed.
-[[noreturn]] void helpPlay(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking);
+[[noreturn]] void helpPlay(const job::Analysis& analysis, team::Team& team);
 
 }  // namespace rankscope::report

@@ -235,8 +235,12 @@ void Team::sendTo(int process, std::string_view bytes) {
 
 void Team::sendToAll(std::string_view bytes) {
     for (int process = 1; process < m_size; ++process) put(process, Kind::shared, bytes);
-    std::string copy(bytes);  // MPI takes what is sent for writable
-    check(m_mpi->broadcast(copy.data(), copy.size()), "broadcast");
+    // MPI takes what is sent for writable, and does not write where it is sent from.
+    check(m_mpi->broadcast(const_cast<char*>(bytes.data()), bytes.size()), "broadcast");
+}
+
+bool Team::isWaiting(int process) const {
+    return m_mpi->is_waiting(process) != 0;
 }
 
 std::string Team::receiveFrom(int process) {

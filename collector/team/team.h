@@ -67,6 +67,8 @@ class Team {
     // The first process.
     void sendTo(int process, std::string_view bytes);
     void sendToAll(std::string_view bytes);
+    /// receiveFrom() would not wait long.
+    bool isWaiting(int process) const;
     /// Throws MemberFailed with what that process tells instead.
     std::string receiveFrom(int process);
     /// Lets all others end with this status. Those that do not come to it within a few seconds are ended by MPI.

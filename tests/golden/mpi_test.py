@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`mpirun -n K rankscope collect|analyze`: the same trace.db and report as from one process, byte for byte; whatever fails in one process ends them all."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -17,22 +18,42 @@ OPENMPI = ["--allow-run-as-root", "--oversubscribe"]
 MPIS = {"openmpi": (["mpirun.openmpi", *OPENMPI], "OMPI_COMM_WORLD_RANK"), "mpich": (["mpiexec.mpich"], "PMI_RANK")}
 
 
-# A process that joins the team, says its version and is killed: LIBRARY VERSION.
+# A process that joins the team, says its version, takes so many messages of the first process, says yes to the third (that it sees the same trace) and
+# is killed: LIBRARY VERSION MESSAGES.
 DIES = """
 import ctypes, os, signal, struct, sys
 
 class Interface(ctypes.Structure):
+    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64)
     _fields_ = [("version", ctypes.c_int32), ("name", ctypes.c_char_p),
                 ("start", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))),
-                ("send", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64))]
+                ("send", call), ("receive", call), ("is_waiting", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)),
+                ("broadcast", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64))]
 
+DATA, SHARED, DISMISSAL = 1, 2, 4
 library = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
 library.rankscope_mpi_interface.restype = ctypes.POINTER(Interface)
 mpi = library.rankscope_mpi_interface().contents
 mpi.start(ctypes.c_int(), ctypes.c_int())
-greeting = struct.pack("<8s64s64s", b"rsteam", sys.argv[2].encode(), b"node1")
-for part in (struct.pack("<IIQ", 1, 0, len(greeting)), greeting):
-    mpi.send(0, part, len(part))
+
+def send(message):
+    for part in (struct.pack("<IIQ", DATA, 0, len(message)), message):
+        mpi.send(0, part, len(part))
+
+send(struct.pack("<8s64s64s", b"rsteam", sys.argv[2].encode(), b"node1"))
+for number in range(int(sys.argv[3])):
+    header = ctypes.create_string_buffer(16)
+    mpi.receive(0, header, 16)
+    kind, _, length = struct.unpack("<IIQ", header.raw)
+    if kind == DISMISSAL:
+        sys.exit("dismissed before message " + str(number))
+    text = ctypes.create_string_buffer(length)
+    if kind == SHARED:
+        mpi.broadcast(text, length)
+    elif length:
+        mpi.receive(0, text, length)
+    if number == 2:
+        send(bytes([1]))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -101,6 +122,19 @@ class Mpi(VirtualRunTest):
                     found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "analyze", "job", *form)
                     self.assertEqual(found.stdout, expected)
                     self.assertEqual(found.stderr, b"")
+
+    def test_what_is_played_of_a_pipeline_is_that_of_one_process(self):
+        pipeline = {"name": "pipeline", "kind": "3d", "steps": 6, "seed": 176, "cluster": {"nodes": 1, "ranks_per_node": 8},
+                    "model": {"layers": 4, "hidden": 8192, "seq": 2048, "micro_batch": 1}, "parallel": {"dp": 2, "tp": 2, "pp": 2, "micro_batches": 3},
+                    "faults": [{"kind": "few_micro_batches"}, {"kind": "straggler", "rank": 1, "factor": 1.08}]}
+        self.run_scenario(self.write_scenario(pipeline), "pipeline")
+        alone = self.check_run(RANKSCOPE, "-q", "analyze", "pipeline", "--format", "json").stdout
+        changes = {change.split(":")[0] for finding in json.loads(alone)["findings"] for change in finding["changes"]}
+        self.assertEqual(changes, {"micro-batches", "balance"})
+        for mpirun, _ in self.each():
+            for processes in (2, 5):
+                found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "analyze", "pipeline", "--format", "json")
+                self.assertEqual(found.stdout, alone)
 
     def test_analyze_collects_together_first(self):
         alone = self.check_run(RANKSCOPE, "-q", "analyze", "job").stdout
@@ -195,7 +229,7 @@ class Mpi(VirtualRunTest):
         (self.folder / "dies").write_text(DIES)
         version = subprocess.run([RANKSCOPE, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
         for name, mpirun, variable in usable():
-            dies = [LIBRARIES / f"librankscope_mpi_{name}.so", version]
+            dies = [LIBRARIES / f"librankscope_mpi_{name}.so", version, 0]
             nodes = [self.node(variable + str(n), files[n::2]) for n in (0, 1)]
             shutil.copy2(self.db("job"), nodes[0] / "job")
             job = self.run_any(*self.start(mpirun, (nodes[0], [RANKSCOPE, "collect", "job"]), (nodes[1], [sys.executable, self.folder / "dies", *dies])))
@@ -205,6 +239,20 @@ class Mpi(VirtualRunTest):
             self.assertEqual((nodes[0] / "job/trace.db").read_bytes(), self.trace)
             self.check_run(*self.start(mpirun, *[(node, [RANKSCOPE, "-q", "collect", "job"]) for node in nodes]))
             self.assertEqual([path.name for path in (nodes[0] / "job").glob(".trace*")], [])
+
+    def test_a_process_that_dies_in_the_middle_of_an_analysis_ends_all_and_leaves_the_trace_as_it_was(self):
+        (self.folder / "dies").write_text(DIES)
+        version = subprocess.run([RANKSCOPE, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        for name, mpirun, _ in usable():
+            # How many of the team are on its host; nothing to collect; which trace it is; who takes part. Then the first process waits for its ranks.
+            dies = [sys.executable, self.folder / "dies", LIBRARIES / f"librankscope_mpi_{name}.so", version, 4]
+            job = self.run_any(*self.start(mpirun, (self.folder, [RANKSCOPE, "analyze", "job"]), (self.folder, dies)))
+            self.assertNotEqual(job.returncode, 0)
+            self.assertIn(b"signal 9", job.stdout + job.stderr)  # mpirun tells it
+            self.assertNotIn(b"dismissed", job.stderr)
+            self.assertNotIn(b"findings", job.stdout)
+            self.assertEqual(self.db("job").read_bytes(), self.trace)
+            self.assertEqual([path.name for path in (self.folder / "job").glob("*trace.db?*")], [])
 
     def test_a_program_that_mpirun_has_not_started_needs_no_mpi(self):
         needed = subprocess.run(["ldd", RANKSCOPE], capture_output=True, text=True, check=True).stdout

@@ -139,28 +139,40 @@ TEST(Price, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
     EXPECT_DOUBLE_EQ(edits::typicalSaving(rare, after).expected, 10);
 }
 
+/// Four hands, of whom the one that began last ends first.
+class LastFirst : public Players {
+  public:
+    LastFirst(const job::Analysis& analysis, std::vector<Play>& made) : m_analysis(analysis), m_made(made) {}
+    size_t hands() const override { return 4; }
+    size_t free() const override { return hands() - m_begun.size(); }
+    void begin(size_t number, const Play& what) override {
+        EXPECT_GT(free(), 0u);
+        EXPECT_EQ(std::ranges::find(m_made, what), m_made.end());
+        m_made.push_back(what);
+        m_begun.emplace_back(number, what);
+    }
+    std::pair<size_t, Played> ended() override {
+        const auto [number, what] = m_begun.back();
+        m_begun.pop_back();
+        return {number, play(m_analysis, what)};
+    }
+
+  private:
+    const job::Analysis& m_analysis;
+    std::vector<Play>& m_made;
+    std::vector<std::pair<size_t, Play>> m_begun;
+};
+
 TEST(Price, PlaysThatAreMadeAheadChangeNoPriceAndNoneIsMadeTwice) {
     const job::Analysis analysis = jobWithTwoCauses();
     std::vector<job::Finding> alone{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)}, together = alone;
     ASSERT_TRUE(priceFindings(analysis, alone));
     std::vector<Play> made;
-    size_t batches = 0;
-    Plays plays(
-        [&](const std::vector<Play>& asked) {
-            ++batches;
-            std::vector<Played> all;
-            for (const Play& what : asked) {
-                EXPECT_EQ(std::ranges::find(made, what), made.end());
-                made.push_back(what);
-                all.push_back(play(analysis, what));
-            }
-            return all;
-        },
-        4);
+    Plays plays(std::make_unique<LastFirst>(analysis, made));
     ASSERT_TRUE(priceFindings(analysis, together, plays));
     EXPECT_TRUE(transferEfficiency(analysis, plays));
-    EXPECT_EQ(batches, 1u);  // one repair, both, the ideal network, the other one alone
-    EXPECT_EQ(made.size(), 4u);
+    plays.finish();
+    EXPECT_EQ(made.size(), 4u);  // one repair, both, the ideal network, the other one alone
     ASSERT_EQ(together.size(), alone.size());
     for (size_t i = 0; i < alone.size(); ++i) {
         EXPECT_EQ(together[i].id, alone[i].id);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/job/packed_job.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "collector/store/error.h"
+#include "collector/team/packing.h"
+
+namespace rankscope::costs {
+
+template <typename Visit>
+void forEachField(LinkPeaks& value, const Visit& visit) {
+    auto& [intra, inter, intraOthers, interOthers, source, warnings, unknownDevices] = value;
+    visit(intra, inter, intraOthers, interOthers, source, warnings, unknownDevices);
+}
+
+}  // namespace rankscope::costs
+
+namespace rankscope::facts {
+
+template <typename Visit>
+void forEachField(Pipeline& value, const Visit& visit) {
+    auto& [stages, microBatches, virtualStages, schedule, confidence] = value;
+    visit(stages, microBatches, virtualStages, schedule, confidence);
+}
+
+template <typename Visit>
+void forEachField(Layout& value, const Visit& visit) {
+    auto& [dp, tp, pp, ep, sp, zero, zeroOr, shard, replicate, schedule, confidence, confidences, roles, uses,
+           pipelines] = value;
+    visit(dp, tp, pp, ep, sp, zero, zeroOr, shard, replicate, schedule, confidence, confidences, roles, uses,
+          pipelines);
+}
+
+}  // namespace rankscope::facts
+
+namespace rankscope::replay {
+
+template <typename Visit>
+void forEachField(TaskGraph& value, const Visit& visit) {
+    auto& [durationNs, leadNs, before, firstEdge, edges, info, lanes, kernelKeys, exchanges, members, marks] = value;
+    visit(durationNs, leadNs, before, firstEdge, edges, info, lanes, kernelKeys, exchanges, members, marks);
+}
+
+}  // namespace rankscope::replay
+
+namespace rankscope::job {
+namespace {
+
+/// What edits read of a rank beside its tasks.
+template <typename Visit>
+void forEachPlayedField(facts::RankSummary& rank, const Visit& visit) {
+    visit(rank.rank, rank.contention, rank.hostStalls, rank.hostPauses, rank.hostUse, rank.hostIsKnown);
+}
+
+/// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger.
+template <typename Visit>
+void forEachSmallField(Analysis& analysis, const Visit& visit) {
+    replay::ReplayModel& replay = analysis.replay;
+    visit(analysis.peaks, analysis.layout, analysis.steps, analysis.stepNs, replay.unavailable, replay.notes,
+          replay.steps, replay.measuredStepNs, replay.predictedStepNs, replay.edges);
+}
+
+/// Parts of a list that is sent as it lies in memory: small, so that what is received is in memory once, and stays in
+/// the processor's cache.
+constexpr size_t kPartBytes = size_t{1} << 20;
+
+template <typename Value, typename Function>
+void forEachPart(std::vector<Value>& list, const Function& function) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    const size_t bytes = list.size() * sizeof(Value);
+    char* const data = reinterpret_cast<char*>(list.data());
+    for (size_t at = 0; at < bytes; at += kPartBytes) function(data + at, std::min(kPartBytes, bytes - at));
+}
+
+/// How long each list of the graph is, and how large an element: two builds that differ are told.
+using Lengths = std::vector<std::pair<uint64_t, uint64_t>>;
+
+Lengths lengthsOf(replay::TaskGraph& graph) {
+    Lengths lengths;
+    forEachField(graph, [&](const auto&... lists) { (lengths.emplace_back(lists.size(), sizeof lists[0]), ...); });
+    return lengths;
+}
+
+[[noreturn]] void refuse(const std::string& sender) {
+    throw store::Error(sender, "sent a job that this build of rankscope does not understand",
+                       "start the same installation of rankscope on all nodes");
+}
+
+void takeGraph(replay::TaskGraph& graph, const Lengths& lengths, const std::function<std::string()>& receive,
+               const std::string& sender) {
+    size_t list = 0;
+    const auto take = [&](auto& values) {
+        if (list >= lengths.size() || lengths[list].second != sizeof values[0]) refuse(sender);
+        values.resize(lengths[list++].first);
+        forEachPart(values, [&](char* to, size_t bytes) {
+            const std::string part = receive();
+            if (part.size() != bytes) refuse(sender);
+            std::memcpy(to, part.data(), bytes);
+        });
+    };
+    forEachField(graph, [&](auto&... lists) { (take(lists), ...); });
+}
+
+}  // namespace
+
+void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTable>& tables,
+                  const std::function<void(std::string_view)>& send) {
+    auto& packed = const_cast<Analysis&>(analysis);  // only read
+    team::Packer packer;
+    const auto put = [&packer](const auto&... fields) { (packer(fields), ...); };
+    put(tables, uint64_t{packed.ranks.size()});
+    forEachSmallField(packed, put);
+    for (facts::RankSummary& rank : packed.ranks) forEachPlayedField(rank, put);
+    put(lengthsOf(packed.replay.graph));
+    send(packer.take());
+    const auto sendParts = [&](auto& list) {
+        forEachPart(list, [&](const char* from, size_t bytes) { send({from, bytes}); });
+    };
+    forEachField(packed.replay.graph, [&](auto&... lists) { (sendParts(lists), ...); });
+}
+
+Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string()>& receive,
+                        const std::string& sender) {
+    Analysis analysis;
+    analysis.facts = std::move(facts);
+    const std::string message = receive();
+    team::Unpacker unpacker(message, sender);
+    const auto take = [&unpacker](auto&... fields) { (unpacker(fields), ...); };
+    std::vector<costs::NcclTestsTable> tables;
+    uint64_t ranks = 0;
+    take(tables, ranks);
+    forEachSmallField(analysis, take);
+    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(analysis.ranks.emplace_back(), take);
+    takeGraph(analysis.replay.graph, unpacker.get<Lengths>(), receive, sender);
+    analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
+    if (analysis.replay.graph.size() > 0) analysis.replay.unchanged = replay::simulate(analysis.replay.graph);
+    return analysis;
+}
+
+}  // namespace rankscope::job

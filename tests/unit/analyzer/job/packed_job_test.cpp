@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What processes that only play a job are sent of it: every change plays there as it does here.
+#include "analyzer/job/packed_job.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <sstream>
+
+#include "analyzer/diagnose/plays.h"
+#include "analyzer/edits/edit.h"
+#include "analyzer/job/delay_roots.h"
+#include "collector/store/error.h"
+#include "tests/unit/analyzer/small_job.h"
+
+namespace rankscope::job {
+namespace {
+
+Analysis sent(const Analysis& analysis) {
+    std::deque<std::string> messages;
+    packForPlays(analysis, {}, [&](std::string_view message) { messages.emplace_back(message); });
+    return unpackForPlays(
+        analysis.facts,
+        [&] {
+            std::string message = std::move(messages.front());
+            messages.pop_front();
+            return message;
+        },
+        "process 0");
+}
+
+/// Each family as it is tried on a run, and the forms that read most of a rank's summary.
+std::vector<std::string> changes() {
+    std::vector<std::string> all{"no-stalls:cause=sync",  "no-stalls:cause=pageable", "no-stalls:cause=pauses",
+                                 "no-stalls:cause=input", "balance:what=work",        "network:ideal=latency"};
+    for (const edits::EditFamily& family : edits::editFamilies()) {
+        std::istringstream trials{std::string(family.trials)};
+        for (std::string trial; trials >> trial;) {
+            if (const size_t at = trial.find("{step}"); at != std::string::npos) trial.replace(at, 6, "1");
+            all.push_back(trial);
+        }
+    }
+    return all;
+}
+
+/// Returns how many changes this job takes.
+int expectSamePlays(const Analysis& here) {
+    const Analysis there = sent(here);
+    int possible = 0;
+    for (const std::string& text : changes()) {
+        for (const edits::Outlook outlook : {edits::Outlook::expected, edits::kOutlooks[0]}) {
+            const diagnose::Play what{{edits::parseChange(text)}, outlook};
+            const diagnose::Played expected = diagnose::play(here, what), played = diagnose::play(there, what);
+            EXPECT_EQ(played.impossible, expected.impossible) << text;
+            EXPECT_EQ(played.stepsNs, expected.stepsNs) << text;
+            EXPECT_EQ(played.open, expected.open) << text;
+            EXPECT_EQ(played.hostMaySlow, expected.hostMaySlow) << text;
+            EXPECT_EQ(played.chanceNs, expected.chanceNs) << text;
+            possible += expected.impossible.empty() ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(diagnose::play(there, {.instant = true}).stepsNs, diagnose::play(here, {.instant = true}).stepsNs);
+    return possible;
+}
+
+TEST(PackedJob, EveryChangePlaysAsInTheProcessThatSentIt) {
+    Analysis small = test::SmallJob{.readBackNs = 50}.analysis();
+    for (facts::RankSummary& rank : small.ranks) {
+        facts::HostStall stall;
+        stall.stallNs = 50;
+        stall.cause = facts::IdleCause::blockingCall;
+        stall.callNameId = test::SmallJob::kWaitName;
+        rank.hostStalls.push_back(stall);
+        rank.hostIsKnown = true;
+        rank.contention.lostShare = 0.2;
+        rank.contention.samples = 5;
+    }
+    EXPECT_GT(expectSamePlays(small), 10);
+    EXPECT_GT(expectSamePlays(test::SmallJob{.reductions = 3, .extraNs = 30, .differentGrids = true}.analysis()), 10);
+}
+
+TEST(PackedJob, WhoIsToBlameForWaitsIsTheSameByShares) {
+    Analysis here = test::SmallJob{.reductions = 3, .extraNs = 30}.analysis();
+    replay::TaskGraph& graph = here.replay.graph;
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != replay::TaskKind::transfer) continue;
+        facts::CommTask waited;
+        waited.kernelId = graph.info[task].row = task;
+        waited.step = graph.info[task].step;
+        waited.exposedWaitNs = waited.waitNs = 50 + task;
+        here.ranks[static_cast<size_t>(graph.rankOf(task))].communication.push_back(waited);
+    }
+    const Analysis there = sent(here);
+    const Delays alone = delaysOf(here, here.replay);
+    ASSERT_EQ(alone.byRank.size(), 1u);
+    EXPECT_EQ(alone.byRank[0].rank, 1);  // whose kernels take longer
+    for (const size_t parts : {2, 5, 40}) {
+        const Delays together =
+            delaysOf(here, here.replay, parts, [&](size_t part) { return shareOfRoots(there.replay, part, parts); });
+        EXPECT_EQ(together.pairs, alone.pairs);
+        EXPECT_EQ(together.lostBy, alone.lostBy);
+        EXPECT_EQ(together.lostNs, alone.lostNs);
+    }
+}
+
+TEST(PackedJob, WhatIsCutOffIsRefusedByItsSender) {
+    const Analysis here = test::SmallJob().analysis();
+    std::vector<std::string> messages;
+    packForPlays(here, {}, [&](std::string_view message) { messages.emplace_back(message); });
+    for (size_t cut = 0; cut < messages.size(); ++cut) {
+        std::vector<std::string> less = messages;
+        less[cut].resize(less[cut].size() / 2);
+        size_t number = 0;
+        EXPECT_THROW(unpackForPlays(
+                         here.facts, [&] { return less.at(number++); }, "process 0"),
+                     store::Error)
+            << cut;
+    }
+}
+
+}  // namespace
+}  // namespace rankscope::job
