@@ -66,15 +66,15 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
     std::vector<Cursor> cursors;
     std::vector<int64_t> turns;  // of each cursor
     size_t active[kUnions] = {};
+    int64_t next = range.endNs;
     for (const Track* track : streams) {
         Cursor cursor{track, track->firstEndingAfter(range.beginNs), false};
         turns.push_back(pass(cursor, range.beginNs, active));
+        next = std::min(next, turns.back());
         cursors.push_back(cursor);
     }
     const auto count = [&](Union kind) { return active[static_cast<size_t>(kind)]; };
     for (int64_t now = range.beginNs; now < range.endNs;) {
-        int64_t next = range.endNs;
-        for (const int64_t turn : turns) next = std::min(next, turn);
         if (count(Union::compute) > 0)
             stretch(now, next, count(Union::communication) > 0 ? Activity::overlapped : Activity::compute);
         else if (count(Union::communication) > 0)
@@ -83,8 +83,11 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
         else if (count(Union::memory) > 0)
             stretch(now, next, Activity::memory);
         now = next;
-        for (size_t i = 0; i < turns.size(); ++i)
+        next = range.endNs;
+        for (size_t i = 0; i < turns.size(); ++i) {
             if (turns[i] == now) turns[i] = pass(cursors[i], now, active);
+            next = std::min(next, turns[i]);
+        }
     }
 }
 
@@ -182,14 +185,26 @@ void drawActivity(const ActivityBins& bins, std::span<const Track* const> stream
         return;
     }
     // Closer than a bin: the events themselves are few now.
-    sweep(streams, visible, [&](int64_t from, int64_t to, Activity activity) {
-        const double left = axis.xOf(from), right = std::min(axis.xOf(to), static_cast<double>(width));
-        for (auto x = static_cast<int32_t>(left); x < right; ++x) {
-            const double share = std::min<double>(right, x + 1) - std::max<double>(left, x);
-            if (columns.empty() || columns.back().x != x) columns.push_back({x, {}});
-            columns.back().shares[static_cast<size_t>(activity)] += static_cast<float>(share);
+    const double scale = axis.pixelsPerNs();
+    ActivityColumn column{-1, {}};
+    const auto add = [&](int32_t x, double share, Activity activity) {
+        if (column.x != x) {
+            if (column.x >= 0) columns.push_back(column);
+            column = {x, {}};
         }
+        column.shares[static_cast<size_t>(activity)] += static_cast<float>(share);
+    };
+    sweep(streams, visible, [&](int64_t from, int64_t to, Activity activity) {
+        const double left = static_cast<double>(from - visible.beginNs) * scale,
+                     right = std::min(static_cast<double>(to - visible.beginNs) * scale, static_cast<double>(width));
+        auto x = static_cast<int32_t>(left);
+        if (right <= x + 1) {  // most are within a pixel
+            if (x < right) add(x, right - left, activity);
+            return;
+        }
+        for (; x < right; ++x) add(x, std::min<double>(right, x + 1) - std::max<double>(left, x), activity);
     });
+    if (column.x >= 0) columns.push_back(column);
 }
 
 }  // namespace rankscope::gui

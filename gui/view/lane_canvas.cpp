@@ -166,35 +166,21 @@ void LaneCanvas::paintStacks(const PlacedRow& placed, Rgb background, const Brus
     fillRows(placed.top, placed.height, background);
     const int gap = static_cast<int>(std::lround(stackGap(placed.row->height) * m_ratio));
     const int inner = placed.height - 2 * gap;
-    // Heights are counted in pixels from the bottom, so that rows can be painted one after the other: in most rows a
-    // column has the colour that it has below.
-    struct Stack {
-        int32_t x;
-        int top = 0;  // of the part that `activity` is
-        size_t activity = 0;
-        std::array<int, kActivities> upTo{};
-    };
-    std::vector<Stack> stacks;
-    stacks.reserve(brush.columns.size());
     for (const ActivityColumn& column : brush.columns) {
         if (column.x < 0 || column.x >= m_image.width()) continue;
-        Stack& stack = stacks.emplace_back(Stack{column.x});
+        std::array<int, kActivities> upTo{};  // pixels from the bottom
         float sum = 0;
         for (size_t a = 0; a < kActivities; ++a) {
             sum += column.shares[a];
-            stack.upTo[a] = static_cast<int>(std::min(1.0f, sum) * static_cast<float>(inner) + 0.5f);
+            upTo[a] = static_cast<int>(std::min(1.0f, sum) * static_cast<float>(inner) + 0.5f);
         }
-        if (sum > 0 && stack.upTo.back() == 0 && gap > 0) stack.upTo.back() = 1;
-        stack.top = stack.upTo.front();
-    }
-    for (int fromBottom = 0; fromBottom < inner; ++fromBottom) {
-        const int y = placed.top + gap + inner - 1 - fromBottom;
-        if (y < 0 || y >= m_image.height()) continue;
-        Rgb* line = pixelLine(y);
-        for (Stack& stack : stacks) {
-            while (fromBottom >= stack.top && stack.activity < kActivities)
-                if (++stack.activity < kActivities) stack.top = stack.upTo[stack.activity];
-            if (stack.activity < kActivities) line[stack.x] = m_palette->activities[stack.activity];
+        if (sum > 0 && upTo.back() == 0 && gap > 0) upTo.back() = 1;
+        const int bottom = placed.top + gap + inner;
+        int below = std::min(bottom, m_image.height());  // the pixel above which the next one begins
+        for (size_t a = 0; a < kActivities; ++a) {
+            const int top = std::max(0, bottom - upTo[a]);
+            for (int y = top; y < below; ++y) pixelLine(y)[column.x] = m_palette->activities[a];
+            below = std::min(below, top);
         }
     }
 }
