@@ -28,7 +28,29 @@ inline uint32_t loadBig32(const uint8_t* at) noexcept {
     return __builtin_bswap32(value);
 }
 
-/// A variable-length integer of at most nine bytes (file format, section 1.6). Returns its length.
+inline size_t loadBig16(const uint8_t* at) noexcept {
+    return static_cast<size_t>(at[0] << 8 | at[1]);
+}
+
+inline uint64_t loadBig64(const uint8_t* at) noexcept {
+    uint64_t value;
+    std::memcpy(&value, at, sizeof value);
+    return __builtin_bswap64(value);
+}
+
+/// A variable-length integer of at most nine bytes (file format, section 1.6); moves `at` on. False where it goes
+/// beyond `end`.
+inline bool loadVarint(const uint8_t*& at, const uint8_t* end, uint64_t& value) noexcept {
+    value = 0;
+    for (int i = 0; i < 9 && at < end; ++i) {
+        const uint8_t byte = *at++;
+        value = i < 8 ? value << 7 | (byte & 0x7f) : value << 8 | byte;
+        if (i == 8 || byte < 0x80) return true;
+    }
+    return false;
+}
+
+/// As above, to be written. Returns its length.
 inline size_t storeVarint(uint8_t* at, uint64_t value) noexcept {
     if (value < 0x80) {
         at[0] = static_cast<uint8_t>(value);

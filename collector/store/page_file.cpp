@@ -10,12 +10,11 @@
 
 #include "collector/store/big_endian.h"
 #include "collector/store/error.h"
+#include "collector/store/page_format.h"
 
 namespace rankscope::store {
 namespace {
 
-constexpr size_t kHeaderBytes = 100;
-constexpr size_t kPageSizeAt = 16, kReservedAt = 20, kChangeCounterAt = 24, kPageCountAt = 28, kVersionValidForAt = 92;
 constexpr size_t kBufferBytes = 1 << 20;
 /// The page at this offset is SQLite's for file locks and holds no data.
 constexpr uint64_t kLockByte = 1 << 30;

@@ -6,17 +6,11 @@
 
 #include "collector/store/big_endian.h"
 #include "collector/store/error.h"
+#include "collector/store/page_format.h"
 
 namespace rankscope::store {
 namespace {
 
-// Section 1.6 of https://www.sqlite.org/fileformat2.html: a header, an array of two-byte cell offsets growing up, cells
-// growing down.
-constexpr uint8_t kLeafPage = 0x0d, kInteriorPage = 0x05;
-constexpr size_t kLeafHeader = 8, kInteriorHeader = 12;
-constexpr size_t kCellCountAt = 3, kContentStartAt = 5, kRightmostAt = 8;
-constexpr size_t kOffsetBytes = 2;
-constexpr size_t kLongestVarint = 9;
 constexpr size_t kLongestInteriorCell = 4 + kLongestVarint;
 
 void endPage(std::vector<uint8_t>& page, uint8_t type, size_t cells, size_t contentStart) {
