@@ -14,26 +14,19 @@ facts::IdleCause causeOf(std::string_view text) {
 
 }  // namespace
 
-std::span<const IdleStretch> IdleGaps::of(store::TraceReader& reader, int32_t rank) {
-    const std::lock_guard lock(m_mutex);
-    if (!m_isRead) read(reader);
-    m_isRead = true;
-    const auto found = m_gaps.find(rank);
-    return found == m_gaps.end() ? std::span<const IdleStretch>() : found->second;
-}
-
 // Rows without sound times are no stretch of a lane; the same file's damage is told by what reads its events.
-void IdleGaps::read(store::TraceReader& reader) {
-    m_gaps.clear();
+RowsByRank<IdleStretch>::Ranks readIdleGaps(store::TraceReader& reader) {
+    RowsByRank<IdleStretch>::Ranks ranks;
     store::Statement rows(reader.database(), "SELECT id, rank, start_ns, dur_ns, cause FROM idle_gap ORDER BY id");
     while (rows.step())
         if (rows.isInteger(2) && rows.isInteger(3) && rows.integer(3) >= 0)
-            m_gaps[static_cast<int32_t>(rows.integer(1))].push_back(
+            ranks[static_cast<int32_t>(rows.integer(1))].push_back(
                 {rows.integer(0), rows.integer(2), rows.integer(3), causeOf(rows.text(4))});
-    for (auto& [rank, gaps] : m_gaps) {
+    for (auto& [rank, gaps] : ranks) {
         std::ranges::stable_sort(gaps, {}, &IdleStretch::startNs);
         gaps.shrink_to_fit();
     }
+    return ranks;
 }
 
 }  // namespace rankscope::gui

@@ -17,22 +17,13 @@ constexpr const char* kReceivers =
 
 }  // namespace
 
-std::span<const KernelWait> KernelWaits::of(store::TraceReader& reader, int32_t rank) {
-    const std::lock_guard lock(m_mutex);
-    if (!m_isRead) read(reader);
-    m_isRead = true;
-    const auto found = m_waits.find(rank);
-    return found == m_waits.end() ? std::span<const KernelWait>() : found->second;
-}
-
-void KernelWaits::read(store::TraceReader& reader) {
-    m_waits.clear();
+RowsByRank<KernelWait>::Ranks readKernelWaits(store::TraceReader& reader) {
+    RowsByRank<KernelWait>::Ranks ranks;
     for (const char* sql : {kMembers, kSenders, kReceivers}) {
         store::Statement rows(reader.database(), sql);
-        while (rows.step())
-            m_waits[static_cast<int32_t>(rows.integer(0))].push_back({rows.integer(1), rows.integer(2)});
+        while (rows.step()) ranks[static_cast<int32_t>(rows.integer(0))].push_back({rows.integer(1), rows.integer(2)});
     }
-    for (auto& [rank, waits] : m_waits) {
+    for (auto& [rank, waits] : ranks) {
         // The longest of a kernel first; the others go.
         std::ranges::sort(waits, [](const KernelWait& a, const KernelWait& b) {
             return a.kernel != b.kernel ? a.kernel < b.kernel : a.waitNs > b.waitNs;
@@ -41,6 +32,7 @@ void KernelWaits::read(store::TraceReader& reader) {
         waits.erase(others.begin(), others.end());
         waits.shrink_to_fit();
     }
+    return ranks;
 }
 
 }  // namespace rankscope::gui

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "collector/store/error.h"
+#include "collector/store/page_rows.h"
 #include "gui/session/counter_loader.h"
 #include "gui/session/device_ranges.h"
 #include "gui/timeline/sound_time.h"
@@ -14,6 +15,7 @@
 namespace rankscope::gui {
 namespace {
 
+using store::PageRows;
 using store::Statement;
 
 constexpr int64_t kRowsBetweenChecks = 4096;
@@ -81,7 +83,7 @@ class RankLoader {
         const bool whole =
             read("thread_id, start_ns, coalesce(dur_ns, max(0, ?3 - start_ns)), rank, name_id", EventTable::nvtx, nvtx,
                  kMaxNvtxDepth,
-                 [this](const Statement& row) {
+                 [this](const Statement& row, int64_t) {
                      const TrackEvent event{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
                                             EventKind::nvtx};
                      if (row.isInteger(kOwner) && event.durNs > 0 && !isFar(event.startNs) && !isFar(event.durNs))
@@ -90,16 +92,16 @@ class RankLoader {
                      ++m_rangeRows;
                      return event;
                  }) &&
-            read("thread_id, start_ns, dur_ns, rank, name_id, kind" + correlationIf(!m_ranges.empty()),
-                 EventTable::apiCall, calls, kMaxHostDepth,
-                 [this](const Statement& row) {
-                     if (!m_ranges.empty() && row.isInteger(kName + 2))
-                         m_calls.push_back({row.integer(kOwner), row.integer(kStart), row.integer(kName + 2)});
-                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
-                                       kindOfCall(row.integer(kName + 1))};
-                 }) &&
+            readIntegers({"thread_id", "start_ns", "dur_ns", "rank", "name_id", "kind"}, !m_ranges.empty(),
+                         EventTable::apiCall, calls, kMaxHostDepth,
+                         [this](const PageRows& row, int64_t) {
+                             if (!m_ranges.empty() && row.isInteger(kName + 2))
+                                 m_calls.push_back({row.integer(kOwner), row.integer(kStart), row.integer(kName + 2)});
+                             return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                               kindOfCall(row.integer(kName + 1))};
+                         }) &&
             read("thread_id, start_ns, dur_ns, rank, op", EventTable::ncclCall, nccl, kMaxHostDepth,
-                 [](const Statement& row) {
+                 [](const Statement& row, int64_t) {
                      return TrackEvent{row.integer(kStart), row.integer(kDuration),
                                        ncclCallName(store::fromText<store::Op>(row.text(kName))), 0,
                                        EventKind::communication};
@@ -112,31 +114,36 @@ class RankLoader {
         return whole;
     }
 
-    // A column more costs each row a little; only ranges that are to be seen on the device need it.
-    static std::string correlationIf(bool needed) { return needed ? ", correlation_id" : ""; }
-
     bool loadStreams() {
         Stacks kernels, copies, sets;
-        const std::string correlation = correlationIf(!m_calls.empty());
+        const bool correlated = !m_calls.empty();
+        const std::span<const KernelWait> waits = m_control.waits.of(m_reader, m_rank);
+        auto wait = waits.begin();  // both are in the order of rows
         const bool whole =
-            read("stream_id, start_ns, dur_ns, rank, name_id, nccl" + correlation, EventTable::kernel, kernels,
-                 kMaxStreamDepth,
-                 [this](const Statement& row) {
-                     keepWork(row, kName + 2);
-                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
-                                       row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
-                 }) &&
-            read("stream_id, start_ns, dur_ns, rank, kind" + correlation, EventTable::memcpy, copies, kMaxStreamDepth,
-                 [this](const Statement& row) {
-                     keepWork(row, kName + 1);
-                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
-                                       EventKind::copy};
-                 }) &&
-            read("stream_id, start_ns, dur_ns, rank" + correlation, EventTable::memset, sets, kMaxStreamDepth,
-                 [this](const Statement& row) {
-                     keepWork(row, kName);
-                     return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set};
-                 });
+            readIntegers({"stream_id", "start_ns", "dur_ns", "rank", "name_id", "nccl"}, correlated, EventTable::kernel,
+                         kernels, kMaxStreamDepth,
+                         [&](const PageRows& row, int64_t id) {
+                             keepWork(row, kName + 2);
+                             TrackEvent event{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                              EventKind::compute};
+                             if (row.integer(kName + 1) == 0) return event;
+                             event.kind = EventKind::communication;
+                             while (wait != waits.end() && wait->kernel < id) ++wait;
+                             if (wait != waits.end() && wait->kernel == id) event.waitNs = wait->waitNs;
+                             return event;
+                         }) &&
+            readIntegers({"stream_id", "start_ns", "dur_ns", "rank", "kind"}, correlated, EventTable::memcpy, copies,
+                         kMaxStreamDepth,
+                         [this](const PageRows& row, int64_t) {
+                             keepWork(row, kName + 1);
+                             return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                               EventKind::copy};
+                         }) &&
+            readIntegers({"stream_id", "start_ns", "dur_ns", "rank"}, correlated, EventTable::memset, sets,
+                         kMaxStreamDepth, [this](const PageRows& row, int64_t) {
+                             keepWork(row, kName);
+                             return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set};
+                         });
         std::map<int64_t, StreamContent> streams;
         collectParts(kernels, EventTable::kernel, streams);
         collectParts(copies, EventTable::memcpy, streams);
@@ -162,38 +169,15 @@ class RankLoader {
                 free = lanes.insert(lanes.end(), {LaneKind::stream, numbered(name, lanes.size()), {}});
             free->parts.push_back(std::move(part));
         }
-        for (Lane& lane : lanes) {
-            addWaits(lane);
-            m_streams.push_back(std::move(lane));
-        }
+        for (Lane& lane : lanes) m_streams.push_back(std::move(lane));
         for (UndrawnEvents& more : content.undrawn) {
             more.lane = name;
             m_result->undrawn.push_back(std::move(more));
         }
     }
 
-    // Both are in the order of rows; a kernel that waits longer than it runs waits all its time.
-    void addWaits(Lane& lane) {
-        const std::span<const KernelWait> waits = m_control.waits.of(m_reader, m_rank);
-        if (waits.empty()) return;
-        for (const Lane::Part& part : lane.parts) {
-            if (part.table != EventTable::kernel) continue;
-            auto wait = waits.begin();
-            for (size_t i = 0; i < part.track.size(); ++i) {
-                if (part.track.kind(i) != EventKind::communication) continue;
-                wait = std::lower_bound(wait, waits.end(), part.track.rowId(i),
-                                        [](const KernelWait& known, int64_t row) { return known.kernel < row; });
-                if (wait == waits.end()) break;
-                if (wait->kernel == part.track.rowId(i))
-                    lane.waits.add(
-                        {part.track.startNs(i), std::min(wait->waitNs, part.track.durNs(i)), 0, 0, EventKind::waiting});
-            }
-        }
-        if (!lane.waits.empty()) lane.waits.finish();
-    }
-
     // What ranges may have called for.
-    void keepWork(const Statement& row, int correlation) {
+    void keepWork(const PageRows& row, int correlation) {
         if (m_calls.empty() || !row.isInteger(correlation) || isFar(row.integer(kStart)) ||
             isFar(row.integer(kDuration)))
             return;
@@ -266,8 +250,38 @@ class RankLoader {
     // False when cancelled.
     template <typename Decode>
     bool read(const std::string& columns, EventTable table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
+        return inTable(table, [&](store::IdRange ids) {
+            Statement rows(m_reader.database(), "SELECT " + columns + " FROM " + tableName(table) +
+                                                    " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+            rows.bind(1, ids.first).bind(2, ids.last);
+            if (columns.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
+            const bool named = columns.find("name_id") != std::string::npos;
+            return readRows(rows, named, ids, table, stacks, maxDepth, decode);
+        });
+    }
+
+    // As above, of columns that hold integers. One more costs each row a little: correlations are read where ranges are
+    // to be seen on the device.
+    template <typename Decode>
+    bool readIntegers(std::vector<std::string> columns, bool correlated, EventTable table, Stacks& stacks,
+                      size_t maxDepth, Decode&& decode) {
+        return inTable(table, [&](store::IdRange ids) {
+            const bool named = std::ranges::find(columns, "name_id") != columns.end();
+            if (correlated) columns.push_back("correlation_id");
+            PageRows rows(m_reader.database(), tableName(table), columns, ids.first, ids.last);
+            return readRows(rows, named, ids, table, stacks, maxDepth, decode);
+        });
+    }
+
+    // Calls `readIds` with the ids of the rank's rows, if it has any; errors name the table. False when cancelled.
+    template <typename ReadIds>
+    bool inTable(EventTable table, ReadIds&& readIds) {
         try {
-            return readRows(columns, table, stacks, maxDepth, decode);
+            Statement extent(m_reader.database(),
+                             "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
+            extent.bind(1, std::string_view(tableName(table))).bind(2, int64_t{m_rank});
+            if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
+            return readIds(store::IdRange{extent.integer(0), extent.integer(1)});
         } catch (const store::LockedFile&) {
             throw;
         } catch (const store::Error& error) {
@@ -276,19 +290,11 @@ class RankLoader {
         }
     }
 
-    template <typename Decode>
-    bool readRows(const std::string& columns, EventTable table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
-        Statement extent(m_reader.database(),
-                         "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
-        extent.bind(1, std::string_view(tableName(table))).bind(2, int64_t{m_rank});
-        if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
-        const int64_t first = extent.integer(0), last = extent.integer(1);
+    template <typename Rows, typename Decode>
+    bool readRows(Rows& rows, bool named, store::IdRange ids, EventTable table, Stacks& stacks, size_t maxDepth,
+                  Decode&& decode) {
+        const auto [first, last] = ids;
         if (table == EventTable::nvtx) m_firstRange = first;
-        Statement rows(m_reader.database(),
-                       "SELECT " + columns + " FROM " + tableName(table) + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
-        rows.bind(1, first).bind(2, last);
-        if (columns.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
-        const bool named = columns.find("name_id") != std::string::npos;
         int64_t lastOwner = INT64_MIN, lastStart = INT64_MIN;
         TrackStack* stack = nullptr;
         uint32_t seen = 0;
@@ -300,7 +306,7 @@ class RankLoader {
                 m_control.rowsRead += kRowsBetweenChecks;
                 if (m_control.cancelled) return false;
             }
-            TrackEvent event = decode(rows);
+            TrackEvent event = decode(rows, first + row);
             event.row = row;
             unsound.impossible +=
                 !isSound(rows) || isFar(event.startNs) || isFar(event.durNs) || (named && !isName(event.name));
@@ -328,7 +334,8 @@ class RankLoader {
     static bool isFar(int64_t ns) noexcept { return ns > kFarthestNs || ns < -kFarthestNs; }
 
     // Of the rank that was asked for, with times that are numbers.
-    bool isSound(const Statement& row) const {
+    template <typename Row>
+    bool isSound(const Row& row) const {
         return row.isInteger(kStart) && row.isInteger(kDuration) && row.integer(kRank) == m_rank &&
                (row.isInteger(kOwner) || row.isNull(kOwner));
     }
@@ -354,7 +361,8 @@ class RankLoader {
         return stacks.size() < kMaxOwners ? &stacks.try_emplace(owner, firstRow, maxDepth).first->second : nullptr;
     }
 
-    static uint32_t nameOf(const Statement& row, int column) {
+    template <typename Row>
+    static uint32_t nameOf(const Row& row, int column) {
         return static_cast<uint32_t>(std::clamp<int64_t>(row.integer(column), 0, Track::kMaxName));
     }
 

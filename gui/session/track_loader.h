@@ -15,8 +15,8 @@ namespace rankscope::gui {
 struct LoadControl {
     std::atomic<bool> cancelled{false};
     std::atomic<int64_t> rowsRead{0};
-    KernelWaits waits;
-    IdleGaps idle;
+    RowsByRank<KernelWait> waits{readKernelWaits};
+    RowsByRank<IdleStretch> idle{readIdleGaps};
 };
 
 /// Name of NCCL calls, whose texts are no strings of the file: Track::kMaxName minus the operation.

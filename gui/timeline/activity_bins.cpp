@@ -23,8 +23,6 @@ Union unionOf(EventKind kind) {
             return Union::compute;
         case EventKind::communication:
             return Union::communication;
-        case EventKind::waiting:
-            return Union::waiting;
         case EventKind::copy:
         case EventKind::set:
             return Union::memory;
@@ -33,34 +31,37 @@ Union unionOf(EventKind kind) {
     }
 }
 
-// A stream of events that lie side by side, seen as a line of times at which one begins or ends.
+// A stream of events that lie side by side, seen as a line of times at which one begins, has waited for other ranks or
+// ends.
 struct Cursor {
     const Track* track;
     size_t index;
-    bool within;  // the event at `index` has begun
+    enum class State : uint8_t { before, waits, runs } state;  // of the event at `index`
 };
 
 constexpr int64_t kNever = INT64_MAX;
 
-// Goes on to the next time after `now` at which something begins or ends, and tells it.
+// Goes on to the next time after `now` at which the stream does something else, and tells it.
 int64_t pass(Cursor& cursor, int64_t now, size_t (&active)[kUnions]) {
     const Track& track = *cursor.track;
     const auto count = [&]() -> size_t& { return active[static_cast<size_t>(unionOf(track.kind(cursor.index)))]; };
-    if (cursor.within) {
-        --count();
-        ++cursor.index;
-    }
+    size_t& waiting = active[static_cast<size_t>(Union::waiting)];
+    if (cursor.state != Cursor::State::before) --count();
+    if (cursor.state == Cursor::State::waits) --waiting;
+    cursor.state = Cursor::State::before;
     while (cursor.index < track.size() && track.endNs(cursor.index) <= now) ++cursor.index;
-    cursor.within = cursor.index < track.size() && track.startNs(cursor.index) <= now;
     if (cursor.index >= track.size()) return kNever;
-    if (!cursor.within) return track.startNs(cursor.index);
+    const int64_t start = track.startNs(cursor.index), waited = start + track.waitNs(cursor.index);
+    if (start > now) return start;
     ++count();
-    return track.endNs(cursor.index);
+    cursor.state = waited > now ? Cursor::State::waits : Cursor::State::runs;
+    if (waited <= now) return track.endNs(cursor.index);
+    ++waiting;
+    return waited;
 }
 
-// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Each wait lies
-// within a kernel of its own. What is looked at in each stretch is one number a stream: a frame close up passes
-// hundreds of thousands of stretches.
+// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. What is looked at
+// in each stretch is one number a stream: a frame close up passes hundreds of thousands of stretches.
 template <typename Stretch>
 void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& stretch) {
     std::vector<Cursor> cursors;
@@ -68,7 +69,7 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
     size_t active[kUnions] = {};
     int64_t next = range.endNs;
     for (const Track* track : streams) {
-        Cursor cursor{track, track->firstEndingAfter(range.beginNs), false};
+        Cursor cursor{track, track->firstEndingAfter(range.beginNs), Cursor::State::before};
         turns.push_back(pass(cursor, range.beginNs, active));
         next = std::min(next, turns.back());
         cursors.push_back(cursor);
@@ -102,8 +103,7 @@ ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range)
 
 ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whole) : m_beginNs(whole.beginNs) {
     size_t events = 0;
-    for (const Track* track : streams)  // a wait is a part of a kernel that is counted
-        if (!track->empty() && track->kind(0) != EventKind::waiting) events += track->size();
+    for (const Track* track : streams) events += track->size();
     if (events == 0 || whole.span() <= 0) return;
     const size_t count = std::clamp(std::bit_ceil(events / kEventsPerBin + 1), kMinBins, kMaxBins);
     m_binNs = std::max<int64_t>(1, (whole.span() + static_cast<int64_t>(count) - 1) / static_cast<int64_t>(count));

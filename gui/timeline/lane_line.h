@@ -40,7 +40,8 @@ struct EventColours {
 };
 
 /// Paints a drawing onto `line`, one entry a pixel. Boxes get a darker left edge, so that neighbours are told apart;
-/// specks show their coverage, at least so much of it that a single short event can be seen.
+/// specks show their coverage, at least so much of it that a single short event can be seen. Where events wait for
+/// other ranks they have the colour of waiting.
 void paintLine(const TrackDrawing& drawing, const Track& track, const EventColours& colours, std::span<Rgb> line);
 
 }  // namespace rankscope::gui

@@ -36,7 +36,6 @@ std::vector<const Track*> RankTracks::deviceTracks() const {
     for (const Lane& lane : lanes) {
         if (lane.kind != LaneKind::stream) continue;
         for (const Lane::Part& part : lane.parts) tracks.push_back(&part.track);
-        if (!lane.waits.empty()) tracks.push_back(&lane.waits);
     }
     return tracks;
 }
@@ -48,7 +47,7 @@ size_t RankTracks::idleLane() const noexcept {
 size_t RankTracks::bytes() const noexcept {
     size_t bytes = activity.bytes();
     for (const Lane& lane : lanes) {
-        bytes += lane.waits.bytes() + lane.curve.bytes();
+        bytes += lane.curve.bytes();
         for (const Lane::Part& part : lane.parts) bytes += part.track.bytes();
     }
     for (const UndrawnEvents& more : undrawn) bytes += more.events.size() * sizeof(TrackEvent);

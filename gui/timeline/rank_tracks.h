@@ -31,7 +31,6 @@ struct Lane {
     };
     std::vector<Part> parts;
     Curve curve;  ///< of a counter; then there are no parts
-    Track waits;  ///< of its communication kernels: how long each waits for other ranks, from its start; where known
 };
 
 /// Events that no lane has room for: nested too deeply, or of a stream or thread too many. They are counted and
@@ -60,7 +59,7 @@ struct RankTracks {
     std::vector<NegativeDuration> negative;  ///< of a damaged file; table by table, by row
     std::string damage;                      ///< what of its events is missing or makes no sense; empty for sound ones
 
-    /// The tracks that say what the GPU does, waits among them.
+    /// The tracks that say what the GPU does.
     std::vector<const Track*> deviceTracks() const;
     /// Index of the lane that has the gaps of the device; lanes.size() where there is none.
     size_t idleLane() const noexcept;

@@ -10,6 +10,12 @@ namespace {
 
 constexpr size_t kTopNodes = 8;  // a level this small needs none above it
 
+void setShares(PyramidNode& node, double busyNs, double waitingNs) {
+    const auto spanNs = static_cast<double>(node.endNs - node.startNs);
+    node.busy = spanNs > 0 ? static_cast<float>(busyNs / spanNs) : 0;
+    node.waiting = spanNs > 0 ? static_cast<float>(waitingNs / spanNs) : 0;
+}
+
 }  // namespace
 
 void Track::add(const TrackEvent& event) {
@@ -26,11 +32,14 @@ void Track::add(const TrackEvent& event) {
     m_events.push_back({start, duration >= kWide ? kWide : static_cast<uint32_t>(duration),
                         std::min(event.name, kMaxName) | static_cast<uint32_t>(event.kind) << 28});
     m_rows.push_back(event.row);
+    if (event.waitNs > 0) m_waits.resize(m_events.size() - 1);
+    if (event.waitNs > 0 || !m_waits.empty()) m_waits.push_back(std::clamp<int64_t>(event.waitNs, 0, duration));
 }
 
 void Track::finish() {
     m_events.shrink_to_fit();
     m_rows.shrink_to_fit();
+    m_waits.shrink_to_fit();
     m_levels.clear();
     if (size() <= kTopNodes) return;
 
@@ -38,14 +47,17 @@ void Track::finish() {
     lowest.reserve(size() / kFan + 1);
     for (size_t first = 0; first < size(); first += kFan) {
         const size_t last = std::min(size(), first + kFan);
-        PyramidNode node{startNs(first), endNs(last - 1), 0, 0, style(first)};
+        PyramidNode node{startNs(first), endNs(last - 1), 0, 0, 0, style(first)};
+        int64_t busyNs = 0, waitingNs = 0;
         for (size_t i = first; i < last; ++i) {
-            node.busyNs += durNs(i);
+            busyNs += durNs(i);
+            waitingNs += waitNs(i);
             if (m_events[i].durNs > node.longestNs) {
                 node.longestNs = m_events[i].durNs;
                 node.style = style(i);
             }
         }
+        setShares(node, static_cast<double>(busyNs), static_cast<double>(waitingNs));
         lowest.push_back(node);
     }
     m_levels.push_back(std::move(lowest));
@@ -57,13 +69,17 @@ void Track::finish() {
             const size_t last = std::min(below.size(), first + kFan);
             PyramidNode node = below[first];
             node.endNs = below[last - 1].endNs;
-            for (size_t i = first + 1; i < last; ++i) {
-                node.busyNs += below[i].busyNs;
+            double busyNs = 0, waitingNs = 0;
+            for (size_t i = first; i < last; ++i) {
+                const auto spanNs = static_cast<double>(below[i].endNs - below[i].startNs);
+                busyNs += spanNs * static_cast<double>(below[i].busy);
+                waitingNs += spanNs * static_cast<double>(below[i].waiting);
                 if (below[i].longestNs > node.longestNs) {
                     node.longestNs = below[i].longestNs;
                     node.style = below[i].style;
                 }
             }
+            setShares(node, busyNs, waitingNs);
             nodes.push_back(node);
         }
         m_levels.push_back(std::move(nodes));
@@ -71,7 +87,7 @@ void Track::finish() {
 }
 
 TrackEvent Track::event(size_t index) const noexcept {
-    return {startNs(index), durNs(index), name(index), m_rows[index], kind(index)};
+    return {startNs(index), durNs(index), name(index), m_rows[index], kind(index), waitNs(index)};
 }
 
 int64_t Track::wideDurNs(size_t index) const noexcept {
@@ -105,7 +121,8 @@ TimeRange Track::extent() const noexcept {
 }
 
 size_t Track::bytes() const noexcept {
-    size_t bytes = size() * (sizeof(Drawn) + sizeof(uint32_t)) + m_wide.size() * sizeof(m_wide[0]);
+    size_t bytes = size() * (sizeof(Drawn) + sizeof(uint32_t)) + m_wide.size() * sizeof(m_wide[0]) +
+                   m_waits.size() * sizeof(m_waits[0]);
     for (const auto& level : m_levels) bytes += level.size() * sizeof(PyramidNode);
     return bytes;
 }

@@ -11,8 +11,8 @@
 namespace rankscope::gui {
 
 /// What an event is; decides its colour family.
-/// `waiting` is the beginning of a communication kernel, in which it waits for other ranks; `idle` is named by its
-/// cause.
+/// `waiting` is only a colour: of the beginning of a communication kernel, in which it waits for other ranks
+/// (TrackEvent::waitNs). `idle` is named by its cause.
 enum class EventKind : uint8_t {
     compute,
     communication,
@@ -38,6 +38,7 @@ struct TrackEvent {
     uint32_t name = 0;  ///< string id of trace.db; at most Track::kMaxName
     uint32_t row = 0;   ///< row id counted from the first row of its track
     EventKind kind = EventKind::other;
+    int64_t waitNs = 0;  ///< how long it waits for other ranks, from its start; 0 where that is unknown
 };
 
 inline void prefetch(const void* memory, size_t bytes) noexcept {
@@ -49,14 +50,15 @@ inline void prefetch(const void* memory, size_t bytes) noexcept {
 struct PyramidNode {
     int64_t startNs = 0;
     int64_t endNs = 0;
-    int64_t busyNs = 0;      ///< sum of the durations
+    float busy = 0;          ///< the durations' share of its time, 0..1
+    float waiting = 0;       ///< the share in which they wait for other ranks
     uint32_t longestNs = 0;  ///< of its longest event, which gives the colour; at most 4.29 s
     uint32_t style =
         0;  ///< of that event: see Track::style(). Kept here, because a look into the columns would miss the cache
 };
 
 /// Events of one lane, side by side in time order, with a level-of-detail pyramid over them. Immutable once finished,
-/// so any thread may read it. 20 bytes an event; the pyramid adds 11.
+/// so any thread may read it. 20 bytes an event, 28 where any of them waits; the pyramid adds 11.
 class Track {
   public:
     static constexpr uint32_t kFan = 4;  ///< events below a node of the lowest level, nodes below one of a higher level
@@ -66,7 +68,7 @@ class Track {
     explicit Track(int64_t firstRow) : m_firstRow(firstRow) {}
 
     /// In order of start; an event that begins before the last one ends is cut where that ends, so that lanes stay
-    /// searchable.
+    /// searchable. None waits longer than it lasts.
     void add(const TrackEvent& event);
     /// Builds the pyramid; nothing may be added after.
     void finish();
@@ -79,6 +81,7 @@ class Track {
         return m_events[index].durNs != kWide ? m_events[index].durNs : wideDurNs(index);
     }
     int64_t endNs(size_t index) const noexcept { return startNs(index) + durNs(index); }
+    int64_t waitNs(size_t index) const noexcept { return m_waits.empty() ? 0 : m_waits[index]; }
     uint32_t name(size_t index) const noexcept { return nameOf(style(index)); }
     EventKind kind(size_t index) const noexcept { return kindOf(style(index)); }
     /// Name and kind in one number.
@@ -115,6 +118,7 @@ class Track {
     int64_t m_firstRow = 0;
     std::vector<Drawn> m_events;
     std::vector<uint32_t> m_rows;
+    std::vector<int64_t> m_waits;                      // empty where none waits
     std::vector<std::pair<uint32_t, int64_t>> m_wide;  // index and duration of the few events that last 4.29 s or more
     std::vector<std::vector<PyramidNode>> m_levels;
 };

@@ -61,8 +61,7 @@ class TrackPainter {
             if (node.startNs >= m_visible.endNs || isBefore(node.startNs, node.endNs)) continue;
             const int64_t span = node.endNs - node.startNs;
             if (static_cast<double>(span) * m_scale <= kSpeckPixels)
-                speck(node.startNs, span, span > 0 ? static_cast<double>(node.busyNs) / static_cast<double>(span) : 0,
-                      node.longestNs, node.style);
+                speck(node.startNs, span, node.busy, node.waiting, node.longestNs, node.style);
             else
                 below.push_back(static_cast<uint32_t>(i));
         }
@@ -71,38 +70,45 @@ class TrackPainter {
     void paintEvents(size_t first, size_t last) {
         last = std::min(last, m_track.size());
         for (size_t i = first; i < last; ++i) {
-            const int64_t start = m_track.startNs(i), duration = m_track.durNs(i);
+            const int64_t start = m_track.startNs(i), duration = m_track.durNs(i), wait = m_track.waitNs(i);
             if (start >= m_visible.endNs || isBefore(start, start + duration)) continue;
             if (static_cast<double>(duration) * m_scale < kMinBoxPixels) {
-                speck(start, duration, 1, duration, m_track.style(i));
+                speck(start, duration, 1, 0, duration, m_track.style(i));
             } else {
                 const double left = std::max(xOf(start), -1.0);  // far outside the picture floats lose pixels
                 const double right = std::min(xOf(start + duration), m_width + 1);
-                m_drawing.boxes.push_back(
-                    {static_cast<float>(left), static_cast<float>(right - left), static_cast<uint32_t>(i)});
+                const double waiting = static_cast<double>(wait) * m_scale < kMinBoxPixels
+                                           ? 0
+                                           : std::max(std::min(xOf(start + wait), m_width + 1) - left, 0.0);
+                m_drawing.boxes.push_back({static_cast<float>(left), static_cast<float>(right - left),
+                                           static_cast<float>(waiting), static_cast<uint32_t>(i)});
             }
+            if (wait > 0 && static_cast<double>(wait) * m_scale < kMinBoxPixels && !isBefore(start, start + wait))
+                speck(start, wait, 0, 1, -1, 0);
         }
     }
 
-    // Covers the columns that the time touches, four at most, to `density`.
-    void speck(int64_t startNs, int64_t spanNs, double density, int64_t longestNs, uint32_t style) {
+    // Covers the columns that the time touches, four at most, to `density`, and to `waiting` with waits. A longest
+    // event of -1 ns is none.
+    void speck(int64_t startNs, int64_t spanNs, float density, float waiting, int64_t longestNs, uint32_t style) {
         const double begin = xOf(startNs), width = static_cast<double>(spanNs) * m_scale;
         const double left = std::max(begin, 0.0), right = std::max(left, std::min(begin + width, m_width));
         const uint64_t longest = static_cast<uint64_t>(std::min<int64_t>(longestNs, UINT32_MAX - 1) + 1) << 32 | style;
-        auto column = static_cast<size_t>(left);
+        auto column = static_cast<int32_t>(left);  // unsigned ones are slow to convert
         double from = left;
         for (; right - static_cast<double>(column) > 2; ++column) {
-            cover(column, (static_cast<double>(column + 1) - from) * density, longest);
+            cover(column, static_cast<double>(column + 1) - from, density, waiting, longest);
             from = static_cast<double>(column + 1);
         }
         const double edge = std::min(right, static_cast<double>(column + 1));
-        cover(column, (edge - from) * density, longest);
-        cover(column + 1, (right - edge) * density, right > edge ? longest : 0);
+        cover(column, edge - from, density, waiting, longest);
+        cover(column + 1, right - edge, density, waiting, right > edge ? longest : 0);
     }
 
-    void cover(size_t column, double coverage, uint64_t longest) {
+    void cover(int32_t column, double width, float density, float waiting, uint64_t longest) {
         SpeckColumn& covered = m_columns[column];
-        covered.coverage += static_cast<float>(coverage);
+        covered.coverage += static_cast<float>(width) * density;
+        covered.waiting += static_cast<float>(width) * waiting;
         covered.longest = std::max(covered.longest, longest);
     }
 
@@ -126,16 +132,19 @@ class TrackPainter {
 void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing) {
     drawing.boxes.clear();
     drawing.specks.clear();
+    drawing.waits.clear();
     const auto width = static_cast<size_t>(axis.width());
     drawing.columns.resize(width + 3);  // the last ones catch what sticks out on the right
     if (track.empty()) return;
     TrackPainter(track, axis, drawing).paint();
     for (size_t x = 0; x < drawing.columns.size(); ++x) {
         SpeckColumn& column = drawing.columns[x];
-        if (column.longest == 0) continue;
-        if (x < width)
+        if (column.longest == 0 && column.waiting == 0) continue;
+        if (x < width && column.longest != 0)
             drawing.specks.push_back(
                 {static_cast<int32_t>(x), std::min(1.0f, column.coverage), static_cast<uint32_t>(column.longest)});
+        if (x < width && column.waiting > 0)
+            drawing.waits.push_back({static_cast<int32_t>(x), std::min(1.0f, column.waiting)});
         column = {};
     }
 }

@@ -118,8 +118,6 @@ void LaneCanvas::paintLane(const PlacedRow& placed, const Lane& lane, Brush& bru
                                    height});
         }
     }
-    drawTrack(lane.waits, m_axis, brush.drawing);
-    paintLine(brush.drawing, lane.waits, m_palette->events, brush.line);
     const int gap = std::max(1, static_cast<int>(std::lround(m_ratio)));
     fillRows(top, gap, m_palette->background);
     fillRows(top + height - gap, gap, m_palette->background);

@@ -60,8 +60,6 @@ class LaneShapes {
                                      {row.rank, row.lane, part, box.event}});
             }
         }
-        drawTrack(lane.waits, m_axis, drawing);
-        paintLine(drawing, lane.waits, m_palette.events, line);
         // Pixels of one colour are one shape.
         for (size_t from = 0; from < line.size();) {
             size_t to = from + 1;

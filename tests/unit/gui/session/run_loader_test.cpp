@@ -73,6 +73,20 @@ TEST(RunLoader, WhatIsMissingOfARankIsSaid) {
     }
 }
 
+// Rank 0's all-reduce waits 50 us for rank 1.
+TEST(RunLoader, KernelsKnowHowLongTheyWaitForOtherRanks) {
+    const test::SmallRun run;
+    for (const RankTracksPtr& tracks : run.tracks(*run.info()))
+        for (const Lane& lane : tracks->lanes)
+            for (const Lane::Part& part : lane.parts)
+                for (size_t i = 0; i < part.track.size(); ++i)
+                    EXPECT_EQ(part.track.waitNs(i),
+                              tracks->rank == 0 && part.table == EventTable::kernel && part.track.rowId(i) == 3
+                                  ? 50 * test::kUs
+                                  : 0)
+                        << tracks->rank << " " << lane.label << " " << i;
+}
+
 TEST(RunLoader, ARangeThatIsOpenBehindTheEndOfTheRunIsSound) {
     const test::SmallRun run("UPDATE nvtx SET start_ns = 5000000000, dur_ns = NULL WHERE rank = 1");
     EXPECT_EQ(loadAll(run, RunLoader::memoryToSpare()).messages, std::vector<std::string>{});

@@ -142,18 +142,42 @@ TEST(Activity, UnionsAreTakenAndNothingCountsTwice) {
 
 // Two streams: one transfers from 60 on and the other from 40 on, under compute until 20.
 TEST(Activity, WaitingIsWhatAllCommunicationAtATimeWaits) {
-    Track compute, first, firstWaits, second, secondWaits;
+    Track compute, first, second;
     compute.add({0, 20, 0, 0, EventKind::compute});
-    first.add({0, 100, 0, 0, EventKind::communication});
-    firstWaits.add({0, 60, 0, 0, EventKind::waiting});
-    second.add({10, 70, 0, 0, EventKind::communication});
-    secondWaits.add({10, 30, 0, 0, EventKind::waiting});
-    for (Track* track : {&compute, &first, &firstWaits, &second, &secondWaits}) track->finish();
-    const std::vector<const Track*> tracks{&compute, &first, &firstWaits, &second, &secondWaits};
+    first.add({0, 100, 0, 0, EventKind::communication, 60});
+    second.add({10, 70, 0, 0, EventKind::communication, 30});
+    for (Track* track : {&compute, &first, &second}) track->finish();
+    const std::vector<const Track*> tracks{&compute, &first, &second};
     const ActivityTimes times = activityIn(tracks, {0, 100});
     EXPECT_EQ(times[static_cast<size_t>(Activity::overlapped)], 20);
     EXPECT_EQ(times[static_cast<size_t>(Activity::waiting)], 20);
     EXPECT_EQ(times[static_cast<size_t>(Activity::transfer)], 60);
+}
+
+// Each event waits for half of its time, whether it is drawn as a box, as a speck or among others in a node.
+TEST(DrawTrack, WaitsCoverWhatWaitsAtEveryZoom) {
+    Track track;
+    for (uint32_t i = 0; i < 20'000; ++i) track.add({i * 100, 80, 0, i, EventKind::communication, 40});
+    track.finish();
+    TrackDrawing drawing;
+    for (int64_t span = 2'000'000; span >= 200; span /= 3) {
+        const int64_t begin = (2'000'000 - span) / 2;
+        drawTrack(track, axisOver(track.extent(), {begin, begin + span}, 500), drawing);
+        double waiting = 0;
+        for (const Box& box : drawing.boxes) waiting += box.waiting;
+        for (const WaitSpeck& speck : drawing.waits) waiting += speck.coverage;
+        EXPECT_NEAR(waiting, busyPixels(drawing) / 2, 500 * 0.02 + 40.0 / static_cast<double>(span) * 500) << span;
+    }
+}
+
+TEST(DrawTrack, WhatDoesNotWaitHasNoWaits) {
+    const Track track = randomTrack(3, 5'000, 500, 500, EventKind::communication);
+    TrackDrawing drawing;
+    for (const int64_t span : {track.extent().span(), int64_t{40'000}, int64_t{900}}) {
+        drawTrack(track, axisOver(track.extent(), {0, span}, 400), drawing);
+        EXPECT_TRUE(drawing.waits.empty()) << span;
+        for (const Box& box : drawing.boxes) EXPECT_EQ(box.waiting, 0) << span;
+    }
 }
 
 TEST(Activity, BinsAgreeWithTheEventsAtEveryZoom) {

@@ -162,11 +162,9 @@ RankTracksPtr waitingRank(int32_t rank, int64_t waits) {
     tracks->rank = rank;
     Lane lane{LaneKind::stream, "stream 7", {}, {}};
     Track kernels(1);
-    kernels.add({0, waits, 0, 0, EventKind::communication});
+    kernels.add({0, waits, 0, 0, EventKind::communication, waits});
     kernels.add({waits, 1'000 - waits, 0, 1, EventKind::compute});
     kernels.finish();
-    lane.waits.add({0, waits, 0, 0, EventKind::waiting});
-    lane.waits.finish();
     lane.parts.push_back({EventTable::kernel, std::move(kernels)});
     tracks->lanes.push_back(std::move(lane));
     tracks->activity = ActivityBins(tracks->deviceTracks(), {0, 1'000});

@@ -34,6 +34,19 @@ TEST(Track, KeepsDurationsThatDoNotFitIn32Bits) {
     EXPECT_EQ(track.firstEndingAfter(4'999'999'999), 0u);
 }
 
+TEST(Track, AnEventWaitsNoLongerThanItLasts) {
+    Track track;
+    track.add({0, 10, 0, 0, EventKind::communication});
+    track.add({20, 10, 0, 1, EventKind::communication, 4});
+    track.add({40, 10, 0, 2, EventKind::communication, 99});
+    track.add({45, 10, 0, 3, EventKind::communication, 10});
+    track.finish();
+    EXPECT_EQ(track.waitNs(0), 0);
+    EXPECT_EQ(track.waitNs(1), 4);
+    EXPECT_EQ(track.waitNs(2), 10);
+    EXPECT_EQ(track.waitNs(3), 5) << "half of it is below the one before";
+}
+
 TEST(Track, KnowsItsRows) {
     Track track(1'000);
     track.add({0, 1, 0, 3, EventKind::api});
@@ -56,23 +69,28 @@ TEST(Track, OverlapsAreCutSoThatItStaysSearchable) {
 TEST(Track, EveryLevelOfThePyramidHoldsTheWholeTime) {
     std::mt19937 random(1);
     Track track;
-    int64_t now = 0, busy = 0;
+    int64_t now = 0, busy = 0, waiting = 0;
     for (uint32_t i = 0; i < 10'000; ++i) {
-        const int64_t duration = random() % 500;
-        track.add({now, duration, i, i, EventKind::compute});
+        const int64_t duration = random() % 500, wait = i % 3 == 0 ? duration / 2 : 0;
+        track.add({now, duration, i, i, EventKind::communication, wait});
         busy += duration;
+        waiting += wait;
         now += duration + random() % 300;
     }
     track.finish();
     ASSERT_GE(track.levels(), 4u);
     for (size_t level = 0; level < track.levels(); ++level) {
-        int64_t sum = 0, last = -1;
+        double sum = 0, waits = 0;
+        int64_t last = -1;
         for (const PyramidNode& node : track.level(level)) {
             EXPECT_GE(node.startNs, last);
             last = node.endNs;
-            sum += node.busyNs;
+            const auto span = static_cast<double>(node.endNs - node.startNs);
+            sum += span * static_cast<double>(node.busy);
+            waits += span * static_cast<double>(node.waiting);
         }
-        EXPECT_EQ(sum, busy) << level;
+        EXPECT_NEAR(sum / static_cast<double>(busy), 1, 1e-6) << level;
+        EXPECT_NEAR(waits / static_cast<double>(waiting), 1, 1e-6) << level;
         EXPECT_EQ(last, track.extent().endNs) << level;
     }
 }

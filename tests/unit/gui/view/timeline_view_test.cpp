@@ -21,7 +21,7 @@ RankTracksPtr halfBusy(bool isAnalysed) {
         Track track(1);
         track.add(event);
         track.finish();
-        Lane lane{kind, label, {}, {}, {}};
+        Lane lane{kind, label, {}, {}};
         lane.parts.push_back({table, std::move(track)});
         tracks->lanes.push_back(std::move(lane));
     };
