@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What looking at a run costs: frames of the timeline over 1, 10 and 100 million events beside two yardsticks of the
 // same session (every event looked at; the pyramid walked without painting), memory an event, and opening a run of 10
-// million events. Prints one table. Usage: rankscope_bench_looking [MILLIONS...]; 1 10 100 when left out.
+// million events. Prints one table. Usage: rankscope_bench_looking [--frames|--opening] [MILLIONS...]; 1 10 100 when
+// left out. Beside the time on the clock stands the processor time of all threads, which others on the machine take
+// no part of.
 //        rankscope_bench_looking --write FILE MILLIONS: a trace.db of that size, to be looked at.
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <ctime>
 #include <limits>
 #include <random>
 #include <string>
@@ -32,6 +35,25 @@ double msSince(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// Of all threads of this process.
+double processorMs() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+struct Cost {
+    double ms = std::numeric_limits<double>::max(), processorMs = std::numeric_limits<double>::max();
+};
+
+template <typename Work>
+Cost costOf(Work&& work) {
+    const auto start = Clock::now();
+    const double processor = processorMs();
+    work();
+    return {msSince(start), processorMs() - processor};
+}
+
 // Kernels of 2 to 40 us with short gaps, a long one now and then: what a training step looks like to a stream.
 struct EventStream {
     explicit EventStream(unsigned seed) : random(seed) {}
@@ -40,7 +62,7 @@ struct EventStream {
     TrackEvent next(uint32_t row, EventKind kind) {
         const uint32_t draw = random();
         const int64_t duration = draw % 500 == 0 ? 2'000'000 + draw % 3'000'000 : 2'000 + draw % 38'000;
-        const TrackEvent event{now, duration, 1 + draw % 200, row, kind};
+        const TrackEvent event{now, duration, 1 + draw % 200, row, kind, 0};
         now += duration + (draw >> 8) % 6'000;
         return event;
     }
@@ -55,14 +77,12 @@ RankTracksPtr syntheticRank(int32_t rank, size_t eventsPerLane) {
         const EventKind kind = lane % 3 == 2 ? EventKind::communication : EventKind::compute;
         Lane made{LaneKind::stream, fmt::format("stream {}", lane), {}};
         for (uint32_t i = 0; i < eventsPerLane; ++i) {
-            const TrackEvent event = events.next(i, kind);
-            track.add(event);
+            TrackEvent event = events.next(i, kind);
             // Each second collective waits for another rank, half of its time.
-            if (kind == EventKind::communication && i % 2 == 0)
-                made.waits.add({event.startNs, event.durNs / 2, 0, 0, EventKind::waiting});
+            if (kind == EventKind::communication && i % 2 == 0) event.waitNs = event.durNs / 2;
+            track.add(event);
         }
         track.finish();
-        if (!made.waits.empty()) made.waits.finish();
         made.parts.push_back({EventTable::kernel, std::move(track)});
         tracks->lanes.push_back(std::move(made));
     }
@@ -72,12 +92,19 @@ RankTracksPtr syntheticRank(int32_t rank, size_t eventsPerLane) {
 }
 
 struct Quantiles {
-    double median = 0, p95 = 0;
+    Cost median, p95;
 };
 
-Quantiles quantiles(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return {values[values.size() / 2], values[values.size() * 95 / 100]};
+Quantiles quantiles(const std::vector<Cost>& costs) {
+    Quantiles of;
+    for (double Cost::*time : {&Cost::ms, &Cost::processorMs}) {
+        std::vector<double> values;
+        for (const Cost& cost : costs) values.push_back(cost.*time);
+        std::sort(values.begin(), values.end());
+        of.median.*time = values[values.size() / 2];
+        of.p95.*time = values[values.size() * 95 / 100];
+    }
+    return of;
 }
 
 // The way through the run that a hand takes: zoom in somewhere, pan on, zoom out. The same for every size.
@@ -124,13 +151,12 @@ void benchFrames(size_t millions) {
     // The whole way is gone three times, so that no frame finds in the cache what it painted before; of each frame the
     // fastest counts: machines are shared.
     const auto fastest = [&](size_t each, auto&& frame) {
-        std::vector<double> best(views.size() / each, std::numeric_limits<double>::max());
+        std::vector<Cost> best(views.size() / each);
         for (int round = 0; round < kRounds; ++round) {
             for (size_t i = 0; i < best.size(); ++i) {
                 model.show(views[i * each]);
-                const auto start = Clock::now();
-                frame();
-                best[i] = std::min(best[i], msSince(start));
+                const Cost cost = costOf(frame);
+                best[i] = {std::min(best[i].ms, cost.ms), std::min(best[i].processorMs, cost.processorMs)};
             }
         }
         return quantiles(best);
@@ -150,10 +176,13 @@ void benchFrames(size_t millions) {
                     if (track->startNs(i) < view.endNs && track->endNs(i) > view.beginNs) busy += track->durNs(i);
     });
     fmt::print(
-        "{:>5} M events, 64 tracks, {}x{}: frame median {:5.2f} ms, p95 {:5.2f} ms (one thread {:5.2f}, {:5.2f}) | "
-        "pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an event, built in {:.0f} ms{}\n",
-        millions, size.width(), size.height(), frame.median, frame.p95, one.median, one.p95, walk.median, walk.p95,
-        scan.median, static_cast<double>(bytes) / static_cast<double>(events), buildMs, busy == 0 ? " " : "");
+        "{:>5} M events, 64 tracks, {}x{}: frame median {:5.2f} ms, p95 {:5.2f} ms, processor time {:5.2f}, {:5.2f} ms "
+        "(one thread {:5.2f}, {:5.2f}) | pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an "
+        "event, built in {:.0f} ms{}\n",
+        millions, size.width(), size.height(), frame.median.ms, frame.p95.ms, frame.median.processorMs,
+        frame.p95.processorMs, one.median.processorMs, one.p95.processorMs, walk.median.processorMs,
+        walk.p95.processorMs, scan.median.processorMs, static_cast<double>(bytes) / static_cast<double>(events),
+        buildMs, busy == 0 ? " " : "");
 }
 
 void writeRun(const std::string& file, size_t events) {
@@ -204,8 +233,9 @@ void benchOpen(size_t millions) {
     QTemporaryDir folder;
     const std::string file = folder.filePath("trace.db").toStdString();
     writeRun(file, millions * 1'000'000);
-    for (const char* which : {"first open", "later open"}) {
+    for (const char* which : {"first open", "later open", "later open", "later open"}) {
         const auto start = Clock::now();
+        const double startProcessor = processorMs();
         store::TraceReader reader(file);
         auto run = std::make_shared<const RunInfo>(readRunInfo(reader));
         TimelineModel model;
@@ -227,7 +257,7 @@ void benchOpen(size_t millions) {
                                    done = true;
                                    woken.notify_one();
                                }});
-        double firstMs = 0;
+        double firstMs = 0, firstProcessorMs = 0;
         LaneCanvas canvas;
         model.setWidth(1920);
         std::unique_lock lock(mutex);
@@ -237,11 +267,14 @@ void benchOpen(size_t millions) {
             if (firstMs == 0 && !model.lanes().loaded().empty()) {
                 canvas.paint(model, model.lanes().rows(), 0, {1920, 1080}, 1, Palette::light());
                 firstMs = msSince(start);
+                firstProcessorMs = processorMs() - startProcessor;
             }
         }
         canvas.paint(model, model.lanes().rows(), 0, {1920, 1080}, 1, Palette::light());
-        fmt::print("{:>5} M events, {}: first picture with events {:.0f} ms, all of it {:.0f} ms\n", millions, which,
-                   firstMs, msSince(start));
+        fmt::print(
+            "{:>5} M events, {}: first picture with events {:.0f} ms, all of it {:.0f} ms; processor time {:.0f} and "
+            "{:.0f} ms\n",
+            millions, which, firstMs, msSince(start), firstProcessorMs, processorMs() - startProcessor);
     }
 }
 
@@ -255,9 +288,12 @@ int main(int argc, char** argv) {
         return 0;
     }
     std::vector<size_t> sizes;
-    for (int i = 1; i < argc; ++i) sizes.push_back(std::max(1ul, std::strtoul(argv[i], nullptr, 10)));
+    const std::string section = argc > 1 && argv[1][0] == '-' ? argv[1] : "";
+    for (int i = section.empty() ? 1 : 2; i < argc; ++i)
+        sizes.push_back(std::max(1ul, std::strtoul(argv[i], nullptr, 10)));
     if (sizes.empty()) sizes = {1, 10, 100};
-    for (const size_t millions : sizes) benchFrames(millions);
-    benchOpen(10);
+    for (const size_t millions : sizes)
+        if (section != "--opening") benchFrames(millions);
+    if (section != "--frames") benchOpen(10);
     return 0;
 }
