@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "collector/store/big_endian.h"
 #include "collector/store/page_format.h"
@@ -167,8 +168,9 @@ bool PageRows::step() {
             if (cell == Cell::strange) break;
             m_ended = cell == Cell::behind;
             m_leaf.next += cell == Cell::before;
-            // Pages in a circle would hold one back for ever.
-            if (cell == Cell::before && m_leaf.next == m_leaf.cells) break;
+            // The keys above lead to the leaf with the first row, or to the one before it. More such leaves are damage,
+            // and pages in a circle would hold one back for ever.
+            if (cell == Cell::before && m_leaf.next == m_leaf.cells && std::exchange(m_passedLeaf, true)) break;
         } else if (!nextLeaf()) {
             break;
         }

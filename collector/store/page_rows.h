@@ -63,6 +63,7 @@ class PageRows {
     std::vector<Page> m_above;    // from the root to above the leaf
     Page m_leaf;
     bool m_began = false, m_ended = false;
+    bool m_passedLeaf = false;  // one with none but rows before the first
     std::array<int64_t, kMostColumns> m_values{};
     std::array<Type, kMostColumns> m_types{};
 };
