@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
+#include <map>
 
 #include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
@@ -16,6 +16,7 @@
 #include "analyzer/report/sentences.h"
 #include "analyzer/report/shared_plays.h"
 #include "analyzer/report/step_overview.h"
+#include "analyzer/report/step_rows.h"
 #include "analyzer/report/volume.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -53,25 +54,6 @@ RunSection runSection(const job::Analysis& analysis) {
     const std::string overhead = facts.text("overhead_ns");
     if (!overhead.empty()) run.overheadNs = std::atoll(overhead.c_str());
     return run;
-}
-
-std::vector<StepRow> stepRows(const job::Analysis& analysis) {
-    if (analysis.facts.wholeRunIsOneStep) return {};
-    std::map<int, StepRow> byIndex;
-    for (const facts::RankFacts& rank : analysis.facts.ranks) {
-        for (const facts::StepWindow& step : rank.steps) {
-            const int64_t endNs = step.startNs + step.durNs;
-            StepRow& row =
-                byIndex.try_emplace(step.step, StepRow{step.step, step.startNs, endNs, 0, false}).first->second;
-            row.startNs = std::min(row.startNs, step.startNs);
-            row.endNs = std::max(row.endNs, endNs);
-            row.durNs = std::max(row.durNs, step.durNs);
-            row.warmUp = row.warmUp || step.warmUp;
-        }
-    }
-    std::vector<StepRow> rows;
-    for (const auto& [index, row] : byIndex) rows.push_back(row);
-    return rows;
 }
 
 BreakdownRow breakdownRow(const job::Analysis& analysis, const facts::RankSummary& rank) {
@@ -176,7 +158,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     report.layout = analysis.layout;
     report.clock = analysis.facts.clock;
     report.linkPeaks = analysis.peaks;
-    report.steps = stepRows(analysis);
+    report.steps = stepRows(analysis.facts);
     report.run.warmUpSteps =
         static_cast<int>(std::ranges::count_if(report.steps, [](const StepRow& s) { return s.warmUp; }));
     for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));

@@ -14,7 +14,8 @@ TEST(RunText, ABoundIsNotBetterThanClocksAreRead) {
 
 TEST(RunText, AWindowIsToldByItsStep) {
     Report report;
-    report.steps = {{1, 0, 10'000'000, false}, {2, 10'000'000, 10'000'000, false}};
+    report.steps = {{.index = 1, .startNs = 0, .endNs = 10'000'000, .durNs = 10'000'000, .warmUp = false},
+                    {.index = 2, .startNs = 10'000'000, .endNs = 20'000'000, .durNs = 10'000'000, .warmUp = false}};
     job::Finding finding;
     finding.windowStartNs = 10'100'000;
     finding.windowEndNs = 20'100'000;
