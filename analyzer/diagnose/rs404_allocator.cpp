@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <vector>
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
@@ -20,12 +23,31 @@ bool tooFewSteps(const job::Analysis& analysis) {
     return static_cast<int>(analysis.steps.size()) < PriceThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep;
 }
 
+/// A pool that fills asks for less from step to step, one that is given back and filled again for the same: calls of
+/// the later half of the steps, against those of the first half.
+constexpr double kStillFills = 0.5;
+
+/// Whether the ranks call the allocator in most of the steps, but so much less in the later ones.
+bool poolStillFills(const job::Analysis& analysis) {
+    std::map<int, int64_t> calls;  // of all ranks, by step
+    for (const int step : analysis.steps) calls[step] = 0;
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::HostUse& use : rank.hostUse)
+            if (const auto step = calls.find(use.step); step != calls.end()) step->second += use.allocatorCalls;
+    std::vector<double> inOrder;
+    for (const auto& [step, count] : calls) inOrder.push_back(static_cast<double>(count));
+    const auto half = static_cast<std::ptrdiff_t>(inOrder.size() / 2);
+    const double first = std::accumulate(inOrder.begin(), inOrder.begin() + half, 0.0);
+    const double later = std::accumulate(inOrder.end() - half, inOrder.end(), 0.0);
+    return later < kStillFills * first && facts::median(inOrder) > 0;
+}
+
 bool isAllocator(const facts::HostStall& stall) {
     return stall.cause == facts::IdleCause::allocator;
 }
 
 void detectAllocatorChurn(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
-    if (tooFewSteps(analysis)) return;
+    if (tooFewSteps(analysis) || poolStillFills(analysis)) return;
     HostCost cost =
         hostCost(analysis, [](const facts::RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
     job::Finding finding;
@@ -70,6 +92,10 @@ std::string missingForAllocatorChurn(const job::Analysis& analysis) {
             return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), isAllocator);
         });
     if (allocates && tooFewSteps(analysis)) return "too few whole steps: first uses allocate, too";
+    if (allocates && poolStillFills(analysis))
+        return "the allocator is called less from step to step, as by a pool that fills: more steps tell whether it "
+               "goes "
+               "on";
     return withoutHostCalls(analysis);
 }
 
@@ -87,8 +113,9 @@ const Diagnosis kAllocator{
         "device to finish: the device idles until the host has launched again. Counted is that idleness, not the "
         "calls.",
     .falsePositives =
-        "Allocations in the first steps fill a caching allocator's pool: warm-up is left out, and under three steps "
-        "nothing is said.",
+        "Allocations in the first steps fill a caching allocator's pool: warm-up is left out, and nothing is said "
+        "under "
+        "three steps, or where they become fewer.",
     .fix = "expandable_segments, a larger or never released pool, a lower peak, buffers allocated once.",
     .hasSettings = true,
     .hint = "Framed are allocations and frees inside the step: each makes the GPU run dry (blank) until it is done.",

@@ -29,6 +29,8 @@ CHANGES = [("harmless", 1)] * 4 + [("+2 %", 1.02), ("harmless", 1), ("+5 %", 1.0
            ("-15 %", 0.85), ("harmless", 1), ("+5 % after -15 %", 1.05), ("+10 % after -15 %", 1.10), ("harmless", 1),
            ("accepted +10 %", 1.10), ("harmless", 1), ("harmless", 1), ("+5 % after accepted +10 %", 1.05), ("+2 %", 1.02),
            ("8 -> 16 ranks", 0.8), ("harmless", 1), ("+10 % after other ranks", 1.10), ("+5 % after other ranks", 1.05), ("bad run of three", 1)] + [("drift", 1.005)] * 6
+# Of a main branch that was left alone for long, and then gets slower little by little.
+DRIFT_BEHIND_A_LEVEL = [("harmless", 1)] * 12 + [("drift", 1.005)] * 6
 MERGED = {"harmless", "-5 %", "-15 %", "accepted +10 %", "8 -> 16 ranks", "drift"}
 IS_REGRESSION = [name for name, factor in dict.fromkeys(CHANGES) if factor > 1.006 and not name.startswith("accepted")]
 
@@ -36,8 +38,8 @@ IS_REGRESSION = [name for name, factor in dict.fromkeys(CHANGES) if factor > 1.0
 class Pipeline:
     """One repository with its baseline. Noise between runs of `noise`, within one of 0.4 %. `runs`: of every change; None: as many as the baseline asks for."""
 
-    def __init__(self, noise, seed, runs=None):
-        self.runs, self.recorded = runs, []
+    def __init__(self, noise, seed, runs=None, changes=CHANGES):
+        self.runs, self.changes, self.recorded = runs, changes, []
         self.random, self.noise, self.ranks, self.level, self.number = random.Random(f"{noise} {seed}"), noise, "8", 1.0, 0
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankscope-pipeline-"))
 
@@ -68,7 +70,7 @@ class Pipeline:
         results = []
         for _ in range(3):
             self.merge(self.record(1), 1)
-        for name, factor in CHANGES:
+        for name, factor in self.changes:
             if name == "8 -> 16 ranks":
                 self.ranks = "16"
             names = self.record(factor, name == "bad run of three")
@@ -83,8 +85,8 @@ class Pipeline:
         return results
 
 
-def play(noise, seed, runs=None):
-    return Pipeline(noise, seed, runs).play()
+def play(noise, seed, runs=None, changes=CHANGES):
+    return Pipeline(noise, seed, runs, changes).play()
 
 
 def table(noise, results):
@@ -133,10 +135,11 @@ if __name__ == "__main__":
         parser.add_argument("--pipelines", type=int)
         parser.add_argument("--first-seed", type=int, default=1)
         parser.add_argument("--runs", type=int)
+        parser.add_argument("--drift-alone", action="store_const", const=DRIFT_BEHIND_A_LEVEL, default=CHANGES, dest="changes", help="twelve harmless changes, and then drift")
         parser.add_argument("--noise", type=float, nargs="+", default=(0.005, 0.01, 0.02))
         options = parser.parse_args()
         for noise in options.noise:
             with concurrent.futures.ProcessPoolExecutor(2) as pool:
-                table(noise, list(pool.map(play, [noise] * options.pipelines, range(options.first_seed, options.first_seed + options.pipelines), [options.runs] * options.pipelines)))
+                table(noise, list(pool.map(play, [noise] * options.pipelines, range(options.first_seed, options.first_seed + options.pipelines), [options.runs] * options.pipelines, [options.changes] * options.pipelines)))
     else:
         unittest.main()

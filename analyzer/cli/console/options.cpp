@@ -139,12 +139,12 @@ CLI::Option* addLightOption(CLI::App& verb, std::string& light, const std::strin
     return verb.add_flag("--light{calls}", light, description)->check(CLI::IsMember({"calls", "kernels"}));
 }
 
-void addRingOption(CLI::App& verb, std::string& ring) {
+void addRingOption(CLI::App& verb, CLI::Option* light, std::string& ring) {
     verb.add_option("--ring", ring,
                     "With --light: keep full detail of so long (60s, 5m), and of what is older some bytes a call; off: "
                     "full detail of all")
         ->type_name("TIME")
-        ->needs("--light")
+        ->needs(light)
         ->capture_default_str()
         ->check(checkRing);
 }

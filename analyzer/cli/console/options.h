@@ -58,8 +58,9 @@ std::optional<double> secondsOf(const std::string& text);
 // --light, which leaves "calls", and --light=kernels.
 CLI::Option* addLightOption(CLI::App& verb, std::string& light, const std::string& description);
 
-// --ring TIME; behind --light.
-void addRingOption(CLI::App& verb, std::string& ring);
+// --ring TIME; behind --light. Told by the option: by name CLI11 (2.1) looks it up in a function that is noexcept and
+// allocates, where memory that ends would abort.
+void addRingOption(CLI::App& verb, CLI::Option* light, std::string& ring);
 
 // What speaks against such a text, as an option's check; empty: nothing.
 std::string checkTime(const std::string& text);

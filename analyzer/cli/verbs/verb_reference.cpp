@@ -264,8 +264,8 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
                     "(what the virtual machine says of itself), unknown (neither)")
         ->check(CLI::IsMember({"told", "machine", "unknown"}))
         ->capture_default_str();
-    addLightOption(*run, options->light, "As rankscope run --light, or --light=kernels, records");
-    addRingOption(*run, options->ring);
+    auto* light = addLightOption(*run, options->light, "As rankscope run --light, or --light=kernels, records");
+    addRingOption(*run, light, options->ring);
     addShareOption(*run, options->share);
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");

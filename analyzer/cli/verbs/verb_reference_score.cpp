@@ -207,8 +207,9 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
                      "as published tables do; another number draws others, 0 is the ideal world of the model")
         ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
         ->capture_default_str();
-    addLightOption(*verb, options->score.light, "Record as rankscope run --light, or --light=kernels, does");
-    addRingOption(*verb, options->score.ring);
+    auto* light =
+        addLightOption(*verb, options->score.light, "Record as rankscope run --light, or --light=kernels, does");
+    addRingOption(*verb, light, options->score.ring);
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--follow-advice", options->score.followAdvice,
                    "Ask `rankscope recommend` about each run, run it once more as advised where the scenario says how, "

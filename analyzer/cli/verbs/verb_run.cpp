@@ -327,20 +327,21 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("-o,--output", options->name, "Run directory; may hold %h (host), %t (start time), %q{VAR}")
         ->type_name("NAME")
         ->capture_default_str();
-    verb->add_option("--trace", options->recording.trace, "Sources to record")
-        ->type_name("LIST")
-        ->capture_default_str()
-        ->check(checkTrace);
-    addLightOption(*verb, options->recording.light,
-                   "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long "
-                   "jobs; --light=kernels: and the kernels of each step as summaries")
-        ->excludes("--trace");
-    addRingOption(*verb, options->recording.ring);
+    auto* trace = verb->add_option("--trace", options->recording.trace, "Sources to record")
+                      ->type_name("LIST")
+                      ->capture_default_str()
+                      ->check(checkTrace);
+    auto* light =
+        addLightOption(*verb, options->recording.light,
+                       "Record NCCL calls, when they were on the device, and NVTX ranges; no device activity, for long "
+                       "jobs; --light=kernels: and the kernels of each step as summaries")
+            ->excludes(trace);
+    addRingOption(*verb, light, options->recording.ring);
     verb->add_option("--slow-step", options->recording.slowStep,
                      "With --light: dump the ring into NAME/dumps when a step takes so many times the median of the "
                      "last 32, at most 8 times")
         ->type_name("K")
-        ->needs("--light")
+        ->needs(light)
         ->check(checkSlowStep);
     verb->add_option("--capture-range", options->recording.captureRange,
                      "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")

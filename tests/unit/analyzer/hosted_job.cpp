@@ -81,7 +81,7 @@ class HostedPlayer {
 };
 
 /// Host trouble spread over the launches of a step.
-void trouble(const HostedJob& job, HostedPlayer& player, int launch, int launches) {
+void trouble(const HostedJob& job, HostedPlayer& player, int step, int launch, int launches) {
     if (!player.troubled()) return;
     const auto due = [&](int perStep) {
         return perStep > 0 && (launch + 1) * perStep / launches > launch * perStep / launches;
@@ -91,7 +91,7 @@ void trouble(const HostedJob& job, HostedPlayer& player, int launch, int launche
         player.wait(job.readCall, store::ApiKind::synchronize, 2e3);
         player.work(job.readNs);
     }
-    if (due(job.releasesPerStep)) {
+    if (due(job.poolFills ? job.releasesPerStep >> step : job.releasesPerStep)) {
         player.wait("cudaFree", store::ApiKind::free, job.allocatorNs);
         player.allocate();
     }
@@ -148,7 +148,7 @@ TraceFixture playHosted(const HostedJob& job) {
                 if (!job.starved.empty()) smallCalls(job, player, rank, step, launch, launches);
                 player.launch(launch < job.layers ? "forward" : "backward",
                               share > 0 ? static_cast<int64_t>(64 * (1 + share)) : 64, job.forwardNs * (1 + share));
-                trouble(job, player, launch, launches);
+                trouble(job, player, step, launch, launches);
             }
             arrivals.push_back(player.deviceNs() + 4 * kUs);
         }

@@ -26,6 +26,7 @@ struct HostedJob : JobShape {
     const char* readCall = "cudaStreamSynchronize";  // that the host waits in
     bool copiesInput = false;                        // to the device, from pinned memory, in front of each of them
     int releasesPerStep = 0;                         // cudaFree and cudaMalloc, allocatorNs each
+    bool poolFills = false;                          // half as many in each step as in the one before
     double allocatorNs = 300e3;
     double pageableBytes = 0;        // copied from pageable memory in the middle of a step, at 10 GB/s
     int pieces = 0;                  // tiny kernels of 2 us in front of each step, launched in launchNs each

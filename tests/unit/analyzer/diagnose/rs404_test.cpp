@@ -27,6 +27,17 @@ TEST(AllocatorChurn, OfOneRankIsThatRanks) {
     EXPECT_EQ(test::foundIn(test::playHosted(job).analyze()), "RS404[0]");
 }
 
+// First uses: a job of few steps does not tell whether they go on.
+TEST(AllocatorChurn, APoolThatFillsIsNone) {
+    test::HostedJob job = churning(40, 400e3);
+    job.poolFills = true;
+    const report::Report report = test::playHosted(job).analyze();
+    EXPECT_EQ(test::foundIn(report), "");
+    const auto entry = std::ranges::find(report.notJudged, "RS404", &diagnose::NotJudged::id);
+    ASSERT_NE(entry, report.notJudged.end());
+    EXPECT_NE(entry->needs.find("called less from step to step"), std::string::npos) << entry->needs;
+}
+
 TEST(AllocatorChurn, NoneWithoutAllocations) {
     EXPECT_EQ(test::foundIn(test::playHosted(churning(0, 0)).analyze()), "");
 }
