@@ -24,7 +24,8 @@ bool tooFewSteps(const job::Analysis& analysis) {
 }
 
 /// A pool that fills asks for less from step to step, one that is given back and filled again for the same: calls of
-/// the later half of the steps, against those of the first half.
+/// the later half of the steps, against those of the first half. A DDP job of convolutions called it 19, 6 and 2 times
+/// in its first steps; half lies far from that, and far from what batches of unlike lengths make of equal halves.
 constexpr double kStillFills = 0.5;
 
 /// Whether the ranks call the allocator in most of the steps, but so much less in the later ones.

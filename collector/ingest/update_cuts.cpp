@@ -70,7 +70,7 @@ double computeIn(const KernelSequence& kernels, size_t first, size_t last) {
                                              [](const KernelLaunch& kernel) { return !kernel.communicates; }));
 }
 
-/// Where a recording begins. Of the first kind is also one that does not say so (a capture range, a dump of a ring).
+/// Where a recording begins, as far as it says: a capture range and a dump of a ring are taken to begin with the job.
 enum class Begin : uint8_t { withJob, insideJob };
 
 /// Cuts behind every `perStep`-th update, so that the most work lies behind the cuts.

@@ -55,7 +55,7 @@ std::string headText(const LiveState& state, const text::Painter& paint) {
     if (state.stepNs)
         line += fmt::format("step {} (median of the last {}), the last one {}\n", text::durationText(*state.stepNs),
                             state.steps, text::durationText(*state.lastStepNs));
-    else if (!state.communicators.empty())
+    else if (state.stepSource == "none" && !state.communicators.empty())
         line += fmt::format("no steps are recognised in the last {:.0f} s: name them by NVTX ranges ProfilerStep#N\n",
                             state.windowS);
     else if (state.heldBackS > 0 && state.phase == LivePhase::running)
