@@ -80,8 +80,10 @@ bool BlockScanner::resync(bool told) {
     }
     m_offset = m_size;
     if (told) return false;
-    m_losses.add(m_size - from < sizeof(BlockHeader) ? ReaderLossKind::tornTail : ReaderLossKind::corruptHeader, from,
-                 1, at(from) + "the last " + std::to_string(m_size - from) + " bytes are no whole block");
+    const bool isTorn = m_size - from < sizeof(BlockHeader);
+    if (isTorn) m_torn = {from, m_sequenceEnd};
+    m_losses.add(isTorn ? ReaderLossKind::tornTail : ReaderLossKind::corruptHeader, from, 1,
+                 at(from) + "the last " + std::to_string(m_size - from) + " bytes are no whole block");
     return false;
 }
 
@@ -113,6 +115,7 @@ bool BlockScanner::next() {
                 ReaderLossKind::tornTail, begin, 1,
                 at(begin) + "the file ends inside a block of " + std::to_string(header.recordCount) + " records");
             m_sequenceEnd = std::max<uint64_t>(m_sequenceEnd, header.sequence);  // this one was not finished
+            m_torn = {begin, header.sequence};
             m_offset = begin + 1;  // a header of an older, longer write may lie behind
             if (!mayGoOn(begin, got) || !resync(true)) return false;
             continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace rankscope::capture {
 /// loss. Memory: one block (1 MiB) and one search window.
 class BlockScanner {
   public:
+    /// A block that the file ends inside of; also a loss of kind tornTail at this offset.
+    struct TornBlock {
+        uint64_t offset;
+        uint64_t sequence;
+    };
+
     /// Takes the descriptor; `path` is for messages.
     BlockScanner(int fd, std::string path, uint64_t firstBlockOffset, LossList& losses);
     ~BlockScanner();
@@ -28,6 +35,8 @@ class BlockScanner {
     uint64_t blockOffset() const { return m_blockOffset; }
     /// One more than the highest sequence number seen: blocks below it were written.
     uint64_t sequenceEnd() const { return m_sequenceEnd; }
+    /// Complete once next() has returned false.
+    const std::optional<TornBlock>& torn() const { return m_torn; }
 
   private:
     size_t readAt(uint64_t offset, void* into, size_t bytes) const;
@@ -46,6 +55,7 @@ class BlockScanner {
     uint64_t m_blockOffset = 0;
     uint64_t m_sequenceEnd = 0;
     uint64_t m_readInVain = 0;
+    std::optional<TornBlock> m_torn;
     BlockHeader m_header{};
     std::vector<uint8_t> m_payload;
     LossList& m_losses;

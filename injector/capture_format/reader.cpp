@@ -197,6 +197,9 @@ const RecordView* CaptureReader::next() {
 
 void CaptureReader::finish() {
     m_finished = true;
+    const auto& torn = m_blocks->torn();
+    if (torn && m_rings && m_rings->holdsBlock(torn->sequence))
+        m_losses.takeBack(ReaderLossKind::tornTail, torn->offset);
     if (m_unknownRecords > 0)
         m_losses.add(ReaderLossKind::unknownRecord, 0, m_unknownRecords,
                      m_path + ": " + std::to_string(m_unknownRecords) + " records of types this version does not know");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/reader_loss.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace rankscope::capture {
@@ -41,6 +42,12 @@ void LossList::add(ReaderLossKind kind, uint64_t offset, uint64_t count, const s
         if (m_rows.size() >= kMaxRows + 16) return;  // one row of each kind still fits
     }
     m_rows.push_back({kind, offset, count, message});
+}
+
+void LossList::takeBack(ReaderLossKind kind, uint64_t offset) {
+    const auto row = std::find_if(m_rows.begin(), m_rows.end(),
+                                  [&](const ReaderLoss& loss) { return loss.kind == kind && loss.offset == offset; });
+    if (row != m_rows.end()) m_rows.erase(row);
 }
 
 }  // namespace rankscope::capture

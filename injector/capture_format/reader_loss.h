@@ -36,6 +36,8 @@ class LossList {
   public:
     static constexpr size_t kMaxRows = 256;
     void add(ReaderLossKind kind, uint64_t offset, uint64_t count, const std::string& message);
+    /// Takes the row of that kind and offset back: what seemed lost was found whole in another place.
+    void takeBack(ReaderLossKind kind, uint64_t offset);
     const std::vector<ReaderLoss>& rows() const { return m_rows; }
 
   private:

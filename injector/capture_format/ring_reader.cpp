@@ -123,6 +123,7 @@ bool RingReader::next() {
                          m_path + ": byte " + std::to_string(m_ringOffset) + ": a ring cannot be read");
             continue;
         }
+        if (ring.pendingTail > tail && ring.pendingTail <= ring.head) m_unwritten = ring.pendingSequence;
         return true;
     }
     return false;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class RingReader {
     uint32_t threadIndex() const { return m_threadIndex; }
     uint64_t lostRecords() const { return m_lostRecords; }
     uint64_t ringOffset() const { return m_ringOffset; }
+    /// Whether a ring delivered by now holds all that block `sequence` was to hold: the process died while it wrote it.
+    bool holdsBlock(uint64_t sequence) const { return m_unwritten == sequence; }
     const std::string& path() const { return m_path; }
 
   private:
@@ -45,6 +48,7 @@ class RingReader {
     uint64_t m_ringOffset = 0;
     uint32_t m_threadIndex = kNoThread;
     uint64_t m_lostRecords = 0;
+    std::optional<uint64_t> m_unwritten;  ///< the block that a ring has announced and the file does not hold
     std::vector<uint8_t> m_cells;
 };
 

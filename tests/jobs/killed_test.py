@@ -82,7 +82,10 @@ class Killed(JobTest):
                     if delivered.get(rank, 0) < recorded.get(rank, 0):
                         lost += 1
                         self.assertIn(rank, told)
-                self.assertEqual(self.rows(name, "SELECT DISTINCT kind FROM loss WHERE kind IN ('bad_ring', 'bad_block', 'torn_tail')"), [])
+                self.assertEqual(self.rows(name, "SELECT DISTINCT kind FROM loss WHERE kind IN ('bad_ring', 'bad_block')"), [])
+                # The kill may come inside a write. What the hooks wrote is in the ring still; what CUPTI had delivered is lost.
+                torn = {rank for rank, in self.rows(name, "SELECT rank FROM loss WHERE kind = 'torn_tail'")}
+                self.assertLessEqual(torn, told)
                 analyzed = self.rankscope("-q", "analyze", name)
                 self.assertIn(analyzed.returncode, (0, 5), analyzed.stderr)
         self.assertGreater(lost, 0)

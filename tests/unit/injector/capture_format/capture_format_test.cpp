@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -345,9 +346,27 @@ TEST_F(CaptureFormat, RecordsLeftInTheRingOfADeadProcessAreReadAfterTheFile) {
     header.pendingSequence = 2;
     std::memcpy(ring.data() + kRingFileHeaderBytes, &header, sizeof header);
     writeFile(ring, m_ringPath);
+    {
+        CaptureReader reader(m_path);
+        EXPECT_EQ(startTimes(reader).back(), 500);
+        EXPECT_EQ(reader.recordCount(), 7u);
+    }
+    // It died while it wrote block 2: in the file or in the ring, each record is there, and none is lost.
+    const auto whole = std::filesystem::file_size(m_path);
+    const auto lastBlock = sizeof(BlockHeader) + 3 * sizeof(ApiCallRecord);
+    for (const uint64_t bytes : {lastBlock - 1, sizeof(BlockHeader), sizeof(BlockHeader) - 1, size_t{1}}) {
+        std::filesystem::resize_file(m_path, whole - lastBlock + bytes);
+        CaptureReader reader(m_path);
+        EXPECT_EQ(startTimes(reader), (std::vector<int64_t>{100, 200, 200, 400, 500})) << bytes;
+        EXPECT_EQ(lossCount(reader, ReaderLossKind::tornTail), 0u) << bytes;
+    }
+    // Another block than the one that is torn: that one is lost.
+    header.pendingSequence = 3;
+    std::memcpy(ring.data() + kRingFileHeaderBytes, &header, sizeof header);
+    writeFile(ring, m_ringPath);
     CaptureReader reader(m_path);
     EXPECT_EQ(startTimes(reader).back(), 500);
-    EXPECT_EQ(reader.recordCount(), 7u);
+    EXPECT_EQ(lossCount(reader, ReaderLossKind::tornTail), 1u);
 }
 
 TEST_F(CaptureFormat, ADamagedRingIsALossAndNoCrash) {
