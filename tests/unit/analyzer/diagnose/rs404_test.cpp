@@ -27,15 +27,26 @@ TEST(AllocatorChurn, OfOneRankIsThatRanks) {
     EXPECT_EQ(test::foundIn(test::playHosted(job).analyze()), "RS404[0]");
 }
 
-// First uses: a job of few steps does not tell whether they go on.
-TEST(AllocatorChurn, APoolThatFillsIsNone) {
+report::Report poolThatFills(int steps) {
     test::HostedJob job = churning(40, 400e3);
     job.poolFills = true;
-    const report::Report report = test::playHosted(job).analyze();
+    job.steps = steps;
+    return test::playHosted(job).analyze();
+}
+
+// First uses: while they become fewer the steps do not tell whether they go on.
+TEST(AllocatorChurn, APoolThatFillsIsNone) {
+    const report::Report report = poolThatFills(6);
     EXPECT_EQ(test::foundIn(report), "");
     const auto entry = std::ranges::find(report.notJudged, "RS404", &diagnose::NotJudged::id);
     ASSERT_NE(entry, report.notJudged.end());
     EXPECT_NE(entry->needs.find("called less from step to step"), std::string::npos) << entry->needs;
+}
+
+TEST(AllocatorChurn, APoolThatIsFullInMostStepsIsJudged) {
+    const report::Report report = poolThatFills(12);
+    EXPECT_EQ(test::foundIn(report), "");
+    EXPECT_EQ(std::ranges::find(report.notJudged, "RS404", &diagnose::NotJudged::id), report.notJudged.end());
 }
 
 TEST(AllocatorChurn, NoneWithoutAllocations) {
