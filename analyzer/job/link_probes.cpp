@@ -17,8 +17,10 @@
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kProbeRows = 2;            // evidence rows per probe
-constexpr double kKinksToBytes = 64 << 20;  // kinks of published tables lie from 32 KiB to 64 MiB
+constexpr size_t kProbeRows = 2;  // evidence rows per probe
+/// Kinks of published tables, whose sizes are powers of two, lie from 32 KiB to 64 MiB: of messages of 64 MiB to the
+/// nearest power of two, as a bucket of bucket_cap_mb=64 is, which holds some kilobytes more.
+constexpr int kLastKinkOctave = 26;
 
 /// Bytes of a rank's kernel of messages, out and in, by class of links.
 struct Load {
@@ -184,7 +186,7 @@ double medianBytes(const std::vector<LargeCollective>& collectives) {
 /// The slowness of messages by their kind.
 using SlownessOfKinds = std::map<LinkKind, std::vector<double>>;
 
-int octaveOf(int64_t bytes) {
+int octaveOf(double bytes) {
     return static_cast<int>(std::lround(std::log2(bytes)));
 }
 
@@ -192,7 +194,7 @@ int octaveOf(int64_t bytes) {
 void setKinds(const SlownessOfKinds& kinds, double bytes, LinkProbe& probe) {
     for (const auto& [kind, slowness] : kinds)
         if (slowness.size() >= CollectiveSpeedThresholds::kFewest) probe.kinds[kind] = facts::median(slowness);
-    if (probe.kinds.size() < 2 && bytes <= kKinksToBytes) probe.kink = LinkProbeThresholds::kKink;
+    if (probe.kinds.size() < 2 && octaveOf(bytes) <= kLastKinkOctave) probe.kink = LinkProbeThresholds::kKink;
 }
 
 const char* peakName(bool atLeast) {

@@ -75,6 +75,8 @@ std::string foundAt(double times, const std::vector<double>& sizes) {
 TEST(LinkProbe, OneSizeMayBeAKinkWhereSeveralAreALink) {
     EXPECT_EQ(foundAt(4.5, {32e6}).find("RS204"), std::string::npos) << foundAt(4.5, {32e6});
     EXPECT_NE(foundAt(4.5, {32e6, 8e6}).find("RS204["), std::string::npos) << foundAt(4.5, {32e6, 8e6});
+    // bucket_cap_mb=64: tensors do not add up to it to the byte
+    EXPECT_EQ(foundAt(4.5, {(64 << 20) + 8192}).find("RS204"), std::string::npos) << foundAt(4.5, {(64 << 20) + 8192});
     EXPECT_NE(foundAt(4.5, {200e6}).find("RS204["), std::string::npos) << foundAt(4.5, {200e6});  // too large for one
     EXPECT_NE(foundAt(12, {32e6}).find("RS204["), std::string::npos) << foundAt(12, {32e6});
 }
