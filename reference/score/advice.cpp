@@ -117,8 +117,11 @@ Advice adviceOf(const AdviceJson& document, const Scenario& scenario) {
     const AdviceJson& first = *followed.settings.front();
     const bool byItself = !first.at("alone").is_null();
     advice.promise = promiseOf(together ? document.at("together") : byItself ? first.at("alone") : first);
-    for (const AdviceJson* setting : followed.settings)
+    for (const AdviceJson* setting : followed.settings) {
         advice.followed.push_back(setting->at("area").get<std::string>());
+        for (const auto& id : setting->at("findings").get<std::vector<std::string>>())
+            if (std::ranges::find(advice.findings, id) == advice.findings.end()) advice.findings.push_back(id);
+    }
     advice.scenario = std::move(followed.scenario);
     return advice;
 }

@@ -20,6 +20,7 @@ struct Promise {
 struct Advice {
     std::vector<std::string> followed;
     std::vector<std::string> notFollowed;  ///< recommended settings that the scenario has no way to make
+    std::vector<std::string> findings;     ///< that what is followed repairs, by their ids
     bool isRecommended = false;            ///< else it is advised as a trial
     Promise promise;                       ///< of what is followed
     Scenario scenario;                     ///< with the settings made; of no use where nothing is followed

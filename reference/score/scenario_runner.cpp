@@ -113,6 +113,7 @@ FollowedAdvice followAdvice(const Scenario& scenario, const fs::path& folder, co
     FollowedAdvice followed;
     followed.areas = advice.followed;
     followed.notFollowed = advice.notFollowed;
+    followed.findings = advice.findings;
     followed.isRecommended = advice.isRecommended;
     followed.promise = advice.promise;
     if (advice.followed.empty()) return followed;
@@ -162,7 +163,10 @@ ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const Ru
         const RunReport ideal = runIdeal(scenario, folder, settings, stop);
         judgeWorld(faulty.findings, scenario.rareSteps ? ideal.meanStepNs : ideal.medianStepNs, score);
     }
-    if (settings.followAdvice) score.advice = followAdvice(scenario, folder, faulty, settings, stop);
+    if (settings.followAdvice) {
+        score.advice = followAdvice(scenario, folder, faulty, settings, stop);
+        judgeFollowed(scenario, *score.advice, score);
+    }
     removeRun(folder, false, settings);
     return score;
 }

@@ -142,6 +142,23 @@ void judgeWorld(const std::vector<Finding>& findings, double idealStepNs, Scenar
     }
 }
 
+void judgeFollowed(const Scenario& scenario, const FollowedAdvice& advice, ScenarioScore& score) {
+    // Of settings made together nobody knows which gained.
+    if (advice.findings.size() != 1 || !advice.gainNs || score.faultyStepNs <= 0) return;
+    const double gain = *advice.gainNs / score.faultyStepNs;
+    if (gain < kMustNotBeFoundCost) return;
+    const std::string& id = advice.findings.front();
+    for (const Claim& truth : scenario.expect) {
+        const auto alarm = std::ranges::find_if(
+            score.falseAlarms, [&](const Claim& claim) { return claim.id == id && fits(truth, claim); });
+        if (alarm == score.falseAlarms.end()) continue;
+        score.falseAlarms.erase(alarm);
+        if (gain < kMustBeFoundCost) continue;
+        score.expected.push_back(truth);
+        score.hits.push_back(truth);
+    }
+}
+
 ScenarioScore failed(const Scenario& scenario, const std::string& why) {
     ScenarioScore score;
     score.name = scenario.name;

@@ -17,6 +17,7 @@ namespace rankscope::score {
 struct FollowedAdvice {
     std::vector<std::string> areas;        ///< of the settings that were made; empty: none was advised that could be
     std::vector<std::string> notFollowed;  ///< recommended, but the scenario has no way to make them
+    std::vector<std::string> findings;     ///< that what was followed repairs, by their ids
     bool isRecommended = false;            ///< else a trial
     Promise promise;
     std::optional<double> gainNs;  ///< per step of the faulty run, at equal tokens
@@ -86,6 +87,11 @@ bool mayBeOfTheWorld(const Claim& claim);
 /// its communication, by kMustNotBeFoundCost of the step or more, and by what these findings say together, give or take
 /// that much. `findings` are those of the faulty run.
 void judgeWorld(const std::vector<Finding>& findings, double idealStepNs, ScenarioScore& score);
+
+/// Clears a false alarm about what was planted, of which the repaired twin gained nothing in its world: the twin's way
+/// to repair it is one of several, and where the advice on this finding alone gained kMustNotBeFoundCost of the step,
+/// the finding was right. It is a hit from kMustBeFoundCost on, below it counts neither way.
+void judgeFollowed(const Scenario& scenario, const FollowedAdvice& advice, ScenarioScore& score);
 
 /// A scenario that failed: everything it expects is missed.
 ScenarioScore failed(const Scenario& scenario, const std::string& why);

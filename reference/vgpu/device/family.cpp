@@ -11,9 +11,6 @@
 namespace rankscope::vgpu {
 namespace {
 
-// Who waits for a process that has ended is woken by the system, in its own time. After so long nobody waits for it.
-constexpr int64_t kUnseenEndMs = 500;
-
 /// The channel that is read under `key`; a new one takes the place of the one that was not used longest. Arena::lock is
 /// held.
 Channel& channelOf(Arena& arena, uint64_t key) {
@@ -104,35 +101,6 @@ void LocalProcess::takePlace(Arena& arena, Child child) {
     m_index = child.index;
     m_order.resize(kOpsPerProcess);
     adoptThread(child.thread);
-}
-
-void LocalProcess::beginEnding() {
-    if (!m_arena || m_hasLeft.load()) return;
-    SharedLock lock(m_arena->lock);
-    bool isLast = true;
-    for (uint32_t p = 0; p < m_arena->processCount; p++)
-        isLast = isLast && (p == m_index || !m_arena->processes[p].alive);
-    if (isLast) {
-        lock.unlock();
-        return leave();  // the arena goes with it
-    }
-    if (sharedProcess().endingSinceMs != 0) return;
-    sharedProcess().endingSinceMs = monotonicMs();
-    m_arena->endings++;
-}
-
-void LocalProcess::forgetEnded(bool hasWaited) {
-    if (!anyEnds()) return;
-    SharedLock lock(m_arena->lock);
-    const int64_t latestMs = monotonicMs() - kUnseenEndMs;
-    for (uint32_t p = 0; p < m_arena->processCount; p++) {
-        const Process& process = m_arena->processes[p];
-        if (!process.alive || process.endingSinceMs == 0 || processLives(process.pid, process.startTime)) continue;
-        const bool isSeen = hasWaited && process.family == sharedProcess().family;
-        if (isSeen || process.endingSinceMs < latestMs) engine().removeProcess(p);
-    }
-    while (engine().advance(m_index)) {
-    }
 }
 
 void LocalProcess::tellWritten(uint64_t key, uint64_t bytes, int64_t ns) {

@@ -209,8 +209,8 @@ class LocalProcess {
     /// The process ends now: it counts until it is gone, so that virtual time does not run before its end is seen.
     void beginEnding();
     bool anyEnds() const { return m_arena->endings.load(std::memory_order_acquire) != 0; }
-    /// Processes that were ending and are gone count no more, once somebody of their family has waited for something
-    /// outside, which perhaps was that, or nobody does.
+    /// Processes that were ending and are gone count no more, once who waited for that has seen it and somebody of
+    /// their family has waited for something outside, which perhaps was that; or when nobody does.
     void forgetEnded(bool hasWaited);
 
     // Processes that this one forks off begin with its clock. In the parent, before and after; in the child, after.

@@ -58,10 +58,7 @@ Nvlinks nvlinksOf(const Cluster& cluster) {
 }
 
 PcieLink pcieLinkOf(const Cluster& cluster) {
-    const double gbps = nvlinksOf(cluster).count ? cluster.pcieGbps : cluster.intra.gbps;
-    for (PcieLink link : {PcieLink{3, 4}, PcieLink{3, 8}, PcieLink{3, 16}, PcieLink{4, 16}, PcieLink{5, 16}})
-        if (8.0 * (1 << (link.generation - 3)) * 128 / 130 / 8 * link.lanes >= gbps) return link;
-    return {6, 16};
+    return slowestPcieLink(nvlinksOf(cluster).count ? cluster.pcieGbps : cluster.intra.gbps);
 }
 
 void writeSysfs(const Cluster& cluster, const std::string& root) {

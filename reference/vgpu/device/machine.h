@@ -15,16 +15,11 @@ struct Nvlinks {
     uint32_t megabytesPerS = 0;  ///< each, one direction
 };
 
-struct PcieLink {
-    uint32_t generation, lanes;
-};
-
 /// RANKSCOPE_VGPU_LINKS=hidden: NVML does not begin, and no folder like /sys is written.
 bool linksAreHidden();
 
 Nvlinks nvlinksOf(const Cluster& cluster);
-/// The slowest that carries what goes over it: all between devices where there is no NVLink, else what they exchange
-/// with their host.
+/// Of what goes over it: all between devices where there is no NVLink, else what they exchange with their host.
 PcieLink pcieLinkOf(const Cluster& cluster);
 
 /// Writes a folder that looks like /sys with a node's InfiniBand ports, one per rank. Nothing when `root` is there

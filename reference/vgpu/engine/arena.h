@@ -37,6 +37,7 @@ inline constexpr uint32_t kMaxPipes = 512;
 inline constexpr uint32_t kMaxSocketEnds = 1024;
 inline constexpr uint32_t kMessagesPerChannel = 64;  ///< unread ones; older ones count as sent with the next
 inline constexpr uint32_t kMaxWaitKeys = 8;
+inline constexpr uint32_t kMaxEndKeys = 8;
 inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
 
 enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
@@ -228,6 +229,8 @@ struct Process {
     uint32_t isForked;  ///< its place in the arena may be used again
     /// It has called _exit then (monotonicMs), and counts until who waits for its end has seen it; 0: it lives.
     int64_t endingSinceMs;
+    uint64_t endKeys[kMaxEndKeys];  ///< what threads wait under that wait for its end (HostThread::waitKeys)
+    uint32_t endKeyCount;
     std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
     std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
     std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process

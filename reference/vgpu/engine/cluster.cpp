@@ -106,6 +106,12 @@ double slowed(double healthy, const PlantedRate& planted) {
 
 }  // namespace
 
+PcieLink slowestPcieLink(double gbps) {
+    for (const PcieLink link : {PcieLink{3, 4}, PcieLink{3, 8}, PcieLink{3, 16}, PcieLink{4, 16}, PcieLink{5, 16}})
+        if (link.gbps() >= gbps) return link;
+    return {6, 16};
+}
+
 Cluster parseCluster(const std::string& text) {
     Json root = Json::parse(text);
     if (!root.is_object()) throw std::runtime_error("a scenario is a JSON object");

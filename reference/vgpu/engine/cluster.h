@@ -27,6 +27,14 @@ struct LinkClass {
     double reachedGbps() const { return reached * gbps; }
 };
 
+struct PcieLink {
+    uint32_t generation, lanes;
+    /// 1e9 bytes/s by its maker: 8 GT/s a lane of generation 3 in 128 of 130 bits, twice as many in each further one.
+    double gbps() const { return 8.0 * (1 << (generation - 3)) * 128 / 130 / 8 * lanes; }
+};
+/// The slowest of the usual ones that does so much: what a machine with such a link has.
+PcieLink slowestPcieLink(double gbps);
+
 /// A factor that applies to one rank or one node; -1 = not limited to one.
 struct PlantedFactor {
     int rank, node;

@@ -29,7 +29,8 @@ struct Reach {
     double low, high;
 };
 /// Shares of the makers' rates that links reach: what nccl-tests reach (analyzer/costs/reached_share.cpp) and a little
-/// more either way, since most machines are not published.
+/// more either way, since most machines are not published. Of PCIe the maker's rate is that of a whole link, of which a
+/// scenario's may be a part already.
 constexpr Reach kNvlink{0.72, 0.85}, kPcie{0.45, 0.76}, kNetwork{0.73, 0.97};
 /// What compute leaves transfers between PCIe cards, whose copies take 1.5 to 1.8 times as long beside it.
 constexpr Reach kBesideCompute{1 / 1.8, 1 / 1.5};
@@ -63,7 +64,13 @@ void drawReached(LinkClass& link, Reach reach, double place) {
 
 void drawLinks(Cluster& cluster) {
     if (cluster.world == 0) return;
-    drawReached(cluster.intra, cluster.intra.pcie ? kPcie : kNvlink, uniform(cluster.world, kReached, 0));
+    const double place = uniform(cluster.world, kReached, 0);
+    if (cluster.intra.pcie) {
+        const double whole = slowestPcieLink(cluster.intra.gbps).gbps() / cluster.intra.gbps;
+        drawReached(cluster.intra, {std::min(1.0, kPcie.low * whole), std::min(1.0, kPcie.high * whole)}, place);
+    } else {
+        drawReached(cluster.intra, kNvlink, place);
+    }
     drawReached(cluster.inter, kNetwork, uniform(cluster.world, kReached, 1));
     if (cluster.intra.pcie && cluster.intra.besideCompute == 1)
         cluster.intra.besideCompute =

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "reference/vgpu/device/seconds.h"
+#include "reference/vgpu/device/wait_keys.h"
 #include "reference/vgpu/threads/descriptors.h"
 #include "reference/vgpu/threads/real_calls.h"
 #include "reference/vgpu/threads/sleeps.h"
@@ -181,10 +182,12 @@ int64_t inNs(const timespec* time) {
     return time ? time->tv_sec * kNsPerS + time->tv_nsec : -1;
 }
 
+/// `child` as for waitpid(): one of this process, or any.
 template <typename Wait>
-auto waitForChild(int options, const char* call, Wait realCall) {
+auto waitForChild(pid_t child, int options, const char* call, Wait realCall) {
     if (options & WNOHANG || !anyClock()) return realCall();
-    const BlockedOutside blocked(call);
+    const uint64_t key = child > 0 ? childKey(child) : anyChildKey(getpid());
+    const BlockedOutside blocked(call, {&key, 1});
     return realCall();
 }
 
@@ -279,16 +282,17 @@ ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
 }
 
 pid_t waitpid(pid_t child, int* status, int options) {
-    return waitForChild(options, "waitpid", [&] { return realWaitpid(child, status, options); });
+    return waitForChild(child, options, "waitpid", [&] { return realWaitpid(child, status, options); });
 }
 pid_t wait(int* status) {
-    return waitForChild(0, "wait", [&] { return realWaitAny(status); });
+    return waitForChild(-1, 0, "wait", [&] { return realWaitAny(status); });
 }
 pid_t wait4(pid_t child, int* status, int options, rusage* usage) noexcept {
-    return waitForChild(options, "wait4", [&] { return realWait4(child, status, options, usage); });
+    return waitForChild(child, options, "wait4", [&] { return realWait4(child, status, options, usage); });
 }
 int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-    return waitForChild(options, "waitid", [&] { return realWaitid(type, id, info, options); });
+    return waitForChild(type == P_PID ? static_cast<pid_t>(id) : -1, options, "waitid",
+                        [&] { return realWaitid(type, id, info, options); });
 }
 
 }  // extern "C"

@@ -7,29 +7,25 @@
 #include <algorithm>
 
 #include "reference/vgpu/device/stall_watch.h"
+#include "reference/vgpu/device/wait_keys.h"
 #include "reference/vgpu/threads/waiters.h"
 
 namespace rankscope::vgpu::threads {
 namespace {
 
-constexpr uint64_t kCounterBit = 1;
 // Whoever sleeps in the system is not woken by the virtual clock, so it looks at it so often.
 constexpr int64_t kStretchMs = 50;
-
-uint64_t mix(uint64_t a, uint64_t b) {
-    return (a * 0x9E3779B97F4A7C15ull ^ b) * 0xBF58476D1CE4E5B9ull & ~kCounterBit;
-}
 
 /// An eventfd has no kind of file; all of them share one inode, so they are told apart by their number.
 uint64_t keyOf(int descriptor, bool& isSocket) {
     struct stat status;
     isSocket = false;
     if (fstat(descriptor, &status) != 0) return 0;
-    if (S_ISFIFO(status.st_mode)) return mix(status.st_dev, status.st_ino);
+    if (S_ISFIFO(status.st_mode)) return inodeKey(status);
     isSocket = S_ISSOCK(status.st_mode);
-    if (isSocket) return mix(status.st_dev, status.st_ino);
+    if (isSocket) return inodeKey(status);
     if ((status.st_mode & S_IFMT) == 0)
-        return mix(LocalProcess::instance().index() + 1, static_cast<uint64_t>(descriptor)) | kCounterBit;
+        return mixKeys(LocalProcess::instance().index() + 1, static_cast<uint64_t>(descriptor)) | kCounterBit;
     return 0;
 }
 
@@ -70,7 +66,7 @@ bool BlockedOutside::isOver(bool isRealTimeUp) {
         process.reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
         return shared.boundNs.load() >= m_deadlineNs;
     }
-    return m_looksOn = process.standsStill();
+    return m_looksOn = m_standstill.lasts();
 }
 
 bool BlockedOutside::isTold(int64_t ms) {
@@ -88,7 +84,7 @@ bool BlockedOutside::isTold(int64_t ms) {
 uint64_t keyOfBytes(std::span<const char> bytes) {
     uint64_t hash = 1469598103934665603ull;  // FNV-1a
     for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ull;
-    return mix(hash, bytes.size());
+    return mixKeys(hash, bytes.size());
 }
 
 uint64_t socketKey(int descriptor) {

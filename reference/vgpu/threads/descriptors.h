@@ -11,6 +11,7 @@
 #include <span>
 
 #include "reference/vgpu/device/local_process.h"
+#include "reference/vgpu/threads/standstill.h"
 
 namespace rankscope::vgpu::threads {
 
@@ -35,6 +36,7 @@ class BlockedOutside {
   private:
     ThreadClock* m_clock;
     bool m_looksOn = false;
+    Standstill m_standstill;
     int64_t m_deadlineNs;
 };
 

@@ -12,6 +12,7 @@
 
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/stall_watch.h"
+#include "reference/vgpu/threads/standstill.h"
 
 namespace rankscope::vgpu::threads {
 namespace {
@@ -233,6 +234,7 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
     HostThread& shared = *m_clock->shared;
     LocalProcess& process = LocalProcess::instance();
     StallWatch watch(process.arena(), process.index());
+    Standstill standstill;
     for (;;) {
         const int lookMs = m_word || process.anyEnds() ? kWordMs : kLookMs;
         const uint32_t before = shared.futex.load(std::memory_order_acquire);
@@ -240,7 +242,7 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
         if (shared.timedOut.load(std::memory_order_acquire)) return false;
         timespec look = after(lookMs);
         if (deadline && hasPassed(*deadline)) {
-            if (shared.hasActed || process.standsStill()) return m_woken.load(std::memory_order_acquire);
+            if (shared.hasActed || standstill.lasts()) return m_woken.load(std::memory_order_acquire);
             look = after(kStillMs);
         } else if (deadline && deadline->clock == CLOCK_MONOTONIC && earlier(deadline->at, look)) {
             look = deadline->at;

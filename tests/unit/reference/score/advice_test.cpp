@@ -32,6 +32,7 @@ json setting(const char* area, double saving, json settings, const char* certain
     one["predicted_saving_ns"] = saving;
     one["interval_ns"] = {saving - 1, saving + 1};
     one["alone"] = nullptr;
+    one["findings"] = {"RS202"};
     return one;
 }
 
@@ -54,6 +55,7 @@ class ReadAdvice : public testing::Test {
 TEST_F(ReadAdvice, ASettingIsMadeByWhatTheScenarioHasForIt) {
     const Advice advice = read(json::array({setting("buckets", 70, kBuckets)}));
     EXPECT_EQ(advice.followed, std::vector<std::string>{"buckets"});
+    EXPECT_EQ(advice.findings, std::vector<std::string>{"RS202"});
     EXPECT_TRUE(advice.isRecommended);
     EXPECT_DOUBLE_EQ(advice.promise.expected, 70);
     EXPECT_DOUBLE_EQ(advice.promise.low, 69);
@@ -131,7 +133,7 @@ TEST_F(ReadAdvice, AWayThatMakesNoNumberIsAnErrorWithItsHint) {
 ScenarioScore scoreOf(double gain) {
     ScenarioScore score;
     score.faultyStepNs = 1000;
-    score.advice = FollowedAdvice{{"buckets"}, {}, true, {100, 90, 110}, gain};
+    score.advice = FollowedAdvice{{"buckets"}, {}, {}, true, {100, 90, 110}, gain};
     return score;
 }
 

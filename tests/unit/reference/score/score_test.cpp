@@ -153,6 +153,29 @@ TEST(Verdict, WhatCostsNothingInADrawnWorldIsNotDemanded) {
     EXPECT_EQ(judge(scenario, faulty, nullptr).missed.size(), 1u);
 }
 
+TEST(Verdict, AFindingWhoseAdviceGainedIsRightThoughTheTwinDidNot) {
+    Scenario scenario = parseScenario(R"({"expect": [{"id": "RS201"}]})", "s.json");
+    setWorld(scenario, 3);
+    const std::vector<Finding> findings{{{"RS201", {0, 1}}, {}, 0.12}, {{"RS304", {0}}, {}, 0.05}};
+    const RunReport twin = report({}, 101e6);
+    const auto judged = [&](const std::vector<std::string>& repaired, double gainNs) {
+        ScenarioScore score = judge(scenario, report(findings), &twin);
+        EXPECT_EQ(score.falseAlarms.size(), 2u);
+        FollowedAdvice advice;
+        advice.findings = repaired;
+        advice.gainNs = gainNs;
+        judgeFollowed(scenario, advice, score);
+        return score;
+    };
+    EXPECT_EQ(judged({"RS201"}, 10e6).falseAlarms, claims({{"RS304", {0}}}));
+    EXPECT_EQ(judged({"RS201"}, 10e6).hits.size(), 1u);
+    EXPECT_EQ(judged({"RS201"}, 3e6).falseAlarms.size(), 1u);
+    EXPECT_TRUE(judged({"RS201"}, 3e6).hits.empty());
+    EXPECT_EQ(judged({"RS201"}, 1e6).falseAlarms.size(), 2u);
+    EXPECT_EQ(judged({"RS201", "RS203"}, 10e6).falseAlarms.size(), 2u) << "which of the two gained is not known";
+    EXPECT_EQ(judged({"RS304"}, 10e6).falseAlarms.size(), 2u) << "was not planted";
+}
+
 TEST(ScenarioFile, WhatIsWrongIsNamed) {
     EXPECT_THROW(parseScenario("{", "broken.json"), ScenarioFileError);
     EXPECT_THROW(parseScenario("[]", "list.json"), ScenarioFileError);

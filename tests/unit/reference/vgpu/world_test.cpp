@@ -86,6 +86,18 @@ TEST(VgpuWorld, noRateExceedsWhatTheLinksAreToldToDo) {
     }
 }
 
+/// Of the link that the machine says it has, which no scenario's rate exceeds.
+TEST(VgpuWorld, ofAWholePcieLinkIsReachedWhatPublishedTablesReach) {
+    for (const auto& [gbps, whole] : {std::pair{20.0, 31.5}, {31.5, 31.5}, {12.0, 15.75}})
+        for (int world = 1; world <= 50; world++) {
+            const Cluster cluster =
+                parseCluster(R"({"cluster": {"intra": {"pcie": true, "gbps": )" + std::to_string(gbps) +
+                             R"(}}, "world": )" + std::to_string(world) + "}");
+            EXPECT_GE(cluster.intra.reachedGbps(), 0.449 * whole);
+            EXPECT_LE(cluster.intra.reachedGbps(), std::min(gbps, 0.761 * whole));
+        }
+}
+
 TEST(VgpuWorld, ncclDoesNotKnowIt) {
     Cluster cluster;
     for (double bytes = 1024; bytes <= 1024 * kMiB; bytes *= 2) {
