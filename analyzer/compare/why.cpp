@@ -422,7 +422,7 @@ std::vector<ChangeCause> findingsAsCauses(const Sides& sides, const std::vector<
             cause.ranks = (*finding)->ranks;
         }
         cause.evidence = factsOf(one);
-        cause.evidence.push_back(fmt::format("{} {} {} a step", id, bySaving ? "repaired saves" : "costs",
+        cause.evidence.push_back(fmt::format("{}{} {} a step", id, bySaving ? ": its repair saves" : " costs",
                                              sides.fromTo(text::durationText(*before), text::durationText(*after))));
         causes.push_back(std::move(cause));
     }

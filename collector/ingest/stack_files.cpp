@@ -9,6 +9,7 @@
 #include "collector/ingest/beside_files.h"
 #include "injector/capture_format/reader.h"
 #include "injector/capture_format/stack_file.h"
+#include "injector/capture_format/watch_counters.h"
 
 namespace rankscope::collector {
 namespace {
@@ -17,6 +18,13 @@ namespace fs = std::filesystem;
 
 /// A rank of a thousand threads with a hundred frames each has 8 MiB.
 constexpr uint64_t kMostBytes = 32 << 20;
+
+/// Whether the process got on after its threads were read.
+bool gotOn(const fs::path& path, uint64_t progress) {
+    capture::FileHeader header{};
+    capture::WatchCounters counters{};
+    return capture::readWatched(path.c_str(), header, counters) && counters.progress > progress;
+}
 
 /// The newest time below that offset of a capture file in virtual time; nothing of any other.
 std::optional<int64_t> lastCallBefore(const fs::path& path, int64_t offset) {
@@ -68,8 +76,10 @@ std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectorie
             lose(store::Severity::info, fmt::format("where process {} stood still: {}", file->pid, note));
         const std::string captureName = fs::path(file->capture).filename().string();
         std::optional<int64_t> recordedNs;
-        if (file->captureBytes >= 0)
-            recordedNs = lastCallBefore(path.parent_path().parent_path() / "capture" / captureName, file->captureBytes);
+        const fs::path capture = path.parent_path().parent_path() / "capture" / captureName;
+        // In light mode calls are in other files, too, so that bytes of this one tell of none.
+        if (file->captureBytes >= 0 && (!file->progress || gotOn(capture, *file->progress)))
+            recordedNs = lastCallBefore(capture, file->captureBytes);
         for (const capture::ThreadStack& thread : file->threads) {
             const bool native = thread.language == capture::ThreadStack::Language::native;
             ToldStack told{captureName, file->readUnixNs, {}, recordedNs};

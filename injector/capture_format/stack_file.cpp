@@ -49,6 +49,8 @@ void readHead(std::string_view key, std::string_view value, StackFile& file) {
     if (key == "read_unix_ns") file.readUnixNs = number(value, int64_t{0});
     if (key == "capture_bytes") file.captureBytes = number(value, int64_t{-1});
     if (key == "stalled_ns") file.stalledNs = number(value, int64_t{0});
+    constexpr uint64_t kNoNumber = UINT64_MAX;
+    if (key == "progress" && number(value, kNoNumber) != kNoNumber) file.progress = number(value, kNoNumber);
     if (key == "note") file.notes.emplace_back(value);
 }
 
@@ -69,6 +71,7 @@ std::string formatStackFile(const StackFile& file) {
     add("read_unix_ns", std::to_string(file.readUnixNs));
     if (file.captureBytes >= 0) add("capture_bytes", std::to_string(file.captureBytes));
     add("stalled_ns", std::to_string(file.stalledNs));
+    if (file.progress) add("progress", std::to_string(*file.progress));
     for (const std::string& note : file.notes) add("note", note);
     for (const ThreadStack& thread : file.threads) {
         text += '\n';

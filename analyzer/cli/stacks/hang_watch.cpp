@@ -161,7 +161,8 @@ void HangWatch::write(const StalledProcess& stalled, const Reading& reading, int
                             .capture = stalled.process.capture,
                             .readUnixNs = unixNs,
                             .captureBytes = reading.captureBytes,
-                            .stalledNs = stalled.stalledNs};
+                            .stalledNs = stalled.stalledNs,
+                            .progress = stalled.process.progress};
     if (!snapshot.refused.empty()) {
         file.notes.push_back(
             fmt::format("no native stacks: reading the process is not permitted ({})", snapshot.refused));

@@ -33,7 +33,10 @@ std::vector<StalledProcess> StallWatch::look(const std::vector<WatchedProcess>& 
     for (const WatchedProcess& process : processes) {
         Seen& seen = m_seen.at({process.pid, process.startTicks});
         const int64_t stalledNs = nowNs - seen.sinceNs;
-        if (stalledNs < m_timeoutNs || (process.progress == 0 && (anyGetsOn || m_mayWorkUnseen))) continue;
+        // A process that has no rank and recorded nothing yet is a launcher, whose ranks are watched by themselves.
+        const bool isLauncher = process.rank < 0 && process.progress == 0;
+        if (stalledNs < m_timeoutNs || isLauncher || (process.progress == 0 && (anyGetsOn || m_mayWorkUnseen)))
+            continue;
         if (seen.toldNs >= 0 && nowNs - seen.toldNs < std::max(kAgainNs, m_timeoutNs)) continue;
         seen.toldNs = nowNs;
         stalled.push_back({process, stalledNs});

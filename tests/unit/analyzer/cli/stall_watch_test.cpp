@@ -54,13 +54,20 @@ TEST_F(StalledJob, ASecondHangIsToldAsTheFirst) {
 }
 
 TEST_F(StalledJob, WhoNeverGotOnIsToldOnlyWhereNobodyDoes) {
-    m_processes.push_back({.pid = 3, .progress = 0});
+    m_processes.push_back({.pid = 3, .rank = 2, .progress = 0});
     for (int i = 0; i < 30; ++i) {
         m_processes[0].progress++;
         m_processes[1].progress++;
         EXPECT_TRUE(after(1).empty());
     }
     EXPECT_EQ(after(10), (std::vector<pid_t>{1, 2, 3}));
+}
+
+TEST_F(StalledJob, ALauncherWhoseRanksHaveNotBegunIsNone) {
+    m_processes = {{.pid = 9, .progress = 0}};
+    EXPECT_TRUE(after(50).empty());
+    m_processes.push_back({.pid = 10, .rank = 0, .progress = 0});
+    EXPECT_EQ(after(12), std::vector<pid_t>{10});
 }
 
 TEST_F(StalledJob, TimeInWhichNobodyLookedIsNone) {

@@ -11,6 +11,7 @@ StackFile example() {
         .rank = 3, .host = "node 1", .pid = 47, .capture = "node1.47.8.cap", .readUnixNs = 9, .stalledNs = 5};
     file.notes = {"no Python stacks: py-spy is not on PATH"};
     file.captureBytes = 8192;
+    file.progress = 0;
     file.threads = {{ThreadStack::Language::native, 47, 'S', "python3 a", {"read+0x1 (libc.so.6)", "0x5 (x)"}},
                     {ThreadStack::Language::native, 48, 'D', "", {}},
                     {ThreadStack::Language::python, 47, '?', "MainThread", {"f (a b.py:3)"}}};
@@ -26,6 +27,7 @@ TEST(StackFile, WhatIsWrittenIsRead) {
     EXPECT_EQ(read->threads[0].frames.size(), 2u);
     EXPECT_EQ(read->threads[1].state, 'D');
     EXPECT_EQ(read->captureBytes, 8192);
+    EXPECT_EQ(read->progress, 0u);
     EXPECT_EQ(read->threads[2].language, ThreadStack::Language::python);
     EXPECT_EQ(read->threads[2].name, "MainThread");
 }
