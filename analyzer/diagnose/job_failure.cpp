@@ -306,11 +306,7 @@ std::vector<JobFailure> failuresOf(const job::Analysis& analysis) {
 const facts::Contradiction* contradictionOf(const job::Analysis& analysis) {
     if (!analysis.facts.end) return nullptr;
     // Numbers of calls that were not all recorded do not fit each other.
-    const bool lost = std::ranges::any_of(analysis.facts.losses, [](const store::Loss& loss) {
-        return loss.kind == "ring_full" || loss.kind == "size_cap" || loss.kind == "capture_range" ||
-               loss.kind == "too_many_threads" || loss.kind == "bad_block" || loss.kind == "bad_ring";
-    });
-    if (lost) return nullptr;
+    if (facts::lostCalls(analysis.facts)) return nullptr;
     const facts::Contradiction* first = nullptr;
     const auto startNs = [](const facts::Contradiction& one) { return one.calls.front().second.startNs; };
     for (const facts::Contradiction& one : analysis.facts.end->contradictions)

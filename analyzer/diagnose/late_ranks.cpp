@@ -130,6 +130,7 @@ std::vector<std::vector<double>> ownTimes(const Analysis& analysis) {
 /// How late a rank is, by analysed step.
 struct Lateness {
     std::vector<double> waitedNs, shares, ratios;  // a ratio is 0 where its peers are in communication all the time
+    std::vector<double> stepNs;
 
     /// Late by enough in the middle one of the steps from `first` on, and in so many of them.
     bool isLate(size_t first, double ofSteps) const {
@@ -137,6 +138,15 @@ struct Lateness {
         const auto often = std::count_if(begin, shares.end(), [](double share) { return share >= kLateInStep; });
         return begin != shares.end() && facts::median({begin, shares.end()}) >= kLateShare &&
                static_cast<double>(often) >= ofSteps * static_cast<double>(shares.end() - begin);
+    }
+
+    /// What the middle one of the steps from `first` on takes longer than that of those before, as a share of it. A
+    /// rank that comes late since then costs no more. It may cost nothing: behind a single stall the others run ahead,
+    /// and wait for it in each step in the time in which they idled before.
+    double growthSince(size_t first) const {
+        const auto begin = stepNs.begin() + static_cast<std::ptrdiff_t>(first);
+        const double since = facts::median({begin, stepNs.end()});
+        return since > 0 ? 1 - facts::median({stepNs.begin(), begin}) / since : 0;
     }
 };
 
@@ -153,6 +163,7 @@ std::optional<Lateness> latenessOf(const Analysis& analysis, const std::vector<s
         late.waitedNs.push_back(std::max(0.0, times[s][index] - usualNs));
         late.shares.push_back((times[s][index] - usualNs) / static_cast<double>(own->stepNs));
         late.ratios.push_back(usualNs > 0 ? times[s][index] / usualNs : 0);
+        late.stepNs.push_back(static_cast<double>(own->stepNs));
     }
     return late;
 }
@@ -172,6 +183,7 @@ std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std
         if (!late.change || !known->isLate(late.change->firstStep, late.change->isGradual ? 0 : kLateSteps.value))
             return std::nullopt;
         late.firstStep = late.change->firstStep;
+        if (known->growthSince(late.firstStep) < kLateShare) return std::nullopt;
     }
     const auto first = static_cast<std::ptrdiff_t>(late.firstStep);
     late.share = facts::median({known->shares.begin() + first, known->shares.end()});

@@ -52,6 +52,7 @@ class Reader {
     void doubtOldDumps();
     bool readProcesses();
     void readMembers();
+    void readCalled();
     void readCalls(RankEnd& rank);
     void readLastActs(RankEnd& rank);
     void readFailedAllocations();
@@ -70,12 +71,19 @@ class Reader {
     std::map<std::pair<int64_t, int64_t>, Contradiction> m_compared;
     std::map<int64_t, store::RecorderCall> m_recorded;  // by call
     std::map<int64_t, int64_t> m_synchronized;          // last that all came to, by communicator
+    std::map<int64_t, int64_t> m_calledByAll;           // how many each member is recorded to have called, likewise
 
     /// Whether the call is known to have ended.
     bool hasEnded(const store::NcclCall& row) const {
         if (row.kernelId) return true;
         const auto told = m_recorded.find(row.id);
         return told != m_recorded.end() && told->second.state == "completed";
+    }
+
+    /// Whether the kernel's end is that of a communicator that was aborted: a member never called what takes all.
+    bool wasAborted(const EndedCall& call) const {
+        const auto all = m_calledByAll.find(call.communicator);
+        return store::isSynchronizing(call.op) && all != m_calledByAll.end() && call.seq >= all->second;
     }
 };
 
@@ -118,6 +126,26 @@ void Reader::readMembers() {
             counts.missing = std::max(0, known->size - static_cast<int>(counts.called.size()));
 }
 
+/// Nothing of communicators that a member is recorded not to have used at all: its calls may be missing.
+void Reader::readCalled() {
+    if (lostCalls(m_facts)) return;
+    for (const RankEnd& rank : m_end.ranks)
+        if (rank.recorded)
+            m_trace.forEach<store::NcclCall>(rank.rank, [&](const store::NcclCall& row) {
+                if (!row.communicatorId || !row.seq || isMessage(row.op)) return;
+                const auto place = m_end.communicators.find(*row.communicatorId);
+                if (place == m_end.communicators.end()) return;
+                int64_t& called = place->second.called[rank.rank];
+                called = std::max(called, *row.seq + 1);
+            });
+    for (const auto& [id, counts] : m_end.communicators) {
+        int64_t least = INT64_MAX;
+        for (const auto& [rank, called] : counts.called)
+            if (const RankEnd* member = m_end.find(rank); member && member->recorded) least = std::min(least, called);
+        if (least > 0 && least < INT64_MAX) m_calledByAll[id] = least;
+    }
+}
+
 void Reader::readCalls(RankEnd& rank) {
     m_trace.forEach<store::NcclCall>(rank.rank, [&](const store::NcclCall& row) {
         if (!row.communicatorId) return;
@@ -131,7 +159,7 @@ void Reader::readCalls(RankEnd& rank) {
         call.stream = row.streamId.value_or(-1);
         call.group = row.groupId.value_or(-1);
         call.startNs = row.startNs;
-        const bool ended = hasEnded(row);
+        const bool ended = hasEnded(row) && !wasAborted(call);
         if (const auto told = m_recorded.find(row.id); told != m_recorded.end()) {
             call.place = text::oneLine(told->second.place.value_or(""));
             if (told->second.startedNs || told->second.state == "started")
@@ -375,6 +403,7 @@ std::optional<JobEnd> Reader::read() {
     readMembers();
     for (const store::Collective& row : m_facts.collectives)
         if (!row.complete && m_open.size() < kMostCompared) m_open.insert({row.communicatorId, row.seq});
+    readCalled();
     for (RankEnd& rank : m_end.ranks) {
         if (!rank.recorded) continue;
         readCalls(rank);
@@ -405,6 +434,13 @@ const RankEnd* JobEnd::find(int rank) const {
 RankEnd* JobEnd::find(int rank) {
     const auto at = std::ranges::lower_bound(ranks, rank, {}, &RankEnd::rank);
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
+bool lostCalls(const TraceFacts& facts) {
+    return std::ranges::any_of(facts.losses, [](const store::Loss& loss) {
+        return loss.kind == "ring_full" || loss.kind == "size_cap" || loss.kind == "capture_range" ||
+               loss.kind == "too_many_threads" || loss.kind == "bad_block" || loss.kind == "bad_ring";
+    });
 }
 
 std::optional<JobEnd> readJobEnd(store::TraceReader& trace, const TraceFacts& facts) {

@@ -119,6 +119,9 @@ struct JobEnd {
     RankEnd* find(int rank);
 };
 
+/// Whether calls are missing in the recording: numbers of what was not all recorded do not fit each other.
+bool lostCalls(const TraceFacts& facts);
+
 /// Nothing where all ranks ended well and called the same; nothing of imported traces, which do not tell how ranks
 /// ended, but for dumps of a flight recorder, which are written of jobs that may have.
 std::optional<JobEnd> readJobEnd(store::TraceReader& trace, const TraceFacts& facts);

@@ -25,12 +25,12 @@ struct StackFile {
     int32_t rank = -1;  ///< as its capture file began with; -1 unknown. The collector goes by `capture`
     std::string host;
     int64_t pid = 0;
-    std::string capture;             ///< name of the capture file of the process
-    int64_t readUnixNs = 0;          ///< CLOCK_REALTIME when its threads were read
-    int64_t captureBytes = -1;       ///< of that file then: what was recorded before lies below; -1 not told
-    int64_t stalledNs = 0;           ///< how long it had recorded no progress then
+    std::string capture;               ///< name of the capture file of the process
+    int64_t readUnixNs = 0;            ///< CLOCK_REALTIME when its threads were read
+    int64_t captureBytes = -1;         ///< of that file then: what was recorded before lies below; -1 not told
+    int64_t stalledNs = 0;             ///< how long it had recorded no progress then
     std::optional<uint64_t> progress;  ///< WatchCounters::progress of that file then: whether it got on later
-    std::vector<std::string> notes;  ///< what could not be read, and why
+    std::vector<std::string> notes;    ///< what could not be read, and why
     std::vector<ThreadStack> threads;
     bool isWhole = true;  ///< false: the end of the file is missing
 };

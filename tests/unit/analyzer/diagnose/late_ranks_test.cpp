@@ -52,6 +52,17 @@ class LightJob {
         return *this;
     }
 
+    /// All wait for so much of a step longer in step s.
+    LightJob& longer(const std::function<double(int s)>& byShare) {
+        for (facts::RankSummary& rank : m_analysis.ranks)
+            for (int s = 0; s < kLightSteps; ++s) {
+                const auto moreNs = static_cast<int64_t>(byShare(s) * kLightStepNs);
+                rank.steps[static_cast<size_t>(s)].stepNs += moreNs;
+                rank.steps[static_cast<size_t>(s)].exposedWaitNs += moreNs;
+            }
+        return *this;
+    }
+
     LightJob& message(int from, int to) {
         store::P2p& row = m_analysis.facts.pointToPoint.emplace_back();
         row.srcRank = from;
@@ -132,6 +143,9 @@ TEST(LateRanks, WhoWaitsForALaterMateInAGroupOfTheirOwnIsLeftOut) {
 TEST(LateRanks, WhoBecomesLateHalfwayIsToldWithTheStepAndCostsTheStepsSince) {
     LightJob job(8, [](int r, int s) { return 0.4 + 0.001 * ((r + s) % 3) + (r == 5 && s >= 5 ? 0.2 : 0); });
     job.group(1, all(8));
+    // Behind a single stall: in steps that take as long as before the others only wait where they idled.
+    EXPECT_TRUE(job.late().empty());
+    job.longer([](int s) { return s >= 5 ? 0.2 : 0; });
     EXPECT_EQ(job.late(), std::vector<int>{5});
     const auto findings = detect(job.analysis());
     ASSERT_EQ(findings.size(), 1u);
@@ -145,7 +159,7 @@ TEST(LateRanks, WhoBecomesLateHalfwayIsToldWithTheStepAndCostsTheStepsSince) {
 
 TEST(LateRanks, WhoBecomesLaterStepByStepIsToldToGrow) {
     LightJob job(8, [](int r, int s) { return 0.4 + 0.001 * ((r + s) % 3) + (r == 5 ? 0.03 * s : 0); });
-    job.group(1, all(8));
+    job.group(1, all(8)).longer([](int s) { return 0.03 * s; });
     const auto findings = detect(job.analysis());
     ASSERT_EQ(findings.size(), 1u);
     EXPECT_EQ(findings[0].ranks, std::vector<int>{5});
@@ -160,6 +174,7 @@ TEST(LateRanks, AHostThatBecomesLateHalfwayIsOneFindingAndRanksAtOtherTimesAreTh
         };
     };
     LightJob together(12, host(0)), apart(12, host(2));
+    for (LightJob* job : {&together, &apart}) job->longer([](int s) { return s >= 4 ? 0.2 : 0; });
     const auto one = detect(together.group(1, all(12)).analysis());
     ASSERT_EQ(one.size(), 1u);
     EXPECT_EQ(one[0].id, "RS302");
