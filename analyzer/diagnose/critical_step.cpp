@@ -153,4 +153,16 @@ void addExposedRows(const CriticalStep& step, std::vector<size_t> candidates, si
     }
 }
 
+void addRowsOfWindow(const job::LinkProbe& probe, job::Finding& finding) {
+    const auto begin = probe.rows.begin(), end = probe.rows.end();
+    const auto first = std::find_if(begin, end, [&](const job::EvidenceRow& row) {
+        return row.startNs && *row.startNs >= finding.windowStartNs && *row.startNs < finding.windowEndNs;
+    });
+    auto row = first == end ? begin : first;
+    for (size_t i = 0; i < job::LinkProbe::kRowsOfStep && row != end; ++i, ++row) {
+        if (first != end && *row->startNs >= finding.windowEndNs) break;
+        finding.evidence.rows.push_back(*row);
+    }
+}
+
 }  // namespace rankscope::diagnose

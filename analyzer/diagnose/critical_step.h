@@ -61,4 +61,7 @@ const CriticalStep& shownStep(const job::Analysis& analysis, const std::vector<C
 void addExposedRows(const CriticalStep& step, std::vector<size_t> candidates, size_t most, const std::string& what,
                     job::Finding& finding);
 
+/// Adds those of a probe's rows (LinkProbe::keep) that lie in the finding's window; where none does, the first.
+void addRowsOfWindow(const job::LinkProbe& probe, job::Finding& finding);
+
 }  // namespace rankscope::diagnose

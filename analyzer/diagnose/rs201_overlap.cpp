@@ -390,13 +390,14 @@ void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vecto
             {{"exposed_transfer_ns_per_step", facts::median(exposed)}, {"overlap_ratio", facts::median(overlap)}});
         if (!isLate) finding.evidence.numbers.emplace_back("hideable_ns_per_step", facts::median(costs));
         std::vector<facts::CommTask> longest;
-        for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
+        const CriticalStep& shown = shownStep(analysis, steps, finding);
+        for (size_t i : shown.own) longest.push_back(shown.tasks[i]);
         std::stable_sort(longest.begin(), longest.end(), [](const facts::CommTask& a, const facts::CommTask& b) {
             return a.exposedTransferNs > b.exposedTransferNs;
         });
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
             finding.evidence.rows.push_back(
-                {"kernel", longest[k].kernelId, steps.front().rank->rank,
+                {"kernel", longest[k].kernelId, shown.rank->rank,
                  fmt::format("{} exposed for {}", store::toText(longest[k].op),
                              text::durationText(static_cast<double>(longest[k].exposedTransferNs)))});
         if (finding.verdict == job::Verdict::found)

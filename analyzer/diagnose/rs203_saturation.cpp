@@ -324,13 +324,14 @@ void detectSaturation(const job::Analysis& analysis, Claims& claims, std::vector
                                                                text::durationText(steps.front().transferNs()),
                                                                text::durationText(facts::median(costs))));
         std::vector<facts::CommTask> longest;
-        for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
+        const CriticalStep& shown = shownStep(analysis, steps, finding);
+        for (size_t i : shown.own) longest.push_back(shown.tasks[i]);
         std::stable_sort(longest.begin(), longest.end(), [](const facts::CommTask& a, const facts::CommTask& b) {
             return a.transferNs() > b.transferNs();
         });
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
             if (longest[k].collectiveId != 0)
-                finding.evidence.rows.push_back({"collective", longest[k].collectiveId, steps.front().rank->rank,
+                finding.evidence.rows.push_back({"collective", longest[k].collectiveId, shown.rank->rank,
                                                  judged ? "a large message at the ceiling" : "a large message"});
         if (role == facts::CommRole::activations) {
             finding.fix = {

@@ -77,14 +77,14 @@ void claim(const job::Analysis& analysis, const std::vector<const job::LinkProbe
         peaks.push_back(probe->peakBytesPerNs);
         slowness.push_back(probe->slowness);
         excess.push_back(probe->excess());
-        if (finding.evidence.rows.size() < 4)
-            finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
     }
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
     finding.communicator = slow.front()->communicatorId;
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, finding.ranks.front(), finding);
+    for (const job::LinkProbe* probe : slow)
+        if (finding.evidence.rows.size() < 4) addRowsOfWindow(*probe, finding);
     const std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
     finding.cause =
         fmt::format("large messages {} run at {:.1f} of {:.1f} GB/s",
@@ -158,11 +158,11 @@ void claimBySetting(const job::Analysis& analysis, bool betweenNodes, Claims& cl
         text::durationText(facts::median(exposed)))};
     finding.evidence.numbers = {{"reached_bytes_per_ns", link->bytesPerNs},
                                 {"exposed_transfer_ns_per_step", facts::median(exposed)}};
-    for (size_t i : steps.front().own)
-        if (const facts::CommTask& task = steps.front().tasks[i];
-            task.collectiveId != 0 && finding.evidence.rows.size() < 3)
+    const CriticalStep& shown = shownStep(analysis, steps, finding);
+    for (size_t i : shown.own)
+        if (const facts::CommTask& task = shown.tasks[i]; task.collectiveId != 0 && finding.evidence.rows.size() < 3)
             finding.evidence.rows.push_back(
-                {"collective", task.collectiveId, steps.front().rank->rank, "it went the slow way"});
+                {"collective", task.collectiveId, shown.rank->rank, "it went the slow way"});
     if (finding.verdict == job::Verdict::found)
         for (int64_t id : ids) claims.takeTransfer("RS204", id, facts::median(exposed));
     findings.push_back(std::move(finding));

@@ -243,11 +243,12 @@ void describe(const job::Analysis& analysis, const std::vector<CriticalStep>& st
     finding.evidence.facts.push_back(
         "algorithm and protocol as the NCCL profiler plugin recorded them; times by hops x alpha + bytes / (bandwidth "
         "x the protocol's share)");
-    for (size_t i : steps.front().own) {
-        const facts::CommTask& task = steps.front().tasks[i];
+    const CriticalStep& shown = shownStep(analysis, steps, finding);
+    for (size_t i : shown.own) {
+        const facts::CommTask& task = shown.tasks[i];
         if (task.collectiveId == 0 || losing.count(keyOf(analysis, task)) == 0) continue;
         finding.evidence.rows.push_back(
-            {"collective", task.collectiveId, steps.front().rank->rank,
+            {"collective", task.collectiveId, shown.rank->rank,
              fmt::format("{}/{}", costs::toSetting(task.algorithm), costs::toSetting(task.protocol))});
         if (finding.evidence.rows.size() == 3) break;
     }

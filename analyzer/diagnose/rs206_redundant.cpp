@@ -90,7 +90,11 @@ void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<
         finding.communicator = where.first->id;
         setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps[typical].rank->rank, finding);
-        describe(where, steps[typical], found[typical], where.role == facts::CommRole::shardedParameters, finding);
+        const CriticalStep& shown = shownStep(analysis, steps, finding);
+        const GradientRepeats& repeats = found[static_cast<size_t>(&shown - steps.data())];
+        const bool isRepeated = repeats.microSteps > 1;
+        describe(where, isRepeated ? shown : steps[typical], isRepeated ? repeats : found[typical],
+                 where.role == facts::CommRole::shardedParameters, finding);
         if (finding.verdict == job::Verdict::found)
             for (int64_t id : where.ids) claims.takeTransfer("RS206", id, finding.costNs);
         findings.push_back(std::move(finding));

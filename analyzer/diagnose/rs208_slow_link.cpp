@@ -67,7 +67,7 @@ void addEvidence(const job::LinkSuspect& suspect, job::Finding& finding) {
         finding.evidence.facts.push_back(fmt::format(
             "slow: {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", trafficText(*probe), probe->busBytesPerNs,
             probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
-        finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
+        addRowsOfWindow(*probe, finding);
         if (finding.evidence.facts.size() >= 3) break;
     }
     size_t listed = 0;

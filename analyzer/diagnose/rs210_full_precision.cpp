@@ -90,7 +90,6 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
             continue;
         const std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
         std::vector<double> costs, volumes, exposed;
-        std::vector<job::EvidenceRow> rows;
         for (const CriticalStep& step : steps) {
             std::vector<double> times = transfersOf(step);
             double bytes = 0, visible = 0;
@@ -100,8 +99,6 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
                 times[i] = halvedNs(analysis, task);
                 bytes += static_cast<double>(std::max<int64_t>(0, task.bytes));
                 visible += static_cast<double>(task.exposedTransferNs);
-                if (rows.size() < 3 && task.collectiveId != 0)
-                    rows.push_back({"collective", task.collectiveId, step.rank->rank, "gradients in fp32"});
             }
             costs.push_back(savedAtMost(step, times));
             volumes.push_back(bytes);
@@ -129,7 +126,13 @@ void detectFullPrecision(const job::Analysis& analysis, Claims& claims, std::vec
                                                         text::durationText(facts::median(exposed)))};
         finding.evidence.numbers = {{"gradient_bytes_per_step", facts::median(volumes)},
                                     {"exposed_transfer_ns_per_step", facts::median(exposed)}};
-        finding.evidence.rows = std::move(rows);
+        const CriticalStep& shown = shownStep(analysis, steps, finding);
+        for (size_t i : shown.own)
+            if (const facts::CommTask& task = shown.tasks[i]; finding.evidence.rows.size() < 3 &&
+                                                              task.collectiveId != 0 && isGradient(analysis, task) &&
+                                                              task.dataType == store::DataType::f32)
+                finding.evidence.rows.push_back(
+                    {"collective", task.collectiveId, shown.rank->rank, "gradients in fp32"});
         if (where.role == facts::CommRole::shardedParameters)
             finding.fix = {
                 "FSDP: MixedPrecision(reduce_dtype=torch.bfloat16); FSDP2: "

@@ -21,6 +21,7 @@ struct EvidenceRow {
     int64_t id = 0;
     int rank = -1;
     std::string note;
+    std::optional<int64_t> startNs = std::nullopt;  // where one of several is chosen by when it was; not reported
 };
 
 struct Evidence {

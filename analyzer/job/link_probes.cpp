@@ -17,7 +17,6 @@
 namespace rankscope::job {
 namespace {
 
-constexpr size_t kProbeRows = 2;  // evidence rows per probe
 /// Kinks of published tables, whose sizes are powers of two, lie from 32 KiB to 64 MiB: of messages of 64 MiB to the
 /// nearest power of two, as a bucket of bucket_cap_mb=64 is, which holds some kilobytes more.
 constexpr int kLastKinkOctave = 26;
@@ -136,11 +135,10 @@ class Reader {
         if (m_communicator.nodes > 1 && static_cast<double>(m_analysis.facts.clock.boundNs) > 0.1 * expected.ns) return;
         result.slowness.push_back(ns / expected.ns);
         result.rates.push_back(static_cast<double>(bytes) / ns);
-        if (result.probe.rows.size() < kProbeRows)
-            result.probe.rows.push_back(
-                {"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
-                 fmt::format("all-to-all of up to {} a rank took {}", text::bytesText(static_cast<double>(bytes)),
-                             text::durationText(ns))});
+        result.probe.keep(m_analysis, {"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
+                                       fmt::format("all-to-all of up to {} a rank took {}",
+                                                   text::bytesText(static_cast<double>(bytes)), text::durationText(ns)),
+                                       kernels[0][k]->startNs});
     }
 
     const Analysis& m_analysis;
@@ -226,12 +224,13 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
                 one.slowness());
         }
         setKinds(kinds, medianBytes(large), probe);
-        for (size_t i = 0; i < std::min(kProbeRows, large.size()); ++i)
-            probe.rows.push_back(
-                {"collective", large[i].collective->id, communicator.ranks.front(),
-                 fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(large[i].collective->op),
-                             text::bytesText(static_cast<double>(*large[i].collective->bytes)), large[i].slowness(),
-                             peakName(probe.atLeast))});
+        for (const LargeCollective& one : large)
+            probe.keep(analysis,
+                       {"collective", one.collective->id, communicator.ranks.front(),
+                        fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(one.collective->op),
+                                    text::bytesText(static_cast<double>(*one.collective->bytes)), one.slowness(),
+                                    peakName(probe.atLeast)),
+                        one.collective->lastArrivalNs});
         probes.push_back(std::move(probe));
     }
 }
@@ -268,11 +267,11 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
         probe.share = costs::ceilingShare(analysis.peaks, pair, store::Op::send).share;
         probe.lateness = std::max(probe.lateness, costs::healthyLateness(*link, static_cast<double>(*message.bytes)));
-        if (probe.rows.size() < kProbeRows)
-            probe.rows.push_back(
-                {"p2p", message.id, message.srcRank,
-                 fmt::format("{} took {:.1f} times what {} gives", text::bytesText(static_cast<double>(*message.bytes)),
-                             samples.slowness.back(), peakName(probe.atLeast))});
+        probe.keep(analysis, {"p2p", message.id, message.srcRank,
+                              fmt::format("{} took {:.1f} times what {} gives",
+                                          text::bytesText(static_cast<double>(*message.bytes)), samples.slowness.back(),
+                                          peakName(probe.atLeast)),
+                              message.sendArrivalNs});
     }
     // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what
     // was reached is known, messages are compared with messages.
@@ -380,6 +379,16 @@ bool LinkProbe::atCeiling() const {
 double LinkProbe::excess() const {
     const bool bySiblings = !alone && slow() && healthy < mostHealthy();  // else all are slow alike
     return slowness / std::max(bySiblings ? healthy : 1, 1 / std::min(1.0, share.high));
+}
+
+void LinkProbe::keep(const Analysis& analysis, EvidenceRow row) {
+    const facts::RankFacts* known = analysis.facts.findRank(row.rank);
+    const auto stepOf = [&](const EvidenceRow& one) {
+        return known == nullptr || !one.startNs ? nullptr : facts::stepAt(known->steps, *one.startNs);
+    };
+    const facts::StepWindow* step = stepOf(row);
+    const auto same = std::ranges::count_if(rows, [&](const EvidenceRow& one) { return stepOf(one) == step; });
+    if (static_cast<size_t>(same) < kRowsOfStep) rows.push_back(std::move(row));
 }
 
 bool LinkProbe::touches(int rank) const {

@@ -48,7 +48,7 @@ struct LinkProbe {
     double healthy = 1;   // slowness up to which it may be healthy: `reached`, and what the formulas do not know
     bool alone = true;    // the class has no other probe: only healthy links elsewhere are the measure
     size_t samples = 0;
-    std::vector<EvidenceRow> rows;
+    std::vector<EvidenceRow> rows;  // the first few of each step: a finding shows those of the step that it names
 
     /// Takes healthy links elsewhere as the measure: `reached` and `healthy` by `share` and `lateness`.
     void compareWithOthers();
@@ -77,6 +77,9 @@ struct LinkProbe {
     /// Times that a repair makes it faster, at least.
     double excess() const;
     bool touches(int rank) const;
+    /// Keeps `row`, of which the start is known, unless its step has `kRowsOfStep` of them.
+    void keep(const Analysis& analysis, EvidenceRow row);
+    static constexpr size_t kRowsOfStep = 2;
 };
 
 struct LinkProbeThresholds {

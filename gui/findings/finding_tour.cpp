@@ -20,6 +20,11 @@ TimeRange closeEnough(TimeRange around, const TrackEvent& event) {
     return {event.startNs - kBefore * event.durNs, event.startNs + kAfter * event.durNs};
 }
 
+TimeRange withMargin(TimeRange around) {
+    const int64_t margin = std::max<int64_t>(around.span() / 20, 10);
+    return {around.beginNs - margin, around.endNs + margin};
+}
+
 }  // namespace
 
 FindingTour::FindingTour(TimelineModel& model, QObject* parent) : QObject(parent), m_model(model) {
@@ -54,6 +59,12 @@ bool FindingTour::goTo(const FindingInfo& finding) {
     return true;
 }
 
+// Where the fix goes everywhere there is no rank to point at.
+std::set<int32_t> FindingTour::ranksToFix(const FindingInfo& finding) const {
+    if (finding.ranks.size() >= m_model.run()->outline.ranks.size()) return {};
+    return {finding.ranks.begin(), finding.ranks.end()};
+}
+
 Evidence FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
     Evidence evidence;
     const auto note = [](const EvidenceLink& link) {
@@ -70,12 +81,10 @@ Evidence FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
         evidence.times.push_back({link.rank, *link.gap});
         evidence.notes.push_back(note(link));
     }
-    // Where the fix goes everywhere there is no rank to point at.
-    if (finding.ranks.size() < m_model.run()->outline.ranks.size()) {
-        evidence.toFix.insert(finding.ranks.begin(), finding.ranks.end());
+    evidence.toFix = ranksToFix(finding);
+    if (!evidence.toFix.empty())
         for (const int32_t rank : finding.affectedRanks)
             if (!evidence.toFix.contains(rank)) evidence.waiting.insert(rank);
-    }
     return evidence;
 }
 
@@ -89,9 +98,7 @@ void FindingTour::leave() {
 }
 
 bool FindingTour::isLoaded(const FindingInfo& finding) const {
-    std::vector<int32_t> wanted;
-    if (!finding.ranks.empty()) wanted.push_back(finding.ranks.front());
-    if (!finding.affectedRanks.empty()) wanted.push_back(finding.affectedRanks.front());
+    std::vector<int32_t> wanted = ranksToCompare(finding, Among::all);
     for (const EvidenceLink& link : finding.evidence)
         if (link.rank >= 0) wanted.push_back(link.rank);
     for (const int32_t rank : wanted) {
@@ -113,20 +120,23 @@ void FindingTour::loadingEnded() {
 }
 
 // Where the fix goes, then a rank on which its cost is seen: of all that wait, the one with the strongest evidence.
-// Where the fix goes everywhere, two that show it.
-std::vector<int32_t> FindingTour::ranksToCompare(const FindingInfo& finding, const Evidence& evidence) const {
+// Where the fix goes everywhere, two that show it. Of all ranks or of those that are loaded.
+std::vector<int32_t> FindingTour::ranksToCompare(const FindingInfo& finding, Among among) const {
     constexpr size_t kSideBySide = 2;
+    const std::set<int32_t> toFix = ranksToFix(finding);
     std::vector<int32_t> seen;
-    if (!evidence.toFix.empty()) seen.push_back(finding.ranks.front());
-    for (const EventRef& event : evidence.events) seen.push_back(event.rank);
-    for (const MarkedTime& marked : evidence.times) seen.push_back(marked.rank);
-    for (const int32_t rank : finding.affectedRanks)
-        if (m_model.lanes().tracks(rank)) seen.push_back(rank);
+    if (!toFix.empty()) seen.push_back(finding.ranks.front());
+    for (const bool gaps : {false, true})
+        for (const EvidenceLink& link : finding.evidence)
+            if (link.gap.has_value() == gaps) seen.push_back(gaps ? link.rank : link.drawn.rank);
+    seen.insert(seen.end(), finding.affectedRanks.begin(), finding.affectedRanks.end());
+    std::erase_if(seen, [&](int32_t rank) {
+        return rank < 0 || (among == Among::loaded && m_model.lanes().tracks(rank) == nullptr);
+    });
     if (seen.empty()) seen = finding.ranks;
     // Beside one of several that are to be fixed another of them says less than one that waits.
-    if (!evidence.toFix.empty())
-        std::stable_partition(seen.begin() + 1, seen.end(),
-                              [&](int32_t rank) { return !evidence.toFix.contains(rank); });
+    if (!toFix.empty() && !seen.empty())
+        std::stable_partition(seen.begin() + 1, seen.end(), [&](int32_t rank) { return !toFix.contains(rank); });
     std::vector<int32_t> ranks;
     for (const int32_t rank : seen)
         if (ranks.size() < kSideBySide && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
@@ -165,14 +175,15 @@ void FindingTour::show(const FindingInfo& finding) {
     TimeRange time = m_model.axis().visible();
     if (!events.empty()) {
         const TrackEvent event = m_model.event(events.front());
-        time = closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank), event);
+        time = timeAround(finding, event, events.front().rank);
     } else if (!gaps.empty()) {
         time = stepsAround(gaps.front().time, gaps.front().rank);
     } else if (finding.window) {
         time = stepsAround(*finding.window, culprit);
     }
     std::vector<RankExcerpt> excerpts;
-    for (const int32_t rank : ranksToCompare(finding, evidence)) excerpts.push_back(excerptOf(rank, evidence, time));
+    for (const int32_t rank : ranksToCompare(finding, Among::loaded))
+        excerpts.push_back(excerptOf(rank, evidence, time));
     m_model.changeLanes([&](LaneTree& lanes) { lanes.setExcerpts(std::move(excerpts)); });
     m_model.setEvidence(std::move(evidence));
     if (!(time == m_model.axis().visible())) m_model.show(time);
@@ -196,7 +207,7 @@ bool FindingTour::goToEvidence(size_t entry) {
         const EventRef found = m_model.find(link.drawn.table, link.drawn.rowId, link.drawn.rank);
         if (!found.valid()) return false;
         const TrackEvent event = m_model.event(found);
-        m_model.show(closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, found.rank), event));
+        m_model.show(timeAround(*finding, event, found.rank));
         m_model.select(found);
     }
     noteStepInView(*finding);
@@ -254,6 +265,16 @@ void FindingTour::goToStep(int direction) {
     emit moved();
 }
 
+// The time that the finding names, where the event begins in it: of the rank that it is told of, whose steps need not
+// begin where those of the event's rank do. Else the steps around the event.
+TimeRange FindingTour::timeAround(const FindingInfo& finding, const TrackEvent& event, int32_t rank) const {
+    const TimeRange itself{event.startNs, event.startNs + event.durNs};
+    if (!finding.window || !finding.window->contains(event.startNs))
+        return closeEnough(stepsAround(itself, rank), event);
+    const TimeRange both{finding.window->beginNs, std::max(finding.window->endNs, itself.endNs)};
+    return closeEnough(withMargin(both), event);
+}
+
 // The steps of the rank that `range` touches, so that the picture begins and ends where the work does; the range itself
 // where there are no steps, or where it covers many.
 TimeRange FindingTour::stepsAround(TimeRange range, int32_t rank) const {
@@ -267,8 +288,7 @@ TimeRange FindingTour::stepsAround(TimeRange range, int32_t rank) const {
     }
     constexpr size_t kManySteps = 4;
     if (steps == 0 || steps > kManySteps) around = range;
-    const int64_t margin = std::max<int64_t>(around.span() / 20, 10);
-    return {around.beginNs - margin, around.endNs + margin};
+    return withMargin(around);
 }
 
 }  // namespace rankscope::gui

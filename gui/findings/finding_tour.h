@@ -45,11 +45,14 @@ class FindingTour : public QObject {
     void arrive();
     void show(const FindingInfo& finding);
     Evidence evidenceOnScreen(const FindingInfo& finding) const;
-    std::vector<int32_t> ranksToCompare(const FindingInfo& finding, const Evidence& evidence) const;
+    enum class Among { all, loaded };
+    std::vector<int32_t> ranksToCompare(const FindingInfo& finding, Among among) const;
+    std::set<int32_t> ranksToFix(const FindingInfo& finding) const;
     const StepInfo* stepOf(int32_t rank, int32_t step) const;
     void noteStepInView(const FindingInfo& finding);
     RankExcerpt excerptOf(int32_t rank, const Evidence& evidence, TimeRange time) const;
     TimeRange stepsAround(TimeRange range, int32_t rank) const;
+    TimeRange timeAround(const FindingInfo& finding, const TrackEvent& event, int32_t rank) const;
 
     TimelineModel& m_model;
     int64_t m_current = -1;               // id of the finding

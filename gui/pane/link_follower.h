@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QObject>
+#include <set>
 
 #include "gui/run/run_session.h"
 #include "gui/session/event_links.h"
@@ -25,12 +26,15 @@ class LinkFollower : public QObject {
 
   private:
     void ask();
-    void show(const EventLinks& links);
+    void show();
+    /// Shows what was missing when its rank arrives.
+    void showArrived();
 
     TimelineModel& m_model;
     RunSession& m_session;
     EventLinks m_links;
-    EventLink m_asked;  // answers to older questions are dropped
+    EventLink m_asked;            // answers to older questions are dropped
+    std::set<int32_t> m_awaited;  // ranks of events that are linked and not loaded yet
 };
 
 }  // namespace rankscope::gui

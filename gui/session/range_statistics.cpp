@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/facts/rank_summary.h"
 #include "gui/session/column_text.h"
 #include "gui/session/event_names.h"
 #include "gui/timeline/display_text.h"
@@ -159,6 +160,14 @@ void readCollectives(store::TraceReader& reader, TimeRange range, RangeTables& t
     }
 }
 
+void readUnknownWaits(store::TraceReader& reader, TimeRange range, RangeTables& tables) {
+    Statement query(reader.database(),
+                    "SELECT DISTINCT rank FROM collective_member WHERE wait_ns IS NULL AND kernel_id IS NOT NULL AND "
+                    "arrival_ns < ?2 AND end_ns > ?1 LIMIT 100000");
+    query.bind(1, range.beginNs).bind(2, range.endNs);
+    while (query.step()) tables.ranksOfUnknownWaits.insert(static_cast<int32_t>(query.integer(0)));
+}
+
 std::string share(int64_t ns, int64_t whole) {
     return fmt::format("{} ({:.1f} %)", durationText(ns),
                        whole > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(whole) : 0.0);
@@ -205,33 +214,36 @@ RangeTables readRangeTables(store::TraceReader& reader, TimeRange range) {
     tables.idle = readIdle(reader, range);
     readIdleOfRanks(reader, range, tables);
     readCollectives(reader, range, tables);
+    readUnknownWaits(reader, range, tables);
     return tables;
 }
 
 std::string causeText(const std::string& cause) {
-    std::string text = displayText(cause, 60);
-    std::replace(text.begin(), text.end(), '_', ' ');
-    return text;
+    return std::string(facts::inWords(cause));
 }
 
 std::string rangeText(const RangeActivity& activity, const RangeTables& tables) {
     const int64_t whole = activity.range.span();
     std::string text = fmt::format("{} from {} to {}\n\n", durationText(whole), timeText(activity.range.beginNs),
                                    timeText(activity.range.endNs));
-    for (const RankActivity& rank : activity.ranks)
+    for (const RankActivity& rank : activity.ranks) {
+        const bool isUnknown = tables.ranksOfUnknownWaits.contains(rank.rank);
         text += fmt::format(
-            "rank {}: compute {}, compute and communication {}, waiting {}, transfer {}, memory {}, idle {}\n",
-            rank.rank, share(rank.times[0], whole), share(rank.times[1], whole), share(rank.times[2], whole),
-            share(rank.times[3], whole), share(rank.times[4], whole), share(rank.idleNs, whole));
+            "rank {}: compute {}, compute and communication {}, waiting {}{}, transfer {}{}, memory {}, idle {}\n",
+            rank.rank, share(rank.times[0], whole), share(rank.times[1], whole), isUnknown ? "at least " : "",
+            share(rank.times[2], whole), isUnknown ? "at most " : "", share(rank.times[3], whole),
+            share(rank.times[4], whole), share(rank.idleNs, whole));
+    }
     if (!tables.idle.empty()) text += "\nidle by cause, all ranks\n";
     for (const IdleCause& cause : tables.idle)
         text += fmt::format("{}: {} in {} gaps\n", causeText(cause.cause), durationText(cause.ns), cause.gaps);
     for (const RankIdle& rank : tables.idleOfRank) {
-        text += fmt::format("rank {}:", rank.rank);
+        std::string causes;
         for (size_t i = 0; i < rank.ns.size(); ++i)
             if (rank.ns[i] > 0)
-                text += fmt::format(" {} {}", causeText(tables.idle[i].cause), durationText(rank.ns[i]));
-        text += "\n";
+                causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", causeText(tables.idle[i].cause),
+                                      durationText(rank.ns[i]));
+        text += fmt::format("rank {}: {}\n", rank.rank, causes);
     }
     text += "\nkernels\n";
     for (const KernelTotal& kernel : activity.kernels)

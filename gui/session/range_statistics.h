@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,6 +75,8 @@ struct RangeTables {
     std::vector<RankIdle> idleOfRank;          ///< by rank
     std::vector<CollectiveTotal> collectives;  ///< by transfer and wait; at most kMaxRows
     size_t collectiveKinds = 0;                ///< of which `collectives` shows the first
+    /// Those that communicate with ranks of which nothing is known: what they wait for these counts as transfer.
+    std::set<int32_t> ranksOfUnknownWaits;
 };
 
 inline constexpr size_t kMaxRangeRows = 200;
@@ -87,7 +90,7 @@ RangeTables readRangeTables(store::TraceReader& reader, TimeRange range);
 /// As plain text, for the clipboard.
 std::string rangeText(const RangeActivity& activity, const RangeTables& tables);
 
-/// A cause of trace.db in words: "blocking call".
+/// A cause of trace.db in the words of the report: "the host blocks in a call".
 std::string causeText(const std::string& cause);
 
 }  // namespace rankscope::gui

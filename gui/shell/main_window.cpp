@@ -12,16 +12,17 @@
 #include <QSplitter>
 #include <QStatusBar>
 #include <algorithm>
+#include <utility>
 
 #include "gui/compare/run_pairing.h"
 #include "gui/shell/file_menu.h"
 #include "gui/shell/help_window.h"
 #include "gui/shell/ranks_menu.h"
 #include "gui/shell/state_log.h"
-#include "gui/shell/status_text.h"
 #include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/run_letter.h"
+#include "gui/view/status_text.h"
 #include "gui/view/window_colours.h"
 
 namespace rankscope::gui {
@@ -198,8 +199,12 @@ void MainWindow::setDark(bool dark) {
 
 void MainWindow::lookIfSettled() {
     if (std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->isBusy(); }) ||
-        (m_differences && m_differences->isWaiting()))
+        (m_differences && m_differences->isWaiting())) {
+        m_settled = false;
         return;
+    }
+    // What was shown last may still want other room for itself.
+    if (!std::exchange(m_settled, true)) return;
     m_settling.stop();
     emit ready();
 }

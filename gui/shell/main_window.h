@@ -72,6 +72,7 @@ class MainWindow : public QMainWindow {
     LatestTask m_exporting;
     size_t m_opened = 0;
     QTimer m_settling;                          // until ready()
+    bool m_settled = false;                     // at the last look
     std::map<const RunPane*, double> m_loaded;  // share, 0..1
 };
 

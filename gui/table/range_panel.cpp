@@ -20,7 +20,7 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kRestMs = 120;
-constexpr int kLeastForLists = 300;
+constexpr int kLeastForLists = 360;  // names of ten characters beside their numbers
 constexpr int kIndexRole = Qt::UserRole;
 constexpr int kNumberRole = Qt::UserRole + 1;  // what a column is sorted by, where that is not its text
 
@@ -103,8 +103,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
       m_title(new QLabel(this)),
       m_idle(new QLabel(this)),
       m_copy(new QPushButton("Copy", this)),
-      m_ranks(makeList({"Rank", "Compute", "Compute + comm.", "Waiting", "Transfer", "Memory", "Idle", "Hidden"}, -1,
-                       this)),
+      m_ranks(makeList({"Rank", "Compute", "With comm.", "Waiting", "Transfer", "Memory", "Idle", "Hidden"}, -1, this)),
       m_kernels(makeList({"Kernel", "Time", "Share", "Count", "Longest"}, 0, this)),
       m_collectives(makeList({"Collective", "Count", "Transfer", "Waiting", "Worst skew"}, 0, this)),
       m_gaps(makeList({"Rank"}, -1, this)) {
@@ -124,9 +123,10 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
         "worst skew.");
     m_kernels->setToolTip("Time of all ranks. A click goes to the longest one.");
     m_ranks->setToolTip(
-        "Compute + comm.: communication behind compute. Waiting and transfer: communication alone, until the last rank "
-        "has come and from then on. Together with idle they are the whole range. Hidden: share of the communication "
-        "that is behind compute.");
+        "With comm.: compute with communication behind it. Waiting and transfer: communication alone, until the last "
+        "rank has come and from then on (of ranks that are not recorded nobody knows when they came: then waiting is "
+        "at least so much, and transfer at most). Together with idle they are the whole range. Hidden: share of the "
+        "communication that is behind compute.");
     auto* head = new QHBoxLayout;
     head->addWidget(m_title, 1);
     head->addWidget(m_copy);
@@ -233,21 +233,7 @@ void RangePanel::showActivity(RangeActivity activity) {
                      .arg(m_activity.kernels.size())
                      .arg(m_activity.kernelNames);
     m_title->setText(title);
-    m_ranks->clear();
-    const auto line = [&](Cell name, const RankActivity& rank, double whole) {
-        std::vector<Cell> cells{std::move(name)};
-        for (const int64_t ns : rank.times) cells.push_back(part(ns, whole));
-        cells.push_back(part(rank.idleNs, whole));
-        if (const auto overlap = rank.overlap())
-            cells.push_back({QString("%1 %").arg(100 * *overlap, 0, 'f', 1), static_cast<int64_t>(1e6 * *overlap)});
-        return addLine(m_ranks, cells, 0);
-    };
-    if (m_activity.ranks.size() > 1)
-        line({"all", 0}, m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()))
-            ->setData(0, kFirstRole, true);
-    for (const RankActivity& rank : m_activity.ranks)
-        line({QString::number(rank.rank), rank.rank}, rank, static_cast<double>(span));
-    makeRoomForRanks();
+    fillRanks();
     m_kernels->clear();
     std::vector<std::string> names;
     for (const KernelTotal& kernel : m_activity.kernels) names.push_back(kernel.name);
@@ -266,6 +252,32 @@ void RangePanel::showActivity(RangeActivity activity) {
     fillIdle();
 }
 
+void RangePanel::fillRanks() {
+    const int64_t span = m_activity.range.span();
+    const auto& unknown = m_tables.ranksOfUnknownWaits;
+    m_ranks->clear();
+    const auto line = [&](Cell name, const RankActivity& rank, double whole, bool isUnknown) {
+        std::vector<Cell> cells{std::move(name)};
+        for (size_t activity = 0; activity < kActivities; ++activity) {
+            cells.push_back(part(rank.times[activity], whole));
+            if (!isUnknown) continue;
+            if (activity == static_cast<size_t>(Activity::waiting)) cells.back().text.prepend("\u2265 ");
+            if (activity == static_cast<size_t>(Activity::transfer)) cells.back().text.prepend("\u2264 ");
+        }
+        cells.push_back(part(rank.idleNs, whole));
+        if (const auto overlap = rank.overlap())
+            cells.push_back({QString("%1 %").arg(100 * *overlap, 0, 'f', 1), static_cast<int64_t>(1e6 * *overlap)});
+        return addLine(m_ranks, cells, 0);
+    };
+    if (m_activity.ranks.size() > 1)
+        line({"all", 0}, m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()),
+             !unknown.empty())
+            ->setData(0, kFirstRole, true);
+    for (const RankActivity& rank : m_activity.ranks)
+        line({QString::number(rank.rank), rank.rank}, rank, static_cast<double>(span), unknown.contains(rank.rank));
+    makeRoomForRanks();
+}
+
 // All columns of the ranks in sight, but half of the room for the lists beside them.
 void RangePanel::makeRoomForRanks() {
     if (m_divided || m_lists->count() < 2) return;
@@ -281,6 +293,7 @@ void RangePanel::makeRoomForRanks() {
 
 void RangePanel::showTables(RangeTables tables) {
     m_tables = std::move(tables);
+    fillRanks();
     m_collectives->clear();
     for (size_t i = 0; i < m_tables.collectives.size(); ++i) {
         const CollectiveTotal& total = m_tables.collectives[i];

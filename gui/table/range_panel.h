@@ -41,6 +41,7 @@ class RangePanel : public QWidget {
     void ask();
     void showActivity(RangeActivity activity);
     void showTables(RangeTables tables);
+    void fillRanks();
     void fillIdle();
     void fillGaps();
     void makeRoomForRanks();

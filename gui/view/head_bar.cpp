@@ -5,6 +5,7 @@
 
 #include "analyzer/report/sentences.h"
 #include "gui/timeline/display_text.h"
+#include "gui/view/status_text.h"
 
 namespace rankscope::gui {
 namespace {
@@ -20,13 +21,12 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
     : QWidget(parent),
       m_model(model),
       m_letter(std::move(letter)),
-      m_facts(new QLabel(this)),
+      m_facts(new StatusText(this)),
       m_legend(new QLabel(this)),
       m_filter(new QLineEdit(this)) {
     m_facts->setObjectName("facts");
     m_facts->setTextFormat(Qt::PlainText);
     m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    setDark(false);
     m_legend->setToolTip(
         "A rank's line, bottom up, as shares of its time. Communication that nothing hides waits until the last rank "
         "has come, and transfers from then on; where the others were not recorded, all of it is shown as transfer.");
@@ -40,6 +40,7 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
     m_legend->setVisible(m_letter != "B");  // once is enough
     m_legend->setMinimumWidth(1);           // on a small screen it is cut before the docks are
     makeFilter();
+    setDark(false);
     layout->addWidget(m_filter);
     layout->addWidget(m_facts, 1);
     layout->addWidget(m_legend);
@@ -52,9 +53,27 @@ void HeadBar::setDark(bool dark) {
     const auto shown = [&](Activity activity, const char* text) {
         return swatch(colours[static_cast<size_t>(activity)], text);
     };
-    m_legend->setText(shown(Activity::compute, "compute") + shown(Activity::overlapped, "with communication") +
-                      shown(Activity::waiting, "waiting for ranks") + shown(Activity::transfer, "transfer") +
-                      shown(Activity::memory, "copies") + "blank: idle");
+    m_wholeLegend = shown(Activity::compute, "compute") + shown(Activity::overlapped, "with communication") +
+                    shown(Activity::waiting, "waiting for ranks") + shown(Activity::transfer, "transfer") +
+                    shown(Activity::memory, "copies") + "blank: idle";
+    m_shortLegend = shown(Activity::compute, "compute") + shown(Activity::overlapped, "with comm.") +
+                    shown(Activity::waiting, "waiting") + shown(Activity::transfer, "transfer") +
+                    shown(Activity::memory, "copies");
+    m_legend->setText(m_wholeLegend);
+    m_wholeWidth = m_legend->sizeHint().width();
+    fitLegend();
+}
+
+void HeadBar::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fitLegend();
+}
+
+// Where there is no room for all of its words fewer of them are said, and none is cut.
+void HeadBar::fitLegend() {
+    const int room = width() - m_filter->width() - 24;  // the margins and what lies between
+    const QString& legend = m_wholeWidth <= room ? m_wholeLegend : m_shortLegend;
+    if (m_legend->text() != legend) m_legend->setText(legend);
 }
 
 void HeadBar::makeFilter() {

@@ -21,14 +21,20 @@ class HeadBar : public QWidget {
 
     void setDark(bool dark);
 
+  protected:
+    void resizeEvent(QResizeEvent* event) override;
+
   private:
     void fill();
+    void fitLegend();
     void makeFilter();
 
     TimelineModel& m_model;
     QString m_letter;
     QLabel* m_facts;
     QLabel* m_legend;
+    QString m_wholeLegend, m_shortLegend;
+    int m_wholeWidth = 0;
     QLineEdit* m_filter;
 };
 

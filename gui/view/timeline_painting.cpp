@@ -134,25 +134,19 @@ void TimelineView::paintSteps(QPainter& painter) {
     }
 }
 
-// A lane that has lost its rank's line to the edge above says whose it is. Of lines that are lower than a text those
-// are named that have room for it.
+// A lane that has lost its rank's line to the edge above says whose it is.
 void TimelineView::paintRowLabels(QPainter& painter, const RowArea& area) {
     painter.setClipRect(0, area.top, width(), area.bottom - area.top);
     painter.fillRect(0, area.top, m_labelWidth, area.bottom - area.top, colour(m_palette->background));
     bool isFirst = true;
-    int freeFrom = area.top - 2;
-    const auto from = std::partition_point(area.rows->begin(), area.rows->end(), [&](const Row& row) {
-        return area.origin + row.top + row.height / 2 < area.top;
-    });
-    for (auto row = from; row != area.rows->end() && area.origin + row->top <= area.bottom; ++row) {
-        const int y = area.origin + row->top;
-        if (y + row->height / 2 < area.top) continue;
-        const bool isOrphan = std::exchange(isFirst, false) && row->kind == RowKind::lane;
-        const int height = std::max(row->height, kLeastLabelHeight), top = y + (row->height - height) / 2;
-        if (row->height < kLeastLabelHeight && top < freeFrom && !isToFix(*row)) continue;
-        paintRowLabel(painter, *row, y, isOrphan ? QString("rank %1 \u00b7 ").arg(row->rank) : QString());
-        freeFrom = top + height;
+    for (const LabelPlace& label : placeLabels(*area.rows, {area.origin, area.top, area.bottom}, kLeastLabelHeight,
+                                               [this](const Row& row) { return isToFix(row); })) {
+        const bool isOrphan = std::exchange(isFirst, false) && label.row->kind == RowKind::lane;
+        paintRowLabel(painter, label, isOrphan ? QString("rank %1 \u00b7 ").arg(label.row->rank) : QString());
     }
+    for (const Row& row : *area.rows)  // those that have no room for their name as well
+        if (area.origin + row.top <= area.bottom && isToFix(row))
+            painter.fillRect(0, area.origin + row.top, 5, std::max(1, row.height - 1), colour(m_palette->mark));
     painter.fillRect(m_labelWidth - 1, area.top, 1, area.bottom - area.top, colour(m_palette->grid));
     painter.setClipping(false);
 }
@@ -171,9 +165,10 @@ QString TimelineView::placesOf(int32_t rank) const {
     return places.join("  ");
 }
 
-void TimelineView::paintRowLabel(QPainter& painter, const Row& row, int y, const QString& owner) {
+void TimelineView::paintRowLabel(QPainter& painter, const LabelPlace& label, const QString& owner) {
+    const Row& row = *label.row;
     const bool group = row.kind == RowKind::group, summary = row.kind == RowKind::summary;
-    const int height = std::max(row.height, kLeastLabelHeight), top = y + (row.height - height) / 2;
+    const int height = std::max(row.height, kLeastLabelHeight), top = label.top;
     painter.fillRect(0, top, m_labelWidth, height, colour(group ? m_palette->header : m_palette->background));
     const int indent = group ? 4 : summary ? 14 : owner.isEmpty() ? 34 : 14;
     QString text = owner + shortText(row.label);
@@ -185,7 +180,7 @@ void TimelineView::paintRowLabel(QPainter& painter, const Row& row, int y, const
     painter.drawText(QRectF(indent, top, room + 2, height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
                      painter.fontMetrics().elidedText(text, group || summary ? Qt::ElideRight : Qt::ElideMiddle, room));
     if (row.height >= kLeastLabelHeight)
-        painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
+        painter.fillRect(0, label.y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
     if (!summary) return;
     const Evidence& evidence = m_model.evidence();
     const bool toFix = isToFix(row);

@@ -8,6 +8,7 @@
 #include <QWidget>
 #include <cmath>
 
+#include "gui/timeline/label_places.h"
 #include "gui/view/lane_canvas.h"
 #include "gui/view/timeline_model.h"
 
@@ -102,7 +103,7 @@ class TimelineView : public QWidget {
     void paintRuler(QPainter& painter);
     void paintSteps(QPainter& painter);
     void paintRowLabels(QPainter& painter, const RowArea& area);
-    void paintRowLabel(QPainter& painter, const Row& row, int y, const QString& owner);
+    void paintRowLabel(QPainter& painter, const LabelPlace& label, const QString& owner);
     bool isToFix(const Row& row) const;
     QString placesOf(int32_t rank) const;
     void paintOverlay(QPainter& painter);

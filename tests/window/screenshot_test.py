@@ -64,6 +64,16 @@ class Screenshot(RecordedRunTest):
                 for meaning, colour in (("compute", "0072b2"), ("communication alone", "d55e00"), ("mark", "c2185b")):
                     self.assertIn(bytes.fromhex(colour), seen, meaning)
 
+    def test_a_picture_does_not_depend_on_which_rank_is_loaded_first(self):
+        for trace, finding in (("ddp-slow-rank", "RS301"), ("fsdp-no-prefetch", "RS201")):
+            with self.subTest(trace=trace):
+                pictures = []
+                for i in range(4):
+                    picture = self.folder / f"{trace}-{i}.png"
+                    self.view(self.run_of(trace), "--goto", finding, "--screenshot", picture, "--size", "1280x720")
+                    pictures.append(picture.read_bytes())
+                self.assertEqual(len(set(pictures)), 1)
+
     def test_the_tool_passes_everything_on(self):
         picture = self.folder / "tool.png"
         command = [RANKSCOPE, "view", self.run_of("ddp-slow-rank"), "--screenshot", picture, "--size", "640x480", "--dark"]

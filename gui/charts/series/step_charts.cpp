@@ -89,8 +89,10 @@ void describe(StepMeasure measure, GridChart& chart) {
         case StepMeasure::own:
             chart.valueTitle = "own time against the median rank";
             chart.note =
-                "Own time is the step without waiting for other ranks. Orange in every step: a straggler, or more "
-                "work. Orange in single steps: a stall that all others wait for.";
+                "Own time is the step without waiting for other ranks. Orange in every step: a straggler, more work, "
+                "or "
+                "a slow link (its compute time is as its peers' then). Orange in single steps: a stall that all others "
+                "wait for.";
             break;
         case StepMeasure::compute:
             chart.valueTitle = "compute time against the median rank";

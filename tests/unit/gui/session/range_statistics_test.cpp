@@ -77,7 +77,7 @@ TEST(RangeStatistics, IdleByCauseIsCutAtTheEnds) {
         "1, 0, 600000, 400000, 'blocking_call');");
     const RangeTables tables = tablesOf(file, {50 * kUs, 700 * kUs});
     ASSERT_EQ(tables.idle.size(), 2u);
-    EXPECT_EQ(causeText(tables.idle[0].cause), "blocking call");
+    EXPECT_EQ(causeText(tables.idle[0].cause), "the host blocks in a call");
     EXPECT_EQ(tables.idle[0].ns, 100 * kUs);
     EXPECT_EQ(tables.idle[1].gaps, 2);
     EXPECT_EQ(tables.idle[1].ns, 60 * kUs);
@@ -95,8 +95,9 @@ TEST(RangeStatistics, IdleOfEachRankAddsUpToItsCauses) {
     EXPECT_EQ(tables.idle[0].cause, "input");
     EXPECT_EQ(tables.idleOfRank[0].ns, (std::vector<int64_t>{10 * kUs, 50 * kUs}));
     EXPECT_EQ(tables.idleOfRank[1].ns, (std::vector<int64_t>{100 * kUs, 0}));
-    EXPECT_NE(rangeText(activityOf(file, {50 * kUs, 700 * kUs}), tables).find("rank 1: input 100 us\n"),
-              std::string::npos);
+    EXPECT_NE(
+        rangeText(activityOf(file, {50 * kUs, 700 * kUs}), tables).find("rank 1: the host waits for input 100 us\n"),
+        std::string::npos);
 }
 
 TEST(RangeStatistics, OverlapIsTheHiddenShareOfTheCommunication) {
@@ -127,6 +128,18 @@ TEST(RangeStatistics, TextSaysWhatTheTablesSay) {
     for (const char* expected : {"rank 0: compute 200 us (20.0 %)", "rank 1: compute 250 us (25.0 %)",
                                  "ampere_sgemm_128x64_tn", "all_reduce 1 MiB", "data parallel"})
         EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+}
+
+TEST(RangeStatistics, OfRanksThatArriveNobodyKnowsWhenWaitingIsToldAsALeastAndTransferAsAMost) {
+    const SmallRun file("UPDATE collective_member SET wait_ns = NULL, transfer_ns = NULL WHERE rank = 0;");
+    const TimeRange all{0, 1000 * kUs};
+    const RangeTables tables = tablesOf(file, all);
+    EXPECT_EQ(tables.ranksOfUnknownWaits, (std::set<int32_t>{0}));
+    const std::string text = rangeText(activityOf(file, all), tables);
+    EXPECT_NE(text.find("waiting at least 0 ns (0.0 %), transfer at most 200 us (20.0 %)"), std::string::npos) << text;
+    EXPECT_NE(text.find("waiting 0 ns (0.0 %), transfer 150 us (15.0 %)"), std::string::npos) << text;
+    EXPECT_TRUE(tablesOf(SmallRun(), all).ranksOfUnknownWaits.empty());
+    EXPECT_TRUE(tablesOf(file, {700 * kUs, 800 * kUs}).ranksOfUnknownWaits.empty()) << "nothing communicates there";
 }
 
 TEST(RangeStatistics, CancelEndsIt) {

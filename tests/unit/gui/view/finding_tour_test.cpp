@@ -49,6 +49,7 @@ class FindingTourTest : public testing::Test {
         finding.diagnosis = "RS301";
         finding.ranks = std::move(toFix);
         finding.affectedRanks = affected;
+        finding.window = m_window;
         EvidenceLink link{"collective", 1, shownOn, "waits", {EventTable::kernel, 2, shownOn}, {}};
         finding.evidence.push_back(link);
         finding.evidence.insert(finding.evidence.end(), m_moreEvidence.begin(), m_moreEvidence.end());
@@ -65,6 +66,7 @@ class FindingTourTest : public testing::Test {
     }
 
     std::vector<EvidenceLink> m_moreEvidence;  // of the finding, behind the first
+    std::optional<TimeRange> m_window;
     TimelineModel m_model;
     FindingTour m_tour{m_model};
 };
@@ -92,12 +94,40 @@ TEST_F(FindingTourTest, OfSeveralRanksToFixOneStandsBesideOneThatWaits) {
     EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{200, 17}));
 }
 
+TEST_F(FindingTourTest, WhichRankStandsBesideTheOneToFixDoesNotDependOnWhichIsLoadedFirst) {
+    open({200, 201}, {200, 17, 18}, 201, false);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    for (const int32_t rank : {201, 18, 200}) m_model.addTracks(fourLanesOf(rank));
+    EXPECT_TRUE(ranksSideBySide().empty()) << "rank 17 is to come";
+    m_model.addTracks(fourLanesOf(17));
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{200, 17}));
+}
+
 TEST_F(FindingTourTest, WhereAllRanksAreToBeFixedTheOneThatShowsItIsSeen) {
     std::vector<int32_t> all;
     for (int32_t rank = 0; rank < kManyRanks; ++rank) all.push_back(rank);
     open(all, {}, 99);
     ASSERT_TRUE(m_tour.goTo("RS301"));
     EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{99}));
+}
+
+TEST_F(FindingTourTest, WhereAllRanksAreToBeFixedTwoAreSeenWhicheverIsLoadedFirst) {
+    std::vector<int32_t> all;
+    for (int32_t rank = 0; rank < kManyRanks; ++rank) all.push_back(rank);
+    open(all, all, 99, false);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    for (const int32_t rank : {99, 3}) m_model.addTracks(fourLanesOf(rank));
+    EXPECT_TRUE(ranksSideBySide().empty()) << "rank 0 is to come";
+    m_model.addTracks(fourLanesOf(0));
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{99, 0}));
+}
+
+TEST_F(FindingTourTest, WhatCannotBeLoadedIsNotWaitedForWhenLoadingHasEnded) {
+    open({200}, {17, 18}, 18, false);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    m_model.addTracks(fourLanesOf(17));
+    m_tour.loadingEnded();
+    EXPECT_EQ(ranksSideBySide(), (std::vector<int32_t>{17}));
 }
 
 TEST_F(FindingTourTest, AnEntryThatIsClickedBeforeItsRankIsLoadedIsGoneToWhenItIs) {
@@ -111,6 +141,22 @@ TEST_F(FindingTourTest, AnEntryThatIsClickedBeforeItsRankIsLoadedIsGoneToWhenItI
     EXPECT_EQ(m_model.selection(), (EventRef{5, kCompute, 0, 0}));
     ASSERT_TRUE(m_tour.goTo("RS301"));
     EXPECT_EQ(m_model.selection(), (EventRef{17, kCommunication, 0, 0})) << "the next visit begins with the first";
+}
+
+TEST_F(FindingTourTest, TheTimeThatTheReportNamesIsShownWhereTheEvidenceBeginsInIt) {
+    m_window = {{0, 600}};  // of the rank to fix; the one that waits ends its step at 1000
+    open({200}, {5}, 5);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(m_model.axis().visible().span(), 660) << "and a margin on both sides";
+    ASSERT_TRUE(m_tour.goToEvidence(0));
+    EXPECT_EQ(m_model.axis().visible().span(), 660);
+}
+
+TEST_F(FindingTourTest, EvidenceOutsideOfTheTimeThatTheReportNamesIsShownInItsOwnStep) {
+    m_window = {{2000, 3000}};
+    open({200}, {5}, 5);
+    ASSERT_TRUE(m_tour.goTo("RS301"));
+    EXPECT_EQ(m_model.axis().visible().span(), 1100);
 }
 
 TEST_F(FindingTourTest, AnExcerptHasTheStreamsThatAreBusyInTheStepShown) {

@@ -8,7 +8,8 @@
 
 namespace rankscope::gui {
 
-/// A line of text that says where it is cut, and tells all of it as a tool tip then: half a number reads as another.
+/// A line of text that says where it is cut, and tells all of it as a tool tip then, before what the tip says by
+/// itself: half a number reads as another.
 class StatusText : public QLabel {
   public:
     using QLabel::QLabel;
@@ -21,9 +22,11 @@ class StatusText : public QLabel {
         painter.drawText(contentsRect(), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine, shown());
     }
     bool event(QEvent* event) override {
-        if (event->type() == QEvent::ToolTip && shown() != text())
-            QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text().toHtmlEscaped(), this);
-        return QLabel::event(event);
+        if (event->type() != QEvent::ToolTip || shown() == text()) return QLabel::event(event);
+        QString all = text();
+        if (!toolTip().isEmpty()) all += "\n" + toolTip();
+        QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), all, this);
+        return true;
     }
 
   private:
