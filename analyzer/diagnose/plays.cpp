@@ -57,6 +57,12 @@ Played play(const job::Analysis& analysis, const Play& what) {
 
 Plays::Plays(const job::Analysis& analysis) : Plays(std::make_unique<OnePlayer>(analysis)) {}
 
+void Plays::expect(std::vector<Play> plays) {
+    std::ranges::stable_sort(plays, std::ranges::greater(),
+                             [](const Play& play) { return edits::effortOf(play.changes); });
+    m_expected = std::move(plays);
+}
+
 Plays::Made* Plays::find(const Play& what) {
     const auto at = std::ranges::find(m_made, what, &Made::what);
     return at == m_made.end() ? nullptr : &*at;
@@ -85,6 +91,13 @@ void Plays::takeEnded() {
 const Played& Plays::of(const Play& what) {
     if (find(what) == nullptr) {
         while (m_players->free() == 0) takeEnded();
+        // Those that take longer begin first where a hand is left for this one: the hand that has least to do takes
+        // the longest.
+        for (const Play& longer : m_expected) {
+            if (m_players->free() < 2 || m_players->idle() == 0) break;
+            if (edits::effortOf(longer.changes) <= edits::effortOf(what.changes)) break;
+            if (find(longer) == nullptr) begin(longer);
+        }
         begin(what);
     }
     beginExpected();

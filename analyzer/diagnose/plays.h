@@ -66,9 +66,10 @@ class Plays {
     explicit Plays(const job::Analysis& analysis);
     explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 
-    /// These may be asked for next, the likeliest first: idle hands begin them beside what is asked for. Replaces what
-    /// was expected before; what has been begun goes on.
-    void expect(std::vector<Play> plays) { m_expected = std::move(plays); }
+    /// These may be asked for next, the likeliest first: idle hands begin them beside what is asked for, those that
+    /// take longest first, so that no hand is left with a long one at the end. Replaces what was expected before; what
+    /// has been begun goes on.
+    void expect(std::vector<Play> plays);
     /// True where nothing is made ahead, and expect() is of no use.
     bool oneByOne() const { return m_players->hands() < 2; }
     const Played& of(const Play& what);

@@ -124,10 +124,14 @@ struct EditFamily {
     const char* trials;  // "speed:factor=2": a run that takes none of them cannot be asked for this change; {step} is
                          // one of its steps
     std::unique_ptr<Edit> (*parse)(EditArguments& arguments);  // throws EditError
+    double effort = 1;  // processor time that a play with it takes, as a multiple of one that changes times only
 };
 
 /// All kinds of changes, in the order in which they are listed.
 std::span<const EditFamily> editFamilies();
+
+/// About how long a play with these changes takes, as a multiple of one that changes times only: for sharing plays out.
+double effortOf(const std::vector<job::Change>& changes);
 
 /// The edit that makes a change. Throws EditError for what no family knows.
 std::unique_ptr<Edit> makeEdit(const job::Change& change);

@@ -109,12 +109,20 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
     }
 }
 
-void readInstances(store::TraceReader& trace, TraceFacts& facts) {
-    facts.collectives = trace.all<store::Collective>();
-    std::ranges::sort(facts.collectives, {}, &store::Collective::id);
-    facts.members = trace.all<store::CollectiveMember>();
-    std::ranges::sort(facts.members, {}, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
-    facts.pointToPoint = trace.all<store::P2p>();
+Instances readInstances(store::TraceReader& trace) {
+    Instances instances;
+    instances.collectives = trace.all<store::Collective>();
+    std::ranges::sort(instances.collectives, {}, &store::Collective::id);
+    instances.members = trace.all<store::CollectiveMember>();
+    std::ranges::sort(instances.members, {}, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
+    instances.pointToPoint = trace.all<store::P2p>();
+    return instances;
+}
+
+void takeInstances(Instances instances, TraceFacts& facts) {
+    facts.collectives = std::move(instances.collectives);
+    facts.members = std::move(instances.members);
+    facts.pointToPoint = std::move(instances.pointToPoint);
     for (uint32_t i = 0; i < facts.pointToPoint.size(); ++i) {
         const store::P2p& row = facts.pointToPoint[i];
         facts.messagesOf[row.srcRank].push_back(i);
@@ -263,13 +271,17 @@ std::optional<int> TraceFacts::worldSize() const {
 }
 
 TraceFacts readTraceFacts(store::TraceReader& trace) {
+    return readTraceFacts(trace, readInstances(trace));
+}
+
+TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances) {
     TraceFacts facts;
     for (const auto& [key, value] : trace.meta()) facts.meta[key] = shown(value);
     for (const std::string& text : trace.strings()) facts.strings.push_back(shown(text));
     readRanks(trace, facts);
     readClock(trace, facts);
     readCommunicators(trace, facts);
-    readInstances(trace, facts);
+    takeInstances(std::move(instances), facts);
     refuseBrokenReferences(trace.file(), facts);
     readSteps(trace, facts);
     readSources(trace, facts);

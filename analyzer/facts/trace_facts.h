@@ -104,7 +104,16 @@ struct TraceFacts {
     bool sharesDevices() const;
 };
 
+/// The tables that grow with what the job communicates: nearly all that there is to read of the small ones.
+struct Instances {
+    std::vector<store::Collective> collectives;    // as in TraceFacts
+    std::vector<store::CollectiveMember> members;  // the same
+    std::vector<store::P2p> pointToPoint;          // the same
+};
+
 TraceFacts readTraceFacts(store::TraceReader& trace);
+/// The same of a trace of which somebody has read `instances`.
+TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances);
 
 /// Says how the job died, from what the collector wrote of the ranks' ends: "The job died: rank 3 (on node0) ...: look
 /// there for the cause."; empty for a job whose ranks all ended by themselves with status 0, as far as is known.

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "analyzer/facts/statistics.h"
-#include "analyzer/job/delay_roots.h"
 #include "analyzer/job/packed_job.h"
 #include "analyzer/job/phase_one.h"
 #include "analyzer/text/lists.h"
@@ -151,12 +150,10 @@ Analysis joined(PhaseOne first, const LoadOptions& options) {
 
 std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, team::Team& team,
                                          const PhaseOneHelp& help) {
-    std::optional<HelpedPhaseOne> first = helpPhaseOne(database, team, help);
-    if (!first) return std::nullopt;
-    Analysis analysis = unpackForPlays(
-        std::move(first->facts), [&team] { return team.await(); }, team.nameOf(0));
-    team.send(team::Packer()(shareOfRoots(analysis.replay, first->part, first->parts)).take());
-    return analysis;
+    std::optional<facts::TraceFacts> facts = helpPhaseOne(database, team, help);
+    if (!facts) return std::nullopt;
+    return unpackForPlays(
+        *std::move(facts), [&team] { return team.await(); }, team.nameOf(0));
 }
 
 Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {
@@ -166,10 +163,7 @@ Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& 
     Analysis analysis = joined(std::move(first), options);
     if (taking.size() > 1)
         packForPlays(analysis, options.tables, [&](std::string_view message) { options.team->sendToAll(message); });
-    analysis.delays = delaysOf(analysis, analysis.replay, taking.size(), [&](size_t part) {
-        const std::string message = options.team->receiveFrom(taking[part]);
-        return team::Unpacker(message, options.team->nameOf(taking[part])).get<std::vector<Roots>>();
-    });
+    analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analyzer/job/analysis.h"
-#include "analyzer/job/delay_roots.h"
 #include "analyzer/text/lists.h"
 
 namespace rankscope::job {
@@ -15,6 +14,15 @@ namespace {
 
 constexpr int64_t kNoWaitNs = 10'000;  // up to a launch gap two ranks arrive together
 constexpr double kVictimShare = 0.25;  // of the mean victim's loss: whoever loses less by a rank is not named with it
+
+/// A rank whose work was waited for, with its share of the wait.
+struct Root {
+    int rank = -1;
+    double share = 0;
+};
+
+/// Of one wait; less than 1 in all where the network was waited for.
+using Roots = std::vector<Root>;
 
 /// The waits of a replay by the arrival that ended them, and since when somebody waited for it.
 class LastArrivals {
@@ -95,30 +103,45 @@ class LastArrivals {
 /// By row of kernel: who is to blame for the waiting of that NCCL kernel.
 class RootFinder {
   public:
-    RootFinder(LastArrivals arrivals, std::vector<std::vector<Roots>> shares)
-        : m_arrivals(std::move(arrivals)), m_shares(std::move(shares)) {}
+    explicit RootFinder(const replay::ReplayModel& replay) : m_arrivals(replay) {
+        m_roots.reserve(m_arrivals.size());
+        for (size_t wait = 0; wait < m_arrivals.size(); ++wait) m_roots.push_back(m_arrivals.rootsOf(wait));
+    }
 
     /// nullptr: not in the replay.
     const Roots* of(int64_t kernelId) const {
         const std::optional<size_t> wait = m_arrivals.waitOf(kernelId);
-        return wait ? &m_shares[*wait % m_shares.size()].at(*wait / m_shares.size()) : nullptr;
+        return wait ? &m_roots[*wait] : nullptr;
     }
 
   private:
     LastArrivals m_arrivals;
-    std::vector<std::vector<Roots>> m_shares;
+    std::vector<Roots> m_roots;
 };
 
-std::vector<Roots> rootsOf(const LastArrivals& arrivals, size_t part, size_t parts) {
-    std::vector<Roots> roots;
-    for (size_t wait = part; wait < arrivals.size(); wait += parts) roots.push_back(arrivals.rootsOf(wait));
-    return roots;
+}  // namespace
+
+double Delays::between(int root, int victim) const {
+    const std::pair<int, int> key{root, victim};
+    const auto at = std::ranges::lower_bound(pairs, key, {}, [](const auto& entry) { return entry.first; });
+    return at != pairs.end() && at->first == key ? at->second : 0;
 }
 
-/// `finder`: none without a replay.
-Delays delaysBy(const RecordedJob& job, const RootFinder* finder) {
+double Delays::shareFor(const std::vector<int>& ranks) const {
+    double all = 0, forThese = 0;
+    for (const auto& [victim, ns] : lostBy) {
+        if (text::contains(ranks, victim)) continue;
+        all += ns;
+        for (int root : ranks) forThese += between(root, victim);
+    }
+    return all > 0 ? forThese / all : 0;
+}
+
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
     Delays delays;
     if (job.ranks.size() < 2 || job.steps.empty()) return delays;
+    std::optional<RootFinder> finder;
+    if (replay.available()) finder.emplace(replay);
     std::map<std::pair<int, int>, Delay> losses;  // (root, victim)
     std::map<int, double> lostBy;
     for (const facts::RankSummary& rank : job.ranks) {
@@ -132,7 +155,7 @@ Delays delaysBy(const RecordedJob& job, const RootFinder* finder) {
             if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
             lostBy[rank.rank] += waiting + transfer;
             const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
-                const Roots* roots = finder != nullptr ? finder->of(of.kernelId) : nullptr;
+                const Roots* roots = finder ? finder->of(of.kernelId) : nullptr;
                 const Roots direct{{of.lastRank, 1.0}};
                 for (const auto& [root, share] : roots != nullptr ? *roots : direct)
                     if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;
@@ -165,46 +188,6 @@ Delays delaysBy(const RecordedJob& job, const RootFinder* finder) {
     }
     std::ranges::stable_sort(delays.byRank, std::ranges::greater(), &Delay::nsPerStep);
     return delays;
-}
-
-}  // namespace
-
-double Delays::between(int root, int victim) const {
-    const std::pair<int, int> key{root, victim};
-    const auto at = std::ranges::lower_bound(pairs, key, {}, [](const auto& entry) { return entry.first; });
-    return at != pairs.end() && at->first == key ? at->second : 0;
-}
-
-double Delays::shareFor(const std::vector<int>& ranks) const {
-    double all = 0, forThese = 0;
-    for (const auto& [victim, ns] : lostBy) {
-        if (text::contains(ranks, victim)) continue;
-        all += ns;
-        for (int root : ranks) forThese += between(root, victim);
-    }
-    return all > 0 ? forThese / all : 0;
-}
-
-std::vector<Roots> shareOfRoots(const replay::ReplayModel& replay, size_t part, size_t parts) {
-    return replay.available() ? rootsOf(LastArrivals(replay), part, parts) : std::vector<Roots>();
-}
-
-Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay, size_t parts,
-                const std::function<std::vector<Roots>(size_t)>& others) {
-    std::vector<std::vector<Roots>> shares(parts);
-    if (!replay.available()) {
-        for (size_t part = 1; part < parts; ++part) others(part);
-        return delaysBy(job, nullptr);
-    }
-    LastArrivals arrivals(replay);
-    shares[0] = rootsOf(arrivals, 0, parts);
-    for (size_t part = 1; part < parts; ++part) shares[part] = others(part);
-    const RootFinder finder(std::move(arrivals), std::move(shares));
-    return delaysBy(job, &finder);
-}
-
-Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
-    return delaysOf(job, replay, 1, nullptr);
 }
 
 }  // namespace rankscope::job

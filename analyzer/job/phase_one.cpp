@@ -41,9 +41,11 @@ TraceMark markOf(const std::filesystem::path& database) {
     return mark;
 }
 
-void readSmallTables(const std::filesystem::path& database, PhaseOne& result) {
+/// `instances`: none where nobody else has read them.
+void readSmallTables(const std::filesystem::path& database, PhaseOne& result,
+                     std::optional<facts::Instances> instances = {}) {
     store::TraceReader trace(database);
-    result.facts = facts::readTraceFacts(trace);
+    result.facts = instances ? facts::readTraceFacts(trace, *std::move(instances)) : facts::readTraceFacts(trace);
     result.window = replay::replayWindow(trace, result.facts);
 }
 
@@ -91,6 +93,13 @@ std::vector<int> findHelpers(const std::filesystem::path& database, const LoadOp
     return taking;
 }
 
+facts::Instances receiveInstances(team::Team& team) {
+    const std::string message = team.await();
+    facts::Instances instances;
+    team::Unpacker(message, team.nameOf(0))(instances.collectives)(instances.members)(instances.pointToPoint);
+    return instances;
+}
+
 }  // namespace
 
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options) {
@@ -98,6 +107,9 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     if (options.team != nullptr) result.taking = findHelpers(database, options);
     const std::vector<int>& taking = result.taking;
     readSmallTables(database, result);
+    if (taking.size() > 1)
+        options.team->sendToAll(
+            team::Packer()(result.facts.collectives)(result.facts.members)(result.facts.pointToPoint).take());
     const RankObserver observer = options.observer ? options.observer(result.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
     const unsigned threads =
@@ -121,8 +133,8 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     return result;
 }
 
-std::optional<HelpedPhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
-                                           const PhaseOneHelp& help) {
+std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
+                                              const PhaseOneHelp& help) {
     const auto mark = team::Unpacker(team.await(), team.nameOf(0)).get<TraceMark>();
     team.send(team::Packer()(markOf(database) == mark).take());
     const auto taking = team::Unpacker(team.await(), team.nameOf(0)).get<std::vector<int>>();
@@ -130,7 +142,7 @@ std::optional<HelpedPhaseOne> helpPhaseOne(const std::filesystem::path& database
     if (place == taking.end()) return std::nullopt;
     const auto part = static_cast<size_t>(place - taking.begin());
     PhaseOne small;
-    readSmallTables(database, small);
+    readSmallTables(database, small, receiveInstances(team));
     const RankObserver observer = help.observer ? help.observer(small.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> share = shareOf(facts::recordedRanks(small.facts), part, taking.size());
     Taken own = take(database, small, share, help.workers == 0 ? team.threads() : help.workers, observer);
@@ -140,7 +152,7 @@ std::optional<HelpedPhaseOne> helpPhaseOne(const std::filesystem::path& database
         own.tasks.erase(share[i]->rank);
     }
     team.send(help.give ? help.give() : std::string());
-    return HelpedPhaseOne{std::move(small.facts), part, taking.size()};
+    return std::move(small.facts);
 }
 
 }  // namespace rankscope::job

@@ -27,7 +27,8 @@ struct PhaseOne {
 /// them that see the same trace.db.
 ///
 /// What goes between them: the first process tells all the size and a checksum of its trace.db, each says whether it
-/// has the same, and is told who has. Then each reads the small tables and its ranks for itself, and sends the first of
+/// has the same, and is told who has. Where there are any, the first sends them the instances of collectives and
+/// messages (facts::Instances). Then each reads the other small tables and its ranks for itself, and sends the first of
 /// each rank a facts::RankSummary and a replay::RankTasks in one message, by rank. Behind them comes what its observer
 /// has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
@@ -38,18 +39,12 @@ struct PhaseOneHelp {
     std::function<RankObserver(const facts::TraceFacts&)> observer = {};
     std::function<std::string()> give = {};  // what the observer has seen, for LoadOptions::takeObserved
 };
-/// Which share of the ranks it took.
-struct HelpedPhaseOne {
-    facts::TraceFacts facts;
-    size_t part = 0, parts = 1;
-};
 /// Nothing where it does not see the trace.
-std::optional<HelpedPhaseOne> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
-                                           const PhaseOneHelp& help);
+std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
+                                              const PhaseOneHelp& help);
 
 /// The analysis that readAnalysis() returns in the first process, as far as plays need it (packed_job.h): the first
-/// joins the ranks and sends it. Each then finds its share of who is to blame for waits (delay_roots.h), and sends
-/// that.
+/// joins the ranks and sends it.
 std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, team::Team& team,
                                          const PhaseOneHelp& help);
 

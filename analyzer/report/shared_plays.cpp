@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "analyzer/edits/edit.h"
 #include "collector/team/packing.h"
 
 namespace rankscope::report {
@@ -22,7 +23,9 @@ constexpr std::chrono::microseconds kNap{500};
 struct Hand {
     int process = 0;
     std::optional<size_t> number;  // of the play that it is at
-    double seconds = 0;            // of a processor, that it has taken in all, as far as it has told
+    double seconds = 0;            // of a processor, that it has taken in all, with the play that it is at
+    double told = 0;               // the same without it, as it has told
+    double effort = 0;             // of the play that it is at
 };
 
 double ownSeconds() {
@@ -33,7 +36,12 @@ class TeamPlayers : public diagnose::Players {
   public:
     TeamPlayers(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking)
         : m_analysis(analysis), m_team(team) {
-        for (int process : taking) m_hands.push_back({process, std::nullopt, 0});
+        for (int process : taking) {
+            Hand& hand = m_hands.emplace_back(Hand{process});
+            if (process == team.self()) continue;
+            const std::string message = team.receiveFrom(process);
+            hand.seconds = hand.told = team::Unpacker(message, team.nameOf(process)).get<double>();
+        }
     }
 
     size_t hands() const override { return m_hands.size(); }
@@ -52,10 +60,12 @@ class TeamPlayers : public diagnose::Players {
     /// To the one that has had least to do.
     void begin(size_t number, const diagnose::Play& what) override {
         for (Hand& hand : m_hands)
-            if (hand.process == m_team.self()) hand.seconds = ownSeconds();
+            if (hand.process == m_team.self() && isFree(hand)) hand.seconds = hand.told = ownSeconds();
         Hand& hand = *std::ranges::min_element(
             m_hands, {}, [](const Hand& one) { return std::pair(one.number.has_value(), one.seconds); });
         hand.number = number;
+        hand.effort = edits::effortOf(what.changes);
+        hand.seconds = hand.told + hand.effort * m_secondsOfEffort;
         if (hand.process == m_team.self())
             m_own = std::async(std::launch::async, [this, what] { return diagnose::play(m_analysis, what); });
         else
@@ -81,6 +91,8 @@ class TeamPlayers : public diagnose::Players {
         const std::string message = m_team.receiveFrom(hand.process);
         diagnose::Played played;
         team::Unpacker(message, m_team.nameOf(hand.process))(played)(hand.seconds);
+        m_secondsOfEffort = (hand.seconds - hand.told) / hand.effort;
+        hand.told = hand.seconds;
         return played;
     }
 
@@ -88,6 +100,7 @@ class TeamPlayers : public diagnose::Players {
     team::Team& m_team;
     std::vector<Hand> m_hands;
     std::future<diagnose::Played> m_own;
+    double m_secondsOfEffort = 0;  // of a processor, by the last play that told
 };
 
 }  // namespace
@@ -98,6 +111,7 @@ std::unique_ptr<diagnose::Players> sharedPlayers(const job::Analysis& analysis, 
 }
 
 void helpPlay(const job::Analysis& analysis, team::Team& team) {
+    team.send(team::Packer()(ownSeconds()).take());
     for (;;) {
         const std::string message = team.await();
         const auto what = team::Unpacker(message, team.nameOf(0)).get<diagnose::Play>();

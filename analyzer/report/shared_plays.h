@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays of the job that the processes of a team share.
 //
-// What goes between them: the first process sends one of the others a diagnose::Play, which answers with a
-// diagnose::Played and the processor time that it has taken so far, and gets the next when there is one. The first
-// makes plays, too, by a thread of its own.
+// What goes between them: each of the others tells the first the processor time that it has taken so far. The first
+// sends one of them a diagnose::Play, which answers with a diagnose::Played and that time again, and gets the next when
+// there is one. The first makes plays, too, by a thread of its own.
 #pragma once
 
 #include <memory>

@@ -163,6 +163,18 @@ class LastFirst : public Players {
     std::vector<std::pair<size_t, Play>> m_begun;
 };
 
+TEST(Price, OfPlaysThatAreMadeAheadTheLongestBeginsBeforeTheOneThatIsAskedFor) {
+    const job::Analysis analysis = jobWithTwoCauses();
+    const Play anew{{edits::parseChange("micro-batches:count=8")}}, balance{{edits::parseChange("balance")}},
+        network{{edits::parseChange("network")}};
+    std::vector<Play> made;
+    Plays plays(std::make_unique<LastFirst>(analysis, made));
+    plays.expect({balance, anew});
+    plays.of(network);
+    EXPECT_EQ(made, (std::vector<Play>{anew, network, balance}));
+    plays.finish();
+}
+
 TEST(Price, PlaysThatAreMadeAheadChangeNoPriceAndNoneIsMadeTwice) {
     const job::Analysis analysis = jobWithTwoCauses();
     std::vector<job::Finding> alone{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)}, together = alone;

@@ -9,7 +9,6 @@
 
 #include "analyzer/diagnose/plays.h"
 #include "analyzer/edits/edit.h"
-#include "analyzer/job/delay_roots.h"
 #include "collector/store/error.h"
 #include "tests/unit/analyzer/small_job.h"
 
@@ -77,30 +76,6 @@ TEST(PackedJob, EveryChangePlaysAsInTheProcessThatSentIt) {
     }
     EXPECT_GT(expectSamePlays(small), 10);
     EXPECT_GT(expectSamePlays(test::SmallJob{.reductions = 3, .extraNs = 30, .differentGrids = true}.analysis()), 10);
-}
-
-TEST(PackedJob, WhoIsToBlameForWaitsIsTheSameByShares) {
-    Analysis here = test::SmallJob{.reductions = 3, .extraNs = 30}.analysis();
-    replay::TaskGraph& graph = here.replay.graph;
-    for (replay::TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != replay::TaskKind::transfer) continue;
-        facts::CommTask waited;
-        waited.kernelId = graph.info[task].row = task;
-        waited.step = graph.info[task].step;
-        waited.exposedWaitNs = waited.waitNs = 50 + task;
-        here.ranks[static_cast<size_t>(graph.rankOf(task))].communication.push_back(waited);
-    }
-    const Analysis there = sent(here);
-    const Delays alone = delaysOf(here, here.replay);
-    ASSERT_EQ(alone.byRank.size(), 1u);
-    EXPECT_EQ(alone.byRank[0].rank, 1);  // whose kernels take longer
-    for (const size_t parts : {2, 5, 40}) {
-        const Delays together =
-            delaysOf(here, here.replay, parts, [&](size_t part) { return shareOfRoots(there.replay, part, parts); });
-        EXPECT_EQ(together.pairs, alone.pairs);
-        EXPECT_EQ(together.lostBy, alone.lostBy);
-        EXPECT_EQ(together.lostNs, alone.lostNs);
-    }
 }
 
 TEST(PackedJob, WhatIsCutOffIsRefusedByItsSender) {
