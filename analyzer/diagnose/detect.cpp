@@ -45,8 +45,8 @@ void tellDoubts(const job::Analysis& analysis, job::Finding& finding) {
         if (loss.severity == store::Severity::info || !facts::isOfMissingRecords(loss.kind)) continue;
         if (!touches(loss, analysis, finding)) continue;
         finding.evidence.facts.push_back("records are missing" +
-                                         (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) + " (" +
-                                         loss.kind + "): what it says may be off");
+                                         (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) +
+                                         ", as the report's warnings tell: what it says may be off");
         break;
     }
 }

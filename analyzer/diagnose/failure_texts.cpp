@@ -83,9 +83,11 @@ std::string endText(const facts::RankEnd& rank, double stalledNs) {
     } else if (rank.endKind == "signal") {
         how = fmt::format("died of signal {}", rank.endCode.value_or(0));
     } else if (rank.endKind == "vanished") {
-        how = stalledNs >= FailureThresholds::kLeastStallNs
+        how = rank.stack ? "stood still until it was killed: it left no farewell"
+              : stalledNs >= FailureThresholds::kLeastStallNs
                   ? "stood still, or was killed unnoticed: it left no farewell"
-                  : "was killed: it left no farewell (SIGKILL, out of host memory, a scheduler)";
+                  : "was killed, or crashed: it left no farewell (SIGKILL, SIGSEGV, SIGABRT, out of host memory, a "
+                    "scheduler)";
     } else if (rank.endKind == "exit" || rank.endKind == "_exit") {
         how = "ended by itself with status 0, before its peers were done";
     } else {
@@ -132,10 +134,16 @@ std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs) 
         return {fmt::format("look at the core dump or the fault handler's trace of {} (python -X faulthandler)", who)};
     if (!rank.recorded) return {fmt::format("look at what {} wrote when it started", who)};
     std::vector<std::string> fixes;
-    if (rank.endKind == "vanished")
+    if (rank.endKind == "exit" || rank.endKind == "_exit")
+        return {
+            fmt::format("look why {} ended: its loop is shorter than its peers', or something in it left early "
+                        "(sys.exit(), an exception that was caught)",
+                        who)};
+    if (rank.endKind == "vanished" && !rank.stack)
         fixes.push_back(
-            fmt::format("look whether the kernel killed pid {}{} (dmesg -T | grep -i -e oom -e killed; the "
-                        "scheduler's and the container's memory limits)",
+            fmt::format("look whether the kernel killed pid {}{} (dmesg -T | grep -i -e oom -e killed -e segfault; the "
+                        "scheduler's and the container's memory limits), and at what it wrote last (python -X "
+                        "faulthandler tells of a crash)",
                         rank.pid, onHost(rank)));
     if (stalledNs >= FailureThresholds::kLeastStallNs || rank.endKind != "vanished") {
         const bool loads =

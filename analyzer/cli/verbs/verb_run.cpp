@@ -339,7 +339,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     addRingOption(*verb, light, options->recording.ring);
     verb->add_option("--slow-step", options->recording.slowStep,
                      "With --light: dump the ring into NAME/dumps when a step takes so many times the median of the "
-                     "last 32, at most 8 times")
+                     "last 32, at most 8 times; steps are those that the job marks by NVTX ranges ProfilerStep#N")
         ->type_name("K")
         ->needs(light)
         ->check(checkSlowStep);
