@@ -19,11 +19,20 @@ namespace fs = std::filesystem;
 /// A rank of a thousand threads with a hundred frames each has 8 MiB.
 constexpr uint64_t kMostBytes = 32 << 20;
 
-/// Whether the process got on after its threads were read.
-bool gotOn(const fs::path& path, uint64_t progress) {
+/// Whether the process recorded no progress after its threads were read, where bytes of the capture file do not tell:
+/// in light mode with a ring its calls are in .detail files (FORMAT.md).
+bool stayed(const fs::path& path, std::optional<uint64_t> progress) {
+    const std::string stem = path.stem().string() + '.';
+    std::error_code ignored;
+    const bool hasDetail =
+        std::ranges::any_of(fs::directory_iterator(path.parent_path(), ignored), [&](const auto& entry) {
+            const std::string name = entry.path().filename().string();
+            return name.starts_with(stem) && name.ends_with(".detail");
+        });
     capture::FileHeader header{};
     capture::WatchCounters counters{};
-    return capture::readWatched(path.c_str(), header, counters) && counters.progress > progress;
+    return hasDetail && progress && capture::readWatched(path.c_str(), header, counters) &&
+           counters.progress <= *progress;
 }
 
 /// The newest time below that offset of a capture file in virtual time; nothing of any other.
@@ -77,8 +86,7 @@ std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectorie
         const std::string captureName = fs::path(file->capture).filename().string();
         std::optional<int64_t> recordedNs;
         const fs::path capture = path.parent_path().parent_path() / "capture" / captureName;
-        // In light mode calls are in other files, too, so that bytes of this one tell of none.
-        if (file->captureBytes >= 0 && (!file->progress || gotOn(capture, *file->progress)))
+        if (file->captureBytes >= 0 && !stayed(capture, file->progress))
             recordedNs = lastCallBefore(capture, file->captureBytes);
         for (const capture::ThreadStack& thread : file->threads) {
             const bool native = thread.language == capture::ThreadStack::Language::native;
