@@ -83,7 +83,7 @@ std::string endText(const facts::RankEnd& rank, double stalledNs) {
     } else if (rank.endKind == "signal") {
         how = fmt::format("died of signal {}", rank.endCode.value_or(0));
     } else if (rank.endKind == "vanished") {
-        how = rank.stack ? "stood still until it was killed: it left no farewell"
+        how = rank.stack ? "stood still until it was killed, or crashed: it left no farewell"
               : stalledNs >= FailureThresholds::kLeastStallNs
                   ? "stood still, or was killed unnoticed: it left no farewell"
                   : "was killed, or crashed: it left no farewell (SIGKILL, SIGSEGV, SIGABRT, out of host memory, a "
@@ -145,7 +145,7 @@ std::vector<std::string> fixesFor(const facts::RankEnd& rank, double stalledNs) 
                         "scheduler's and the container's memory limits), and at what it wrote last (python -X "
                         "faulthandler tells of a crash)",
                         rank.pid, onHost(rank)));
-    if (stalledNs >= FailureThresholds::kLeastStallNs || rank.endKind != "vanished") {
+    if (rank.stack || stalledNs >= FailureThresholds::kLeastStallNs || rank.endKind != "vanished") {
         const bool loads =
             mentions(rank.openRanges, "DataLoader") || (rank.stack && mentions(rank.stack->python, "(dataloader.py:"));
         fixes.push_back(loads

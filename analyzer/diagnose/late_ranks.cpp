@@ -140,13 +140,17 @@ struct Lateness {
                static_cast<double>(often) >= ofSteps * static_cast<double>(shares.end() - begin);
     }
 
-    /// What the middle one of the steps from `first` on takes longer than that of those before, as a share of it. A
-    /// rank that comes late since then costs no more. It may cost nothing: behind a single stall the others run ahead,
-    /// and wait for it in each step in the time in which they idled before.
-    double growthSince(size_t first) const {
-        const auto begin = stepNs.begin() + static_cast<std::ptrdiff_t>(first);
-        const double since = facts::median({begin, stepNs.end()});
-        return since > 0 ? 1 - facts::median({stepNs.begin(), begin}) / since : 0;
+    /// A rank that comes late since `first` costs in no step more than what that takes longer than those before. It may
+    /// cost nothing: behind a single stall the others run ahead, and wait for it in each step in the time in which they
+    /// idled before. False where what is left is not late.
+    bool boundByGrowth(size_t first) {
+        const double beforeNs = facts::median({stepNs.begin(), stepNs.begin() + static_cast<std::ptrdiff_t>(first)});
+        std::vector<double> left;
+        for (size_t s = first; s < stepNs.size(); ++s) {
+            waitedNs[s] = std::min(waitedNs[s], std::max(0.0, stepNs[s] - beforeNs));
+            left.push_back(waitedNs[s] / stepNs[s]);
+        }
+        return facts::median(std::move(left)) >= kLateShare;
     }
 };
 
@@ -173,7 +177,7 @@ std::optional<Lateness> latenessOf(const Analysis& analysis, const std::vector<s
 std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std::vector<double>>& times, size_t index,
                                  const Peers& peers) {
     if (peers.ranks.empty() || times.empty()) return std::nullopt;
-    const std::optional<Lateness> known = latenessOf(analysis, times, index, peers.ranks);
+    std::optional<Lateness> known = latenessOf(analysis, times, index, peers.ranks);
     if (!known) return std::nullopt;
     LateRank late;
     late.index = index;
@@ -183,7 +187,8 @@ std::optional<LateRank> lateRank(const Analysis& analysis, const std::vector<std
         if (!late.change || !known->isLate(late.change->firstStep, late.change->isGradual ? 0 : kLateSteps.value))
             return std::nullopt;
         late.firstStep = late.change->firstStep;
-        if (known->growthSince(late.firstStep) < kLateShare) return std::nullopt;
+        // What grows step by step has no steps before it to compare with.
+        if (!late.change->isGradual && !known->boundByGrowth(late.firstStep)) return std::nullopt;
     }
     const auto first = static_cast<std::ptrdiff_t>(late.firstStep);
     late.share = facts::median({known->shares.begin() + first, known->shares.end()});

@@ -71,7 +71,7 @@ class Reader {
     std::map<std::pair<int64_t, int64_t>, Contradiction> m_compared;
     std::map<int64_t, store::RecorderCall> m_recorded;  // by call
     std::map<int64_t, int64_t> m_synchronized;          // last that all came to, by communicator
-    std::map<int64_t, int64_t> m_calledByAll;           // how many each member is recorded to have called, likewise
+    std::map<int64_t, int64_t> m_calledByAll;           // the fewest that a member is recorded to have called
 
     /// Whether the call is known to have ended.
     bool hasEnded(const store::NcclCall& row) const {
@@ -126,7 +126,8 @@ void Reader::readMembers() {
             counts.missing = std::max(0, known->size - static_cast<int>(counts.called.size()));
 }
 
-/// Nothing of communicators that a member is recorded not to have used at all: its calls may be missing.
+/// Nothing of communicators of which a member's last calls may be missing: its file was cut, or copied while it ran, or
+/// holds no call of it at all.
 void Reader::readCalled() {
     if (lostCalls(m_facts)) return;
     for (const RankEnd& rank : m_end.ranks)
@@ -140,8 +141,12 @@ void Reader::readCalled() {
             });
     for (const auto& [id, counts] : m_end.communicators) {
         int64_t least = INT64_MAX;
-        for (const auto& [rank, called] : counts.called)
-            if (const RankEnd* member = m_end.find(rank); member && member->recorded) least = std::min(least, called);
+        for (const auto& [rank, called] : counts.called) {
+            const RankEnd* member = m_end.find(rank);
+            if (!member || !member->recorded) continue;
+            const bool isCut = member->endKind == "unknown" || (member->endKind == "running" && !m_end.seenToStand);
+            least = std::min(least, isCut ? 0 : called);
+        }
         if (least > 0 && least < INT64_MAX) m_calledByAll[id] = least;
     }
 }

@@ -386,9 +386,11 @@ void LinkProbe::keep(const Analysis& analysis, EvidenceRow row) {
     const auto stepOf = [&](const EvidenceRow& one) {
         return known == nullptr || !one.startNs ? nullptr : facts::stepAt(known->steps, *one.startNs);
     };
+    // They come in the order of time: those of a step stand last.
     const facts::StepWindow* step = stepOf(row);
-    const auto same = std::ranges::count_if(rows, [&](const EvidenceRow& one) { return stepOf(one) == step; });
-    if (static_cast<size_t>(same) < kRowsOfStep) rows.push_back(std::move(row));
+    size_t same = 0;
+    while (same < std::min(kRowsOfStep, rows.size()) && stepOf(rows[rows.size() - 1 - same]) == step) ++same;
+    if (same < kRowsOfStep) rows.push_back(std::move(row));
 }
 
 bool LinkProbe::touches(int rank) const {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "collector/ingest/beside_files.h"
 #include "injector/capture_format/reader.h"
@@ -19,20 +21,21 @@ namespace fs = std::filesystem;
 /// A rank of a thousand threads with a hundred frames each has 8 MiB.
 constexpr uint64_t kMostBytes = 32 << 20;
 
-/// Whether the process recorded no progress after its threads were read, where bytes of the capture file do not tell:
-/// in light mode with a ring its calls are in .detail files (FORMAT.md).
-bool stayed(const fs::path& path, std::optional<uint64_t> progress) {
-    const std::string stem = path.stem().string() + '.';
-    std::error_code ignored;
-    const bool hasDetail =
-        std::ranges::any_of(fs::directory_iterator(path.parent_path(), ignored), [&](const auto& entry) {
-            const std::string name = entry.path().filename().string();
-            return name.starts_with(stem) && name.ends_with(".detail");
-        });
+/// Names of the captures in that folder of which calls are in .detail files, without their endings.
+std::set<std::string> capturesWithDetail(const fs::path& folder) {
+    std::set<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+        if (const fs::path& file = entry->path(); file.extension() == ".detail")
+            names.insert(file.stem().stem().string());  // NAME.<k>.detail
+    return names;
+}
+
+/// Whether the capture file tells that the process recorded no progress after that count of it.
+bool stayed(const fs::path& path, uint64_t progress) {
     capture::FileHeader header{};
     capture::WatchCounters counters{};
-    return hasDetail && progress && capture::readWatched(path.c_str(), header, counters) &&
-           counters.progress <= *progress;
+    return capture::readWatched(path.c_str(), header, counters) && counters.progress <= progress;
 }
 
 /// The newest time below that offset of a capture file in virtual time; nothing of any other.
@@ -62,6 +65,7 @@ std::string linesOf(const std::vector<std::string>& frames) {
 
 std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectories, std::vector<store::Loss>& losses) {
     std::vector<ToldStack> stacks;
+    std::map<fs::path, std::set<std::string>> withDetail;  // by folder
     for (const fs::path& path : textFilesIn(runDirectories, "stacks")) {
         const std::string name = path.filename().string();
         const auto lose = [&](store::Severity severity, std::string message) {
@@ -86,7 +90,11 @@ std::vector<ToldStack> readStackFiles(const std::vector<fs::path>& runDirectorie
         const std::string captureName = fs::path(file->capture).filename().string();
         std::optional<int64_t> recordedNs;
         const fs::path capture = path.parent_path().parent_path() / "capture" / captureName;
-        if (file->captureBytes >= 0 && !stayed(capture, file->progress))
+        // In light mode with a ring bytes of the capture file tell of no calls (FORMAT.md).
+        const auto [known, isNew] = withDetail.try_emplace(capture.parent_path());
+        if (isNew) known->second = capturesWithDetail(capture.parent_path());
+        const bool byProgress = file->progress && known->second.contains(capture.stem().string());
+        if (file->captureBytes >= 0 && !(byProgress && stayed(capture, *file->progress)))
             recordedNs = lastCallBefore(capture, file->captureBytes);
         for (const capture::ThreadStack& thread : file->threads) {
             const bool native = thread.language == capture::ThreadStack::Language::native;

@@ -4,6 +4,7 @@
 #include <QHelpEvent>
 #include <QLabel>
 #include <QPainter>
+#include <QTextDocument>
 #include <QToolTip>
 
 namespace rankscope::gui {
@@ -25,7 +26,7 @@ class StatusText : public QLabel {
         if (event->type() != QEvent::ToolTip || shown() == text()) return QLabel::event(event);
         QString all = text();
         if (!toolTip().isEmpty()) all += "\n" + toolTip();
-        QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), all, this);
+        QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), Qt::convertFromPlainText(all), this);
         return true;
     }
 

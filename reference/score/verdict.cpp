@@ -145,6 +145,8 @@ void judgeWorld(const std::vector<Finding>& findings, double idealStepNs, Scenar
 void judgeFollowed(const Scenario& scenario, const FollowedAdvice& advice, ScenarioScore& score) {
     // Of settings made together nobody knows which gained.
     if (advice.findings.size() != 1 || !advice.gainNs || score.faultyStepNs <= 0) return;
+    const std::optional<double> cost = score.measuredCost();
+    if (!cost || *cost >= kMustBeFoundCost) return;
     const double gain = *advice.gainNs / score.faultyStepNs;
     if (gain < kMustNotBeFoundCost) return;
     const std::string& id = advice.findings.front();
@@ -152,6 +154,7 @@ void judgeFollowed(const Scenario& scenario, const FollowedAdvice& advice, Scena
         const auto alarm = std::ranges::find_if(
             score.falseAlarms, [&](const Claim& claim) { return claim.id == id && fits(truth, claim); });
         if (alarm == score.falseAlarms.end()) continue;
+        std::erase(score.wrongRank, *alarm);
         score.falseAlarms.erase(alarm);
         if (gain < kMustBeFoundCost) continue;
         score.expected.push_back(truth);

@@ -29,12 +29,13 @@ std::vector<StalledProcess> StallWatch::look(const std::vector<WatchedProcess>& 
     }
     m_seen = std::move(present);
 
+    // A process that has no rank and recorded nothing, beside such as have one, is their launcher.
+    const bool anyHasRank = std::ranges::any_of(processes, [](const WatchedProcess& one) { return one.rank >= 0; });
     std::vector<StalledProcess> stalled;
     for (const WatchedProcess& process : processes) {
         Seen& seen = m_seen.at({process.pid, process.startTicks});
         const int64_t stalledNs = nowNs - seen.sinceNs;
-        // A process that has no rank and recorded nothing yet is a launcher, whose ranks are watched by themselves.
-        const bool isLauncher = process.rank < 0 && process.progress == 0;
+        const bool isLauncher = process.rank < 0 && process.progress == 0 && anyHasRank;
         if (stalledNs < m_timeoutNs || isLauncher || (process.progress == 0 && (anyGetsOn || m_mayWorkUnseen)))
             continue;
         if (seen.toldNs >= 0 && nowNs - seen.toldNs < std::max(kAgainNs, m_timeoutNs)) continue;

@@ -337,9 +337,10 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
                        "jobs; --light=kernels: and the kernels of each step as summaries")
             ->excludes(trace);
     addRingOption(*verb, light, options->recording.ring);
-    verb->add_option("--slow-step", options->recording.slowStep,
-                     "With --light: dump the ring into NAME/dumps when a step takes so many times the median of the "
-                     "last 32, at most 8 times; steps are those that the job marks by NVTX ranges ProfilerStep#N")
+    verb->add_option(
+            "--slow-step", options->recording.slowStep,
+            "With --light: dump the ring into NAME/dumps when a step takes so many times the median of the "
+            "last 32, at most 8 times; steps are NVTX push/pop ranges that are called so (ProfilerStep#N, iteration 7)")
         ->type_name("K")
         ->needs(light)
         ->check(checkSlowStep);

@@ -6,6 +6,7 @@
 #include "reference/vgpu/device/data_plane.h"
 #include "reference/vgpu/device/local_process.h"
 #include "reference/vgpu/device/operator_scope.h"
+#include "reference/vgpu/device/wait_keys.h"
 
 namespace rankscope::vgpu {
 
@@ -125,7 +126,9 @@ bool LocalProcess::awaitsFamily() {
     SharedLock lock(m_arena->lock);
     for (uint32_t t = sharedProcess().firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess) {
         const HostThread& thread = m_arena->threads[t];
-        if (thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside && thread.waitKeyCount > 0)
+        if (thread.state == ThreadState::parked && thread.parkKind == ParkKind::outside &&
+            std::any_of(thread.waitKeys, thread.waitKeys + thread.waitKeyCount,
+                        [](uint64_t key) { return (key & kEndBit) == 0; }))
             return true;
     }
     return false;

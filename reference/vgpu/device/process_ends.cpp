@@ -13,7 +13,7 @@
 namespace rankscope::vgpu {
 namespace {
 
-// After so long nobody waits for a process that has ended.
+// After so long a process that has ended counts no more, whoever seems to wait for it.
 constexpr int64_t kUnseenEndMs = 500;
 
 /// What the calling process's end can be seen by: its number, and pipes that it only writes, whose readers find their
@@ -34,7 +34,7 @@ class EndKeys {
 
   private:
     struct Pipes {
-        static constexpr size_t kMost = 64;
+        static constexpr size_t kMost = 256;
         uint64_t keys[kMost];
         size_t count = 0;
         void add(uint64_t key) {
@@ -50,7 +50,8 @@ class EndKeys {
         (access == O_WRONLY ? m_written : m_read).add(inodeKey(status));
     }
     void add(uint64_t key) {
-        if (m_count < kMaxEndKeys) m_keys[m_count++] = key;
+        if (m_count < kMaxEndKeys && std::find(m_keys, m_keys + m_count, key) == m_keys + m_count)
+            m_keys[m_count++] = key;
     }
 
     Pipes m_written, m_read;

@@ -37,7 +37,7 @@ inline constexpr uint32_t kMaxPipes = 512;
 inline constexpr uint32_t kMaxSocketEnds = 1024;
 inline constexpr uint32_t kMessagesPerChannel = 64;  ///< unread ones; older ones count as sent with the next
 inline constexpr uint32_t kMaxWaitKeys = 8;
-inline constexpr uint32_t kMaxEndKeys = 8;
+inline constexpr uint32_t kMaxEndKeys = 64;    // a worker of a loader holds an end of each earlier worker's
 inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
 
 enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
@@ -177,7 +177,7 @@ struct HostThread {
     int64_t deadlineNs;  ///< parked: its wait ends then at the latest, or kForever
     std::atomic<uint32_t> timedOut;   ///< and has
     std::atomic<uint32_t> sleepsOut;  ///< it runs, but sleeps until the real clock says what its own says already
-    uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: the pipes whose data ends that
+    uint64_t waitKeys[kMaxWaitKeys];  ///< parked outside: what ends that (wait_keys.h)
     uint32_t waitKeyCount;
     uint32_t left;      ///< parked outside: the job was quiet, so it has left the bounds
     uint32_t hasActed;  ///< it has issued work or waited for the device

@@ -8,6 +8,7 @@
 
 #include "reference/vgpu/device/stall_watch.h"
 #include "reference/vgpu/device/wait_keys.h"
+#include "reference/vgpu/threads/standstill.h"
 #include "reference/vgpu/threads/waiters.h"
 
 namespace rankscope::vgpu::threads {
@@ -66,7 +67,7 @@ bool BlockedOutside::isOver(bool isRealTimeUp) {
         process.reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
         return shared.boundNs.load() >= m_deadlineNs;
     }
-    return m_looksOn = m_standstill.lasts();
+    return m_looksOn = Standstill::ofThisThread().lasts();
 }
 
 bool BlockedOutside::isTold(int64_t ms) {

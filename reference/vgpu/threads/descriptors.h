@@ -11,7 +11,6 @@
 #include <span>
 
 #include "reference/vgpu/device/local_process.h"
-#include "reference/vgpu/threads/standstill.h"
 
 namespace rankscope::vgpu::threads {
 
@@ -36,7 +35,6 @@ class BlockedOutside {
   private:
     ThreadClock* m_clock;
     bool m_looksOn = false;
-    Standstill m_standstill;
     int64_t m_deadlineNs;
 };
 

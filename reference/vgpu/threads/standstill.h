@@ -7,9 +7,14 @@ namespace rankscope::vgpu::threads {
 
 /// Whether the job waits for somebody outside, so that only the real clock can end a wait. For a moment any job on a
 /// busy machine looks so, between a thread's being woken by the system and its coming back; what thread looked on then
-/// would be chance.
+/// would be chance. One of each thread, so that many short waits of one stand-still wait for it once.
 class Standstill {
   public:
+    static Standstill& ofThisThread() {
+        static thread_local Standstill own;
+        return own;
+    }
+
     /// Asked again and again: true once nothing has moved for kLastingMs since it was asked first.
     bool lasts() {
         LocalProcess& process = LocalProcess::instance();
@@ -22,7 +27,7 @@ class Standstill {
     }
 
   private:
-    // Long against the time a woken thread waits for a processor, short against what watchdogs wait for.
+    // Long against the time a woken thread waits for a processor, short against what a watchdog's time-out is.
     static constexpr int64_t kLastingMs = 1000;
 
     int64_t m_sinceMs = 0;

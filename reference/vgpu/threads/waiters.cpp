@@ -234,7 +234,6 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
     HostThread& shared = *m_clock->shared;
     LocalProcess& process = LocalProcess::instance();
     StallWatch watch(process.arena(), process.index());
-    Standstill standstill;
     for (;;) {
         const int lookMs = m_word || process.anyEnds() ? kWordMs : kLookMs;
         const uint32_t before = shared.futex.load(std::memory_order_acquire);
@@ -242,7 +241,7 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
         if (shared.timedOut.load(std::memory_order_acquire)) return false;
         timespec look = after(lookMs);
         if (deadline && hasPassed(*deadline)) {
-            if (shared.hasActed || standstill.lasts()) return m_woken.load(std::memory_order_acquire);
+            if (shared.hasActed || Standstill::ofThisThread().lasts()) return m_woken.load(std::memory_order_acquire);
             look = after(kStillMs);
         } else if (deadline && deadline->clock == CLOCK_MONOTONIC && earlier(deadline->at, look)) {
             look = deadline->at;

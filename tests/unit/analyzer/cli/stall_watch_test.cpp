@@ -63,11 +63,14 @@ TEST_F(StalledJob, WhoNeverGotOnIsToldOnlyWhereNobodyDoes) {
     EXPECT_EQ(after(10), (std::vector<pid_t>{1, 2, 3}));
 }
 
-TEST_F(StalledJob, ALauncherWhoseRanksHaveNotBegunIsNone) {
-    m_processes = {{.pid = 9, .progress = 0}};
-    EXPECT_TRUE(after(50).empty());
-    m_processes.push_back({.pid = 10, .rank = 0, .progress = 0});
+TEST_F(StalledJob, ALauncherBesideItsRanksIsNone) {
+    m_processes = {{.pid = 9, .progress = 0}, {.pid = 10, .rank = 0, .progress = 0}};
     EXPECT_EQ(after(12), std::vector<pid_t>{10});
+}
+
+TEST_F(StalledJob, AloneAProcessOfNoRankMayHaveHungBeforeItsFirstCall) {
+    m_processes = {{.pid = 9, .progress = 0}};
+    EXPECT_EQ(after(12), std::vector<pid_t>{9});
 }
 
 TEST_F(StalledJob, TimeInWhichNobodyLookedIsNone) {
