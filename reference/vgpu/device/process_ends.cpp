@@ -13,8 +13,9 @@
 namespace rankscope::vgpu {
 namespace {
 
-// After so long a process that has ended counts no more, whoever seems to wait for it.
-constexpr int64_t kUnseenEndMs = 500;
+// So long after its end a process counts no more: where nobody is known to wait for it, and where somebody does, who on
+// a busy machine waits for a processor.
+constexpr int64_t kUnseenEndMs = 500, kAwaitedEndMs = 3000;
 
 /// What the calling process's end can be seen by: its number, and pipes that it only writes, whose readers find their
 /// end. Of one that it reads as well, as queues are that processes share, others hold the other end. Allocates nothing:
@@ -92,12 +93,15 @@ void LocalProcess::beginEnding() {
 void LocalProcess::forgetEnded(bool hasWaited) {
     if (!anyEnds()) return;
     SharedLock lock(m_arena->lock);
-    const int64_t latestMs = monotonicMs() - kUnseenEndMs;
+    const int64_t nowMs = monotonicMs();
     for (uint32_t p = 0; p < m_arena->processCount; p++) {
-        const Process& process = m_arena->processes[p];
+        Process& process = m_arena->processes[p];
         if (!process.alive || process.endingSinceMs == 0 || processLives(process.pid, process.startTime)) continue;
-        const bool isSeen = hasWaited && process.family == sharedProcess().family && !isAwaited(*m_arena, process);
-        if (isSeen || process.endingSinceMs < latestMs) engine().removeProcess(p);
+        if (process.goneSinceMs == 0) process.goneSinceMs = nowMs;
+        const bool isAwaitedStill = isAwaited(*m_arena, process);
+        const bool isSeen = hasWaited && process.family == sharedProcess().family && !isAwaitedStill;
+        if (isSeen || nowMs - process.goneSinceMs >= (isAwaitedStill ? kAwaitedEndMs : kUnseenEndMs))
+            engine().removeProcess(p);
     }
     while (engine().advance(m_index)) {
     }
