@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/health_evidence.h"
