@@ -79,7 +79,7 @@ struct LinkProbe {
     bool touches(int rank) const;
     /// Keeps `row`, of which the start is known, unless its step has `kRowsOfStep` of them.
     void keep(const Analysis& analysis, EvidenceRow row);
-    static constexpr size_t kRowsOfStep = 2;
+    static constexpr size_t kRowsOfStep = 2;  // as many rows of evidence as a finding shows of a probe
 };
 
 struct LinkProbeThresholds {

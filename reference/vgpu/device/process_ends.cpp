@@ -35,7 +35,7 @@ class EndKeys {
 
   private:
     struct Pipes {
-        static constexpr size_t kMost = 256;
+        static constexpr size_t kMost = 256;  // two queues and a sentinel for each of some sixty workers
         uint64_t keys[kMost];
         size_t count = 0;
         void add(uint64_t key) {

@@ -2,6 +2,7 @@
 // A job of four ranks whose last calls are written down in sight.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "analyzer/diagnose/detect.h"
@@ -123,6 +124,27 @@ TEST(JobFailure, WhatTheMissingRankStandsInIsToldAndWhereToReadMore) {
               "rank 2 stood in read() <- __next__ (dataloader.py:633) <- train (train.py:41) when it had recorded no "
               "progress for 300 s");
     EXPECT_NE(job.findings()[0].fix.back().find("data loader"), std::string::npos) << job.findings()[0].fix.back();
+}
+
+TEST(JobFailure, HowTheRankEndedIsToldAndTheFixFitsIt) {
+    EndedJob job = jobWithoutRankTwo(400);
+    const auto says = [&](const char* words) { return job.findings().at(0).cause.find(words) != std::string::npos; };
+    const auto advises = [&](const char* words) {
+        const auto& fix = job.findings().at(0).fix;
+        return std::ranges::any_of(fix, [&](const auto& line) { return line.find(words) != std::string::npos; });
+    };
+    EXPECT_TRUE(says("stood still, or was killed unnoticed"));
+    EXPECT_TRUE(advises("dmesg"));
+    job.rank(2).stack.emplace() = {.stalledNs = 300 * kSecondNs, .native = {"read+0x1 (libc.so.6)"}, .threads = 1};
+    EXPECT_TRUE(says("stood still until it was killed, or crashed"));
+    EXPECT_FALSE(advises("dmesg"));
+    EXPECT_TRUE(advises("the newest file of pid"));
+    job.rank(2).stack.reset();
+    job.rank(2).endKind = "exit";
+    job.rank(2).endCode = 0;
+    EXPECT_TRUE(says("ended by itself with status 0"));
+    EXPECT_TRUE(advises("look why rank 2"));
+    EXPECT_FALSE(advises("py-spy")) << "it is no more";
 }
 
 TEST(JobFailure, AHealthyJobHasNothing) {
