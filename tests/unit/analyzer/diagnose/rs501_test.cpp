@@ -130,7 +130,7 @@ TEST(JobFailure, HowTheRankEndedIsToldAndTheFixFitsIt) {
     EndedJob job = jobWithoutRankTwo(400);
     const auto says = [&](const char* words) { return job.findings().at(0).cause.find(words) != std::string::npos; };
     const auto advises = [&](const char* words) {
-        const auto& fix = job.findings().at(0).fix;
+        const std::vector<std::string> fix = job.findings().at(0).fix;
         return std::ranges::any_of(fix, [&](const auto& line) { return line.find(words) != std::string::npos; });
     };
     EXPECT_TRUE(says("stood still, or was killed unnoticed"));
