@@ -59,13 +59,15 @@ struct Ledger {
     }
 };
 
-/// Diagnoses that are told as findings or notes, and the most of a step that each may account for, ns. An inconclusive
-/// one accounts for nothing.
+/// Diagnoses that are told as findings or notes, and the most of a step that each may account for, ns: of one step
+/// where some steps alone are hit, all that it costs them on average. An inconclusive one accounts for nothing.
 std::map<std::string, double> certain(const job::Analysis& analysis, const std::vector<job::Finding>& findings) {
     std::map<std::string, double> most;
     for (const job::Finding& finding : findings) {
         if (finding.verdict == job::Verdict::inconclusive) continue;
-        const double costNs = std::max(finding.severity * analysis.stepNs, finding.worthNs());
+        double costNs = std::max(finding.severity * analysis.stepNs, finding.worthNs());
+        if (finding.meanStepNs > 0 && !finding.steps.empty())
+            costNs *= static_cast<double>(analysis.steps.size()) / static_cast<double>(finding.steps.size());
         // The whole of what a finding's detector claimed is its own, in however long a step; a note is worth what it
         // says, but by calls alone, where most of what ranks wait for a late one may cost them nothing.
         const bool isWhole =

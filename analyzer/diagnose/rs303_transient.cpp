@@ -283,11 +283,10 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
         "so many steps, on all ranks at once), checkpoints (asynchronous), logging and I/O",
         "pin the ranks' processes to cores of their own (numactl, taskset); keep other jobs off these hosts",
     };
-    if (finding.verdict == job::Verdict::found) {
-        for (const Event& event : events)
-            claims.take("RS303", analysis.ranks[event.rank].rank, analysis.steps[event.step], event.costNs);
-        claims.takeWaiting(analysis, "RS303", {}, costs);
-    }
+    // A note as well: that a stall is not known to come back does not make what it took unexplained.
+    for (const Event& event : events)
+        claims.take("RS303", analysis.ranks[event.rank].rank, analysis.steps[event.step], event.costNs);
+    claims.takeWaiting(analysis, "RS303", {}, costs);
     findings.push_back(std::move(finding));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/loss_kinds.h"
@@ -186,7 +187,22 @@ std::string noteText(const job::Finding& note) {
                        whyNoteText(note));
 }
 
-std::string verdictText(const Report& report) {
+namespace {
+
+/// What came once is no finding, however long it was; that it took so much of the recording is said.
+std::string onceText(const Report& report) {
+    std::string text;
+    for (const job::Finding& note : report.notes) {
+        if (note.id != diagnose::kTransient.id || note.steps.size() != 1 ||
+            note.severity < diagnose::PriceThresholds::kFloorShare)
+            continue;
+        text += fmt::format(" Once, in step {}, {} stalled: that took {} of the time of all steps ({} in the notes).",
+                            note.steps.front(), text::ranksText(note.ranks), text::percentText(note.severity), note.id);
+    }
+    return text;
+}
+
+std::string findingsText(const Report& report) {
     const size_t found = certainFindings(report);
     if (found == 0) return nothingFoundText(report);
     const job::Finding& first = *std::ranges::find(report.findings, job::Verdict::found, &job::Finding::verdict);
@@ -199,6 +215,12 @@ std::string verdictText(const Report& report) {
                         text::percentText(first.severity), everyStepText(first), first.cause);
     for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;
     return text;
+}
+
+}  // namespace
+
+std::string verdictText(const Report& report) {
+    return findingsText(report) + onceText(report);
 }
 
 }  // namespace rankscope::report

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 
 namespace rankscope::vgpu {
 namespace {
@@ -24,6 +26,16 @@ constexpr double kFadeFrom = 26, kFadeTo = 30, kFadePart = 0.45;
 /// 5 of 39 tables of one node and 15 of 44 of several nodes have a kink; a kink takes 1.5 to 6 times, 3 in the median.
 constexpr double kKinksNear = 0.13, kKinksFar = 0.34, kKinkFactor = 3, kKinkSpread = 0.35;
 constexpr double kFirstKinkOctave = 15, kKinkOctaves = 11;  // 32 KiB to 64 MiB
+
+/// The most that healthy links take of what the model says at the least share that they reach, kinks aside, from 1 MiB
+/// on: of published tables no size that bytes decide takes more than 1.14 times that in one node, and over nodes 1.9 up
+/// to 16 MiB, 1.5 at 32, 1.3 at 64 and 1.24 beyond. Of 1 MiB nine in ten are within 1.67, over nodes 3.1. What is later
+/// than all of them is called a broken link there, too.
+struct Latest {
+    double octave, times;
+};
+constexpr Latest kLatestNear[]{{20, 1.67}, {22, 1.14}};
+constexpr Latest kLatestFar[]{{20, 3.1}, {22, 1.9}, {24, 1.9}, {25, 1.5}, {26, 1.3}, {27, 1.24}};
 
 struct Reach {
     double low, high;
@@ -56,6 +68,20 @@ double kinkFactor(uint64_t world, uint64_t key, double share, double octave) {
     return kKinkFactor * std::exp(kKinkSpread * normalNoise(world, kKinkHeight, key, 0));
 }
 
+double latestAt(std::span<const Latest> points, double octave) {
+    if (octave < points.front().octave) return std::numeric_limits<double>::infinity();
+    const auto next = std::ranges::upper_bound(points, octave, {}, &Latest::octave);
+    if (next == points.end()) return points.back().times;
+    const Latest& before = *(next - 1);
+    return std::lerp(before.times, next->times, (octave - before.octave) / (next->octave - before.octave));
+}
+
+Reach reachOf(const LinkClass& intra) {
+    if (!intra.pcie) return kNvlink;
+    const double whole = slowestPcieLink(intra.gbps).gbps() / intra.gbps;
+    return {std::min(1.0, kPcie.low * whole), std::min(1.0, kPcie.high * whole)};
+}
+
 void drawReached(LinkClass& link, Reach reach, double place) {
     if (link.reached == 1) link.reached = reach.low + place * (reach.high - reach.low);
 }
@@ -64,13 +90,7 @@ void drawReached(LinkClass& link, Reach reach, double place) {
 
 void drawLinks(Cluster& cluster) {
     if (cluster.world == 0) return;
-    const double place = uniform(cluster.world, kReached, 0);
-    if (cluster.intra.pcie) {
-        const double whole = slowestPcieLink(cluster.intra.gbps).gbps() / cluster.intra.gbps;
-        drawReached(cluster.intra, {std::min(1.0, kPcie.low * whole), std::min(1.0, kPcie.high * whole)}, place);
-    } else {
-        drawReached(cluster.intra, kNvlink, place);
-    }
+    drawReached(cluster.intra, reachOf(cluster.intra), uniform(cluster.world, kReached, 0));
     drawReached(cluster.inter, kNetwork, uniform(cluster.world, kReached, 1));
     if (cluster.intra.pcie && cluster.intra.besideCompute == 1)
         cluster.intra.besideCompute =
@@ -78,7 +98,7 @@ void drawLinks(Cluster& cluster) {
 }
 
 double worldFactor(uint64_t world, const CommShape& shape, TransferKind function, Algorithm algorithm,
-                   Protocol protocol, double bytes) {
+                   Protocol protocol, double bytes, double overLeast) {
     if (world == 0 || bytes <= 0) return 1;
     const bool far = shape.nodes > 1;
     const double spread = (far ? kFar : kNear) * std::exp(kSpreadOfSpread * normalNoise(world, kSpread, far, 0));
@@ -89,13 +109,18 @@ double worldFactor(uint64_t world, const CommShape& shape, TransferKind function
     const double faded = 1 - (1 - kFadePart) * std::clamp((octave - kFadeFrom) / (kFadeTo - kFadeFrom), 0.0, 1.0);
     // Nothing published tells what two choices have in common: they know nothing of each other.
     const double residual = smoothNoise(world, kOwn, choice, octave / kOctaves);
-    return std::exp(spread * faded * residual) * kinkFactor(world, choice, far ? kKinksFar : kKinksNear, octave);
+    const double latest =
+        std::max(1.0, overLeast) * latestAt(far ? std::span<const Latest>(kLatestFar) : kLatestNear, octave);
+    return std::min(std::exp(spread * faded * residual), latest) *
+           kinkFactor(world, choice, far ? kKinksFar : kKinksNear, octave);
 }
 
 CollectiveCost inWorld(const Cluster& cluster, const CommShape& shape, TransferKind function, double bytes,
                        CollectiveCost cost) {
     if (cluster.world == 0 || shape.size < 2) return cost;
-    const double factor = worldFactor(cluster.world, shape, function, cost.algorithm, cost.protocol, bytes);
+    const double overLeast =
+        shape.nodes > 1 ? cluster.inter.reached / kNetwork.low : cluster.intra.reached / reachOf(cluster.intra).low;
+    const double factor = worldFactor(cluster.world, shape, function, cost.algorithm, cost.protocol, bytes, overLeast);
     cost.latencyNs = static_cast<int64_t>(static_cast<double>(cost.latencyNs) * factor);
     constexpr double kLargest = 1e15;  // bytes: no ramp is left
     const double told = std::min(1 / cluster.intra.reached, shape.nodes > 1 ? 1 / cluster.inter.reached : 1e9);

@@ -15,9 +15,11 @@ namespace rankscope::vgpu {
 /// than 1), and all of it where the world is ideal (0).
 void drawLinks(Cluster& cluster);
 
-/// How many times what the model predicts a collective takes.
+/// How many times what the model predicts a collective takes. `overLeast`: how many times the least share that healthy
+/// links reach these do; a message that bytes decide is no later against that least share than in any published table,
+/// but for kinks.
 double worldFactor(uint64_t world, const CommShape& shape, TransferKind function, Algorithm algorithm,
-                   Protocol protocol, double bytes);
+                   Protocol protocol, double bytes, double overLeast = 1);
 
 /// The cost as it is in the cluster's world: no rate exceeds what the links are told to do.
 CollectiveCost inWorld(const Cluster& cluster, const CommShape& shape, TransferKind function, double bytes,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "analyzer/report/sentences.h"
 #include "tests/unit/analyzer/hosted_job.h"
 
 namespace rankscope::diagnose {
@@ -26,6 +27,16 @@ TEST(TransientStall, OneSlowStepIsNotSaidToComeBack) {
     const report::Report report = test::playHosted(pausing({{5, {1, 60e6}}})).analyze();
     EXPECT_EQ(test::foundIn(report), "");
     EXPECT_EQ(test::notedIn(report), "RS303");
+}
+
+TEST(TransientStall, WhatCameOnceIsExplainedAndInTheHeadline) {
+    const report::Report report = test::playHosted(pausing({{5, {1, 600e6}}})).analyze();
+    EXPECT_EQ(test::notedIn(report), "RS303");
+    EXPECT_TRUE(report.accounting.unexplained.empty()) << report::verdictText(report);
+    EXPECT_NE(report::verdictText(report).find("in step 5, rank 1 stalled"), std::string::npos)
+        << report::verdictText(report);
+    const report::Report quiet = test::playHosted(pausing({})).analyze();
+    EXPECT_EQ(report::verdictText(quiet).find("stalled"), std::string::npos) << report::verdictText(quiet);
 }
 
 TEST(TransientStall, OneInFiftyStaysUnderTheFloor) {
