@@ -217,6 +217,31 @@ std::vector<double> chargeSteps(const job::Analysis& analysis, std::vector<Event
     return costs;
 }
 
+/// What the others stand still while the rank stalls, in whichever step of theirs: their hosts may have run ahead. What
+/// it costs beyond that, they stand still in the step of the same number.
+void claimMeanwhile(const job::Analysis& analysis, const Event& event, Claims& claims) {
+    const int stalled = analysis.ranks[event.rank].rank, number = analysis.steps[event.step];
+    const facts::StepWindow* during = analysis.window(stalled, number);
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        const facts::RankFacts* known = analysis.facts.findRank(rank.rank);
+        if (rank.rank == stalled || known == nullptr || during == nullptr) continue;
+        double left = event.costNs;
+        const auto take = [&](int step, double atMostNs) {
+            const double ns = std::min(
+                {left, atMostNs, standstillNs(analysis, rank.rank, step) - claims.explainedNs(rank.rank, step)});
+            if (ns <= 0) return;
+            claims.take("RS303", rank.rank, step, ns);
+            left -= ns;
+        };
+        for (auto step = std::ranges::lower_bound(known->steps, during->startNs, {}, &facts::StepWindow::endNs);
+             step != known->steps.end() && step->startNs < during->endNs(); ++step)
+            if (std::ranges::binary_search(analysis.steps, step->step))
+                take(step->step, static_cast<double>(std::min(step->endNs(), during->endNs()) -
+                                                     std::max(step->startNs, during->startNs)));
+        take(number, left);
+    }
+}
+
 void addEvidence(const job::Analysis& analysis, const std::vector<Event>& events, job::Finding& finding) {
     std::map<std::string, int> kinds;
     for (const Event& event : events) ++kinds[event.what];
@@ -284,9 +309,10 @@ void detectTransientStall(const job::Analysis& analysis, Claims& claims, std::ve
         "pin the ranks' processes to cores of their own (numactl, taskset); keep other jobs off these hosts",
     };
     // A note as well: that a stall is not known to come back does not make what it took unexplained.
-    for (const Event& event : events)
+    for (const Event& event : events) {
         claims.take("RS303", analysis.ranks[event.rank].rank, analysis.steps[event.step], event.costNs);
-    claims.takeWaiting(analysis, "RS303", {}, costs);
+        claimMeanwhile(analysis, event, claims);
+    }
     findings.push_back(std::move(finding));
 }
 
