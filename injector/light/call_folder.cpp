@@ -157,6 +157,16 @@ void CallFolder::attach(uint64_t position, const capture::PluginCollRecord& reco
     call.pluginStartNs = record.startNs;
     call.pluginSeq = record.seq;
     m_places[placeOf(record.commHash, record.seq) % kPlaces] = position + 1;
+    Ahead* ahead = findAhead(record.commHash, record.seq);
+    if (ahead == nullptr) return;
+    ahead->used = false;
+    key.flags |= ahead->told.key.flags;
+    call.item.deviceStartNs = ahead->told.deviceStartNs;
+    call.item.deviceEndNs = ahead->told.deviceEndNs;
+    if (ahead->parentStartNs != record.startNs) return;
+    key.sends = ahead->told.key.sends;
+    std::memcpy(key.send, ahead->told.key.send, sizeof key.send);
+    std::memcpy(call.item.networkNs, ahead->told.networkNs, sizeof call.item.networkNs);
 }
 
 CallFolder::Waiting* CallFolder::find(uint64_t commHash, uint32_t seq) noexcept {
@@ -166,22 +176,34 @@ CallFolder::Waiting* CallFolder::find(uint64_t commHash, uint32_t seq) noexcept 
     return call.pluginSeq == seq && call.item.key.commHash == commHash ? &call : nullptr;
 }
 
-void CallFolder::takeChannel(const capture::PluginChannelRecord& record) noexcept {
-    Waiting* call = find(record.commHash, record.seq);
-    if (call == nullptr) return;
-    FoldItem& item = call->item;
+CallFolder::Ahead* CallFolder::findAhead(uint64_t commHash, uint32_t seq) noexcept {
+    const uint32_t place = m_aheadPlaces[placeOf(commHash, seq) % kAheadPlaces];
+    if (place == 0) return nullptr;
+    Ahead& ahead = m_ahead[place - 1];
+    return ahead.used && ahead.seq == seq && ahead.commHash == commHash ? &ahead : nullptr;
+}
+
+CallFolder::Ahead& CallFolder::aheadOf(uint64_t commHash, uint32_t seq) noexcept {
+    if (Ahead* known = findAhead(commHash, seq)) return *known;
+    const uint32_t index = m_nextAhead++ % kAhead;
+    m_aheadPlaces[placeOf(commHash, seq) % kAheadPlaces] = index + 1;
+    Ahead& ahead = m_ahead[index];
+    ahead = Ahead{};
+    ahead.commHash = commHash;
+    ahead.seq = seq;
+    ahead.used = true;
+    return ahead;
+}
+
+void CallFolder::addSpan(const capture::PluginChannelRecord& record, FoldItem& item) noexcept {
     const bool isFirst = (item.key.flags & capture::foldHasSpan) == 0;
     item.key.flags |= capture::foldHasSpan;
     if (isFirst || record.startNs < item.deviceStartNs) item.deviceStartNs = record.startNs;
     if (isFirst || record.endNs > item.deviceEndNs) item.deviceEndNs = record.endNs;
 }
 
-void CallFolder::takeProxyOp(const capture::PluginProxyOpRecord& record) noexcept {
-    const bool isForeign = (record.flags & 1) != 0;
-    if (record.isSend == 0 || isForeign) return;
-    Waiting* call = find(record.commHash, record.parentSeq);
-    if (call == nullptr || call->pluginStartNs != record.parentStartNs) return;
-    FoldKey& key = call->item.key;
+void CallFolder::addSend(const capture::PluginProxyOpRecord& record, FoldItem& item) noexcept {
+    FoldKey& key = item.key;
     size_t i = 0;
     while (i < key.sends && key.send[i].peer != record.peer) ++i;
     if (i == capture::kFoldSends) return;
@@ -191,7 +213,24 @@ void CallFolder::takeProxyOp(const capture::PluginProxyOpRecord& record) noexcep
     }
     key.send[i].steps += record.steps;
     key.send[i].bytes += record.bytes;
-    if (record.networkWaitNs > call->item.networkNs[i]) call->item.networkNs[i] = record.networkWaitNs;
+    if (record.networkWaitNs > item.networkNs[i]) item.networkNs[i] = record.networkWaitNs;
+}
+
+void CallFolder::takeChannel(const capture::PluginChannelRecord& record) noexcept {
+    Waiting* call = find(record.commHash, record.seq);
+    addSpan(record, call != nullptr ? call->item : aheadOf(record.commHash, record.seq).told);
+}
+
+void CallFolder::takeProxyOp(const capture::PluginProxyOpRecord& record) noexcept {
+    const bool isForeign = (record.flags & 1) != 0;
+    if (record.isSend == 0 || isForeign) return;
+    if (Waiting* call = find(record.commHash, record.parentSeq)) {
+        if (call->pluginStartNs == record.parentStartNs) addSend(record, call->item);
+        return;
+    }
+    Ahead& ahead = aheadOf(record.commHash, record.parentSeq);
+    if (ahead.parentStartNs == 0) ahead.parentStartNs = record.parentStartNs;
+    if (ahead.parentStartNs == record.parentStartNs) addSend(record, ahead.told);
 }
 
 void CallFolder::takeMark(uint32_t thread, const capture::NvtxRecord& record) noexcept {
@@ -345,6 +384,7 @@ void CallFolder::clear() noexcept {
     for (CommunicatorHash& known : m_hashes) known = {};
     std::memset(m_places, 0, sizeof m_places);
     for (Early& early : m_early) early.used = false;
+    for (Ahead& ahead : m_ahead) ahead.used = false;
     m_marks.clear();
     m_pace = {};
     m_sampler.clear();

@@ -55,7 +55,9 @@ class CallFolder {
     static constexpr uint32_t kCalls = 8192;         // several steps of what the host may run ahead of its device
     static constexpr uint32_t kPlaces = 2 * kCalls;  // half of them are free, so that few calls share one
     static constexpr uint32_t kEarly = 64;           // one for each thread that is inside a call, as a rule
-    static constexpr uint32_t kThreads = 512;        // as many as there are rings (RingFile::kMaxRings)
+    static constexpr uint32_t kAhead = 2048;         // operations that end while all rings are read once
+    static constexpr uint32_t kAheadPlaces = 2 * kAhead;
+    static constexpr uint32_t kThreads = 512;  // as many as there are rings (RingFile::kMaxRings)
     static constexpr uint32_t kCommunicators = 4096;
     static constexpr uint32_t kGaps = 512;  // kinds of call in steps that are left out, one after the other
     /// The network may tell of a call after the device has: so long it is waited for.
@@ -77,6 +79,16 @@ class CallFolder {
         bool used = false;
     };
 
+    /// What device and network told of an operation whose own record is in a ring that is read later: rings are read
+    /// one after the other, and NCCL's proxy has another one than the thread that called.
+    struct Ahead {
+        uint64_t commHash = 0;
+        uint32_t seq = 0;
+        bool used = false;
+        int64_t parentStartNs = 0;  // 0: the network told nothing
+        capture::FoldItem told;
+    };
+
     Waiting& at(uint64_t position) noexcept { return m_waiting[position % kCalls]; }
     Waiting& append() noexcept;
     void takeCall(uint32_t thread, const capture::NcclCallRecord& record) noexcept;
@@ -88,6 +100,10 @@ class CallFolder {
     void attach(uint64_t position, const capture::PluginCollRecord& record) noexcept;
     uint64_t hashOf(const capture::NcclCallRecord& record) noexcept;
     Waiting* find(uint64_t commHash, uint32_t seq) noexcept;
+    Ahead* findAhead(uint64_t commHash, uint32_t seq) noexcept;
+    Ahead& aheadOf(uint64_t commHash, uint32_t seq) noexcept;
+    static void addSpan(const capture::PluginChannelRecord& record, capture::FoldItem& item) noexcept;
+    static void addSend(const capture::PluginProxyOpRecord& record, capture::FoldItem& item) noexcept;
     bool isWhole(const Waiting& waiting) const noexcept;
     bool isSettled(const Waiting& waiting) const noexcept;
     void settle() noexcept;
@@ -108,6 +124,9 @@ class CallFolder {
     uint32_t m_lastGroup[kThreads] = {};             // by thread
     CommunicatorHash m_hashes[kCommunicators] = {};  // by index: a later one takes the place of one 4096 before it
     uint64_t m_places[kPlaces] = {};                 // position + 1 by the plugin's name of the call
+    uint32_t m_nextAhead = 0;
+    uint32_t m_aheadPlaces[kAheadPlaces] = {};  // index + 1 in m_ahead, by the plugin's name of the call
+    Ahead m_ahead[kAhead] = {};
     uint32_t m_nextEarly = 0;
     Early m_early[kEarly] = {};
     Waiting m_waiting[kCalls] = {};

@@ -54,7 +54,7 @@ struct ProfilerAdapter {
         const bool forUs = (type & (profiler_abi::coll | profiler_abi::p2p | profiler_abi::kernelChannel)) != 0;
         const bool forChain = isForChain(type);
         if (!forChain && !forUs) return kSuccess;
-        PluginEvent* event = newEvent();
+        PluginEvent* event = (type & profiler_abi::kernelChannel) != 0 ? newChannel() : newEvent();
         *handle = event;
         if (type & (profiler_abi::coll | profiler_abi::p2p)) {
             beginOperation(*event, Version::operation(*descriptor, *ours), Version::kVersion);

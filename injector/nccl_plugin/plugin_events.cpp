@@ -19,11 +19,19 @@ struct Tables {
     Mutex mutex;
     PluginContext contexts[kContexts];
     PluginEvent events[kPluginEvents];
-    std::atomic<uint32_t> nextEvent{0};
+    PluginEvent channels[kPluginChannels];
+    std::atomic<uint32_t> nextEvent{0}, nextChannel{0};
     std::atomic<bool> told{false};
 };
 
 constinit Tables g_tables;
+
+template <typename Entry, size_t kCount>
+bool isIn(const Entry (&table)[kCount], const void* entry) noexcept {
+    const auto at = reinterpret_cast<uintptr_t>(entry);
+    const auto first = reinterpret_cast<uintptr_t>(table);
+    return at >= first && at < first + sizeof table && (at - first) % sizeof(Entry) == 0;
+}
 
 /// What is known of the channels of an operation, once.
 void writeSpan(PluginEvent& operation) noexcept {
@@ -69,11 +77,7 @@ PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noe
 }
 
 PluginContext* asContext(void* context) noexcept {
-    const auto at = reinterpret_cast<uintptr_t>(context);
-    const auto first = reinterpret_cast<uintptr_t>(g_tables.contexts);
-    if (at < first || at >= first + sizeof g_tables.contexts || (at - first) % sizeof(PluginContext) != 0)
-        return nullptr;
-    return static_cast<PluginContext*>(context);
+    return isIn(g_tables.contexts, context) ? static_cast<PluginContext*>(context) : nullptr;
 }
 
 void closeContext(PluginContext* context) noexcept {
@@ -104,11 +108,16 @@ PluginEvent* newEvent() noexcept {
     return &event;
 }
 
+PluginEvent* newChannel() noexcept {
+    const uint32_t index = g_tables.nextChannel.fetch_add(1, std::memory_order_relaxed) % kPluginChannels;
+    PluginEvent& channel = g_tables.channels[index];
+    channel = {};
+    return &channel;
+}
+
 PluginEvent* asEvent(void* handle) noexcept {
-    const auto at = reinterpret_cast<uintptr_t>(handle);
-    const auto first = reinterpret_cast<uintptr_t>(g_tables.events);
-    if (at < first || at >= first + sizeof g_tables.events || (at - first) % sizeof(PluginEvent) != 0) return nullptr;
-    return static_cast<PluginEvent*>(handle);
+    if (isIn(g_tables.events, handle) || isIn(g_tables.channels, handle)) return static_cast<PluginEvent*>(handle);
+    return nullptr;
 }
 
 void beginOperation(PluginEvent& event, const PluginOperation& operation, uint8_t version) noexcept {

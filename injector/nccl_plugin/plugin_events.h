@@ -16,8 +16,9 @@ struct PluginContext {
 };
 
 /// One event between its start and its stop. NCCL holds a pointer to it and may name it as a parent after its stop, so
-/// handles come from a rotating table and are never freed; after kPluginEvents further events a handle is reused, which
-/// at worst loses an event.
+/// handles come from rotating tables and are never freed; after kPluginEvents further operations, or kPluginChannels
+/// channels, a handle is reused, which at worst loses an event. Channels have a table of their own: an operation has up
+/// to 64 of them, and those of one must not take the places of those that the device has not come to.
 struct PluginEvent {
     capture::PluginCollRecord record{};  ///< type padding: nothing of ours to write at the stop
     void* chained = nullptr;             ///< handle of the user's plugin for the same event
@@ -30,6 +31,7 @@ struct PluginEvent {
     bool isChannel = false;
 };
 inline constexpr uint32_t kPluginEvents = 8192;
+inline constexpr uint32_t kPluginChannels = 4096;
 
 /// A collective or send/recv in the newest shape, whatever version NCCL speaks.
 struct PluginOperation {
@@ -59,6 +61,7 @@ void closeContext(PluginContext* context) noexcept;
 int wantedEvents() noexcept;
 
 PluginEvent* newEvent() noexcept;
+PluginEvent* newChannel() noexcept;
 /// The event behind a pointer NCCL gave back, or null when it is none of ours (another process's, with PXN).
 PluginEvent* asEvent(void* handle) noexcept;
 

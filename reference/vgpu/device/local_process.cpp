@@ -445,21 +445,34 @@ void LocalProcess::reportSpan(OpReport& report, int64_t startNs, int64_t endNs) 
 
 void LocalProcess::harvest(int64_t upToNs) {
     Process& process = m_arena->processes[m_index];
-    uint64_t end = process.finished.load(std::memory_order_acquire);
+    const uint64_t end = process.finished.load(std::memory_order_acquire);
+    uint64_t at = process.harvested.load(std::memory_order_relaxed);
+    for (; at != end; at++) harvestOne(process.completion[at % kOpsPerProcess], upToNs);
+    process.harvested.store(at, std::memory_order_relaxed);
+}
+
+void LocalProcess::harvestEnded(int64_t byNs) {
+    Process& process = m_arena->processes[m_index];
+    const uint64_t end = process.finished.load(std::memory_order_acquire);
     uint64_t at = process.harvested.load(std::memory_order_relaxed);
     for (; at != end; at++) {
-        uint32_t index = process.completion[at % kOpsPerProcess];
-        Op& op = process.ops[index];
-        OpReport& report = m_reports[index];
-        if (report.wanted && op.endNs <= upToNs) recordOperation(report, stamp(op.startNs), stamp(op.endNs));
-        for (auto* observer : {&report.channels, &report.transfers})
-            if (const auto told = std::move(*observer))
-                told->keep(op, process.parts, stamp(op.startNs), stamp(op.endNs));
-        if (report.span) reportSpan(report, op.startNs, op.endNs);
-        for (uint32_t part = op.firstPart; part != kNone; part = process.parts[part].next) m_freeParts.push_back(part);
-        m_freeOps.push_back(index);
+        const uint32_t index = process.completion[at % kOpsPerProcess];
+        if (process.ops[index].endNs > byNs) break;
+        harvestOne(index, byNs);
     }
     process.harvested.store(at, std::memory_order_relaxed);
+}
+
+void LocalProcess::harvestOne(uint32_t index, int64_t upToNs) {
+    Process& process = m_arena->processes[m_index];
+    Op& op = process.ops[index];
+    OpReport& report = m_reports[index];
+    if (report.wanted && op.endNs <= upToNs) recordOperation(report, stamp(op.startNs), stamp(op.endNs));
+    for (auto* observer : {&report.channels, &report.transfers})
+        if (const auto told = std::move(*observer)) told->keep(op, process.parts, stamp(op.startNs), stamp(op.endNs));
+    if (report.span) reportSpan(report, op.startNs, op.endNs);
+    for (uint32_t part = op.firstPart; part != kNone; part = process.parts[part].next) m_freeParts.push_back(part);
+    m_freeOps.push_back(index);
 }
 
 double LocalProcess::noiseFactor(LocalStream& stream) {

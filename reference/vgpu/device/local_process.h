@@ -172,6 +172,8 @@ class LocalProcess {
     Op& newestOp() { return m_arena->processes[m_index].ops[m_newestOp]; }
     void waitEventOrder(LocalStream& stream, StreamPoint point);
     void harvest(int64_t upToNs = kForever);
+    /// Of what has been simulated, what ended by then; the rest stays.
+    void harvestEnded(int64_t byNs);
     void adoptRank(int rank);
     double noiseFactor(LocalStream& stream);
 
@@ -301,6 +303,7 @@ class LocalProcess {
     void moveOn();
     Process& sharedProcess() { return m_arena->processes[m_index]; }
     std::atomic<uint32_t>& turnWaiters() { return m_arena->processes[sharedProcess().family].turnWaiters; }
+    void harvestOne(uint32_t op, int64_t upToNs);
     void reportSpan(OpReport& report, int64_t startNs, int64_t endNs);
     uint32_t takeOp();
     uint32_t takePart();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "reference/vgpu/device/activity.h"
@@ -14,6 +15,7 @@
 #include "reference/vgpu/nccl/nccl_kernels.h"
 #include "reference/vgpu/nccl/profiler_api_events.h"
 #include "reference/vgpu/nccl/proxy_transfers.h"
+#include "reference/vgpu/plugins/profiler_host.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -242,6 +244,16 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     return ncclSuccess;
 }
 
+/// NCCL's proxy tells the plugin about a collective soon after its end, whether the host waits for it or not.
+void tellWhatEnded(LocalProcess& process) {
+    if (!profilerPlugin().present()) return;
+    {
+        std::lock_guard guard(process.mutex());
+        process.harvestEnded(process.clock().ns);
+    }
+    process.sendObservations();
+}
+
 ncclResult_t launchAll(std::vector<NcclCall> calls) {
     LocalProcess& process = LocalProcess::instance();
     ncclResult_t result = ncclSuccess;
@@ -265,6 +277,7 @@ ncclResult_t launchAll(std::vector<NcclCall> calls) {
     }
     ProfilerCalls::ofThread().done();
     process.publish(process.clock());
+    tellWhatEnded(process);
     return result;
 }
 

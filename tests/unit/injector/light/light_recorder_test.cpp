@@ -63,7 +63,9 @@ class LightRecording : public testing::Test {
     }
 
     /// As the hooks, the plugin and its proxy tell it; the device begins `queued` later and is busy for a millisecond.
-    void call(int64_t startNs, uint64_t count, int64_t queuedNs, bool hasSpan = true) {
+    /// `proxyFirst`: the ring of NCCL's proxy is read before that of the thread that called.
+    void call(int64_t startNs, uint64_t count, int64_t queuedNs, bool hasSpan = true, bool proxyFirst = false) {
+        if (proxyFirst) tellProxy(m_seq, startNs, queuedNs, hasSpan);
         PluginCollRecord plugin{};
         plugin.head = {RecordType::pluginColl, 2, static_cast<uint16_t>(NcclOp::allReduce)};
         plugin.seq = m_seq++;
@@ -81,11 +83,15 @@ class LightRecording : public testing::Test {
         call.communicator = 1;
         call.peerOrRoot = -1;
         take(call);
+        if (!proxyFirst) tellProxy(plugin.seq, startNs, queuedNs, hasSpan);
+    }
+
+    void tellProxy(uint32_t seq, int64_t startNs, int64_t queuedNs, bool hasSpan) {
         for (int channel = 0; channel < 2; ++channel) {
             PluginProxyOpRecord send{};
             send.head = {RecordType::pluginProxyOp, 3, static_cast<uint16_t>(NcclOp::allReduce)};
-            send.parentSeq = plugin.seq;
-            send.parentStartNs = plugin.startNs;
+            send.parentSeq = seq;
+            send.parentStartNs = startNs + 10;
             send.startNs = send.endNs = startNs + queuedNs;
             send.commHash = kHash;
             send.peer = 3;
@@ -97,7 +103,7 @@ class LightRecording : public testing::Test {
         if (!hasSpan) return;
         PluginChannelRecord span{};
         span.head = {RecordType::pluginKernelChannel, 1, kAllChannels};
-        span.seq = plugin.seq;
+        span.seq = seq;
         span.startNs = startNs + queuedNs;
         span.endNs = span.startNs + kMs;
         span.commHash = kHash;
@@ -333,6 +339,17 @@ TEST_F(LightRecording, ACallWithoutItsTimeOnTheDeviceWaitsForItAndIsToldWithoutI
     const Told told = read();
     EXPECT_EQ(told.calls.size(), 9u);
     EXPECT_EQ(told.spans, 8);
+}
+
+TEST_F(LightRecording, WhatTheProxysRingTellsBeforeTheCallsRingIsReadBelongsToTheCall) {
+    constexpr int kCalls = 50;
+    for (int i = 0; i < kCalls; ++i) call(kBegin + i * 20 * kMs, 1000, kMs, true, true);
+    end();
+    for (const std::string& name : detailFiles()) fs::remove(m_folder.path() + "/" + name);
+    const Told told = read();
+    EXPECT_EQ(told.calls.size(), size_t{kCalls});
+    EXPECT_EQ(told.spans, kCalls);
+    EXPECT_EQ(told.sends.size(), size_t{kCalls});
 }
 
 TEST_F(LightRecording, ARingThatCannotBeWrittenIsALossAndTheCallsAreToldStill) {
