@@ -33,7 +33,7 @@ namespace rankscope::compare {
 inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
 // 0.75 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.3, 1.0
 // and 1.8 % of their harmless changes where runs differ by 0.5, 1 and 2 % and each change has runsNeeded() runs.
-inline constexpr double kLevelConfidence = 0.985;
+inline constexpr double kLevelConfidence = 0.99;
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
 inline constexpr size_t kMostRunsOfLevel = 100;

@@ -209,6 +209,7 @@ Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& rank
         if (communicator.size < 2) continue;
         const auto usage = usages.find(id);
         if (usage == usages.end()) {
+            if (usages.empty()) continue;  // without compute, as of calls alone, no step tells what is used in it
             layout.uses[id][store::Op::unknown] = {CommRole::control, 0.6};  // used outside of the steps only
             layout.roles[id] = CommRole::control;
             continue;

@@ -337,6 +337,18 @@ TEST(Layout, WithoutCommunicationNothingIsSaid) {
     EXPECT_EQ(layout.confidence, 0);
 }
 
+TEST(Layout, OfCallsAloneNoRoleIsSaid) {
+    Play play(4);
+    const std::vector<int> world{play.group({0, 1, 2, 3})};
+    for (int step = 0; step < kSteps; ++step) {
+        for (int bucket = 0; bucket < kLayers; ++bucket) play.blocking(world, Op::allReduce, 30e6);
+        play.endStep();
+    }
+    const Layout layout = play.layout();
+    EXPECT_EQ(layout.roles.size(), 0u);
+    EXPECT_FALSE(layout.dp);
+}
+
 TEST(Layout, AFlagOnItsOwnSaysNothing) {
     Play play(4);
     const std::vector<int> world{play.group({0, 1, 2, 3})};
