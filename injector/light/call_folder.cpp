@@ -384,7 +384,8 @@ void CallFolder::clear() noexcept {
     for (CommunicatorHash& known : m_hashes) known = {};
     std::memset(m_places, 0, sizeof m_places);
     for (Early& early : m_early) early.used = false;
-    for (Ahead& ahead : m_ahead) ahead.used = false;
+    for (uint32_t i = 0; i < m_nextAhead && i < kAhead; ++i) m_ahead[i].used = false;  // pages never used stay so
+    m_nextAhead = 0;
     m_marks.clear();
     m_pace = {};
     m_sampler.clear();
