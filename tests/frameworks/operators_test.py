@@ -23,10 +23,13 @@ def python_with_torch():
     """The interpreter of the frameworks' environment, or None."""
     folder = pathlib.Path(os.environ.get("RANKSCOPE_FRAMEWORKS") or pathlib.Path(RANKSCOPE).resolve().parents[1] / "frameworks")
     python = folder / "bin/python"
-    if not python.exists():
-        return None
-    found = subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"], timeout=TIMEOUT_S)
-    return python if found.returncode == 0 else None
+    return python if python.exists() and has("torch", python) else None
+
+
+def has(package, python=None):
+    """Whether the frameworks' environment has it."""
+    found = subprocess.run([python or PYTHON, "-c", f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{package}') is None)"], timeout=TIMEOUT_S)
+    return found.returncode == 0
 
 
 def bytes_us(count):
@@ -50,6 +53,9 @@ class Operators(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-4000:])
         return done
+
+    def run_ranks(self, script, ranks=2):
+        return self.run_job("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", HERE / script)
 
     def test_times_follow_from_bytes_and_arithmetic(self):
         times = json.loads(self.run_job(HERE / "operators_prices.py").stdout)
@@ -83,7 +89,12 @@ class Operators(unittest.TestCase):
     def test_objects_travel_and_replicas_agree(self):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
-                self.run_job("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", HERE / "operators_ranks.py")
+                self.run_ranks("operators_ranks.py", ranks)
+
+    def test_a_loss_over_parts_of_a_vocabulary_is_finite_and_equal(self):
+        if not has("megatron"):
+            self.skipTest("Megatron-core is not installed")
+        self.run_ranks("operators_vocabulary.py")
 
     def test_without_the_library_the_job_runs_and_says_so_once(self):
         small = "import torch; x = torch.ones(8, device='cuda') * 2; torch.cuda.synchronize(); print('ran')"

@@ -99,6 +99,22 @@ exponentials.zero_()
 assert exponentials.sum().item() == 0 and (large + 3).sum().item() == 3 * (1 << 20)
 assert torch.randn_like(exponentials).sum().item() == 0 and (1 / large).sum().item() == 0  # not finite: zeros as ever
 
+# Nor where the exponentials are too many to be computed and their sums are not, or a part of very many is looked at, or changed.
+middle = torch.zeros(512, 50, device="cuda")
+torch.exp(middle, out=middle)
+assert middle.sum(dim=-1).tolist() == [50.0] * 512 and middle.cpu()[0].tolist() == [1.0] * 50 and abs(middle.exp().log().amax().item() - 1) < 1e-6
+exponentials = torch.exp(large)
+assert exponentials[3:5].sum(dim=-1).tolist() == [1024.0] * 2 and exponentials[7].log().isfinite().all().item() and (exponentials[:, 5] == 1).all().item()
+exponentials[0].add_(1)
+torch._foreach_mul_([exponentials[1, :8], exponentials[2, :8]], 3)
+assert exponentials[0, :4].tolist() == [2.0] * 4 and exponentials[1, :4].tolist() == [3.0] * 4 and exponentials[1:3, 8:].sum().item() == 2 * 1016 and exponentials[3].sum().item() == 1024
+exponentials[4].copy_(torch.arange(1024.0))
+assert torch.equal(exponentials[4].cpu(), torch.arange(1024.0)) and exponentials[5].mean().item() == 1
+del exponentials
+fresh = torch.empty(256, 1024, device="cuda")
+fresh[:16].fill_(5)
+assert fresh[:16].sum().item() == 5 * 16 * 1024
+
 # Brought to the host, too, where memory is used again as well.
 for _ in range(3):
     stale = torch.full((1 << 20,), float("nan"))

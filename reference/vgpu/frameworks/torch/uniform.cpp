@@ -35,13 +35,23 @@ class Ranges {
     void keep(const void* memory, size_t bytes, double value) {
         const std::lock_guard guard(m_mutex);
         const auto begin = reinterpret_cast<uintptr_t>(memory), end = begin + bytes;
-        auto first = m_ranges.lower_bound(begin);
-        if (first != m_ranges.begin() && std::prev(first)->second.end > begin) --first;
-        m_ranges.erase(first, m_ranges.lower_bound(end));
+        cutAt(begin);
+        cutAt(end);
+        m_ranges.erase(m_ranges.lower_bound(begin), m_ranges.lower_bound(end));
         if (value != 0) m_ranges[begin] = {end, value};
     }
 
   private:
+    /// Makes two of the range that goes over that address.
+    void cutAt(uintptr_t address) {
+        const auto after = m_ranges.lower_bound(address);
+        if (after == m_ranges.begin()) return;
+        Range& before = std::prev(after)->second;
+        if (before.end <= address) return;
+        m_ranges.emplace_hint(after, address, before);
+        before.end = address;
+    }
+
     std::mutex m_mutex;
     std::map<uintptr_t, Range> m_ranges;
 };
@@ -70,6 +80,19 @@ double uniformValueAt(const void* memory) {
 }
 void keepUniformValue(const void* memory, size_t bytes, double value) {
     ranges().keep(memory, bytes, value);
+}
+
+at::Tensor withUniformValue(const at::Tensor& tensor, bool isWritten) {
+    if (!tensor.defined() || tensor.numel() == 0) return tensor;
+    const double value = uniformValueAt(tensor.data_ptr());
+    if (value != 0 && !isWritten) return at::full(tensor.sizes(), value, tensor.options());
+    if (value != 0) tensor.fill_(value);
+    if (isWritten) tellWritten(tensor);
+    return tensor;
+}
+
+void tellWritten(const at::Tensor& tensor) {
+    if (tensor.is_non_overlapping_and_dense()) keepUniformValue(tensor.data_ptr(), tensor.nbytes(), 0);
 }
 
 std::optional<OneElement> OneElement::of(const OperatorInfo& info, const std::vector<c10::IValue>& arguments,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large tensors are not computed, and hold zeros. What a function of each element makes of zeros need not be zero:
 // exp(0) is 1, and the sum of that over a vocabulary is what a loss takes the logarithm of. So of large tensors whose
-// elements would all have one value other than 0 that value is kept here instead of in memory, and their sums, means
-// and extremes tell it.
+// elements would all have one value other than 0 that value is kept here, and their sums, means and extremes tell it,
+// as do operators that are computed of a part of it, or up to a higher limit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,6 +18,13 @@ namespace rankscope::torch_operators {
 /// The value of each element of what lies at an address of the device; 0 if none is kept. In the order of effects.
 double uniformValueAt(const void* memory);
 void keepUniformValue(const void* memory, size_t bytes, double value);
+
+/// What a kernel for the CPU takes for a tensor, of the device's memory, that it reads, or also writes: a tensor of the
+/// value that is kept for it; in memory that it writes that value is put first, and kept no longer. A dense one is kept
+/// in parts if the tensor is a part; of others the value stays, as that of most of what lies there.
+at::Tensor withUniformValue(const at::Tensor& tensor, bool isWritten);
+/// A dense tensor has values of its own in memory from now on.
+void tellWritten(const at::Tensor& tensor);
 
 /// What a large operator would leave, by one element of each of its arguments. Made when the operator is called, and
 /// asked in the order of the stream.

@@ -179,10 +179,23 @@ class BorrowedGenerator {
     at::Tensor m_before;
 };
 
-/// One result: where it belongs and how large it is.
-struct Place {
-    at::Tensor memory;  ///< on the host; undefined: nowhere
-};
+/// An argument with the values that are kept beside memory.
+c10::IValue withUniformValues(const c10::IValue& value, bool isWritten) {
+    if (value.isTensor()) return withUniformValue(value.toTensor(), isWritten);
+    if (value.isTensorList()) {
+        c10::List<at::Tensor> list;
+        for (const at::Tensor& tensor : value.toTensorList()) list.push_back(withUniformValue(tensor, isWritten));
+        return list;
+    }
+    if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> list;
+        for (const c10::IValue& element : value.toListRef())
+            list.push_back(element.isNone() ? std::nullopt
+                                            : std::optional(withUniformValue(element.toTensor(), isWritten)));
+        return list;
+    }
+    return value;
+}
 
 /// An operator computed on the CPU. A graph does so at each launch.
 struct Twin {
@@ -191,14 +204,25 @@ struct Twin {
     std::vector<at::Tensor> results;  ///< the memory of those that are new; undefined: written in place
     std::optional<uint64_t> seed;
 
+    torch::jit::Stack stackOfArguments() const {
+        torch::jit::Stack stack;
+        const auto& schema = handle.schema().arguments();
+        for (size_t i = 0; i < arguments.size(); i++) {
+            const auto* alias = i < schema.size() ? schema[i].alias_info() : nullptr;
+            stack.push_back(withUniformValues(arguments[i], alias && alias->isWrite()));
+        }
+        return stack;
+    }
+
     void put(size_t index, const at::Tensor& value) {
         if (index >= results.size() || !results[index].defined() || !value.defined()) return;
         const at::Tensor& memory = results[index];
         if (value.numel() == memory.numel()) memory.copy_(value.reshape(memory.sizes()));
+        tellWritten(memory);
     }
 
     void compute() {
-        torch::jit::Stack stack = arguments;
+        torch::jit::Stack stack = stackOfArguments();
         std::optional<BorrowedGenerator> borrowed;
         if (seed) borrowed.emplace(*seed);
         handle.callBoxed(stack);
@@ -219,9 +243,11 @@ struct Twin {
             if (isVerbose())
                 std::fprintf(stderr, "rankscope values: %s: %.300s\n", toString(handle.operator_name()).c_str(),
                              error.what());
-            for (const at::Tensor& memory : results)
-                if (memory.defined() && memory.is_non_overlapping_and_dense())
-                    std::memset(memory.data_ptr(), 0, memory.nbytes());
+            for (const at::Tensor& memory : results) {
+                if (!memory.defined() || !memory.is_non_overlapping_and_dense()) continue;
+                std::memset(memory.data_ptr(), 0, memory.nbytes());
+                tellWritten(memory);
+            }
         }
     }
 };
@@ -234,7 +260,7 @@ struct Answer {
     void run() {
         const PlainDispatch plain;
         try {
-            torch::jit::Stack stack = twin->arguments;
+            torch::jit::Stack stack = twin->stackOfArguments();
             twin->handle.callBoxed(stack);
             *answer = stack.at(0).isBool() ? stack.at(0).toBool() : stack.at(0).toTensor().size(0);
         } catch (const std::exception&) {  // as of large tensors
@@ -248,7 +274,8 @@ struct Cleared {
         void* memory;
         size_t bytes;
         bool isTrue;        ///< a truth value that says that all is well
-        at::Tensor filled;  ///< small, and written with what its elements would be
+        at::Tensor filled;  ///< not so large that what its elements would be is not written
+        bool isSmall;       ///< and small, so that this is looked for nowhere else
     };
     std::vector<Piece> pieces;
     std::optional<OneElement> element;
@@ -268,7 +295,7 @@ struct Cleared {
     void run() {
         const double value = valueOfAll();
         for (const Piece& piece : pieces) {
-            keepUniformValue(piece.memory, piece.bytes, piece.filled.defined() ? 0 : value);
+            keepUniformValue(piece.memory, piece.bytes, piece.isSmall ? 0 : value);
             if (piece.isTrue)
                 std::memset(piece.memory, 1, piece.bytes);
             else
@@ -397,8 +424,8 @@ void addHeads(Cleared& cleared, const at::Tensor& to, const at::Tensor& from) {
 
 void clearTensor(Cleared& cleared, const at::Tensor& tensor, bool isTrue, const RankscopeOperatorHooks& hooks) {
     if (!tensor.is_cuda() || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) return;
-    cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue, {}});
-    if (!cleared.element || tensor.nbytes() > hooks.valueBytes) return;
+    cleared.pieces.push_back({tensor.data_ptr(), tensor.nbytes(), isTrue, {}, tensor.nbytes() <= hooks.valueBytes});
+    if (!cleared.element || tensor.nbytes() > hooks.valueBytes * kCheapFactor) return;
     const PlainDispatch plain;
     cleared.pieces.back().filled = onHost(tensor);
 }
