@@ -96,6 +96,9 @@ class Operators(unittest.TestCase):
             self.skipTest("Megatron-core is not installed")
         self.run_ranks("operators_vocabulary.py")
 
+    def test_ranks_may_end_without_a_word_while_others_go_on(self):
+        self.assertNotIn("async error", self.run_ranks("operators_ends.py").stderr)
+
     def test_without_the_library_the_job_runs_and_says_so_once(self):
         small = "import torch; x = torch.ones(8, device='cuda') * 2; torch.cuda.synchronize(); print('ran')"
         done = self.run_job("-c", small, RANKSCOPE_TORCH_LIBRARY=str(self.folder / "none.so"))

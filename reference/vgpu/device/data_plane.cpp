@@ -109,7 +109,7 @@ void DataPlane::waitFor(std::span<const StreamPoint> points) {
     m_waiters++;
     for (;;) {
         pump();
-        if (std::all_of(points.begin(), points.end(), [&](StreamPoint point) { return done(point); })) break;
+        if (std::ranges::all_of(points, [&](StreamPoint point) { return done(point); })) break;
         const uint32_t bell = m_pumpedBell;
         lock.unlock();
         sleepUntilRung(shared, bell, kWaiterPollMs);
@@ -117,6 +117,11 @@ void DataPlane::waitFor(std::span<const StreamPoint> points) {
         lock.lock();
     }
     if (--m_waiters == 0) m_noWaiters.notify_all();
+}
+
+bool DataPlane::isThrough(std::span<const StreamPoint> points) const {
+    std::lock_guard guard(LocalProcess::instance().mutex());
+    return std::ranges::all_of(points, [&](StreamPoint point) { return done(point); });
 }
 
 // Peers must get our contributions even while all our threads sleep outside CUDA, so somebody has to go on pumping.

@@ -25,6 +25,8 @@ class DataPlane {
     void catchUp();
     /// Returns once the effects up to the points have happened; LocalProcess::mutex() is not held.
     void waitFor(std::span<const StreamPoint> points);
+    /// Whether they have; LocalProcess::mutex() is not held.
+    bool isThrough(std::span<const StreamPoint> points) const;
     static void forgetAfterFork();
     /// True while the calling thread carries out effects: whose they are has nothing to do with who happens to be here.
     static bool isInEffects();

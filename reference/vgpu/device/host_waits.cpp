@@ -176,6 +176,14 @@ bool LocalProcess::doneNow(StreamPoint point) {
     return done;
 }
 
+bool LocalProcess::haveEnded(std::span<const StreamPoint> points) {
+    moveOn();
+    const bool haveFinished = std::ranges::all_of(points, [&](StreamPoint point) {
+        return m_arena->streams[point.stream].finishedSeq.load(std::memory_order_acquire) >= point.seq;
+    });
+    return haveFinished && DataPlane::instance().isThrough(points);
+}
+
 bool LocalProcess::waitForComm(uint32_t commIndex) {
     priceUnpricedLaunches();
     ThreadClock& thread = clock();

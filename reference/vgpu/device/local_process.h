@@ -187,6 +187,9 @@ class LocalProcess {
     void waitFor(std::span<const StreamPoint> points);
     /// True if the operation is done at the thread's present time.
     bool doneNow(StreamPoint point);
+    /// True if the simulation has come past the end of all operations, and their effects have happened, whatever the
+    /// time of the caller, which needs no clock.
+    bool haveEnded(std::span<const StreamPoint> points);
     /// Returns once everything that ends up to the thread's present time has been simulated.
     void settle();
     /// Waits until the communicator is complete; false if it was aborted.

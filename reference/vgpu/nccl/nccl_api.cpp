@@ -171,7 +171,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     NcclRange range("ncclCommDestroy", NcclSchema::commDestroy);
     range.setCommunicator(comm->hash, comm->size, comm->rank, comm->device);
     LocalProcess& process = LocalProcess::instance();
-    if (!*comm->aborted) waitForCompletion(process, comm->pending);
+    if (!*comm->aborted) waitForCompletion(process, pendingOn(process, *comm));
     process.clock().ns += kDestroyNs;
     process.publish(process.clock());
     leaveComm(process, *comm);
@@ -200,7 +200,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     if (!comm || !error) return ncclInvalidArgument;
-    *error = !comm->finalized && hasDeadMember(LocalProcess::instance(), *comm) ? ncclRemoteError : ncclSuccess;
+    *error = !comm->finalized && waitsForDeadMember(LocalProcess::instance(), *comm) ? ncclRemoteError : ncclSuccess;
     return ncclSuccess;
 }
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {

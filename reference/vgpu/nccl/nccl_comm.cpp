@@ -112,11 +112,16 @@ ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uin
     return ncclSuccess;
 }
 
+std::vector<StreamPoint> pendingOn(LocalProcess& process, const ncclComm& comm) {
+    std::lock_guard guard(process.mutex());
+    return comm.pending;
+}
+
 void abortPending(LocalProcess& process, ncclComm& comm) {
     *comm.aborted = true;
+    const std::vector<StreamPoint> pending = pendingOn(process, comm);
     SharedLock lock(process.arena().lock);
-    for (StreamPoint point : comm.pending)
-        process.engine().abortTransfers(point.stream, comm.shared, process.clock().ns);
+    for (StreamPoint point : pending) process.engine().abortTransfers(point.stream, comm.shared, process.clock().ns);
     process.engine().advance(process.index());
 }
 
@@ -126,7 +131,8 @@ void leaveComm(LocalProcess& process, const ncclComm& comm) {
     arena.members[arena.comms[comm.shared].firstMember + static_cast<uint32_t>(comm.rank)].left = 1;
 }
 
-bool hasDeadMember(LocalProcess& process, const ncclComm& comm) {
+bool waitsForDeadMember(LocalProcess& process, const ncclComm& comm) {
+    if (process.haveEnded(pendingOn(process, comm))) return false;
     const Arena& arena = process.arena();
     const Member* members = arena.members + arena.comms[comm.shared].firstMember;
     for (int rank = 0; rank < comm.size; rank++) {

@@ -29,7 +29,8 @@ struct ncclComm {
     uint32_t splits = 0;
     std::map<int, rankscope::vgpu::Reduction> customOps;
     int nextCustomOp = 0;
-    std::vector<rankscope::vgpu::StreamPoint> pending;  ///< newest operation per stream, for destroy
+    /// Newest operation per stream. LocalProcess::mutex() is held.
+    std::vector<rankscope::vgpu::StreamPoint> pending;
     std::shared_ptr<std::atomic<bool>> aborted =
         std::make_shared<std::atomic<bool>>(false);  ///< also held by pending effects
     bool finalized = false;                          ///< nothing more is asked of its peers: they may be gone
@@ -55,13 +56,17 @@ uint32_t joinComm(LocalProcess& process, const CommRequest& request, int64_t arr
 /// Waits for the others and builds the handle.
 ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uint32_t shared);
 
+/// The newest operation of this rank on each stream.
+std::vector<StreamPoint> pendingOn(LocalProcess& process, const ncclComm& comm);
+
 /// Ends this rank's unfinished operations on the communicator; the others' stay.
 void abortPending(LocalProcess& process, ncclComm& comm);
 
 /// This rank is through with the communicator: that its process ends is no error of the others'.
 void leaveComm(LocalProcess& process, const ncclComm& comm);
 
-/// Whether a member has ended that had not left the communicator.
-bool hasDeadMember(LocalProcess& process, const ncclComm& comm);
+/// Whether this rank waits on the communicator for a member that has ended. One that ends while nothing is under way is
+/// no error: NCCL does not notice it either, and jobs end so, without a word, at different times.
+bool waitsForDeadMember(LocalProcess& process, const ncclComm& comm);
 
 }  // namespace rankscope::vgpu

@@ -5,7 +5,7 @@
 //   p2p      a ring of grouped send and receive, then an all-to-all
 //   jitter   train, with random pauses of the host in real time
 //   death    rank 1 is killed before its collective; the others abort and report a remote error
-//   leave    rank 1 ends without a word when all is done; the others finalize
+//   leave    rank 1 ends without a word when all is done; that is an error of what the others begin then
 //   early    rank 1 destroys its communicator and ends while the others still ask theirs
 //   threads  a second thread does the waiting while the first sleeps in pthread_join
 //   memory   one rank allocates, frees and copies while a kernel of 2 ms runs
@@ -253,34 +253,45 @@ int death(Rank& rank) {
     return error == ncclRemoteError ? 0 : 1;
 }
 
-/// Who is done with a communicator does not mind that the others have left: frameworks ask it until it is finalized.
+int g_endOfRankOne[2] = {-1, -1};  // a pipe that rank 1 holds open until it ends
+
+/// Returns once rank 1 has ended. That is asked of the system alone: on the virtual clock nobody waits for anybody
+/// here.
+void seeRankOneEnd() {
+    syscall(SYS_close, g_endOfRankOne[1]);
+    char byte;
+    while (syscall(SYS_read, g_endOfRankOne[0], &byte, 1) > 0) {
+    }
+}
+
+/// Who has nothing under way on a communicator does not mind that the others have left, without a word to anybody.
 int leave(Rank& rank) {
     CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
     CHECK(cudaStreamSynchronize(rank.transfer));
     if (rank.rank == 1) _exit(0);
-    ncclResult_t error = ncclSuccess;
+    seeRankOneEnd();
+    ncclResult_t error = ncclInternalError;
+    CHECK(ncclCommGetAsyncError(rank.comm, &error));
+    CHECK(error);
+    // Of what is begun now nothing can come, until nobody asks any more.
+    CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
     while (error == ncclSuccess) {
         usleep(1000);
         CHECK(ncclCommGetAsyncError(rank.comm, &error));
     }
+    if (error != ncclRemoteError) return 1;
     CHECK(ncclCommFinalize(rank.comm));
     CHECK(ncclCommGetAsyncError(rank.comm, &error));
-    CHECK(ncclCommDestroy(rank.comm));
+    CHECK(ncclCommAbort(rank.comm));
     return error == ncclSuccess ? 0 : 1;
 }
 
-int g_endOfRankOne[2] = {-1, -1};  // a pipe that rank 1 holds open until it ends
-
-/// Who has destroyed its communicator may end while others, whose clocks are behind, still ask theirs. Whether it has
-/// ended is asked of the system alone: on the virtual clock nobody waits for anybody here.
+/// Who has destroyed its communicator may end while others, whose clocks are behind, still ask theirs.
 int endEarly(Rank& rank) {
     CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
     CHECK(cudaStreamSynchronize(rank.transfer));
     if (rank.rank != 1) {
-        syscall(SYS_close, g_endOfRankOne[1]);
-        char byte;
-        while (syscall(SYS_read, g_endOfRankOne[0], &byte, 1) > 0) {
-        }
+        seeRankOneEnd();
         ncclResult_t error = ncclSuccess;
         CHECK(ncclCommGetAsyncError(rank.comm, &error));
         CHECK(error);

@@ -393,7 +393,7 @@ TEST_F(VgpuJob, recordsDoNotDependOnHowTheSystemRunsTheRanks) {
     }
 }
 
-TEST_F(VgpuJob, aRankIsDoneWithACommunicatorThatOthersHaveLeft) {
+TEST_F(VgpuJob, thatOthersHaveEndedIsAnErrorOnlyOfWhatIsUnderWay) {
     EXPECT_EQ(run("leave 2"), 0);
 }
 
