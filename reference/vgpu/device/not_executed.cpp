@@ -15,7 +15,7 @@
 namespace rankscope::vgpu {
 namespace {
 
-void tellOnce(const std::string& whose, const char* kernel) {
+void tellOnce(const std::string& whose, const char* kernel, const char* advice = "") {
     static std::mutex mutex;
     static auto* told = new std::set<std::string>;
     std::lock_guard guard(mutex);
@@ -23,8 +23,8 @@ void tellOnce(const std::string& whose, const char* kernel) {
     std::fprintf(
         stderr,
         "rankscope virtual GPUs: kernels %s (the first: %s) are not executed: what they write is not computed, "
-        "and they take the time that their operator's tensors or their grids suggest\n",
-        whose.c_str(), kernel);
+        "and they take the time that their operator's tensors or their grids suggest%s\n",
+        whose.c_str(), kernel, advice);
 }
 
 }  // namespace
@@ -38,7 +38,9 @@ void tellOfForeignKernel(const Kernel& kernel) {
 }
 
 void tellOfCompiledKernel(const char* name) {
-    tellOnce("compiled at run time", name);
+    tellOnce(
+        "compiled at run time", name,
+        " (to have small values right that torch.compile's kernels write, run without them: TORCH_COMPILE_DISABLE=1)");
 }
 
 }  // namespace rankscope::vgpu
