@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "reference/vgpu/engine/looked_time.h"
+
 namespace rankscope::vgpu {
 
 inline constexpr uint32_t kNone = 0xffffffffu;
@@ -229,7 +231,8 @@ struct Process {
     uint32_t isForked;  ///< its place in the arena may be used again
     /// It has called _exit then (monotonicMs), and counts until who waits for its end has seen it; 0: it lives.
     int64_t endingSinceMs;
-    int64_t goneSinceMs;            ///< it was seen to be gone then; 0: not yet
+    uint32_t isGone;                ///< that was seen
+    LookedTime gone;                ///< since when
     uint64_t endKeys[kMaxEndKeys];  ///< what threads wait under that wait for its end (HostThread::waitKeys)
     uint32_t endKeyCount;
     std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive

@@ -391,7 +391,8 @@ void Engine::removeProcess(uint32_t index) {
     Process& process = m_arena.processes[index];
     process.alive = 0;
     if (process.endingSinceMs != 0) m_arena.endings--;
-    process.endingSinceMs = process.goneSinceMs = 0;
+    process.endingSinceMs = 0;
+    process.isGone = 0;
     for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
         HostThread& thread = m_arena.threads[t];
         process.lastClockNs = std::max(process.lastClockNs, thread.boundNs.load());

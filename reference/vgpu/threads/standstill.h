@@ -15,23 +15,30 @@ class Standstill {
         return own;
     }
 
-    /// Asked again and again: true once nothing has moved for kLastingMs since it was asked first.
+    // Long against the time a woken thread waits for a processor, short against what a watchdog's time-out is.
+    static constexpr int64_t kLastingMs = 1000;
+    // Of the time between two questions so much counts: who was not let ask for longer, on a busy machine, was not
+    // alone in that.
+    static constexpr int64_t kLongestStretchMs = 200;
+
+    /// Asked again and again: true once nothing has moved for kLastingMs.
     bool lasts() {
         LocalProcess& process = LocalProcess::instance();
         const uint64_t moves = process.arena().moves.load();
-        const int64_t now = monotonicMs();
-        const bool goesOn = process.standsStill() && m_sinceMs != 0 && moves == m_moves;
-        if (!goesOn) m_sinceMs = now;
+        return lasts(process.standsStill(), moves, monotonicMs());
+    }
+    /// The same by what is known at `nowMs`: whether the job stands still, and how often it has moved (Arena::moves).
+    bool lasts(bool standsStill, uint64_t moves, int64_t nowMs) {
+        if (!m_stoodStill || !standsStill || moves != m_moves) m_lasting.begin(nowMs);
+        m_stoodStill = standsStill;
         m_moves = moves;
-        return goesOn && now - m_sinceMs >= kLastingMs;
+        return m_lasting.look(nowMs, kLongestStretchMs) >= kLastingMs;
     }
 
   private:
-    // Long against the time a woken thread waits for a processor, short against what a watchdog's time-out is.
-    static constexpr int64_t kLastingMs = 1000;
-
-    int64_t m_sinceMs = 0;
+    bool m_stoodStill = false;
     uint64_t m_moves = 0;
+    LookedTime m_lasting{};
 };
 
 }  // namespace rankscope::vgpu::threads
