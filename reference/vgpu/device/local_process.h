@@ -217,6 +217,9 @@ class LocalProcess {
     /// Processes that were ending and are gone count no more, once who waited for that has seen it and somebody of
     /// their family has waited for something outside, which perhaps was that; or when nobody does.
     void forgetEnded(bool hasWaited);
+    /// The clock with which the process ended whose end is seen under `key` (wait_keys.h), the latest of several, or
+    /// kNoClock: who has waited for that goes on no earlier.
+    int64_t whenEnded(uint64_t key);
 
     // Processes that this one forks off begin with its clock. In the parent, before and after; in the child, after.
     struct Child {

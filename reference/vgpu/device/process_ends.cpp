@@ -41,8 +41,21 @@ void LocalProcess::beginEnding() {
     if (process.endingSinceMs != 0) return;
     process.endKeyCount = keys.count();
     std::copy_n(keys.begin(), keys.count(), process.endKeys);
+    const ThreadClock* own = clockInBounds();
+    process.endNs = own ? own->ns : kNoClock;
     process.endingSinceMs = monotonicMs();
     m_arena->endings++;
+}
+
+int64_t LocalProcess::whenEnded(uint64_t key) {
+    SharedLock lock(m_arena->lock);
+    int64_t ns = kNoClock;
+    for (uint32_t p = 0; p < m_arena->processCount; p++) {
+        const Process& process = m_arena->processes[p];
+        const uint64_t* const end = process.endKeys + process.endKeyCount;
+        if (std::find(process.endKeys, end, key) != end) ns = std::max(ns, process.endNs);
+    }
+    return ns;
 }
 
 void LocalProcess::forgetEnded(bool hasWaited) {

@@ -291,6 +291,7 @@ uint32_t reserveProcess(Arena& arena, uint32_t parent) {
     process.family = arena.processes[parent].family;
     process.isForked = 1;
     process.active = 0;
+    process.endKeyCount = 0;
     process.alive = 1;
     return index;
 }

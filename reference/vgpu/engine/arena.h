@@ -235,6 +235,7 @@ struct Process {
     LookedTime gone;                ///< since when
     uint64_t endKeys[kMaxEndKeys];  ///< what threads wait under that wait for its end (HostThread::waitKeys)
     uint32_t endKeyCount;
+    int64_t endNs;                       ///< the clock with which it ended, kept until its place is another's
     std::atomic<uint32_t> active;        ///< threads that run or wait for virtual time; changed by addActive
     std::atomic<uint32_t> familyActive;  ///< in the first process of a family: those of all its processes
     std::atomic<uint32_t> turnWaiters;   ///< threads that wait until they are the earliest of their process

@@ -70,7 +70,10 @@ ssize_t readFrom(int descriptor, const char* call, Read realCall) {
         result = realCall();
     }
     const int error = errno;
-    hasRead(descriptor, result);
+    if (result == 0)
+        sawEnd(readKey(descriptor));
+    else
+        hasRead(descriptor, result);
     errno = error;
     return result;
 }
@@ -142,8 +145,12 @@ int pollFor(pollfd* descriptors, nfds_t count, int64_t timeoutNs, Poll realCall)
         "poll", {keys, keyCount}, timeoutNs, [&](int ms) { return realPoll(descriptors, count, ms); }, realCall);
     if (ready <= 0 || !anyClock()) return ready;
     std::vector<int> readable;
-    for (nfds_t i = 0; i < count; i++)
-        if (descriptors[i].revents & POLLIN) readable.push_back(descriptors[i].fd);
+    for (nfds_t i = 0; i < count; i++) {
+        if (descriptors[i].revents & POLLIN)
+            readable.push_back(descriptors[i].fd);
+        else if (descriptors[i].revents & POLLHUP)
+            sawEnd(readKey(descriptors[i].fd));
+    }
     sawReady(readable);
     return ready;
 }
@@ -182,13 +189,22 @@ int64_t inNs(const timespec* time) {
     return time ? time->tv_sec * kNsPerS + time->tv_nsec : -1;
 }
 
-/// `child` as for waitpid(): one of this process, or any.
+/// `child` as for waitpid(): one of this process, or any. `realCall` returns the one that has ended, 0 or less if none.
 template <typename Wait>
-auto waitForChild(pid_t child, int options, const char* call, Wait realCall) {
-    if (options & WNOHANG || !anyClock()) return realCall();
-    const uint64_t key = child > 0 ? childKey(child) : anyChildKey(getpid());
-    const BlockedOutside blocked(call, {&key, 1});
-    return realCall();
+pid_t waitForChild(pid_t child, int options, const char* call, Wait realCall) {
+    if (!anyClock()) return realCall();
+    pid_t ended;
+    if (options & WNOHANG) {
+        ended = realCall();
+    } else {
+        const uint64_t key = child > 0 ? childKey(child) : anyChildKey(getpid());
+        const BlockedOutside blocked(call, {&key, 1});
+        ended = realCall();
+    }
+    const int error = errno;
+    if (ended > 0) sawEnd(childKey(ended));
+    errno = error;
+    return ended;
 }
 
 }  // namespace
@@ -291,8 +307,12 @@ pid_t wait4(pid_t child, int* status, int options, rusage* usage) noexcept {
     return waitForChild(child, options, "wait4", [&] { return realWait4(child, status, options, usage); });
 }
 int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-    return waitForChild(type == P_PID ? static_cast<pid_t>(id) : -1, options, "waitid",
-                        [&] { return realWaitid(type, id, info, options); });
+    int result = 0;
+    waitForChild(type == P_PID ? static_cast<pid_t>(id) : -1, options, "waitid", [&]() -> pid_t {
+        result = realWaitid(type, id, info, options);
+        return result == 0 && info && (options & WEXITED) ? info->si_pid : 0;
+    });
+    return result;
 }
 
 }  // extern "C"

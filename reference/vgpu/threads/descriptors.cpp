@@ -127,6 +127,14 @@ void hasRead(int descriptor, int64_t result) {
     process.publish(*clock);
 }
 
+void sawEnd(uint64_t key) {
+    ThreadClock* clock = key ? activeClock() : nullptr;
+    if (!clock) return;
+    LocalProcess& process = LocalProcess::instance();
+    clock->ns = std::max(clock->ns, process.whenEnded(key));
+    process.publish(*clock);
+}
+
 void sawReady(std::span<const int> descriptors) {
     ThreadClock* clock = activeClock();
     if (!clock || descriptors.empty()) return;

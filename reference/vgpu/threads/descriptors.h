@@ -49,6 +49,9 @@ uint64_t keyOfBytes(std::span<const char> bytes);
 void adoptConnection(int descriptor);
 void wrote(int descriptor, uint64_t bytes);
 void hasRead(int descriptor, int64_t result);
+/// The thread has seen the end of the process of that key (wait_keys.h): of a child, or of a pipe that nobody writes
+/// any more.
+void sawEnd(uint64_t key);
 /// A wait has found these to be read: what is there was not there before it was written.
 void sawReady(std::span<const int> descriptors);
 

@@ -12,6 +12,7 @@
 //   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
 //   started     the same by a program that is started for it
 //   loaders     batches from two forked processes that write into one pipe
+//   ends        processes that take one and two milliseconds, whose ends are waited for: as Python does, and by waitpid
 //   connections a thread that takes numbers of batches from a queue in shared memory and fetches each from who loaded
 //               it, by a connection, while the main thread works with the same pool
 //   eventfd     a thread that is told by an eventfd, through poll()
@@ -405,6 +406,39 @@ void loaders(Gpu& gpu) {
     for (const pid_t child : children) waitpid(child, nullptr, 0);
 }
 
+/// Each step waits for the ends of two processes: of one as Python does, by a pipe that it holds open.
+void ends(Gpu& gpu) {
+    gpu.sum(256);
+    gpu.wait();
+    for (int step = 0; step < kSteps; step++) {
+        int sentinels[2][2];
+        pid_t children[2];
+        for (int child = 0; child < 2; child++) {
+            CHECK(pipe(sentinels[child]));
+            children[child] = fork();
+            if (children[child] == 0) {
+                ::close(sentinels[child][0]);
+                disturb();
+                std::this_thread::sleep_for(std::chrono::microseconds(1000 * (2 - child) + 100 * gpu.rank));
+                disturb();
+                _exit(0);
+            }
+            ::close(sentinels[child][1]);
+        }
+        disturb();
+        pollfd sentinel{sentinels[0][0], POLLIN, 0};
+        CHECK(poll(&sentinel, 1, 5000) != 1);
+        gpu.work(1000);
+        for (const pid_t child : children) {
+            disturb();
+            CHECK(waitpid(child, nullptr, 0) != child);
+        }
+        for (const auto& ends : sentinels) ::close(ends[0]);
+        gpu.sum(512);
+        gpu.wait();
+    }
+}
+
 /// In memory that a rank shares with its loaders.
 struct SharedQueue {
     sem_t lock, filled;
@@ -638,23 +672,12 @@ void answer(Gpu& gpu) {
     gpu.wait();
 }
 
-const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {{"autograd", autograd},
-                                                                    {"watchdog", watchdog},
-                                                                    {"pool", pool},
-                                                                    {"mutex", mutex},
-                                                                    {"join", join},
-                                                                    {"comms", comms},
-                                                                    {"semaphore", semaphore},
-                                                                    {"process", process},
-                                                                    {"started", started},
-                                                                    {"loaders", loaders},
-                                                                    {"connections", connections},
-                                                                    {"eventfd", eventfds},
-                                                                    {"looking", looking},
-                                                                    {"timeout", timeout},
-                                                                    {"polling", polling},
-                                                                    {"deadlock", deadlock},
-                                                                    {"answer", answer}};
+const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
+    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},           {"mutex", mutex},
+    {"join", join},         {"comms", comms},       {"semaphore", semaphore}, {"process", process},
+    {"started", started},   {"loaders", loaders},   {"ends", ends},           {"connections", connections},
+    {"eventfd", eventfds},  {"looking", looking},   {"timeout", timeout},     {"polling", polling},
+    {"deadlock", deadlock}, {"answer", answer}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);

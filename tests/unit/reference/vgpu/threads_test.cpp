@@ -104,7 +104,7 @@ TEST_P(VgpuThreads, timesAreTheSameHoweverTheSystemRunsTheThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, VgpuThreads,
                          testing::Values("autograd", "watchdog", "pool", "mutex", "join", "comms", "semaphore",
-                                         "process", "started", "loaders", "connections", "eventfd", "looking",
+                                         "process", "started", "loaders", "ends", "connections", "eventfd", "looking",
                                          "timeout", "polling"),
                          [](const auto& mode) { return std::string(mode.param); });
 
@@ -138,6 +138,18 @@ TEST_P(VgpuLoaders, whatALoaderTakesTheRankWaits) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, VgpuLoaders, testing::Values("process", "started"),
                          [](const auto& way) { return std::string(way.param); });
+
+TEST_F(VgpuThreadClocks, whoWaitsForTheEndOfAProcessGoesOnWhenItHasEnded) {
+    for (const char* environment : {"", "VGPU_DISTURB=1"}) {  // also where it has long ended in real time
+        ASSERT_EQ(run("ends 1", environment), 0);
+        const std::vector<Work> work = memsetsOf(deviceTimes(0));
+        ASSERT_EQ(work.size(), 6u);
+        for (size_t i = 1; i < work.size(); i++) {
+            EXPECT_GE(work[i].startNs - work[i - 1].startNs, 2'000'000);  // the longer of two
+            EXPECT_LT(work[i].startNs - work[i - 1].startNs, 2'200'000);
+        }
+    }
+}
 
 TEST_F(VgpuThreadClocks, sleepsAndTimedWaitsTakeTheirLength) {
     ASSERT_EQ(run("timeout 1"), 0);
