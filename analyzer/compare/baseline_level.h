@@ -31,8 +31,10 @@
 namespace rankscope::compare {
 
 inline constexpr double kSplitByChance = 0.02;  // as often as a harmless change may fail a gate
-// 0.75 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.3, 1.0
-// and 1.8 % of their harmless changes where runs differ by 0.5, 1 and 2 % and each change has runsNeeded() runs.
+// 0.5 % of what is harmless is beyond it by noise alone; with what was merged unseen, drawn pipelines blame 0.4, 1.4
+// and 1.0 % of their harmless changes where runs differ by 0.5, 1 and 2 % and each change has runsNeeded() runs. With
+// 0.985 the same pipelines at 2 % blame 2.5 % in place of 1.4 and find 97 % of regressions of 5 and 10 % in place of
+// 99: more runs are asked for.
 inline constexpr double kLevelConfidence = 0.99;
 
 // More runs make the comparison no surer: the three new ones are what leaves it open.
