@@ -168,7 +168,7 @@ const Diagnosis kBubble{
     .hasSettings = true,
     .bySums = true,
     .hint =
-        "Orange and blank on the ranks' lines is the bubble: a stage with nothing to do until its neighbour sends. "
+        "Amber and blank on the ranks' lines is the bubble: a stage with nothing to do until its neighbour sends. "
         "Framed are the longest waits.",
     .detect = detectBubble,
     .repair = enoughMicroBatches,

@@ -208,7 +208,7 @@ const Diagnosis kSlowLink{
     .cureAt = CureAt::machine,
     .byCalls = true,
     .hint =
-        "Framed are messages over the slow link: the same size takes less elsewhere. Orange is what the ranks behind "
+        "Framed are messages over the slow link: the same size takes less elsewhere. Amber is what the ranks behind "
         "it lose.",
     .detect = detectSlowLink,
     .missing = missingForSlowLink,

@@ -250,9 +250,7 @@ void addEvidence(const job::Analysis& analysis, const Imbalance& imbalance, job:
                                task.lastRank == rank.rank && task.collectiveId != 0;
             if (shown && task.exposedWaitNs > 0 && finding.evidence.rows.size() < 5)
                 finding.evidence.rows.push_back(
-                    {"collective", task.collectiveId, rank.rank,
-                     fmt::format("others wait {:.3f} ms for rank {}", static_cast<double>(task.exposedWaitNs) / 1e6,
-                                 rank.rank)});
+                    {"collective", task.collectiveId, rank.rank, "others wait " + waitText(task)});
         }
     }
 }

@@ -12,6 +12,7 @@
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -55,11 +56,9 @@ void addWaitRows(const job::Analysis& analysis, const SlowGroup& group, job::Fin
                 !contains(group.ranks, task.lastRank))
                 continue;
             const bool collective = task.collectiveId != 0;
-            rows.push_back(
-                {task.exposedWaitNs,
-                 {collective ? "collective" : "kernel", collective ? task.collectiveId : task.kernelId, peer.rank,
-                  fmt::format("rank {} waits {:.3f} ms for rank {}", peer.rank,
-                              static_cast<double>(task.exposedWaitNs) / 1e6, task.lastRank)}});
+            rows.push_back({task.exposedWaitNs,
+                            {collective ? "collective" : "kernel", collective ? task.collectiveId : task.kernelId,
+                             peer.rank, fmt::format("rank {} waits {}", peer.rank, waitText(task))}});
         }
     }
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -96,6 +95,12 @@ void addEvidence(const job::Analysis& analysis, const std::vector<job::KernelRat
 }
 
 }  // namespace
+
+std::string waitText(const facts::CommTask& task) {
+    const std::string all = text::durationText(static_cast<double>(task.waitNs)),
+                      exposed = text::durationText(static_cast<double>(task.exposedWaitNs));
+    return fmt::format("{} for rank {}{}", all, task.lastRank, exposed == all ? "" : ", " + exposed + " of it exposed");
+}
 
 bool isSlow(const job::KernelRatio& ratio) {
     return ratio.slowKernels > kSlowKernels && takesLonger(ratio);

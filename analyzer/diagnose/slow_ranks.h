@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "analyzer/diagnose/diagnosis.h"
@@ -29,6 +30,10 @@ bool takesLonger(const job::KernelRatio& ratio);
 
 /// takesLonger(), in most of its kernels: the device is slow.
 bool isSlow(const job::KernelRatio& ratio);
+
+/// "16.0 ms for rank 3": how long the kernel waits for its last rank, as the timeline tells it of the kernel; and how
+/// much of it is exposed, where it is not all.
+std::string waitText(const facts::CommTask& task);
 
 /// Slow ranks that share a cause, as indices into analysis.ranks.
 struct SlowGroup {

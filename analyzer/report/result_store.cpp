@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analyzer/facts/places.h"
+#include "analyzer/replay/path_stretches.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/sentences.h"
@@ -53,9 +55,41 @@ void storeGaps(store::Database& db, const job::Analysis& analysis) {
                 .run();
 }
 
+bool hasTable(store::Database& db, std::string_view table) {
+    Statement query(db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1");
+    return query.bind(1, table).step();
+}
+
+/// When the device worked on what a task names, as `db` has it.
+replay::RecordedTimes recordedTimes(store::Database& db) {
+    const auto lookUp = [&db](const char* table) {
+        return std::make_shared<Statement>(db, std::string("SELECT start_ns, dur_ns FROM ") + table + " WHERE id = ?1");
+    };
+    return [kernels = lookUp("kernel"), copies = lookUp("memcpy"),
+            sets = lookUp("memset")](const replay::TaskInfo& task) -> std::optional<replay::RecordedTime> {
+        Statement& rows = task.kind == replay::TaskKind::copy  ? *copies
+                          : task.kind == replay::TaskKind::set ? *sets
+                                                               : *kernels;
+        rows.reset();
+        if (!rows.bind(1, int64_t{task.row}).step()) return std::nullopt;
+        return replay::RecordedTime{rows.integer(0), rows.integer(0) + rows.integer(1)};
+    };
+}
+
+/// A trace that is older than the table goes without.
+void storePath(store::Database& db, const job::Analysis& analysis) {
+    if (!hasTable(db, "critical_path")) return;
+    db.execute("DELETE FROM critical_path");
+    if (!analysis.replay.available()) return;
+    Statement insert(db, "INSERT INTO critical_path VALUES (?1, ?2, ?3)");
+    for (const replay::PathStretch& stretch : replay::pathStretches(analysis.replay.graph, analysis.replay.unchanged,
+                                                                    analysis.replay.steps, recordedTimes(db)))
+        insert.bind(1, stretch.startNs).bind(2, stretch.endNs - stretch.startNs).bind(3, int64_t{stretch.rank}).run();
+}
+
 /// A trace that is older than the table goes without.
 void storeFits(store::Database& db, const job::Analysis& analysis, const Report& report) {
-    if (db.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cost_fit'") == 0) return;
+    if (!hasTable(db, "cost_fit")) return;
     db.execute("DELETE FROM cost_fit");
     Statement insert(db, "INSERT INTO cost_fit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
     for (const costs::CostFit& fit : analysis.cost.lines()) {
@@ -113,6 +147,7 @@ void storeResults(const std::filesystem::path& database, const job::Analysis& an
     Statement(db, "INSERT OR REPLACE INTO meta VALUES ('link_peaks', ?1)").bind(1, std::string_view(peaks)).run();
     storeAttribution(db, analysis);
     storeGaps(db, analysis);
+    storePath(db, analysis);
     storeFits(db, analysis, report);
     int64_t id = 0;
     for (const job::Finding& finding : report.findings) storeFinding(db, report, finding, ++id);

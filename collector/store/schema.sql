@@ -503,6 +503,12 @@ CREATE TABLE idle_gap (
   cause TEXT NOT NULL              -- blocking_call | late_launch | allocator | input | dependency | other
 );
 
+CREATE TABLE critical_path (       -- the chain of work that the length of the analysed steps is made of, as the replay knows it: on which rank it is when; missing in traces older than this
+  start_ns INTEGER NOT NULL,       -- of one stretch; it goes on where the one before it ends
+  dur_ns INTEGER NOT NULL,
+  rank INTEGER NOT NULL
+);
+
 CREATE TABLE cost_fit (            -- transfer time of a collective = alpha + beta x bytes, the line that findings rest on; missing in traces older than this
   communicator_id INTEGER NOT NULL,
   op TEXT NOT NULL,

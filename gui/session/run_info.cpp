@@ -239,6 +239,13 @@ void readExtents(store::TraceReader& reader, RunInfo& info) {
     }
 }
 
+void readPath(store::TraceReader& reader, RunInfo& info) {
+    if (!reader.hasTable("critical_path")) return;
+    Statement rows(reader.database(), "SELECT start_ns, dur_ns, rank FROM critical_path ORDER BY start_ns, dur_ns");
+    while (rows.step())
+        info.path.push_back({static_cast<int32_t>(rows.integer(2)), soundStretch(rows.integer(0), rows.integer(1))});
+}
+
 }  // namespace
 
 RunInfo readRunInfo(store::TraceReader& reader) {
@@ -263,6 +270,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
         reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
     for (const store::Loss& loss : reader.all<store::Loss>())
         info.losses.push_back({std::string(store::toText(loss.severity)), loss.message});
+    readPath(reader, info);
     readPlaces(reader, info);
     readClock(reader, info);
     readLinkPeaks(reader, info);

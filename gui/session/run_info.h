@@ -56,6 +56,12 @@ struct StepInfo {
     bool warmUp = false;
 };
 
+/// A part of the critical path: the chain of work that the length of the steps is made of is on this rank.
+struct PathStretch {
+    int32_t rank = 0;
+    TimeRange time;
+};
+
 /// Everything of a run but its events: what can be shown at once.
 struct RunInfo {
     std::string file;
@@ -67,8 +73,9 @@ struct RunInfo {
     std::string verdict;                 ///< the report in one sentence; empty where an older version analysed
     std::vector<std::string> notJudged;  ///< "RS203, RS204: no link peak"
     std::vector<LossInfo> losses;
-    std::vector<StepInfo> steps;  ///< by rank, then step
-    int64_t clockBoundNs = 0;     ///< largest error of an aligned time
+    std::vector<StepInfo> steps;    ///< by rank, then step
+    std::vector<PathStretch> path;  ///< by time; empty where the analysis played no replay, or an older version did
+    int64_t clockBoundNs = 0;       ///< largest error of an aligned time
     std::vector<std::string>
         linkPeaks;  ///< what the analysis took for them, a line, then what contradicts it; empty before one
     std::map<int64_t, std::string> streamNames, threadNames;

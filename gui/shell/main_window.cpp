@@ -156,6 +156,13 @@ void MainWindow::makeMenus() {
         setDark(on);
         keepDark(on);
     });
+    QAction* path = view->addAction("&Critical path");
+    path->setCheckable(true);
+    path->setChecked(true);
+    path->setToolTip("The chain of work that the length of the steps is made of");
+    connect(path, &QAction::toggled, this, [this](bool isShown) {
+        for (RunPane* pane : m_panes) pane->timeline().showPath(isShown);
+    });
     view->addSeparator();
     new RanksMenu(*view, m_panes);
     view->addSeparator();

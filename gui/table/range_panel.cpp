@@ -13,6 +13,7 @@
 
 #include "gui/session/column_text.h"
 #include "gui/session/short_name.h"
+#include "gui/timeline/display_text.h"
 #include "gui/timeline/time_axis.h"
 #include "gui/view/qt_text.h"
 
@@ -178,7 +179,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
 void RangePanel::selected() {
     ++*m_newest;
     m_task.cancel();
-    m_counting = 0;
+    m_asked.reset();
     if (m_model.timeSelection()) {
         m_rest.start();
         return;
@@ -198,29 +199,46 @@ void RangePanel::ask() {
     const uint64_t number = ++*m_newest;
     std::vector<RankTracksPtr> tracks;
     for (const auto& [rank, loaded] : m_model.lanes().loaded()) tracks.push_back(loaded);
-    m_counting = 2;
+    m_asked.emplace();
+    if (m_activity.ranks.empty()) m_title->setText("counting \u2026");
     m_task.start([range, run = m_model.sharedRun(), tracks = std::move(tracks)](
                      const std::atomic<bool>& cancelled) { return rangeActivity(*run, tracks, range, cancelled); },
                  [this](RangeActivity activity) {
-                     showActivity(std::move(activity));
-                     --m_counting;
-                     emit counted();
+                     m_asked->activity = std::move(activity);
+                     showIfAnswered();
                  });
     m_session.queries().ask(
         this,
-        [newest = m_newest, number, range](store::TraceReader& reader) {
-            return *newest == number ? readRangeTables(reader, range) : RangeTables{};
+        [newest = m_newest, number, range](store::TraceReader& reader) -> std::pair<RangeTables, std::string> {
+            try {
+                return {*newest == number ? readRangeTables(reader, range) : RangeTables{}, {}};
+            } catch (const std::exception& error) {
+                return {{}, error.what()};
+            }
         },
-        [this, number](RangeTables tables) {
+        [this, number](std::pair<RangeTables, std::string> answer) {
             if (*m_newest != number) return;
-            showTables(std::move(tables));
-            --m_counting;
-            emit counted();
+            m_asked->tables = std::move(answer.first);
+            m_asked->trouble = std::move(answer.second);
+            showIfAnswered();
         });
 }
 
-void RangePanel::showActivity(RangeActivity activity) {
-    m_activity = std::move(activity);
+// All at once: what the tables say of an earlier range would be read as of this one.
+void RangePanel::showIfAnswered() {
+    if (!m_asked->activity || !m_asked->tables) return;
+    m_activity = std::move(*m_asked->activity);
+    m_tables = std::move(*m_asked->tables);
+    const std::string trouble = std::move(m_asked->trouble);
+    m_asked.reset();
+    showActivity();
+    showTables();
+    if (!trouble.empty())
+        m_idle->setText("Idle times and collectives cannot be read from the recording: " + shown(displayText(trouble)));
+    emit counted();
+}
+
+void RangePanel::showActivity() {
     const int64_t span = m_activity.range.span();
     const size_t all = m_model.run()->outline.ranks.size();
     QString title =
@@ -249,7 +267,6 @@ void RangePanel::showActivity(RangeActivity activity) {
                 i);
     }
     m_copy->setEnabled(true);
-    fillIdle();
 }
 
 void RangePanel::fillRanks() {
@@ -291,9 +308,7 @@ void RangePanel::makeRoomForRanks() {
         {std::min(wanted, std::max(room / 2, room - kLeastForLists)), std::max(kLeastForLists, room - wanted)});
 }
 
-void RangePanel::showTables(RangeTables tables) {
-    m_tables = std::move(tables);
-    fillRanks();
+void RangePanel::showTables() {
     m_collectives->clear();
     for (size_t i = 0; i < m_tables.collectives.size(); ++i) {
         const CollectiveTotal& total = m_tables.collectives[i];

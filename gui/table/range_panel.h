@@ -9,6 +9,8 @@
 #include <QWidget>
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "gui/run/run_session.h"
 #include "gui/session/range_statistics.h"
@@ -28,7 +30,7 @@ class RangePanel : public QWidget {
     RangePanel(TimelineModel& model, RunSession& session, Layout layout, QWidget* parent = nullptr);
 
     /// Nothing is being counted.
-    bool isSettled() const { return !m_rest.isActive() && m_counting == 0; }
+    bool isSettled() const { return !m_rest.isActive() && !m_asked; }
 
   signals:
     /// An event was gone to.
@@ -39,12 +41,20 @@ class RangePanel : public QWidget {
   private:
     void selected();
     void ask();
-    void showActivity(RangeActivity activity);
-    void showTables(RangeTables tables);
+    void showIfAnswered();
+    void showActivity();
+    void showTables();
     void fillRanks();
     void fillIdle();
     void fillGaps();
     void makeRoomForRanks();
+
+    // Of one question; from two threads.
+    struct Answers {
+        std::optional<RangeActivity> activity;
+        std::optional<RangeTables> tables;
+        std::string trouble;  // why the tables are empty
+    };
 
     TimelineModel& m_model;
     RunSession& m_session;
@@ -53,7 +63,7 @@ class RangePanel : public QWidget {
     RangeActivity m_activity;
     RangeTables m_tables;
     std::shared_ptr<std::atomic<uint64_t>> m_newest;  // number of the question asked last
-    int m_counting = 0;                               // answers that are under way
+    std::optional<Answers> m_asked;                   // what has come of the answers that are under way
     QSplitter* m_lists;
     bool m_divided = false;  // by the user
     QLabel* m_title;

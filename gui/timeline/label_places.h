@@ -22,8 +22,8 @@ struct RowsInSight {
 };
 
 /// The labels of the rows in sight, from top to bottom, each `leastHeight` pixels high or as high as its row. Of rows
-/// that are lower than a label those are named that have room for it, none over another and all of each in sight;
-/// rows that are `first` have the choice before the others.
+/// that are lower than a label those are named that have room for it between the higher ones, none over another and all
+/// of each in sight; rows that are `first` have the choice before the others.
 std::vector<LabelPlace> placeLabels(const std::vector<Row>& rows, const RowsInSight& sight, int leastHeight,
                                     const std::function<bool(const Row&)>& first);
 

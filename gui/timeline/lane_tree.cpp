@@ -278,7 +278,7 @@ void LaneTree::rebuild() {
     m_ranksOfGroup.clear();
     const bool grouped = m_choices.grouping != LaneChoices::kByNothing;
     // Above low lines a group's is a mere rule: with its own height it would take more room than its ranks.
-    const int headHeight = m_choices.compact ? kCompactGroupHeight : kGroupHeight;
+    const int headHeight = m_choices.compact ? std::min(kCompactGroupHeight, summaryHeight()) : kGroupHeight;
     for (const OutlineHost& group : groups()) {
         const auto members = shown.find(group.host);
         if (members == shown.end()) continue;

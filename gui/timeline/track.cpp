@@ -2,6 +2,7 @@
 #include "gui/timeline/track.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gui/timeline/sound_time.h"
 
@@ -10,10 +11,19 @@ namespace {
 
 constexpr size_t kTopNodes = 8;  // a level this small needs none above it
 
-void setShares(PyramidNode& node, double busyNs, double waitingNs) {
-    const auto spanNs = static_cast<double>(node.endNs - node.startNs);
+void setShares(PyramidNode& node, int64_t endNs, double busyNs, double waitingNs) {
+    const auto spanNs = static_cast<double>(endNs - node.startNs);
     node.busy = spanNs > 0 ? static_cast<float>(busyNs / spanNs) : 0;
     node.waiting = spanNs > 0 ? static_cast<float>(waitingNs / spanNs) : 0;
+    node.spanNs = static_cast<float>(spanNs);
+    // Rounded up: what is at its end is found.
+    if (static_cast<double>(node.spanNs) < spanNs) node.spanNs = std::nextafter(node.spanNs, INFINITY);
+}
+
+uint16_t placeIn(const PyramidNode& node, int64_t startNs) {
+    if (node.spanNs <= 0) return 0;
+    const double share = static_cast<double>(startNs - node.startNs) / static_cast<double>(node.spanNs);
+    return static_cast<uint16_t>(std::lround(65'535 * std::clamp(share, 0.0, 1.0)));
 }
 
 }  // namespace
@@ -47,41 +57,48 @@ void Track::finish() {
     lowest.reserve(size() / kFan + 1);
     for (size_t first = 0; first < size(); first += kFan) {
         const size_t last = std::min(size(), first + kFan);
-        PyramidNode node{startNs(first), endNs(last - 1), 0, 0, 0, style(first)};
+        size_t longest = first;
         int64_t busyNs = 0, waitingNs = 0;
         for (size_t i = first; i < last; ++i) {
             busyNs += durNs(i);
             waitingNs += waitNs(i);
-            if (m_events[i].durNs > node.longestNs) {
-                node.longestNs = m_events[i].durNs;
-                node.style = style(i);
-            }
+            if (m_events[i].durNs > m_events[longest].durNs) longest = i;
         }
-        setShares(node, static_cast<double>(busyNs), static_cast<double>(waitingNs));
+        PyramidNode node{startNs(first)};
+        node.longestNs = m_events[longest].durNs;
+        node.longestStyle = style(longest);
+        node.longest = static_cast<uint16_t>(longest - first);
+        setShares(node, endNs(last - 1), static_cast<double>(busyNs), static_cast<double>(waitingNs));
+        node.longestAt = placeIn(node, startNs(longest));
         lowest.push_back(node);
     }
     m_levels.push_back(std::move(lowest));
+    size_t events = kFan;  // below a node of the last level
     while (m_levels.back().size() > kTopNodes) {
         const std::vector<PyramidNode>& below = m_levels.back();
         std::vector<PyramidNode> nodes;
         nodes.reserve(below.size() / kFan + 1);
         for (size_t first = 0; first < below.size(); first += kFan) {
             const size_t last = std::min(below.size(), first + kFan);
-            PyramidNode node = below[first];
-            node.endNs = below[last - 1].endNs;
+            PyramidNode node{below[first].startNs};
+            size_t longest = first;
             double busyNs = 0, waitingNs = 0;
             for (size_t i = first; i < last; ++i) {
-                const auto spanNs = static_cast<double>(below[i].endNs - below[i].startNs);
+                const auto spanNs = static_cast<double>(below[i].spanNs);
                 busyNs += spanNs * static_cast<double>(below[i].busy);
                 waitingNs += spanNs * static_cast<double>(below[i].waiting);
-                if (below[i].longestNs > node.longestNs) {
-                    node.longestNs = below[i].longestNs;
-                    node.style = below[i].style;
-                }
+                if (below[i].longestNs > below[longest].longestNs) longest = i;
             }
-            setShares(node, busyNs, waitingNs);
+            node.longestNs = below[longest].longestNs;
+            node.longestStyle = below[longest].longestStyle;
+            setShares(node, endNs(std::min(size(), last * events) - 1), busyNs, waitingNs);
+            if (m_levels.size() < PyramidNode::kPlacedLevels) {
+                node.longest = static_cast<uint16_t>((longest - first) * events + below[longest].longest);
+                node.longestAt = placeIn(node, startNs(first * events + node.longest));
+            }
             nodes.push_back(node);
         }
+        events *= kFan;
         m_levels.push_back(std::move(nodes));
     }
 }

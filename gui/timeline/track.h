@@ -49,13 +49,19 @@ inline void prefetch(const void* memory, size_t bytes) noexcept {
 /// one.
 struct PyramidNode {
     int64_t startNs = 0;
-    int64_t endNs = 0;
-    float busy = 0;          ///< the durations' share of its time, 0..1
-    float waiting = 0;       ///< the share in which they wait for other ranks
-    uint32_t longestNs = 0;  ///< of its longest event, which gives the colour; at most 4.29 s
-    uint32_t style =
-        0;  ///< of that event: see Track::style(). Kept here, because a look into the columns would miss the cache
+    float spanNs = 0;           ///< up to the end of the last event, or a little more
+    float busy = 0;             ///< the durations' share of its time, 0..1
+    float waiting = 0;          ///< the share in which they wait for other ranks
+    uint32_t longestNs = 0;     ///< of its longest event, which gives the colour; kWideNs where that lasts longer
+    uint32_t longestStyle = 0;  ///< Track::style() of that event. Kept here, because a look at it would miss the cache
+    uint16_t longest = 0;       ///< its place among the events of the node, of levels below kPlacedLevels
+    uint16_t longestAt = 0;     ///< where it begins, of 65,535ths of the span
+
+    static constexpr uint32_t kWideNs = UINT32_MAX;  ///< 4.29 s
+    static constexpr size_t kPlacedLevels = 8;       ///< four events at the lowest, 65,536 at the last
+    int64_t endNs() const noexcept { return startNs + static_cast<int64_t>(spanNs); }
 };
+static_assert(sizeof(PyramidNode) == 32);
 
 /// Events of one lane, side by side in time order, with a level-of-detail pyramid over them. Immutable once finished,
 /// so any thread may read it. 20 bytes an event, 28 where any of them waits; the pyramid adds 11.
@@ -105,7 +111,7 @@ class Track {
     size_t bytes() const noexcept;
 
   private:
-    static constexpr uint32_t kWide = UINT32_MAX;
+    static constexpr uint32_t kWide = PyramidNode::kWideNs;
     // What drawing looks at, side by side: a column for each would be as many cache misses.
     struct Drawn {
         int64_t startNs;

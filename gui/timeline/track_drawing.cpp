@@ -15,6 +15,15 @@ constexpr double kSpeckPixels = 2;
 // is.
 constexpr size_t kAhead = 8;
 
+// What SpeckColumn::longest holds of an event.
+uint64_t longestEvent(int64_t durNs, uint32_t style) {
+    return static_cast<uint64_t>(std::min<int64_t>(durNs, UINT32_MAX - 1) + 1) << 32 | style;
+}
+
+uint64_t longestOf(const PyramidNode& node) {
+    return longestEvent(node.longestNs, node.longestStyle);
+}
+
 // The inner loops see events and nodes of lengths that no branch predictor knows: what can be said without an if is.
 class TrackPainter {
   public:
@@ -42,7 +51,7 @@ class TrackPainter {
             for (size_t i = 0; i < groups.size(); ++i) {
                 if (i + kAhead < groups.size())
                     prefetch(&nodes[groups[i + kAhead] * Track::kFan], Track::kFan * sizeof(PyramidNode));
-                paintNodes(nodes, groups[i] * size_t{Track::kFan}, below);
+                paintNodes(level, groups[i] * size_t{Track::kFan}, below);
             }
             std::swap(groups, below);
         }
@@ -54,46 +63,79 @@ class TrackPainter {
 
   private:
     // Paints a group of siblings, and notes which of them must be looked into.
-    void paintNodes(std::span<const PyramidNode> nodes, size_t first, std::vector<uint32_t>& below) {
+    void paintNodes(size_t level, size_t first, std::vector<uint32_t>& below) {
+        const auto nodes = m_track.level(level);
         const size_t last = std::min(nodes.size(), first + Track::kFan);
+        const bool isInside = nodes[first].startNs >= m_visible.beginNs && nodes[last - 1].endNs() <= m_visible.endNs;
         for (size_t i = first; i < last; ++i) {
             const PyramidNode& node = nodes[i];
-            if (node.startNs >= m_visible.endNs || isBefore(node.startNs, node.endNs)) continue;
-            const int64_t span = node.endNs - node.startNs;
-            if (static_cast<double>(span) * m_scale <= kSpeckPixels)
-                speck(node.startNs, span, node.busy, node.waiting, node.longestNs, node.style);
+            if (!isInside && (node.startNs >= m_visible.endNs || isBefore(node.startNs, node.endNs()))) continue;
+            const double width = static_cast<double>(node.spanNs) * m_scale;
+            if (width <= kSpeckPixels)
+                speck(xOf(node.startNs), width, node.busy, node.waiting, longestOf(node));
+            else if (isInside && width - static_cast<double>(node.longestNs) * m_scale <= kSpeckPixels &&
+                     node.longestNs != PyramidNode::kWideNs && level < PyramidNode::kPlacedLevels)
+                paintAroundLongest(node, i * eventsBelow(level), (i + 1) * eventsBelow(level));
             else
                 below.push_back(static_cast<uint32_t>(i));
         }
     }
 
+    static size_t eventsBelow(size_t level) { return size_t{Track::kFan} << 2 * level; }
+
+    // A node of the events [first, last) that is one long event, but for what is too little to look into: that is
+    // painted as specks before and behind it.
+    void paintAroundLongest(const PyramidNode& node, size_t first, size_t last) {
+        last = std::min(last, m_track.size());
+        const size_t longest = first + node.longest;
+        const int64_t waitNs = node.waiting > 0 ? m_track.waitNs(longest) : 0;
+        const auto spanNs = static_cast<double>(node.spanNs), longestNs = static_cast<double>(node.longestNs);
+        const double left = xOf(node.startNs), width = longestNs * m_scale, restNs = std::max(0.0, spanNs - longestNs);
+        // A box stands where a selection of its event does; of a speck the node knows well enough where it is.
+        const double before = width >= kMinBoxPixels ? xOf(m_track.startNs(longest)) - left
+                                                     : std::min(restNs, spanNs * node.longestAt / 65'535) * m_scale;
+        paintEvent(longest, left + before, width, static_cast<double>(waitNs) * m_scale, longestOf(node));
+        if (restNs == 0) return;
+        const auto densityOfRest = [&](float share, double without) {
+            return static_cast<float>(std::max(0.0, (spanNs * static_cast<double>(share) - without) / restNs));
+        };
+        const float busy = densityOfRest(node.busy, longestNs),
+                    waiting = densityOfRest(node.waiting, static_cast<double>(waitNs));
+        // Nobody knows the longest of the rest: other specks in its columns have the choice of the colour.
+        const uint64_t unknown = longestEvent(0, node.longestStyle);
+        if (longest > first) speck(left, before, busy, waiting, unknown);
+        if (longest + 1 < last)
+            speck(left + before + width, std::max(0.0, restNs * m_scale - before), busy, waiting, unknown);
+    }
+
     void paintEvents(size_t first, size_t last) {
         last = std::min(last, m_track.size());
         for (size_t i = first; i < last; ++i) {
-            const int64_t start = m_track.startNs(i), duration = m_track.durNs(i), wait = m_track.waitNs(i);
+            const int64_t start = m_track.startNs(i), duration = m_track.durNs(i);
             if (start >= m_visible.endNs || isBefore(start, start + duration)) continue;
-            if (static_cast<double>(duration) * m_scale < kMinBoxPixels) {
-                speck(start, duration, 1, 0, duration, m_track.style(i));
-            } else {
-                const double left = std::max(xOf(start), -1.0);  // far outside the picture floats lose pixels
-                const double right = std::min(xOf(start + duration), m_width + 1);
-                const double waiting = static_cast<double>(wait) * m_scale < kMinBoxPixels
-                                           ? 0
-                                           : std::max(std::min(xOf(start + wait), m_width + 1) - left, 0.0);
-                m_drawing.boxes.push_back({static_cast<float>(left), static_cast<float>(right - left),
-                                           static_cast<float>(waiting), static_cast<uint32_t>(i)});
-            }
-            if (wait > 0 && static_cast<double>(wait) * m_scale < kMinBoxPixels && !isBefore(start, start + wait))
-                speck(start, wait, 0, 1, -1, 0);
+            paintEvent(i, xOf(start), static_cast<double>(duration) * m_scale,
+                       static_cast<double>(m_track.waitNs(i)) * m_scale, longestEvent(duration, m_track.style(i)));
         }
     }
 
-    // Covers the columns that the time touches, four at most, to `density`, and to `waiting` with waits. A longest
-    // event of -1 ns is none.
-    void speck(int64_t startNs, int64_t spanNs, float density, float waiting, int64_t longestNs, uint32_t style) {
-        const double begin = xOf(startNs), width = static_cast<double>(spanNs) * m_scale;
+    // Columns from `begin` on, `width` wide, of which the first `wait` wait.
+    void paintEvent(size_t event, double begin, double width, double wait, uint64_t longest) {
+        if (width < kMinBoxPixels) {
+            speck(begin, width, 1, 0, longest);
+        } else {
+            const double left = std::max(begin, -1.0);  // far outside the picture floats lose pixels
+            const double right = std::min(begin + width, m_width + 1);
+            const double waiting = wait < kMinBoxPixels ? 0 : std::max(std::min(begin + wait, m_width + 1) - left, 0.0);
+            m_drawing.boxes.push_back({static_cast<float>(left), static_cast<float>(right - left),
+                                       static_cast<float>(waiting), static_cast<uint32_t>(event)});
+        }
+        if (wait > 0 && wait < kMinBoxPixels && begin + wait > 0) speck(begin, wait, 0, 1, 0);
+    }
+
+    // Covers the columns from `begin` on, `width` wide, four at most, to `density`, and to `waiting` with waits. A
+    // longest event of 0 is none.
+    void speck(double begin, double width, float density, float waiting, uint64_t longest) {
         const double left = std::max(begin, 0.0), right = std::max(left, std::min(begin + width, m_width));
-        const uint64_t longest = static_cast<uint64_t>(std::min<int64_t>(longestNs, UINT32_MAX - 1) + 1) << 32 | style;
         auto column = static_cast<int32_t>(left);  // unsigned ones are slow to convert
         double from = left;
         for (; right - static_cast<double>(column) > 2; ++column) {
@@ -137,6 +179,7 @@ void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing) 
     drawing.columns.resize(width + 3);  // the last ones catch what sticks out on the right
     if (track.empty()) return;
     TrackPainter(track, axis, drawing).paint();
+    std::ranges::sort(drawing.boxes, {}, &Box::event);  // those of nodes come before those below the nodes
     for (size_t x = 0; x < drawing.columns.size(); ++x) {
         SpeckColumn& column = drawing.columns[x];
         if (column.longest == 0 && column.waiting == 0) continue;

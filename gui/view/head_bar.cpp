@@ -10,9 +10,9 @@
 namespace rankscope::gui {
 namespace {
 
-QString swatch(Rgb rgb, const char* text) {
-    return QString("<span style='color:%1'>\u25a0</span>&nbsp;%2&nbsp;&nbsp;")
-        .arg(colour(rgb).name(), QString(text).replace(' ', "&nbsp;"));
+QString swatch(Rgb rgb, const char* mark, const char* text) {
+    return QString("<span style='color:%1'>%2</span>&nbsp;%3&nbsp;&nbsp;")
+        .arg(colour(rgb).name(), mark, QString(text).replace(' ', "&nbsp;"));
 }
 
 }  // namespace
@@ -29,7 +29,9 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
     m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_legend->setToolTip(
         "A rank's line, bottom up, as shares of its time. Communication that nothing hides waits until the last rank "
-        "has come, and transfers from then on; where the others were not recorded, all of it is shown as transfer.");
+        "has come, and transfers from then on; where the others were not recorded, all of it is shown as transfer. The "
+        "critical path is the chain of work that the length of the steps is made of: only what is on it makes them "
+        "shorter.");
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(6, 2, 6, 2);
     if (!m_letter.isEmpty()) {
@@ -49,16 +51,24 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
 }
 
 void HeadBar::setDark(bool dark) {
-    const auto& colours = Palette::of(dark).activities;
+    m_isDark = dark;
+    makeLegend();
+}
+
+void HeadBar::makeLegend() {
+    const Palette& palette = Palette::of(m_isDark);
     const auto shown = [&](Activity activity, const char* text) {
-        return swatch(colours[static_cast<size_t>(activity)], text);
+        return swatch(palette.activities[static_cast<size_t>(activity)], "\u25a0", text);
     };
-    m_wholeLegend = shown(Activity::compute, "compute") + shown(Activity::overlapped, "with communication") +
-                    shown(Activity::waiting, "waiting for ranks") + shown(Activity::transfer, "transfer") +
-                    shown(Activity::memory, "copies") + "blank: idle";
     m_shortLegend = shown(Activity::compute, "compute") + shown(Activity::overlapped, "with comm.") +
                     shown(Activity::waiting, "waiting") + shown(Activity::transfer, "transfer") +
                     shown(Activity::memory, "copies");
+    m_wholeLegend = shown(Activity::compute, "compute") + shown(Activity::overlapped, "with communication") +
+                    shown(Activity::waiting, "waiting for ranks") + shown(Activity::transfer, "transfer") +
+                    shown(Activity::memory, "copies") + "blank:&nbsp;idle&nbsp;&nbsp;";
+    if (m_model.run() && !m_model.run()->path.empty())
+        for (QString* legend : {&m_shortLegend, &m_wholeLegend})
+            *legend += swatch(palette.text, "\u2581", "critical path");
     m_legend->setText(m_wholeLegend);
     m_wholeWidth = m_legend->sizeHint().width();
     fitLegend();
@@ -69,9 +79,12 @@ void HeadBar::resizeEvent(QResizeEvent* event) {
     fitLegend();
 }
 
-// Where there is no room for all of its words fewer of them are said, and none is cut.
+// Where there is no room for all of its words fewer of them are said, and none is cut; nor is the one sentence beside
+// them on a sound run.
 void HeadBar::fitLegend() {
-    const int room = width() - m_filter->width() - 24;  // the margins and what lies between
+    constexpr int kMostOfFacts = 160;
+    const int room = width() - m_filter->width() - 24 -  // the margins and what lies between
+                     std::min(m_facts->sizeHint().width(), kMostOfFacts);
     const QString& legend = m_wholeWidth <= room ? m_wholeLegend : m_shortLegend;
     if (m_legend->text() != legend) m_legend->setText(legend);
 }
@@ -120,6 +133,7 @@ void HeadBar::fill() {
         text = QString("%1: %2  \u00b7  ").arg(m_letter, QString::fromStdString(displayText(run.name, 80))) + text;
     m_facts->setText(text);
     m_facts->setToolTip(details);
+    makeLegend();
 }
 
 }  // namespace rankscope::gui

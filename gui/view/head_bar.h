@@ -26,6 +26,7 @@ class HeadBar : public QWidget {
 
   private:
     void fill();
+    void makeLegend();
     void fitLegend();
     void makeFilter();
 
@@ -33,6 +34,7 @@ class HeadBar : public QWidget {
     QString m_letter;
     QLabel* m_facts;
     QLabel* m_legend;
+    bool m_isDark = false;
     QString m_wholeLegend, m_shortLegend;
     int m_wholeWidth = 0;
     QLineEdit* m_filter;

@@ -16,6 +16,8 @@
 namespace rankscope::gui {
 namespace {
 
+constexpr int kLeastFramedHeight = 8;  // of a member of the selected collective
+
 QString shortText(const std::string& text) {
     return QString::fromStdString(displayText(text));
 }
@@ -199,6 +201,7 @@ void TimelineView::paintOverlay(QPainter& painter) {
     for (const RowArea& area : {scrolledArea(), pinnedArea()}) {
         painter.setClipRect(m_labelWidth, area.top, lanesWidth(), area.bottom - area.top);
         paintScales(painter, area);
+        paintPath(painter, area);
         paintMarks(painter, area);
     }
     painter.setClipRect(m_labelWidth, kRulerHeight, lanesWidth(), height() - kRulerHeight);
@@ -264,6 +267,48 @@ void TimelineView::paintScales(QPainter& painter, const RowArea& area) {
     painter.setFont(before);
 }
 
+// Along the lower edge of the rank's line that the critical path is on, and from line to line where it goes on on
+// another rank.
+void TimelineView::paintPath(QPainter& painter, const RowArea& area) {
+    constexpr int kThick = 3, kLeastHeight = 3 * kThick;  // it leaves most of a line to its colours
+    constexpr double kLeastApart = 3;                     // pixels; more steps from line to line are a grey band
+    if (!m_isPathShown || !m_model.run() || m_model.run()->path.empty()) return;
+    std::unordered_map<int32_t, int> bottoms;  // of the lines that have room for it
+    for (const Row& row : *area.rows) {
+        const int top = area.origin + row.top;
+        if (row.kind == RowKind::summary && row.height >= kLeastHeight && top < area.bottom &&
+            top + row.height > area.top)
+            bottoms[row.rank] = top + row.height;
+    }
+    if (bottoms.empty()) return;
+    const TimeAxis& axis = m_model.axis();
+    const TimeRange visible = axis.visible();
+    const std::vector<PathStretch>& path = m_model.run()->path;
+    auto stretch = std::partition_point(path.begin(), path.end(),
+                                        [&](const PathStretch& each) { return each.time.beginNs < visible.beginNs; });
+    if (stretch != path.begin()) --stretch;
+    const QColor ink = colour(m_palette->text);
+    std::unordered_map<int32_t, double> drawnTo;  // many stretches share a pixel
+    auto before = bottoms.end();
+    double lastStep = -kLeastApart;
+    for (; stretch != path.end() && stretch->time.beginNs < visible.endNs; ++stretch) {
+        const auto bottom = bottoms.find(stretch->rank);
+        const auto from = std::exchange(before, bottom);
+        if (bottom == bottoms.end() || stretch->time.endNs <= visible.beginNs) continue;
+        const double left = std::max(0.0, axis.xOf(stretch->time.beginNs)),
+                     right = std::max(left + 1, std::min(axis.width(), axis.xOf(stretch->time.endNs)));
+        if (from != bottoms.end() && from != bottom && left >= lastStep + kLeastApart) {
+            const int upper = std::min(from->second, bottom->second), lower = std::max(from->second, bottom->second);
+            painter.fillRect(QRectF(m_labelWidth + left, upper - kThick, 1, lower - upper), ink);
+            lastStep = left;
+        }
+        double& covered = drawnTo.try_emplace(stretch->rank, -1.0).first->second;
+        if (right <= covered) continue;
+        covered = right;
+        painter.fillRect(QRectF(m_labelWidth + left, bottom->second - 1 - kThick, right - left, kThick), ink);
+    }
+}
+
 void TimelineView::paintMarks(QPainter& painter, const RowArea& area) {
     for (const EventRef& mark : m_model.marks()) paintOutline(painter, mark, area, QPen(colour(m_palette->mark), 2));
     for (const MarkedTime& marked : m_model.markedTimes()) {
@@ -272,8 +317,15 @@ void TimelineView::paintMarks(QPainter& painter, const RowArea& area) {
         painter.drawRect(areaOf(marked, area));
     }
     paintHits(painter, area);
-    for (const EventRef& related : m_model.related())
-        paintOutline(painter, related, area, QPen(colour(m_palette->selection), 1, Qt::DashLine));
+    for (const EventRef& related : m_model.related()) {
+        // Frames around hundreds of low lines would hide them all: their ends are enough.
+        const QRectF place = areaOf(related, area);
+        if (!place.isNull() && place.height() < kLeastFramedHeight)
+            for (const double x : {place.left(), place.right()})
+                painter.fillRect(QRectF(x, place.top(), 1, place.height()), colour(m_palette->selection));
+        else
+            paintOutline(painter, related, area, QPen(colour(m_palette->selection), 1, Qt::DashLine));
+    }
 }
 
 void TimelineView::paintOutline(QPainter& painter, EventRef event, const RowArea& area, const QPen& pen) {

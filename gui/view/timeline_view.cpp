@@ -53,6 +53,11 @@ TimelineView::TimelineView(TimelineModel& model, QWidget* parent)
         connect(&m_model, changed, this, qOverload<>(&QWidget::update));
 }
 
+void TimelineView::showPath(bool isShown) {
+    m_isPathShown = isShown;
+    update();
+}
+
 void TimelineView::setDark(bool dark) {
     m_palette = &Palette::of(dark);
     emit paletteChanged();
@@ -459,7 +464,15 @@ QString TimelineView::activityTip(const Row& row, int64_t time) const {
         if (times[a] > 0) lines << kNames[a];
     }
     if (busy < 2 * pixel) lines << idleAt(*tracks, time);
+    if (isOnPath(row.rank, time)) lines << "on the critical path";
     return lines.join("\n");
+}
+
+bool TimelineView::isOnPath(int32_t rank, int64_t time) const {
+    const std::vector<PathStretch>& path = m_model.run()->path;
+    const auto after =
+        std::ranges::upper_bound(path, time, {}, [](const PathStretch& each) { return each.time.beginNs; });
+    return after != path.begin() && std::prev(after)->rank == rank && std::prev(after)->time.contains(time);
 }
 
 bool TimelineView::event(QEvent* event) {

@@ -35,6 +35,8 @@ class TimelineView : public QWidget {
     /// what scrolls; null when its row is not shown.
     QRectF areaOf(EventRef event) const;
     EventRef eventAt(QPointF position) const;
+    /// The critical path on ranks' lines, where the analysis knows it.
+    void showPath(bool isShown);
     void setDark(bool dark);
     /// Of the column of labels, in pixels; cut to where labels and lanes can both be seen.
     void setLabelWidth(int width);
@@ -96,6 +98,7 @@ class TimelineView : public QWidget {
     QString tipAt(QPointF position) const;
     QString idleAt(const RankTracks& tracks, int64_t time) const;
     QString activityTip(const Row& row, int64_t time) const;
+    bool isOnPath(int32_t rank, int64_t time) const;
     double laneX(QPointF position) const { return position.x() - m_labelWidth; }
     bool isOnBorder(QPointF position) const { return std::abs(position.x() - m_labelWidth) <= 3; }
     void updateScroll();
@@ -108,6 +111,7 @@ class TimelineView : public QWidget {
     QString placesOf(int32_t rank) const;
     void paintOverlay(QPainter& painter);
     void paintTimeSelection(QPainter& painter);
+    void paintPath(QPainter& painter, const RowArea& area);
     void paintMarks(QPainter& painter, const RowArea& area);
     void paintScales(QPainter& painter, const RowArea& area);
     void paintFlows(QPainter& painter);
@@ -121,6 +125,7 @@ class TimelineView : public QWidget {
     QScrollBar* m_scroll;
     LaneCanvas m_canvas, m_pinnedCanvas;
     const Palette* m_palette;
+    bool m_isPathShown = true;
     int m_labelWidth = kLabelWidth;
     Drag m_drag = Drag::none;
     QPointF m_pressed, m_pointer{-1, -1};

@@ -45,6 +45,21 @@ class Traces(VirtualRunTest):
         self.addCleanup(connection.close)
         rows = {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in expected["rows"]}
         self.assertEqual(rows, expected["rows"])
+        self.check_path(connection, report)
+
+    def check_path(self, connection, report):
+        """The critical path that is kept for the timeline is one chain, and as long on each rank as the report says; none is kept of a replay that failed."""
+        path = connection.execute("SELECT start_ns, dur_ns, rank FROM critical_path ORDER BY start_ns").fetchall()
+        replay = report["replay"]
+        told = {} if replay["unavailable"] else {share["rank"]: share["ns"] for share in replay["critical_ranks"]}
+        self.assertEqual(bool(path), bool(told))
+        for (start, duration, rank), (then, _, then_rank) in zip(path, path[1:]):
+            self.assertEqual(start + duration, then)
+            self.assertNotEqual(rank, then_rank)
+        length = sum(duration for _, duration, _ in path)
+        for rank, ns_per_step in told.items():
+            on_rank = sum(duration for _, duration, on in path if on == rank)
+            self.assertAlmostEqual(on_rank / max(1, length), ns_per_step / sum(told.values()), delta=0.02, msg=f"rank {rank}")
 
     def test_recorded_runs_give_what_they_must(self):
         traces = sorted(path.parent for path in TRACES.glob("*/expect.json"))

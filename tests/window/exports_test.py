@@ -100,13 +100,13 @@ class Exports(RealWindowTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("stragglers", result.stderr)
 
-    @unittest.skipUnless(shutil.which("Xvfb") and shutil.which("xdotool"), "needs Xvfb and xdotool")
     def test_two_files_of_one_name_are_refused(self):
         picture = self.folder / "twice.png"
         result = self.view(self.run_of("ddp-slow-rank"), "--screenshot", picture, "--export", f"{self.folder}/./twice.png")
         self.assertEqual((result.returncode, result.stderr), (2, "rankscope: error: --screenshot and --export name the same file: one would replace the other\n"))
         self.assertFalse(picture.exists())
 
+    @unittest.skipUnless(shutil.which("Xvfb") and shutil.which("xdotool"), "needs Xvfb and xdotool")
     def test_from_the_menu_of_a_real_window(self):
         self.start_display()
         self.open_window(self.run_of("ddp-slow-rank"))

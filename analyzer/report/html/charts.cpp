@@ -268,7 +268,8 @@ std::string drawLanes(const StepOverview& overview, const std::vector<int>& name
     for (const double tick : ticksOf({.low = 0, .high = lengthNs})) {
         const double place = tick / lengthNs;
         const char* side = tick == 0 ? " class=\"first\"" : place > kLastTick ? " class=\"last\"" : "";
-        out += fmt::format("<span{} style=\"left: {:.2f}%\">{}</span>", side, 100 * place, text::durationText(tick));
+        out += fmt::format("<span{} style=\"left: {:.2f}%\">{}</span>", side, 100 * place,
+                           tick == 0 ? "0" : text::durationText(tick));
     }
     out += "</div><div class=\"ruler\"></div></div>\n<p class=\"readout\"></p></div>\n";
     if (chosen.size() < overview.lanes.size())

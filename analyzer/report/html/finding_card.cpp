@@ -42,7 +42,7 @@ std::string explanation(const std::string& id) {
     if (entry->detect != nullptr) {
         out += "<h4>Thresholds</h4><ul>";
         for (const diagnose::Threshold& threshold : diagnose::thresholdsOf(*entry))
-            out += fmt::format("<li>{}: {} {} ({})</li>", text::markupText(threshold.name), threshold.value,
+            out += fmt::format("<li>{}: {:.4g} {} ({})</li>", text::markupText(threshold.name), threshold.value,
                                text::markupText(threshold.unit), text::markupText(threshold.reason));
         out += "</ul>\n";
     }

@@ -34,9 +34,28 @@ test::TraceFixture reducedBehind(int passes, store::DataType type) {
     return player.trace;
 }
 
-// Two nodes of four: groups inside of them and pairs between them; rank 2 is slow in both.
-test::TraceFixture withASlowLink() {
-    test::Player player(8, 4, "intra:gbps=100,alpha_us=5;inter:gbps=25,alpha_us=10");
+// Gradients are reduced beside the backward pass, over eight ranks of a node at `share` of its links' 100 GB/s.
+test::TraceFixture reducedBeside(double bytes, double share, double startUpNs) {
+    test::Player player(8, 8, "intra:gbps=100,alpha_us=5;inter:gbps=25,alpha_us=20");
+    player.trace.choice(store::Algorithm::ring, share < 1 ? store::Protocol::ll : store::Protocol::simple);
+    if (share < 1) player.trace.environment("NCCL_PROTO", "LL");
+    const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+    for (const double factor : kOfStep) {
+        for (int layer = 0; layer < 8; ++layer) player.compute(2e6 * factor, "forward");
+        for (int layer = 0; layer < 8; ++layer) {
+            player.compute(4e6 * factor, "backward");
+            player.beside(world, Op::allReduce, bytes * factor, startUpNs + bytes * factor * 1.75 / (100 * share));
+        }
+        player.meet();
+        player.endStep();
+    }
+    return player.trace;
+}
+
+// Two nodes of four: groups inside of them and pairs between them, the pairs of ranks so many times as slow as told.
+test::TraceFixture withSlowLinks(double insideFactor, const std::vector<double>& acrossFactors, const char* links) {
+    test::Player player(8, 4, links);
+    if (acrossFactors.front() > 1) player.trace.environment("NCCL_IB_DISABLE", "1");
     const std::vector<int> inside{player.communicator({0, 1, 2, 3}), player.communicator({4, 5, 6, 7})};
     const std::vector<int> across{player.communicator({0, 4}), player.communicator({1, 5}), player.communicator({2, 6}),
                                   player.communicator({3, 7})};
@@ -44,16 +63,20 @@ test::TraceFixture withASlowLink() {
         for (int layer = 0; layer < 16; ++layer) {
             player.compute((layer < 6 ? 0.6e6 : 1.2e6) * factor, layer < 6 ? "forward" : "backward");
             const double ns = 42e3 + 50e6 * 1.5 / 100;
-            player.blocking(inside, Op::allReduce, 50e6, {3 * ns, ns});
+            player.blocking(inside, Op::allReduce, 50e6, {insideFactor * ns, ns});
         }
         for (int bucket = 0; bucket < 4; ++bucket) {
-            const double ns = 20e3 + 50e6 / 25;
-            player.blocking(across, Op::allReduce, 50e6, {ns, ns, 3 * ns * factor, ns});
+            std::vector<double> ns;
+            for (const double slower : acrossFactors)
+                ns.push_back((20e3 + 50e6 / 25) * slower * (slower > 1 ? factor : 1));
+            player.blocking(across, Op::allReduce, 50e6, ns);
         }
         player.endStep();
     }
     return player.trace;
 }
+
+constexpr const char* kLinksTold = "intra:gbps=100,alpha_us=5;inter:gbps=25,alpha_us=10";
 
 // The diagnoses of which rows were seen; those that lie elsewhere fail.
 std::set<std::string> shownInTheirStep(const test::TraceFixture& job) {
@@ -84,7 +107,11 @@ TEST(EvidenceRows, LieInTheStepInWhichTheFindingIsBestSeen) {
     const std::set<std::string> twice = shownInTheirStep(reducedBehind(2, store::DataType::f32));
     EXPECT_TRUE(twice.contains("RS206"));
     EXPECT_TRUE(twice.contains("RS210"));
-    EXPECT_TRUE(shownInTheirStep(withASlowLink()).contains("RS208"));
+    EXPECT_TRUE(shownInTheirStep(withSlowLinks(3, {1, 1, 3, 1}, kLinksTold)).contains("RS208")) << "rank 2's";
+    EXPECT_TRUE(shownInTheirStep(reducedBeside(600e6, 1, 82e3)).contains("RS203"));
+    EXPECT_TRUE(shownInTheirStep(withSlowLinks(1, {3, 3, 3, 3}, kLinksTold)).contains("RS204"));
+    EXPECT_TRUE(shownInTheirStep(withSlowLinks(1, {3, 3, 3, 3}, "")).contains("RS204")) << "a setting says so";
+    EXPECT_TRUE(shownInTheirStep(reducedBeside(200e6, 0.4, 28e3)).contains("RS205"));
 }
 
 TEST(EvidenceRows, OfAProbeTheFirstFewOfEachStepAreKeptAndThoseOfTheFindingsStepAreShown) {

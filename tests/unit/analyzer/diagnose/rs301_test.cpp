@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/slow_ranks.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -123,6 +124,16 @@ TEST(Stragglers, FourStepsMakeAChangeAndFewerAreStalls) {
 TEST(Stragglers, WhoWasSlowAndRecoveredIsNotToldAsSlow) {
     EXPECT_EQ(test::foundIn(test::playDdp(slowIn(1, 7, 1.5)).analyze()), "");
     EXPECT_EQ(test::foundIn(test::playDdp(slowIn(5, 11, 1.5)).analyze()), "");  // two steps before the end
+}
+
+TEST(Stragglers, AMarkTellsHowLongItsKernelWaitsAndWhatOfItIsExposed) {
+    facts::CommTask task;
+    task.lastRank = 3;
+    task.waitNs = 71'800'000;
+    task.exposedWaitNs = 71'790'000;
+    EXPECT_EQ(waitText(task), "71.8 ms for rank 3");
+    task.exposedWaitNs = 69'100'000;
+    EXPECT_EQ(waitText(task), "71.8 ms for rank 3, 69.1 ms of it exposed");
 }
 
 TEST(Stragglers, NoiseIsNoChange) {

@@ -151,6 +151,16 @@ TEST(Results, AreStoredAndReplacedAsAWhole) {
               0);
 }
 
+TEST(Results, WithoutAReplayThereIsNoCriticalPath) {
+    const test::TemporaryFolder folder;
+    const auto file = folder.path() / "trace.db";
+    test::playDdp(slowJob()).write(file);  // no calls of the host
+    store::Database(file.string(), store::OpenMode::readWrite).execute("INSERT INTO critical_path VALUES (0, 1, 0)");
+    analyze(file);
+    EXPECT_EQ(store::Database(file.string(), store::OpenMode::readOnly).integer("SELECT count(*) FROM critical_path"),
+              0);
+}
+
 TEST(Imported, OneRankWithoutStepsSizesOrPeersSaysWhatIsUnknown) {
     test::TraceFixture trace(1, 1);
     trace.kernel(0, 0, 10 * test::kMs, "gemm", 64);

@@ -78,6 +78,61 @@ TEST(DrawTrack, FindsTheBoxesThatLookingAtEveryEventFinds) {
     }
 }
 
+// One of 50 lasts up to a thousand times as long as the others; of every third the first half waits.
+Track longAmongShort() {
+    std::mt19937 random(9);
+    Track track;
+    int64_t now = 0;
+    for (uint32_t i = 0; i < 60'000; ++i) {
+        const int64_t duration = 200 + static_cast<int64_t>(random() % (i % 50 == 7 ? 200'000 : 400));
+        track.add({now, duration, 0, i, EventKind::communication, i % 3 == 0 ? duration / 2 : 0});
+        now += duration + static_cast<int64_t>(random() % 200);
+    }
+    track.finish();
+    return track;
+}
+
+TEST(DrawTrack, LongEventsAmongShortOnesStandWhereTheyAreAndSoDoTheOthers) {
+    const Track track = longAmongShort();
+    const TimeRange whole = track.extent();
+    constexpr int kWidth = 1'500, kWindow = 15;  // columns that are compared as one: specks are blurred a little
+    for (int64_t span = whole.span(); span > 20'000; span = span * 4 / 5) {
+        const TimeAxis axis = axisOver(whole, {(whole.span() - span) / 3, (whole.span() - span) / 3 + span}, kWidth);
+        TrackDrawing drawing;
+        drawTrack(track, axis, drawing);
+        std::vector<double> busy(kWidth), waiting(kWidth);  // by column, with boxes
+        const auto cover = [&](std::vector<double>& columns, double from, double to) {
+            for (auto x = static_cast<int>(std::max(0.0, from)); x < std::min<double>(kWidth, to); ++x)
+                columns[static_cast<size_t>(x)] += std::min<double>(to, x + 1) - std::max<double>(from, x);
+        };
+        for (const Box& box : drawing.boxes) {
+            const auto event = static_cast<size_t>(box.event);
+            EXPECT_NEAR(box.x, std::max(-1.0, axis.xOf(track.startNs(event))), 0.01);
+            EXPECT_NEAR(box.x + box.width, std::min<double>(kWidth + 1, axis.xOf(track.endNs(event))), 0.01);
+            cover(busy, box.x, box.x + box.width);
+            cover(waiting, box.x, box.x + box.waiting);
+        }
+        for (const Speck& speck : drawing.specks) busy[static_cast<size_t>(speck.x)] += speck.coverage;
+        for (const WaitSpeck& speck : drawing.waits) waiting[static_cast<size_t>(speck.x)] += speck.coverage;
+        std::vector<double> busyThen(kWidth), waitingThen(kWidth);
+        for (size_t i = 0; i < track.size(); ++i) {
+            const double from = axis.xOf(track.startNs(i));
+            cover(busyThen, from, axis.xOf(track.endNs(i)));
+            cover(waitingThen, from, axis.xOf(track.startNs(i) + track.waitNs(i)));
+        }
+        for (int x = 0; x + kWindow <= kWidth; x += kWindow) {
+            const auto in = [&](const std::vector<double>& columns) {
+                return std::accumulate(columns.begin() + x, columns.begin() + x + kWindow, 0.0);
+            };
+            EXPECT_NEAR(in(busy), in(busyThen), 1.5) << span << " " << x;
+            EXPECT_NEAR(in(waiting), in(waitingThen), 1.5) << span << " " << x;
+        }
+        EXPECT_NEAR(std::accumulate(busy.begin(), busy.end(), 0.0),
+                    std::accumulate(busyThen.begin(), busyThen.end(), 0.0), 0.01 * kWidth)
+            << span;
+    }
+}
+
 TEST(DrawTrack, ADrawingUsedBeforeIsAsGoodAsANewOne) {
     const Track track = randomTrack(6, 5'000, 3'000, 900);
     TrackDrawing used;

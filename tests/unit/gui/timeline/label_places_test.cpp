@@ -62,5 +62,41 @@ TEST(LabelPlaces, OfNeighboursThatAreAllToFixThoseThatHaveRoomAreNamed) {
     EXPECT_EQ(ranks(placed(lines(100, 2), {0, 0, 60}, {10, 11, 12, 13, 14, 15, 16, 17})), (Ranks{0, 10, 17, 24}));
 }
 
+// Low lines, of which those from 40 on stand behind the lanes of one that is opened.
+std::vector<Row> linesAroundLanes(int lowBetween) {
+    std::vector<Row> rows = lines(40, 2);
+    const auto add = [&](int height) {
+        Row row;
+        row.kind = RowKind::summary;
+        row.rank = static_cast<int>(rows.size());
+        row.top = rows.back().top + rows.back().height;
+        row.height = height;
+        rows.push_back(row);
+    };
+    add(24);
+    for (int i = 0; i < lowBetween; ++i) add(2);
+    add(24);
+    for (int i = 0; i < 40; ++i) add(2);
+    return rows;
+}
+
+TEST(LabelPlaces, BetweenHighLinesNoLabelCoversAnother) {
+    for (const int lowBetween : {1, 6, 7, 20}) {
+        SCOPED_TRACE(lowBetween);
+        const std::vector<Row> rows = linesAroundLanes(lowBetween);
+        const int firstHigh = 40, secondHigh = 41 + lowBetween;
+        for (const std::vector<int>& toFix : {Ranks{}, Ranks{39, 41, secondHigh + 1}}) {
+            const std::vector<LabelPlace> labels = placed(rows, {0, 0, 240}, toFix);
+            for (size_t i = 1; i < labels.size(); ++i)
+                EXPECT_GE(labels[i].top, labels[i - 1].top + std::max(kLeast, labels[i - 1].row->height))
+                    << labels[i - 1].row->rank << " and " << labels[i].row->rank;
+            const std::vector<int> named = ranks(labels);
+            const auto isNamed = [&](int rank) { return std::ranges::find(named, rank) != named.end(); };
+            EXPECT_TRUE(isNamed(firstHigh) && isNamed(secondHigh));
+            for (const int rank : toFix) EXPECT_EQ(isNamed(rank), rank != 41 || lowBetween >= 7) << rank;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace rankscope::gui

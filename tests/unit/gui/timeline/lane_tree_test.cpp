@@ -156,6 +156,20 @@ TEST(LaneTree, LowLinesBringAThousandRanksIntoSight) {
     EXPECT_GT(LaneTree::summaryRow(tree.rows(), 7)->height, LaneTree::summaryRow(tree.rows(), 8)->height);
 }
 
+TEST(LaneTree, OfLowLinesOnManyHostsTheRulesBetweenHostsTakeLessRoomThanTheRanks) {
+    LaneTree tree;
+    RunOutline outline;
+    for (int host = 0; host < 256; ++host) outline.hosts.push_back({host, "node" + std::to_string(host)});
+    for (int32_t rank = 0; rank < 1'024; ++rank)
+        outline.ranks.push_back({rank, rank / 4, "rank " + std::to_string(rank), {}});
+    tree.setOutline(outline);
+    tree.setCompact(true);
+    int rules = 0, ranks = 0;
+    for (const Row& row : tree.rows()) (row.kind == RowKind::group ? rules : ranks) += row.height;
+    EXPECT_GT(rules, 0);
+    EXPECT_LE(4 * rules, ranks);
+}
+
 // A rank whose device waits for `share` of the first 1000 ns, and computes for the rest.
 RankTracksPtr waitingRank(int32_t rank, int64_t waits) {
     auto tracks = std::make_shared<RankTracks>();

@@ -84,14 +84,48 @@ TEST(Track, EveryLevelOfThePyramidHoldsTheWholeTime) {
         int64_t last = -1;
         for (const PyramidNode& node : track.level(level)) {
             EXPECT_GE(node.startNs, last);
-            last = node.endNs;
-            const auto span = static_cast<double>(node.endNs - node.startNs);
+            last = node.endNs();
+            const auto span = static_cast<double>(node.spanNs);
             sum += span * static_cast<double>(node.busy);
             waits += span * static_cast<double>(node.waiting);
         }
         EXPECT_NEAR(sum / static_cast<double>(busy), 1, 1e-6) << level;
         EXPECT_NEAR(waits / static_cast<double>(waiting), 1, 1e-6) << level;
         EXPECT_EQ(last, track.extent().endNs) << level;
+    }
+}
+
+// A minute and more, of which a float holds no single nanoseconds.
+TEST(Track, NodesKnowTheirLongestEventAndEndNoEarlierThanTheirLastOne) {
+    std::mt19937 random(2);
+    Track track;
+    int64_t now = 1'000'000'007;
+    for (uint32_t i = 0; i < 30'000; ++i) {
+        const int64_t duration = i % 1'000 == 77 ? 1'000'000'000 + random() % 4'000'000'000 : random() % 3'000;
+        track.add({now, duration, i, i, EventKind::compute});
+        now += duration + random() % 3'000'000;
+    }
+    track.finish();
+    ASSERT_GE(track.levels(), 5u);
+    size_t below = Track::kFan;
+    for (size_t level = 0; level < track.levels(); ++level, below *= Track::kFan) {
+        for (size_t i = 0; i < track.level(level).size(); ++i) {
+            const PyramidNode& node = track.level(level)[i];
+            const size_t first = i * below, last = std::min(track.size(), first + below);
+            EXPECT_EQ(node.startNs, track.startNs(first));
+            EXPECT_GE(node.endNs(), track.endNs(last - 1));
+            EXPECT_LE(node.endNs(), track.endNs(last - 1) + 1 + (node.endNs() - node.startNs) / 4'000'000);
+            size_t longest = first;
+            for (size_t event = first; event < last; ++event)
+                if (track.durNs(event) > track.durNs(longest)) longest = event;
+            EXPECT_EQ(node.longestNs, std::min<int64_t>(track.durNs(longest), PyramidNode::kWideNs));
+            if (node.longestNs == PyramidNode::kWideNs) continue;  // another may be as wide
+            EXPECT_EQ(node.longestStyle, track.style(longest));
+            EXPECT_EQ(first + node.longest, longest);
+            EXPECT_NEAR(static_cast<double>(node.spanNs) * node.longestAt / 65'535,
+                        static_cast<double>(track.startNs(longest) - node.startNs),
+                        static_cast<double>(node.spanNs) / 65'535);
+        }
     }
 }
 

@@ -36,8 +36,9 @@ RankTracksPtr halfBusy(bool isAnalysed) {
 
 class TimelineViewTest : public testing::Test {
   protected:
-    void open(bool isAnalysed) {
+    void open(bool isAnalysed, std::vector<PathStretch> path = {}) {
         auto run = std::make_shared<RunInfo>();
+        run->path = std::move(path);
         run->strings = {"", "gemm"};
         run->whole = {0, kRunNs};
         run->outline.hosts = {{0, "host"}};
@@ -83,6 +84,23 @@ TEST_F(TimelineViewTest, WithoutAnAnalysisAGapHasNothingToTell) {
     open(false);
     clickOnRanksLine(kRunNs * 3 / 4);
     EXPECT_FALSE(m_model.selection().valid());
+}
+
+TEST_F(TimelineViewTest, TheCriticalPathIsDrawnWhereItIsOnTheRankAndCanBeHidden) {
+    open(true, {{1, {0, kRunNs / 4}}, {0, {kRunNs / 4, kRunNs / 2}}, {1, {kRunNs / 2, kRunNs}}});
+    const auto isInkAt = [&](int64_t timeNs) {
+        const Row* line = LaneTree::summaryRow(m_model.lanes().rows(), 0);
+        const QPoint place(m_view.labelWidth() + static_cast<int>(m_model.axis().xOf(timeNs)),
+                           m_view.rowsTop() + line->top + line->height - 3);
+        return m_view.grab().toImage().pixel(place) == Palette::light().text;
+    };
+    EXPECT_FALSE(isInkAt(kRunNs / 8));
+    EXPECT_TRUE(isInkAt(kRunNs * 3 / 8));
+    EXPECT_FALSE(isInkAt(kRunNs * 5 / 8));
+    m_model.show({kRunNs * 3 / 8, kRunNs / 2 - 1});
+    EXPECT_TRUE(isInkAt(kRunNs * 7 / 16)) << "a stretch that begins before the picture is in it";
+    m_view.showPath(false);
+    EXPECT_FALSE(isInkAt(kRunNs * 7 / 16));
 }
 
 TEST_F(TimelineViewTest, APlaceThatIsTypedIsShownAndWhatCannotBeIsSaid) {
