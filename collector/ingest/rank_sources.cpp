@@ -2,7 +2,6 @@
 #include "collector/ingest/rank_sources.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "collector/ingest/rank_preparation.h"
 #include "collector/ingest/side_by_side.h"
@@ -35,12 +34,14 @@ std::vector<RankSummary> RankSources::prepareAll(unsigned threads, uint64_t keep
         summaries[index] = summarize(*recording);
         if (look) look(index, *recording);
         if (!source.mustKeep && m_keptBytes >= keepBytes) return;
-        PackedEvents events(*recording);
-        if (m_keptBytes.fetch_add(events.bytes()) + events.bytes() > keepBytes && !source.mustKeep) {
-            m_keptBytes -= events.bytes();
+        // One by itself is in memory in any case.
+        if (m_sources.size() > 1) source.events.emplace(*recording);
+        const uint64_t bytes = source.events ? source.events->bytes() : 0;
+        if (m_keptBytes.fetch_add(bytes) + bytes > keepBytes && !source.mustKeep) {
+            m_keptBytes -= bytes;
+            source.events.reset();
             return;
         }
-        source.events = std::move(events);
         source.kept = std::move(recording);
         source.ready = true;
     };
@@ -51,7 +52,8 @@ std::vector<RankSummary> RankSources::prepareAll(unsigned threads, uint64_t keep
 std::unique_ptr<RankRecording> RankSources::take(size_t index) {
     Source& source = m_sources[index];
     if (source.ready) {
-        std::exchange(source.events, {}).unpack(*source.kept);
+        if (source.events) source.events->unpack(*source.kept);
+        source.events.reset();
         return std::move(source.kept);
     }
     auto recording = std::make_unique<RankRecording>(source.load());

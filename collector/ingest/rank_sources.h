@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collector/ingest/packed_events.h"
@@ -13,8 +14,8 @@
 namespace rankscope::collector {
 
 /// The recordings of the ranks that this process reads: each is prepared and summarised, side by side with others, and
-/// then taken. Meanwhile their events are packed; those that do not fit into memory even so are loaded and prepared a
-/// second time.
+/// then taken. Meanwhile their events are packed where there are several; those that do not fit into memory even so are
+/// loaded and prepared a second time.
 class RankSources {
   public:
     using Load = std::function<RankRecording()>;
@@ -39,7 +40,7 @@ class RankSources {
         int32_t rank = 0;
         Load load;
         std::unique_ptr<RankRecording> kept;  ///< prepared, or not yet prepared when `ready` is false
-        PackedEvents events;                  ///< of what is prepared and kept
+        std::optional<PackedEvents> events;   ///< of what is prepared and kept; none: they are in `kept`
         bool ready = false;
         bool mustKeep = false;  ///< there is nothing to load it from again
     };
