@@ -32,7 +32,7 @@ struct CollectOptions {
     /// With a part: reads on from where the look before stood, instead of from the beginning.
     FollowedCaptures* followed = nullptr;
     unsigned threads = 0;             ///< 0: one per core
-    uint64_t keepBytes = 1ull << 30;  ///< decoded ranks kept in memory; what is beyond is read twice
+    uint64_t keepBytes = 1ull << 30;  ///< packed events kept in memory; ranks beyond it are read twice
 };
 
 struct CollectResult {

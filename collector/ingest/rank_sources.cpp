@@ -7,18 +7,6 @@
 #include "collector/ingest/side_by_side.h"
 
 namespace rankscope::collector {
-namespace {
-
-uint64_t bytesOf(const RankRecording& recording) {
-    const auto bytes = [](const auto& rows) { return rows.capacity() * sizeof(rows[0]); };
-    return bytes(recording.kernels) + bytes(recording.memcpys) + bytes(recording.memsets) + bytes(recording.apiCalls) +
-           bytes(recording.synchronizations) + bytes(recording.cudaEvents) + bytes(recording.allocations) +
-           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps) +
-           bytes(recording.kernelSummaries) + bytes(recording.kernelSpans) + bytes(recording.counters);
-}
-
-}  // namespace
-
 void RankSources::add(int32_t rank, Load load) {
     Source& source = m_sources.emplace_back();
     source.rank = rank;
@@ -45,9 +33,13 @@ std::vector<RankSummary> RankSources::prepareAll(unsigned threads, uint64_t keep
         prepare(*recording);
         summaries[index] = summarize(*recording);
         if (look) look(index, *recording);
-        const uint64_t bytes = bytesOf(*recording);
-        if (!source.mustKeep && m_keptBytes.fetch_add(bytes) + bytes > keepBytes) {
+        if (!source.mustKeep && m_keptBytes >= keepBytes) return;
+        // One by itself is in memory in any case.
+        if (m_sources.size() > 1) source.events.emplace(*recording);
+        const uint64_t bytes = source.events ? source.events->bytes() : 0;
+        if (m_keptBytes.fetch_add(bytes) + bytes > keepBytes && !source.mustKeep) {
             m_keptBytes -= bytes;
+            source.events.reset();
             return;
         }
         source.kept = std::move(recording);
@@ -59,7 +51,11 @@ std::vector<RankSummary> RankSources::prepareAll(unsigned threads, uint64_t keep
 
 std::unique_ptr<RankRecording> RankSources::take(size_t index) {
     Source& source = m_sources[index];
-    if (source.ready) return std::move(source.kept);
+    if (source.ready) {
+        if (source.events) source.events->unpack(*source.kept);
+        source.events.reset();
+        return std::move(source.kept);
+    }
     auto recording = std::make_unique<RankRecording>(source.load());
     recording->rank = source.rank;
     prepare(*recording);

@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "collector/ingest/packed_events.h"
 #include "collector/ingest/rank_summary.h"
 
 namespace rankscope::collector {
 
 /// The recordings of the ranks that this process reads: each is prepared and summarised, side by side with others, and
-/// then taken. Those that do not fit into memory meanwhile are loaded and prepared a second time.
+/// then taken. Meanwhile their events are packed where there are several; those that do not fit into memory even so are
+/// loaded and prepared a second time.
 class RankSources {
   public:
     using Load = std::function<RankRecording()>;
@@ -25,7 +28,7 @@ class RankSources {
     int32_t rank(size_t index) const { return m_sources[index].rank; }
 
     /// Sorts them by rank and returns the summaries in that order. `threads` at a time, 0: one per core; keeps up to
-    /// `keepBytes` of prepared recordings. `look` sees each prepared recording, on any thread. What a load throws is
+    /// `keepBytes` of packed events. `look` sees each prepared recording, on any thread. What a load throws is
     /// thrown here.
     std::vector<RankSummary> prepareAll(unsigned threads, uint64_t keepBytes,
                                         const std::function<void(size_t, RankRecording&)>& look = nullptr);
@@ -37,6 +40,7 @@ class RankSources {
         int32_t rank = 0;
         Load load;
         std::unique_ptr<RankRecording> kept;  ///< prepared, or not yet prepared when `ready` is false
+        std::optional<PackedEvents> events;   ///< of what is prepared and kept; none: they are in `kept`
         bool ready = false;
         bool mustKeep = false;  ///< there is nothing to load it from again
     };

@@ -28,7 +28,7 @@ struct RunFacts {
     std::optional<int> exitStatus;    ///< of the wrapped command as a shell tells it, 128 + signal; none: nobody says
     std::optional<int> stopSignal;    ///< that the wrapper was sent, to end the job
     unsigned threads = 0;             ///< ranks prepared at a time, 0: one per core
-    uint64_t keepBytes = 1ull << 30;  ///< prepared recordings kept in memory; ranks beyond it are loaded a second time
+    uint64_t keepBytes = 1ull << 30;  ///< packed events kept in memory; ranks beyond it are loaded a second time
 };
 
 /// Makes a trace.db from ranks' recordings: orders events, joins calls with kernels, aligns clocks, matches collectives
