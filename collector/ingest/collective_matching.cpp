@@ -54,9 +54,23 @@ std::string callText(const CallFact& call) {
     return text;
 }
 
+/// Of ranks that still run: the first call behind all that have a kernel. The device has not come to the end of it yet,
+/// and nothing is missing. Of others, and without any kernel, there is none.
+std::vector<size_t> underWayFrom(const std::vector<RankSummary>& summaries) {
+    std::vector<size_t> all;
+    for (const RankSummary& summary : summaries) {
+        const auto last = std::find_if(summary.calls.rbegin(), summary.calls.rend(),
+                                       [](const CallFact& call) { return call.kernelIndex >= 0; });
+        const bool runs = summary.state == store::RankState::running && last != summary.calls.rend();
+        all.push_back(runs ? static_cast<size_t>(summary.calls.rend() - last) : summary.calls.size());
+    }
+    return all;
+}
+
 class CollectiveMatcher {
   public:
-    explicit CollectiveMatcher(const JoinedRanks& ranks) : m_ranks(ranks) {}
+    explicit CollectiveMatcher(const JoinedRanks& ranks)
+        : m_ranks(ranks), m_underWayFrom(underWayFrom(ranks.summaries)) {}
 
     void add(const InstanceGroups& groups, const InstanceGroup& group);
     MatchedCollectives take() &&;
@@ -72,6 +86,7 @@ class CollectiveMatcher {
     const JoinedRanks& m_ranks;
     MatchedCollectives m_matched;
     void countKernels(const InstanceGroups& groups, const InstanceGroup& group);
+    bool isUnderWay(const MemberCall& member) const;
     std::string whoDiffers(const std::vector<std::pair<int32_t, const CallFact*>>& calls);
 
     std::map<int64_t, Disagreement> m_disagreements;  // by trace id of the communicator
@@ -79,7 +94,12 @@ class CollectiveMatcher {
         int64_t recorded = 0, missing = 0;
     };
     std::map<int32_t, Kernels> m_kernels;  // of the calls, by rank
+    std::vector<size_t> m_underWayFrom;    // by summary
 };
+
+bool CollectiveMatcher::isUnderWay(const MemberCall& member) const {
+    return static_cast<size_t>(member.call) >= m_underWayFrom[static_cast<size_t>(member.summary)];
+}
 
 std::vector<Arrival> CollectiveMatcher::arrivalsOf(const InstanceGroups& groups, const InstanceGroup& group) const {
     std::vector<Arrival> arrivals;
@@ -175,6 +195,7 @@ void CollectiveMatcher::measure(store::Collective& collective, const std::vector
 
 void CollectiveMatcher::countKernels(const InstanceGroups& groups, const InstanceGroup& group) {
     for (size_t i = group.first; i < group.last; ++i) {
+        if (isUnderWay(groups.calls[i])) continue;
         const RankSummary& summary = m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)];
         Kernels& kernels = m_kernels[summary.rank];
         ++(summary.calls[static_cast<size_t>(groups.calls[i].call)].kernelIndex < 0 ? kernels.missing
@@ -242,7 +263,10 @@ void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& g
                 calls.emplace_back(m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)].rank, &callOf(i));
             disagreement.whoDiffers = whoDiffers(calls);
         }
-    } else if (recorded != communicator.nRanks) {
+    } else if (recorded != communicator.nRanks &&
+               !std::all_of(groups.calls.begin() + static_cast<std::ptrdiff_t>(group.first),
+                            groups.calls.begin() + static_cast<std::ptrdiff_t>(group.last),
+                            [this](const MemberCall& call) { return isUnderWay(call); })) {
         if (disagreement.incomplete++ == 0) disagreement.firstIncomplete = front.seq;
     }
 }

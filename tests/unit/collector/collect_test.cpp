@@ -437,6 +437,42 @@ TEST(Collect, ARankThatStillRunsIsSaidToRun) {
     EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind = 'died' AND rank = 1"), 1);
 }
 
+/// Both ranks run; the device has come to the end of two all-reduces, and one rank has called a fourth already.
+/// `lostOne`: the first kernel of rank 1 is missing.
+TraceReader whileTheyRun(const TemporaryFolder& run, bool lostOne) {
+    std::string bootId;
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), bootId);
+    for (int rank = 0; rank < 2; ++rank) {
+        const std::filesystem::path path =
+            run.path() / "capture" /
+            ("node" + std::to_string(rank) + "." + std::to_string(getpid()) + "." + ownStartTicks() + ".cap");
+        test::CaptureFile file(path, {rank, 2, "node0", getpid(), 0, bootId});
+        file.stream(0, 7, 0);
+        file.communicator(1, 77, rank, 2);
+        for (int i = 0; i < (rank == 0 ? 4 : 3); ++i) {
+            const int64_t startNs = 1'000'000 * (i + 1);
+            file.ncclCall(capture::NcclOp::allReduce, 1, 100, startNs, static_cast<uint64_t>(i + 1), 0);
+            if (i > 1 || (lostOne && rank == 1 && i == 0)) continue;
+            const auto correlation = static_cast<uint32_t>(40 + i);
+            file.kernel("ncclDevKernel_AllReduce", 0, startNs + 20'000, 500, correlation, startNs + 500);
+            file.external(correlation, static_cast<uint64_t>(i + 1));
+        }
+        test::leaveRings(path);
+    }
+    return collected(run.path());
+}
+
+TEST(Collect, CallsThatTheDeviceOfARunningRankHasNotComeToAreNotMissing) {
+    const TemporaryFolder run, torn;
+    TraceReader trace = whileTheyRun(run, false);
+    ASSERT_EQ(trace.all<store::Rank>().at(1).state, store::RankState::running);
+    EXPECT_EQ(trace.all<store::Collective>().size(), 4u);
+    EXPECT_FALSE(hasLoss(trace, "kernel_missing"));
+    EXPECT_FALSE(hasLoss(trace, "unmatched_collective"));
+    TraceReader other = whileTheyRun(torn, true);
+    EXPECT_TRUE(hasLoss(other, "kernel_missing"));
+}
+
 TEST(Collect, AProcessThatBecameAnotherHasNotDiedAndOneThatFailedToHasNoEnd) {
     const TemporaryFolder run;
     constexpr uint16_t kExec = 4, kExecFailed = 5;
