@@ -34,7 +34,7 @@ CHOSEN = {"ddp-2": ("torch-ddp-none", 2, {}), "ddp-4": ("torch-ddp-none", 4, {})
 # The other kinds, with --all: as often as that is worth some minutes.
 OTHERS = {"hsdp-4": ("torch-hsdp-none", 4, {}), "tp-2": ("torch-tp-none", 2, {}), "sp-2": ("torch-tp-none-sequence", 2, {}), "zero1-2": ("deepspeed-zero1-none", 2, {}), "zero2-2": ("deepspeed-zero2-none", 2, {}),
           "zero3-2": ("deepspeed-zero3-none", 2, {"--no-ranges": False}), "megatron-dp-2": ("megatron-dp-none", 2, {}), "megatron-pp-2": ("megatron-pp-none", 2, {"--micro-batches": 4}),
-          "megatron-3d-4": ("megatron-3d-none", 4, {"--micro-batches": 4}), "accelerate-ddp-2": ("accelerate-ddp-none", 2, {}), "accelerate-fsdp-2": ("accelerate-fsdp-none", 2, {})}
+          "megatron-3d-4": ("megatron-3d-none", 4, {"--micro-batches": 4}), "megatron-moe-4": ("megatron-moe-none", 4, {}), "accelerate-ddp-2": ("accelerate-ddp-none", 2, {}), "accelerate-fsdp-2": ("accelerate-fsdp-none", 2, {})}
 # Rows and what of each must be equal; times count from the first step's start, since nobody says when the processes of a job begin.
 ROWS = {
     "kernels": "SELECT k.rank, k.start_ns - z.ns, k.dur_ns, s.text, st.native_id, k.grid_blocks FROM kernel k JOIN string s ON s.id = k.name_id JOIN stream st ON st.id = k.stream_id, zero z",
