@@ -11,6 +11,10 @@
 namespace rankscope::diagnose {
 namespace {
 
+/// Beside a play that takes so many times longer, one that is not asked for yet waits until it is: there is time enough
+/// for it, and the hand is free when another long one turns up.
+constexpr double kMuchLonger = 4;
+
 Played playInstantTransfers(const job::Analysis& analysis) {
     replay::TaskGraph instant = analysis.replay.graph;
     edits::changeTransfers(instant, [](const edits::TransferTask&, const replay::Exchange&, int64_t) { return 0; });
@@ -42,9 +46,11 @@ Played play(const job::Analysis& analysis, const Play& what) {
     if (what.instant) return playInstantTransfers(analysis);
     Played played;
     try {
-        edits::ChangedJob job = edits::unchangedJob(analysis);
-        job.effect.outlook = what.outlook;
-        for (const job::Change& change : what.changes) edits::change(job, *edits::makeEdit(change), analysis);
+        edits::Edits made;
+        for (const job::Change& change : what.changes) made.push_back(edits::makeEdit(change));
+        const edits::TrialJob unchanged(analysis);
+        if (made.empty()) return {.stepsNs = unchanged.stepsNs()};
+        edits::ChangedJob job = unchanged.with(made, what.outlook);
         played.stepsNs = std::move(job.stepsNs);
         played.open = job.effect.open;
         played.hostMaySlow = job.effect.hostMaySlow;
@@ -78,8 +84,15 @@ void Plays::beginExpected() {
     if (oneByOne()) return;
     for (const Play& what : m_expected) {
         if (m_players->idle() == 0) return;
-        if (find(what) == nullptr) begin(what);
+        if (find(what) == nullptr && edits::effortOf(what.changes) * kMuchLonger > longestUnderWay()) begin(what);
     }
+}
+
+double Plays::longestUnderWay() const {
+    double longest = 0;
+    for (const Made& made : m_made)
+        if (made.played == nullptr) longest = std::max(longest, edits::effortOf(made.what.changes));
+    return longest;
 }
 
 void Plays::takeEnded() {
@@ -91,11 +104,11 @@ void Plays::takeEnded() {
 const Played& Plays::of(const Play& what) {
     if (find(what) == nullptr) {
         while (m_players->free() == 0) takeEnded();
-        // Those that take longer begin first where a hand is left for this one: the hand that has least to do takes
-        // the longest.
+        // Those that take much longer begin first where a hand is left for this one: the hand that has least to do
+        // takes the longest.
         for (const Play& longer : m_expected) {
             if (m_players->free() < 2 || m_players->idle() == 0) break;
-            if (edits::effortOf(longer.changes) <= edits::effortOf(what.changes)) break;
+            if (edits::effortOf(longer.changes) < edits::effortOf(what.changes) * kMuchLonger) break;
             if (find(longer) == nullptr) begin(longer);
         }
         begin(what);

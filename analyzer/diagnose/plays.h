@@ -67,8 +67,8 @@ class Plays {
     explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 
     /// These may be asked for next, the likeliest first: idle hands begin them beside what is asked for, those that
-    /// take longest first, so that no hand is left with a long one at the end. Replaces what was expected before; what
-    /// has been begun goes on.
+    /// take longest first, so that no hand is left with a long one at the end, and short ones only when no long one is
+    /// under way. Replaces what was expected before; what has been begun goes on.
     void expect(std::vector<Play> plays);
     /// True where nothing is made ahead, and expect() is of no use.
     bool oneByOne() const { return m_players->hands() < 2; }
@@ -84,6 +84,7 @@ class Plays {
     Made* find(const Play& what);
     void begin(const Play& what);
     void beginExpected();
+    double longestUnderWay() const;  // edits::effortOf(); 0: none is
     void takeEnded();
 
     std::unique_ptr<Players> m_players;

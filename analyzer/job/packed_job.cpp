@@ -2,7 +2,6 @@
 #include "analyzer/job/packed_job.h"
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -64,16 +63,15 @@ void forEachSmallField(Analysis& analysis, const Visit& visit) {
           replay.steps, replay.measuredStepNs, replay.predictedStepNs, replay.edges);
 }
 
-/// Parts of a list that is sent as it lies in memory: small, so that what is received is in memory once, and stays in
-/// the processor's cache.
+/// Parts of a list that is sent as it lies in memory, whole elements: small, so that what is received is in memory
+/// once, and stays in the processor's cache.
 constexpr size_t kPartBytes = size_t{1} << 20;
 
 template <typename Value, typename Function>
-void forEachPart(std::vector<Value>& list, const Function& function) {
+void forEachPart(size_t count, const Function& function) {
     static_assert(std::is_trivially_copyable_v<Value>);
-    const size_t bytes = list.size() * sizeof(Value);
-    char* const data = reinterpret_cast<char*>(list.data());
-    for (size_t at = 0; at < bytes; at += kPartBytes) function(data + at, std::min(kPartBytes, bytes - at));
+    constexpr size_t kMost = kPartBytes / sizeof(Value);
+    for (size_t at = 0; at < count; at += kMost) function(at, std::min(kMost, count - at));
 }
 
 /// How long each list of the graph is, and how large an element: two builds that differ are told.
@@ -93,13 +91,15 @@ Lengths lengthsOf(replay::TaskGraph& graph) {
 void takeGraph(replay::TaskGraph& graph, const Lengths& lengths, const std::function<std::string()>& receive,
                const std::string& sender) {
     size_t list = 0;
-    const auto take = [&](auto& values) {
-        if (list >= lengths.size() || lengths[list].second != sizeof values[0]) refuse(sender);
-        values.resize(lengths[list++].first);
-        forEachPart(values, [&](char* to, size_t bytes) {
+    const auto take = [&]<typename Value>(std::vector<Value>& values) {
+        if (list >= lengths.size() || lengths[list].second != sizeof(Value)) refuse(sender);
+        const size_t count = lengths[list++].first;
+        values.reserve(count);  // and not resized: memory that is written twice costs as much as what is sent
+        forEachPart<Value>(count, [&](size_t, size_t elements) {
             const std::string part = receive();
-            if (part.size() != bytes) refuse(sender);
-            std::memcpy(to, part.data(), bytes);
+            if (part.size() != elements * sizeof(Value)) refuse(sender);
+            const auto* from = reinterpret_cast<const Value*>(part.data());
+            values.insert(values.end(), from, from + elements);
         });
     };
     forEachField(graph, [&](auto&... lists) { (take(lists), ...); });
@@ -117,8 +117,11 @@ void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTa
     for (facts::RankSummary& rank : packed.ranks) forEachPlayedField(rank, put);
     put(lengthsOf(packed.replay.graph));
     send(packer.take());
-    const auto sendParts = [&](auto& list) {
-        forEachPart(list, [&](const char* from, size_t bytes) { send({from, bytes}); });
+    const auto sendParts = [&]<typename Value>(const std::vector<Value>& list) {
+        const auto* const data = reinterpret_cast<const char*>(list.data());
+        forEachPart<Value>(list.size(), [&](size_t first, size_t elements) {
+            send({data + first * sizeof(Value), elements * sizeof(Value)});
+        });
     };
     forEachField(packed.replay.graph, [&](auto&... lists) { (sendParts(lists), ...); });
 }

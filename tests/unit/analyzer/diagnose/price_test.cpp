@@ -163,7 +163,7 @@ class LastFirst : public Players {
     std::vector<std::pair<size_t, Play>> m_begun;
 };
 
-TEST(Price, OfPlaysThatAreMadeAheadTheLongestBeginsBeforeTheOneThatIsAskedFor) {
+TEST(Price, OfPlaysThatAreMadeAheadTheLongestBeginsBeforeTheOneThatIsAskedForAndShortOnesBehindIt) {
     const job::Analysis analysis = jobWithTwoCauses();
     const Play anew{{edits::parseChange("micro-batches:count=8")}}, balance{{edits::parseChange("balance")}},
         network{{edits::parseChange("network")}};
@@ -171,8 +171,17 @@ TEST(Price, OfPlaysThatAreMadeAheadTheLongestBeginsBeforeTheOneThatIsAskedFor) {
     Plays plays(std::make_unique<LastFirst>(analysis, made));
     plays.expect({balance, anew});
     plays.of(network);
+    EXPECT_EQ(made, (std::vector<Play>{anew, network}));
+    plays.of(anew);
     EXPECT_EQ(made, (std::vector<Play>{anew, network, balance}));
     plays.finish();
+}
+
+TEST(Price, APlayOfSeveralChangesTakesAsLongAsTheyDoTogether) {
+    const job::Change balance = edits::parseChange("balance"), anew = edits::parseChange("micro-batches:count=8");
+    EXPECT_DOUBLE_EQ(edits::effortOf({balance, anew, balance}),
+                     2 * edits::effortOf({balance}) + edits::effortOf({anew}));
+    EXPECT_DOUBLE_EQ(edits::effortOf({}), edits::effortOf({balance}));
 }
 
 TEST(Price, PlaysThatAreMadeAheadChangeNoPriceAndNoneIsMadeTwice) {
