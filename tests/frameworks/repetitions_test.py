@@ -46,16 +46,11 @@ ROWS = {
 }
 
 
-# Behind the last step the worker processes of a data loader end, and not all of that is on the virtual clock (reference/vgpu/README.md): of this job the steps are compared.
-ENDS_WITH_PROCESSES = {"loader-2"}
-
-
-def rows_of(trace, steps_alone=False):
-    """{what: {row: how often}} from the first step on, to the end of the job or of the last step."""
+def rows_of(trace):
+    """{what: {row: how often}} from the first step on, to the end of the job."""
     with contextlib.closing(sqlite3.connect(f"file:{trace}?mode=ro", uri=True)) as db:
         db.execute("CREATE TEMP TABLE zero AS SELECT min(start_ns) AS ns FROM step")
-        end_ns = db.execute("SELECT max(start_ns + dur_ns) - min(start_ns) FROM step").fetchone()[0] if steps_alone else float("inf")
-        return {what: collections.Counter(row for row in db.execute(query) if 0 <= row[2 if what == "steps" else 1] < end_ns) for what, query in ROWS.items()}
+        return {what: collections.Counter(row for row in db.execute(query) if row[2 if what == "steps" else 1] >= 0) for what, query in ROWS.items()}
 
 
 class Repetitions(unittest.TestCase):
@@ -81,7 +76,7 @@ class Repetitions(unittest.TestCase):
                               env=dict(os.environ, RANKSCOPE_FRAMEWORKS=str(ENVIRONMENT)), timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-4000:])
         self.assertNotIn("reproducible", done.stderr)
-        return rows_of(self.folder / "run/trace.db", scenario.stem in ENDS_WITH_PROCESSES)
+        return rows_of(self.folder / "run/trace.db")
 
     def check_equal(self, first, other, repetition):
         for what in ROWS:

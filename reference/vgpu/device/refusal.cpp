@@ -5,11 +5,22 @@
 
 #include <atomic>
 #include <cstdio>
+#include <string_view>
 
 #include "reference/vgpu/device/deadlock.h"
 #include "reference/vgpu/device/local_process.h"
 
 using namespace rankscope::vgpu;
+
+namespace {
+
+/// PyTorch has kernels of its own for all that it asks cuDNN for (such as recurrent layers).
+const char* wayAround(std::string_view library) {
+    return library.starts_with("libcudnn") ? "with PyTorch, torch.backends.cudnn.enabled = False does without cuDNN; "
+                                           : "";
+}
+
+}  // namespace
 
 extern "C" void rankscopeVgpuRefuse(const char* function, const char* library) {
     static std::atomic<bool> isEnding{false};
@@ -18,8 +29,8 @@ extern "C" void rankscopeVgpuRefuse(const char* function, const char* library) {
     std::fprintf(stderr,
                  "rankscope virtual GPUs: rank %d called %s of %s, which is not modelled: the job ends here (exit "
                  "status %d)\n"
-                 "  hint: take what leads to this call out of the job, or run it on real GPUs, without --virtual; "
+                 "  hint: %stake what leads to this call out of the job, or run it on real GPUs, without --virtual; "
                  "reference/vgpu/README.md tells what is modelled\n",
-                 process.rank(), function, library, kExitNotModelled);
+                 process.rank(), function, library, kExitNotModelled, wayAround(library));
     endEarly(kExitNotModelled);
 }

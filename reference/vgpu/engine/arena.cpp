@@ -323,14 +323,22 @@ void detachArena(Arena* arena, uint32_t processIndex) {
     // The mapping stays: threads of a process that is ending may still be inside a call.
 }
 
+/// Where a process whose main thread has ended has further threads, its pipes are still open, and who waits for its end
+/// sleeps on: it lives until the last of them is gone.
 uint64_t processStartTime(int32_t pid) {
+    // Fields of /proc/PID/stat as proc(5) numbers them.
+    constexpr int kState = 3, kThreads = 20, kStart = 22;
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
     StatText text;
     const char* field = statBehindName(path, text);
-    if (!field || *field == 'Z' || *field == 'X') return 0;
-    for (int i = 0; i < 19 && field; i++) field = std::strchr(field + 1, ' ');
-    return field ? std::strtoull(field + 1, nullptr, 10) : 0;
+    const bool hasMainEnded = field && (*field == 'Z' || *field == 'X');
+    for (int number = kState; number < kStart && field; number++) {
+        if (number == kThreads && hasMainEnded && std::strtoull(field, nullptr, 10) <= 1) return 0;
+        field = std::strchr(field, ' ');
+        if (field) field++;
+    }
+    return field ? std::strtoull(field, nullptr, 10) : 0;
 }
 
 char threadStateOf(int32_t pid, int32_t tid) {

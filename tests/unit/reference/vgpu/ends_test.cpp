@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what the end of a process is seen, and how long a stand-still lasts before real time counts.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <functional>
 #include <vector>
@@ -99,6 +102,30 @@ TEST(EndKeys, FurtherPipesAreLeftOutAndTheProcessesNumberIsNot) {
         child);
     EXPECT_EQ(keys.size(), size_t{kMaxEndKeys});
     EXPECT_TRUE(has(keys, childKey(child)));
+}
+
+TEST(ProcessLives, UntilItsLastThreadIsGone) {
+    const Pipe leave;
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto stay = [](void* end) -> void* {
+            char byte;
+            _exit(read(*static_cast<int*>(end), &byte, 1) == 1 ? 0 : 1);
+        };
+        int end = leave.ends[0];
+        pthread_t other;
+        if (pthread_create(&other, nullptr, stay, &end) != 0) _exit(2);
+        syscall(SYS_exit, 0);  // the main thread, and not the process
+    }
+    const uint64_t start = processStartTime(child);
+    while (threadStateOf(child, child) != 'Z') usleep(1000);
+    EXPECT_TRUE(processLives(child, start)) << "its pipes are open";
+    ASSERT_EQ(write(leave.ends[1], "", 1), 1);
+    siginfo_t ended{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_EQ(ended.si_status, 0);
+    EXPECT_FALSE(processLives(child, start)) << "though nobody has taken its status";
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 using threads::Standstill;
