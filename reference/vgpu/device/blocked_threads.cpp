@@ -138,6 +138,24 @@ void LocalProcess::takeTurnInFamily(ThreadClock& thread) {
     awaitTurn(thread);
 }
 
+/// True while a timed wait of this process has not ended that ends before `ns`.
+bool LocalProcess::awaitsDeadlineBefore(int64_t ns) {
+    SharedLock lock(m_arena->lock);
+    for (uint32_t t = sharedProcess().firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess) {
+        const HostThread& thread = m_arena->threads[t];
+        if (thread.state == ThreadState::parked && thread.deadlineNs < ns) return true;
+    }
+    return false;
+}
+
+void LocalProcess::goOnAt(ThreadClock& thread, int64_t ns) {
+    if (ns > thread.ns) {
+        thread.ns = ns;
+        if (awaitsDeadlineBefore(ns)) awaitTurn(thread);
+    }
+    publish(thread);
+}
+
 /// The thread's clock has moved: others of its process may have waited for that.
 void LocalProcess::nudge() {
     SharedLock lock(m_arena->lock);

@@ -278,6 +278,9 @@ class LocalProcess {
     }
     /// The same among all processes that were forked from one another: before something goes to another process.
     void takeTurnInFamily(ThreadClock& thread);
+    /// The thread has learnt of something that happened at `ns`: it goes on then at the earliest, and behind the timed
+    /// waits of its process that end before.
+    void goOnAt(ThreadClock& thread, int64_t ns);
     bool severalAct() { return sharedProcess().active.load(std::memory_order_acquire) > 1; }
     /// Other processes of the family have active threads.
     bool familyActs() {
@@ -305,6 +308,7 @@ class LocalProcess {
     void rejoin(ThreadClock& thread);
     void awaitTurn(ThreadClock& thread);
     bool awaitsFamily();
+    bool awaitsDeadlineBefore(int64_t ns);
     void nudge();
     void moveOn();
     Process& sharedProcess() { return m_arena->processes[m_index]; }

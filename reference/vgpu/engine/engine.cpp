@@ -180,8 +180,9 @@ void Engine::note(const HostThread& thread) {
 }
 
 bool Engine::isBystander(const HostThread& thread) const {
-    return thread.sleepsOut.load(std::memory_order_acquire) != 0 &&
-           m_arena.processes[thread.process].submitted.load(std::memory_order_relaxed) == 0;
+    const Process& process = m_arena.processes[thread.process];
+    return thread.sleepsOut.load(std::memory_order_acquire) != 0 && !process.isForked &&
+           process.submitted.load(std::memory_order_relaxed) == 0;
 }
 
 bool Engine::advanceQuiescent(uint32_t process) {
@@ -513,6 +514,10 @@ bool Engine::hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) c
             if (&other == &thread) continue;
             const ThreadState state = other.state.load(std::memory_order_acquire);
             if (state == ThreadState::running && precedes(placeOf(other), placeOf(thread))) return false;
+            // A wait that ends before goes first, also where the thread has come here by what another process told it.
+            if (state == ThreadState::parked && other.process == thread.process &&
+                other.deadlineNs < thread.waitUntilNs)
+                return false;
             // One that waits for the device may be resumed before, as long as the island has not come so far.
             if (state == ThreadState::waiting && !waitsForTurn(other) &&
                 boundNs < std::min(thread.waitUntilNs, thread.boundNs.load(std::memory_order_acquire)))

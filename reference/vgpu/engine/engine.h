@@ -29,7 +29,8 @@ class Engine {
     bool isIdle();
 
     /// A thread that runs, but of which nobody expects anything: it sleeps, in a process that never gave a device
-    /// anything to do (a launcher that looks after its ranks once in a while).
+    /// anything to do and was not forked off another one (a launcher that looks after its ranks once in a while, and
+    /// not a rank's loader).
     bool isBystander(const HostThread& thread) const;
 
     /// A thread of the island now waits for something else than operations: its next advance looks at everything.

@@ -122,17 +122,14 @@ void hasRead(int descriptor, int64_t result) {
     const uint64_t key = readKey(descriptor);
     if (key == 0) return;
     LocalProcess& process = LocalProcess::instance();
-    clock->ns =
-        std::max(clock->ns, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
-    process.publish(*clock);
+    process.goOnAt(*clock, process.whenWritten(key, key & kCounterBit ? kAllBytes : static_cast<uint64_t>(result)));
 }
 
 void sawEnd(uint64_t key) {
     ThreadClock* clock = key ? activeClock() : nullptr;
     if (!clock) return;
     LocalProcess& process = LocalProcess::instance();
-    clock->ns = std::max(clock->ns, process.whenEnded(key));
-    process.publish(*clock);
+    process.goOnAt(*clock, process.whenEnded(key));
 }
 
 void sawReady(std::span<const int> descriptors) {
@@ -148,8 +145,8 @@ void sawReady(std::span<const int> descriptors) {
     constexpr int64_t kLookNs = 100;
     thread_local int64_t lastLookNs = kNoClock;
     if (clock->ns == lastLookNs) clock->ns += kLookNs;
-    clock->ns = lastLookNs = std::max(clock->ns, readyNs);
-    process.publish(*clock);
+    lastLookNs = std::max(clock->ns, readyNs);
+    process.goOnAt(*clock, lastLookNs);
 }
 
 }  // namespace rankscope::vgpu::threads
