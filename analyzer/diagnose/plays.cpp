@@ -11,8 +11,9 @@
 namespace rankscope::diagnose {
 namespace {
 
-/// Beside a play that takes so many times longer, one that is not asked for yet waits until it is: there is time enough
-/// for it, and the hand is free when another long one turns up.
+/// A play that nobody has asked for yet does not begin while one that takes so many times longer is under way: it can
+/// be made in time later, and its hand stays free for another long one. Plays that change times take 1 to 3, those that
+/// are played anew 8 and more (edits::effortOf()): anything between tells them apart.
 constexpr double kMuchLonger = 4;
 
 Played playInstantTransfers(const job::Analysis& analysis) {
@@ -80,18 +81,19 @@ void Plays::begin(const Play& what) {
     ++m_underWay;
 }
 
-void Plays::beginExpected() {
+void Plays::beginExpected(const Play& asked) {
     if (oneByOne()) return;
     for (const Play& what : m_expected) {
         if (m_players->idle() == 0) return;
-        if (find(what) == nullptr && edits::effortOf(what.changes) * kMuchLonger > longestUnderWay()) begin(what);
+        if (find(what) == nullptr && edits::effortOf(what.changes) * kMuchLonger > longestBeside(asked)) begin(what);
     }
 }
 
-double Plays::longestUnderWay() const {
+double Plays::longestBeside(const Play& asked) const {
     double longest = 0;
     for (const Made& made : m_made)
-        if (made.played == nullptr) longest = std::max(longest, edits::effortOf(made.what.changes));
+        if (made.played == nullptr && made.what != asked)
+            longest = std::max(longest, edits::effortOf(made.what.changes));
     return longest;
 }
 
@@ -104,8 +106,8 @@ void Plays::takeEnded() {
 const Played& Plays::of(const Play& what) {
     if (find(what) == nullptr) {
         while (m_players->free() == 0) takeEnded();
-        // Those that take much longer begin first where a hand is left for this one: the hand that has least to do
-        // takes the longest.
+        // Expected plays that take much longer begin before this one, as long as a hand is left for it: each goes to
+        // the hand that has had least to do.
         for (const Play& longer : m_expected) {
             if (m_players->free() < 2 || m_players->idle() == 0) break;
             if (edits::effortOf(longer.changes) < edits::effortOf(what.changes) * kMuchLonger) break;
@@ -113,10 +115,10 @@ const Played& Plays::of(const Play& what) {
         }
         begin(what);
     }
-    beginExpected();
+    beginExpected(what);
     while (find(what)->played == nullptr) {
         takeEnded();
-        beginExpected();
+        beginExpected(what);
     }
     return *find(what)->played;
 }

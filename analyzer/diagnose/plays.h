@@ -66,9 +66,10 @@ class Plays {
     explicit Plays(const job::Analysis& analysis);
     explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 
-    /// These may be asked for next, the likeliest first: idle hands begin them beside what is asked for, those that
-    /// take longest first, so that no hand is left with a long one at the end, and short ones only when no long one is
-    /// under way. Replaces what was expected before; what has been begun goes on.
+    /// These may be asked for next: idle hands begin them beside what is asked for, those that take longest first, so
+    /// that no hand is left with a long one at the end, and of those that take as long the likeliest, which come first
+    /// here. Short ones begin when no long one but the one asked for is under way. Replaces what was expected before;
+    /// what has been begun goes on.
     void expect(std::vector<Play> plays);
     /// True where nothing is made ahead, and expect() is of no use.
     bool oneByOne() const { return m_players->hands() < 2; }
@@ -83,8 +84,8 @@ class Plays {
     };
     Made* find(const Play& what);
     void begin(const Play& what);
-    void beginExpected();
-    double longestUnderWay() const;  // edits::effortOf(); 0: none is
+    void beginExpected(const Play& asked);
+    double longestBeside(const Play& asked) const;  // edits::effortOf() of those under way; 0: there is none
     void takeEnded();
 
     std::unique_ptr<Players> m_players;

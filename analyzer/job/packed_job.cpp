@@ -63,8 +63,8 @@ void forEachSmallField(Analysis& analysis, const Visit& visit) {
           replay.steps, replay.measuredStepNs, replay.predictedStepNs, replay.edges);
 }
 
-/// Parts of a list that is sent as it lies in memory, whole elements: small, so that what is received is in memory
-/// once, and stays in the processor's cache.
+/// A list is sent as it lies in memory, in parts of whole elements, small enough that a received part is still in the
+/// processor's cache when it is copied.
 constexpr size_t kPartBytes = size_t{1} << 20;
 
 template <typename Value, typename Function>
@@ -94,7 +94,8 @@ void takeGraph(replay::TaskGraph& graph, const Lengths& lengths, const std::func
     const auto take = [&]<typename Value>(std::vector<Value>& values) {
         if (list >= lengths.size() || lengths[list].second != sizeof(Value)) refuse(sender);
         const size_t count = lengths[list++].first;
-        values.reserve(count);  // and not resized: memory that is written twice costs as much as what is sent
+        values.clear();
+        values.reserve(count);  // and not resized: to fill the elements first costs as much as to receive them
         forEachPart<Value>(count, [&](size_t, size_t elements) {
             const std::string part = receive();
             if (part.size() != elements * sizeof(Value)) refuse(sender);

@@ -14,9 +14,10 @@ using namespace rankscope::vgpu;
 
 namespace {
 
-/// PyTorch has kernels of its own for all that it asks cuDNN for (such as recurrent layers).
+/// PyTorch has kernels of its own for recurrent layers and convolutions.
 const char* wayAround(std::string_view library) {
-    return library.starts_with("libcudnn") ? "with PyTorch, torch.backends.cudnn.enabled = False does without cuDNN; "
+    return library.starts_with("libcudnn") ? "recurrent layers and convolutions of PyTorch do without it where "
+                                             "torch.backends.cudnn.enabled = False; or "
                                            : "";
 }
 

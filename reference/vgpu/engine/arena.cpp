@@ -323,8 +323,8 @@ void detachArena(Arena* arena, uint32_t processIndex) {
     // The mapping stays: threads of a process that is ending may still be inside a call.
 }
 
-/// Where a process whose main thread has ended has further threads, its pipes are still open, and who waits for its end
-/// sleeps on: it lives until the last of them is gone.
+/// A process counts as alive until its last thread is gone, even if its main thread has ended: its pipes stay open
+/// until then, and who waits for its end sleeps on.
 uint64_t processStartTime(int32_t pid) {
     // Fields of /proc/PID/stat as proc(5) numbers them.
     constexpr int kState = 3, kThreads = 20, kStart = 22;

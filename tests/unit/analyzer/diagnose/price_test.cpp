@@ -163,7 +163,7 @@ class LastFirst : public Players {
     std::vector<std::pair<size_t, Play>> m_begun;
 };
 
-TEST(Price, OfPlaysThatAreMadeAheadTheLongestBeginsBeforeTheOneThatIsAskedForAndShortOnesBehindIt) {
+TEST(Price, ExpectedPlaysBeginLongestFirstAndShortOnesWaitForThem) {
     const job::Analysis analysis = jobWithTwoCauses();
     const Play anew{{edits::parseChange("micro-batches:count=8")}}, balance{{edits::parseChange("balance")}},
         network{{edits::parseChange("network")}};

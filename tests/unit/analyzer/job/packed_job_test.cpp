@@ -78,6 +78,22 @@ TEST(PackedJob, EveryChangePlaysAsInTheProcessThatSentIt) {
     EXPECT_GT(expectSamePlays(test::SmallJob{.reductions = 3, .extraNs = 30, .differentGrids = true}.analysis()), 10);
 }
 
+/// Of several megabytes.
+TEST(PackedJob, ListsOfManyPartsArriveWhole) {
+    constexpr uint32_t kTasks = 300'000;
+    Analysis here = test::SmallJob().analysis();
+    here.replay.graph.durationNs.clear();
+    here.replay.graph.info.clear();
+    for (uint32_t task = 0; task < kTasks; ++task) {
+        here.replay.graph.durationNs.push_back(3 * task);
+        here.replay.graph.info.emplace_back().row = 7 * task;
+    }
+    const replay::TaskGraph there = sent(here).replay.graph;
+    EXPECT_EQ(there.durationNs, here.replay.graph.durationNs);
+    ASSERT_EQ(there.info.size(), size_t{kTasks});
+    for (uint32_t task = 0; task < kTasks; ++task) ASSERT_EQ(there.info[task].row, 7 * task);
+}
+
 TEST(PackedJob, WhatIsCutOffIsRefusedByItsSender) {
     const Analysis here = test::SmallJob().analysis();
     std::vector<std::string> messages;

@@ -146,5 +146,32 @@ TEST_F(BoundsTest, theEarlierThreadOfAProcessHasItsTurnFirst) {
     EXPECT_EQ(thread.state, ThreadState::running);
 }
 
+TEST_F(BoundsTest, aTimedWaitThatEndsBeforeATurnGoesFirst) {
+    HostThread& other = addThread(rank, 0);
+    engine.park(other, ParkKind::message, "pthread_cond_timedwait", 10'000);
+    thread.boundNs = 20'000;
+    thread.waitUntilNs = 20'000;
+    thread.waitKind = WaitKind::turn;
+    thread.state = ThreadState::waiting;
+    arena.processes[rank].turnWaiters = 1;
+    engine.advance(rank);
+    EXPECT_EQ(other.timedOut.load(), 1u);
+    EXPECT_EQ(other.boundNs.load(), 10'000);
+    EXPECT_EQ(thread.state, ThreadState::waiting);
+    engine.park(other, ParkKind::message, "pthread_cond_timedwait", 30'000);
+    engine.advance(rank);
+    EXPECT_EQ(thread.state, ThreadState::running);
+}
+
+TEST_F(BoundsTest, aLauncherThatSleepsIsNotWaitedForAndAForkedLoaderIs) {
+    const uint32_t sleeping = addRank();
+    HostThread& sleeper = arena.threads[sleeping];
+    EXPECT_FALSE(engine.isBystander(sleeper));
+    sleeper.sleepsOut = 1;
+    EXPECT_TRUE(engine.isBystander(sleeper));
+    arena.processes[sleeping].isForked = 1;
+    EXPECT_FALSE(engine.isBystander(sleeper));
+}
+
 }  // namespace
 }  // namespace rankscope::vgpu

@@ -107,7 +107,9 @@ TEST(EndKeys, FurtherPipesAreLeftOutAndTheProcessesNumberIsNot) {
 TEST(ProcessLives, UntilItsLastThreadIsGone) {
     const Pipe leave;
     const pid_t child = fork();
+    ASSERT_GE(child, 0);
     if (child == 0) {
+        close(leave.ends[1]);
         const auto stay = [](void* end) -> void* {
             char byte;
             _exit(read(*static_cast<int*>(end), &byte, 1) == 1 ? 0 : 1);
@@ -118,7 +120,8 @@ TEST(ProcessLives, UntilItsLastThreadIsGone) {
         syscall(SYS_exit, 0);  // the main thread, and not the process
     }
     const uint64_t start = processStartTime(child);
-    while (threadStateOf(child, child) != 'Z') usleep(1000);
+    for (int ms = 0; ms < 10'000 && threadStateOf(child, child) != 'Z'; ms++) usleep(1000);
+    ASSERT_EQ(threadStateOf(child, child), 'Z');
     EXPECT_TRUE(processLives(child, start)) << "its pipes are open";
     ASSERT_EQ(write(leave.ends[1], "", 1), 1);
     siginfo_t ended{};

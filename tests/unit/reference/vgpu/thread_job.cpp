@@ -406,17 +406,8 @@ void loaders(Gpu& gpu) {
     for (const pid_t child : children) waitpid(child, nullptr, 0);
 }
 
-/// Each step waits for the ends of two processes: of one as Python does, by a pipe that it holds open. They have
-/// threads that the system takes its time to end. Meanwhile a watchdog, which takes the same lock as the rank, must not
-/// look: what it waits for takes longer than all steps.
+/// Each step waits for the ends of two processes: of one as Python does, by a pipe that it holds open.
 void ends(Gpu& gpu) {
-    std::mutex mutex;
-    std::condition_variable over;
-    bool isOver = false;
-    std::thread dog([&] {
-        for (std::unique_lock lock(mutex); !over.wait_for(lock, 200ms, [&] { return isOver; });)
-            ;
-    });
     gpu.sum(256);
     gpu.wait();
     for (int step = 0; step < kSteps; step++) {
@@ -427,7 +418,6 @@ void ends(Gpu& gpu) {
             children[child] = fork();
             if (children[child] == 0) {
                 ::close(sentinels[child][0]);
-                for (int thread = 0; thread < 8; thread++) std::thread(pause).detach();
                 disturb();
                 std::this_thread::sleep_for(std::chrono::microseconds(1000 * (2 - child) + 100 * gpu.rank));
                 disturb();
@@ -444,16 +434,9 @@ void ends(Gpu& gpu) {
             CHECK(waitpid(child, nullptr, 0) != child);
         }
         for (const auto& ends : sentinels) ::close(ends[0]);
-        { const std::lock_guard guard(mutex); }
         gpu.sum(512);
         gpu.wait();
     }
-    {
-        const std::lock_guard guard(mutex);
-        isOver = true;
-    }
-    over.notify_all();
-    dog.join();
 }
 
 /// In memory that a rank shares with its loaders.
