@@ -19,6 +19,12 @@ class BoundsTest : public EngineTest {
         engine.advance(rank);
         return arena.streams[stream].finishedSeq.load() == 1;
     }
+    void awaitTurn(int64_t ns) {
+        thread.boundNs = thread.waitUntilNs = ns;
+        thread.waitKind = WaitKind::turn;
+        thread.state = ThreadState::waiting;
+        arena.processes[rank].turnWaiters = 1;
+    }
     uint32_t rank, stream;
     HostThread& thread;
 };
@@ -133,11 +139,7 @@ TEST_F(BoundsTest, aTimedWaitDoesNotEndWhileAThreadMayWakeItInTheSameInstant) {
 
 TEST_F(BoundsTest, theEarlierThreadOfAProcessHasItsTurnFirst) {
     HostThread& earlier = addThread(rank, 10'000);
-    thread.boundNs = 20'000;
-    thread.waitUntilNs = 20'000;
-    thread.waitKind = WaitKind::turn;
-    thread.state = ThreadState::waiting;
-    arena.processes[rank].turnWaiters = 1;
+    awaitTurn(20'000);
     engine.advance(rank);
     EXPECT_EQ(thread.state, ThreadState::waiting);
     earlier.boundNs = 20'001;
@@ -149,11 +151,7 @@ TEST_F(BoundsTest, theEarlierThreadOfAProcessHasItsTurnFirst) {
 TEST_F(BoundsTest, aTimedWaitThatEndsBeforeATurnGoesFirst) {
     HostThread& other = addThread(rank, 0);
     engine.park(other, ParkKind::message, "pthread_cond_timedwait", 10'000);
-    thread.boundNs = 20'000;
-    thread.waitUntilNs = 20'000;
-    thread.waitKind = WaitKind::turn;
-    thread.state = ThreadState::waiting;
-    arena.processes[rank].turnWaiters = 1;
+    awaitTurn(20'000);
     engine.advance(rank);
     EXPECT_EQ(other.timedOut.load(), 1u);
     EXPECT_EQ(other.boundNs.load(), 10'000);
