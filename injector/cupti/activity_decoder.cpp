@@ -52,12 +52,31 @@ capture::RecordHead headOf(capture::RecordType type, uint16_t aux) noexcept {
     return {type, 1, aux};
 }
 
+capture::StreamRecord recordOf(uint16_t index, uint32_t device, uint32_t context, uint32_t stream) noexcept {
+    capture::StreamRecord record{};
+    record.head = headOf(capture::RecordType::stream, index);
+    record.device = static_cast<int32_t>(device);
+    record.context = context;
+    record.stream = stream;
+    return record;
+}
+
 }  // namespace
+
+uint16_t ActivityDecoder::streamOf(CaptureSink& sink, uint32_t device, uint32_t context, uint32_t stream) noexcept {
+    bool isNew = false;
+    const uint16_t index = m_streams.indexOf(device, context, stream, isNew);
+    if (isNew) {
+        BlockBuilder<8192> block(sink, capture::Source::cupti);
+        block.add(recordOf(index, device, context, stream));
+    }
+    return index;
+}
 
 uint16_t ActivityDecoder::stream(ActivityBlock& block, uint32_t device, uint32_t context, uint32_t stream) noexcept {
     bool isNew = false;
     const uint16_t index = m_streams.indexOf(device, context, stream, isNew);
-    if (isNew) addStream(block, index, device, context, stream);
+    if (isNew) block.add(recordOf(index, device, context, stream));
     return index;
 }
 
@@ -65,18 +84,8 @@ uint16_t ActivityDecoder::stream(ActivityBlock& block, uint32_t context, uint32_
     bool isNew = false;
     uint32_t device = 0;
     const uint16_t index = m_streams.indexInContext(context, stream, device, isNew);
-    if (isNew) addStream(block, index, device, context, stream);
+    if (isNew) block.add(recordOf(index, device, context, stream));
     return index;
-}
-
-void ActivityDecoder::addStream(ActivityBlock& block, uint16_t index, uint32_t device, uint32_t context,
-                                uint32_t stream) noexcept {
-    capture::StreamRecord record{};
-    record.head = headOf(capture::RecordType::stream, index);
-    record.device = static_cast<int32_t>(device);
-    record.context = context;
-    record.stream = stream;
-    block.add(record);
 }
 
 void ActivityDecoder::decodeKernel(const void* activity, ActivityBlock& block, StringTable& strings) noexcept {

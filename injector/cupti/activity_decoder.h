@@ -20,6 +20,8 @@ class ActivityDecoder {
     enum class Ended : uint8_t { noKernel, untimed, kernel };
     /// `untimed`: without a begin or an end, as one that has not ended. Of a kernel writes its stream, when it is new.
     Ended decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& kernel) noexcept;
+    /// The index of a stream in the file; writes its record when it is new.
+    uint16_t streamOf(CaptureSink& sink, uint32_t device, uint32_t context, uint32_t stream) noexcept;
     static bool isOfDevice(const void* activity) noexcept;
     void clear() noexcept { m_streams.clear(); }
 
@@ -27,7 +29,6 @@ class ActivityDecoder {
     uint16_t stream(ActivityBlock& block, uint32_t device, uint32_t context, uint32_t stream) noexcept;
     /// For records without a device.
     uint16_t stream(ActivityBlock& block, uint32_t context, uint32_t stream) noexcept;
-    void addStream(ActivityBlock& block, uint16_t index, uint32_t device, uint32_t context, uint32_t stream) noexcept;
     void decodeKernel(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
 
     uint32_t m_version = 0;

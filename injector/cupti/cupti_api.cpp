@@ -74,6 +74,11 @@ bool loadApi(Api& api) noexcept {
     fill(api.subscribe, "cuptiSubscribe");
     fill(api.subscribeV2, "cuptiSubscribe_v2");
     fill(api.unsubscribe, "cuptiUnsubscribe");
+    fill(api.enableCallback, "cuptiEnableCallback");
+    fill(api.getCallbackName, "cuptiGetCallbackName");
+    fill(api.getStreamIdEx, "cuptiGetStreamIdEx");
+    fill(api.getDeviceId, "cuptiGetDeviceId");
+    fill(api.getCudaEventId, "cuptiGetCudaEventId");
     dlerror();
     return api.isComplete();
 }

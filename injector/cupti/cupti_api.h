@@ -40,6 +40,11 @@ struct Api {
     int (*subscribe)(void** subscriber, Callback, void* userData) = nullptr;                       ///< optional
     int (*subscribeV2)(void** subscriber, Callback, void* userData, SubscriberParams*) = nullptr;  ///< optional, 13.0
     int (*unsubscribe)(void* subscriber) = nullptr;                                                ///< optional
+    int (*enableCallback)(uint32_t enable, void* subscriber, int domain, uint32_t id) = nullptr;   ///< optional
+    int (*getCallbackName)(int domain, uint32_t id, const char**) = nullptr;                       ///< optional
+    int (*getStreamIdEx)(void* context, void* stream, uint8_t perThread, uint32_t*) = nullptr;     ///< optional
+    int (*getDeviceId)(void* context, uint32_t*) = nullptr;                                        ///< optional
+    int (*getCudaEventId)(void* event, uint32_t*) = nullptr;                                       ///< optional, 13.4
 
     bool isComplete() const noexcept {
         return getVersion != nullptr && activityEnable != nullptr && activityDisable != nullptr &&

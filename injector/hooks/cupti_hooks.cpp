@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices when another CUPTI client of the job (torch.profiler, say) takes over the activity buffers, and gets out of
-// its way.
+// Notices when another CUPTI client of the job (torch.profiler, say) wants to be called back, or takes over the
+// activity buffers, and gets out of its way.
 #include <dlfcn.h>
 
 #include "injector/export.h"
@@ -10,16 +10,42 @@
 
 using namespace rankscope::injector;
 
+namespace {
+constexpr int kUnknownError = 999;  // CUPTI_ERROR_UNKNOWN
+}
+
 RANKSCOPE_EXPORT int cuptiActivityRegisterCallbacks(cupti::RequestBuffer request, cupti::CompleteBuffer complete) {
     static constinit RealSymbol<decltype(&cuptiActivityRegisterCallbacks)> realSymbol;
     const auto real =
         realSymbol.get("cuptiActivityRegisterCallbacks", "libcupti.so",
                        reinterpret_cast<void*>(&cuptiActivityRegisterCallbacks), __builtin_return_address(0));
-    if (real == nullptr) return 999;  // CUPTI_ERROR_UNKNOWN
+    if (real == nullptr) return kUnknownError;
     // Our own registration does not come this way: it uses the function of libcupti itself.
     ErrnoKeeper errnoKeeper;
     Dl_info client{};
     const bool known = dladdr(reinterpret_cast<void*>(request), &client) != 0 && client.dli_fname != nullptr;
     cupti::yieldTo(known ? client.dli_fname : "another CUPTI client");
     return real(request, complete);
+}
+
+// Our own subscription does not come this way either.
+RANKSCOPE_EXPORT int cuptiSubscribe(void** subscriber, cupti::Callback callback, void* userData) {
+    static constinit RealSymbol<decltype(&cuptiSubscribe)> realSymbol;
+    const auto real = realSymbol.get("cuptiSubscribe", "libcupti.so", reinterpret_cast<void*>(&cuptiSubscribe),
+                                     __builtin_return_address(0));
+    if (real == nullptr) return kUnknownError;
+    ErrnoKeeper errnoKeeper;
+    cupti::leavePlace();
+    return real(subscriber, callback, userData);
+}
+
+RANKSCOPE_EXPORT int cuptiSubscribe_v2(void** subscriber, cupti::Callback callback, void* userData,
+                                       cupti::SubscriberParams* params) {
+    static constinit RealSymbol<decltype(&cuptiSubscribe_v2)> realSymbol;
+    const auto real = realSymbol.get("cuptiSubscribe_v2", "libcupti.so", reinterpret_cast<void*>(&cuptiSubscribe_v2),
+                                     __builtin_return_address(0));
+    if (real == nullptr) return kUnknownError;
+    ErrnoKeeper errnoKeeper;
+    cupti::leavePlace();
+    return real(subscriber, callback, userData, params);
 }

@@ -8,6 +8,8 @@
 
 #include "injector/cupti/activity_decoder.h"
 #include "injector/cupti/buffer_pool.h"
+#include "injector/cupti/recorded_calls.h"
+#include "injector/session/cupti_waits.h"
 #include "injector/session/light_session.h"
 #include "injector/session/session.h"
 #include "injector/text.h"
@@ -28,6 +30,7 @@ using capture::Source;
 
 constinit ActivityDecoder g_decoder;
 constinit BufferPool g_buffers;
+constinit WaitCallbacks g_waits;
 /// Buffers whose kernels are summed up come one after the other: threads that hand over two of them at once must not
 /// tell a step while the older one is on its way.
 constinit Mutex g_summaryMutex;
@@ -37,20 +40,25 @@ std::atomic<bool> g_yielded{false};
 constinit FixedText<300> g_holder;  ///< the client we yielded to
 std::atomic<bool> g_dead{false};    ///< forked from a process that used CUPTI
 std::atomic<bool> g_flushing{false};
+bool g_callsAreChosen = false;
+std::atomic<bool> g_waitKinds{false};  ///< waits and events come as records
+/// More callback ids than the runtime and the driver have (CUDA 13.0: 509 and 809).
+constexpr uint32_t kMostCalls = 4096;
 
 constexpr int kKinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
     CUPTI_ACTIVITY_KIND_MEMCPY,
     CUPTI_ACTIVITY_KIND_MEMCPY2,
     CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_RUNTIME,
-    CUPTI_ACTIVITY_KIND_DRIVER,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
     CUPTI_ACTIVITY_KIND_OVERHEAD,
     CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-    CUPTI_ACTIVITY_KIND_CUDA_EVENT,
     CUPTI_ACTIVITY_KIND_DEVICE,
 };
+
+/// What each of these tells we have for less: calls are chosen one by one, waits and events come by callbacks. They are
+/// for a CUPTI that cannot do so.
+constexpr int kCallKinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
+constexpr int kWaitKinds[] = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT};
 
 // Of kernels that are told as summaries nothing else is needed, and every other kind costs the job time.
 constexpr int kSummaryKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DEVICE};
@@ -69,30 +77,6 @@ Kinds wantedKinds() noexcept {
     if (light::kernelSummaries().isOn()) return {kSummaryKinds, std::size(kSummaryKinds)};
     return {kKinds, std::size(kKinds)};
 }
-
-// Called thousands of times a second by frameworks, worth nothing in a diagnosis.
-constexpr uint32_t kNoisyRuntime[] = {
-    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaGetDeviceCount_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
-    CUPTI_RUNTIME_TRACE_CBID___cudaGetKernel_v13000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaStreamIsCapturing_v10000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaThreadExchangeStreamCaptureMode_v10010,
-    CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v2_v11030,
-    CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v12030,
-};
-constexpr uint32_t kNoisyDriver[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,      CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,
-    CUPTI_DRIVER_TRACE_CBID_cuCtxGetDevice,       CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState,
-    CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute, CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute,
-    CUPTI_DRIVER_TRACE_CBID_cuGetProcAddress_v2,  CUPTI_DRIVER_TRACE_CBID_cuDeviceGetCount,
-    CUPTI_DRIVER_TRACE_CBID_cuDeviceGetPCIBusId,  // our own, of machine_reading.cpp
-    CUPTI_DRIVER_TRACE_CBID_cuKernelGetName,      // of CUDA's runtime, for CUPTI: one for each launch
-};
 
 void onBufferRequested(uint8_t** buffer, size_t* size, size_t* maxRecords) noexcept {
     ErrnoKeeper errnoKeeper;
@@ -155,22 +139,15 @@ void tellHolder(const char* words) noexcept {
     refuse(3, 0, message.c_str());
 }
 
-/// CUPTI serves one client. Asking for the place and giving it back shows whether another has it, and leaves it free
-/// for a profiler the job itself may start later.
-bool isFree() noexcept {
+/// CUPTI serves one client. Taking the place shows whether another has it. Of kernels as sums nobody is to be called
+/// back: the place is left free for a profiler that the job itself may start later.
+bool takePlace() noexcept {
     if (g_api.unsubscribe == nullptr || (g_api.subscribe == nullptr && g_api.subscribeV2 == nullptr)) return true;
-    void* subscriber = nullptr;
     char holder[256] = {};
-    const Callback nothing = [](void*, int, uint32_t, const void*) {};
-    int result;
-    if (g_api.subscribeV2 != nullptr) {
-        SubscriberParams params{sizeof(SubscriberParams), "rankscope", holder, sizeof holder};
-        result = g_api.subscribeV2(&subscriber, nothing, nullptr, &params);
-    } else {
-        result = g_api.subscribe(&subscriber, nothing, nullptr);
-    }
+    g_waits.setDecoder(g_decoder);
+    const int result = g_waits.subscribe(g_api, holder, sizeof holder);
     if (result == kSuccess) {
-        g_api.unsubscribe(subscriber);
+        if (light::kernelSummaries().isOn() || !g_waits.canCallBack()) g_waits.unsubscribe();
         return true;
     }
     if (result == kMultipleSubscribers) {
@@ -192,11 +169,56 @@ void promiseZeroedBuffers(bool promised) noexcept {
         g_api.activitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &value);
 }
 
-void silenceNoise() noexcept {
-    if (g_api.activityEnableRuntimeApi != nullptr)
-        for (const uint32_t id : kNoisyRuntime) g_api.activityEnableRuntimeApi(id, 0);
-    if (g_api.activityEnableDriverApi != nullptr)
-        for (const uint32_t id : kNoisyDriver) g_api.activityEnableDriverApi(id, 0);
+bool canChooseCalls() noexcept {
+    return g_api.activityEnableRuntimeApi != nullptr && g_api.activityEnableDriverApi != nullptr &&
+           g_api.getCallbackName != nullptr;
+}
+
+void chooseCalls(bool recorded) noexcept {
+    const struct {
+        int domain;
+        int (*choose)(uint32_t, uint8_t);
+    } domains[] = {{CUPTI_CB_DOMAIN_RUNTIME_API, g_api.activityEnableRuntimeApi},
+                   {CUPTI_CB_DOMAIN_DRIVER_API, g_api.activityEnableDriverApi}};
+    for (const auto& [domain, choose] : domains) {
+        for (uint32_t id = 1; id < kMostCalls; ++id) {
+            const char* name = nullptr;
+            if (g_api.getCallbackName(domain, id, &name) == kSuccess && name != nullptr && isRecordedCall(name))
+                choose(id, recorded ? 1 : 0);
+        }
+    }
+}
+
+template <size_t Count>
+int setKinds(const int (&kinds)[Count], int (*set)(int)) noexcept {
+    int firstError = kSuccess;
+    for (const int kind : kinds)
+        if (const int result = set(kind); result != kSuccess && firstError == kSuccess) firstError = result;
+    return firstError;
+}
+
+/// Calls, waits and events, each by the cheaper way that this CUPTI has.
+int enableCalls() noexcept {
+    int firstError = kSuccess;
+    g_callsAreChosen = canChooseCalls();
+    if (g_callsAreChosen)
+        chooseCalls(true);
+    else
+        firstError = setKinds(kCallKinds, g_api.activityEnable);
+    g_waits.enable(true);
+    if (g_waits.canCallBack()) return firstError;
+    g_waitKinds.store(true);
+    const int error = setKinds(kWaitKinds, g_api.activityEnable);
+    return firstError != kSuccess ? firstError : error;
+}
+
+void disableCalls() noexcept {
+    if (g_callsAreChosen)
+        chooseCalls(false);
+    else
+        setKinds(kCallKinds, g_api.activityDisable);
+    g_waits.enable(false);
+    if (g_waitKinds.exchange(false)) setKinds(kWaitKinds, g_api.activityDisable);
 }
 
 }  // namespace
@@ -214,7 +236,7 @@ void start(bool enableNow, bool (*load)(Api&) noexcept) noexcept {
     if (g_api.getVersion(&version) != kSuccess || version < kOldestVersion)
         return refuse(2, static_cast<int>(version), "CUPTI is older than 11.8");
     g_decoder.setVersion(version);
-    if (!isFree()) return;
+    if (!takePlace()) return;
     if (g_api.setThreadIdType != nullptr) g_api.setThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     promiseZeroedBuffers(true);
     const int result = g_api.activityRegisterCallbacks(onBufferRequested, onBufferCompleted);
@@ -238,7 +260,10 @@ void enable() noexcept {
             return refuse(2, result, "cuptiActivityEnable");
     }
     const bool isSummarised = light::kernelSummaries().isOn();
-    if (!isSummarised) silenceNoise();
+    if (!isSummarised) {
+        const int result = enableCalls();
+        if (firstError == kSuccess) firstError = result;
+    }
     g_enabled.store(true, std::memory_order_release);
     g_live.store(!isSummarised, std::memory_order_release);
     FixedText<64> message;
@@ -251,6 +276,7 @@ void disable() noexcept {
     g_live.store(false);
     if (!g_enabled.exchange(false)) return;
     for (const int kind : wantedKinds()) g_api.activityDisable(kind);
+    if (!light::kernelSummaries().isOn()) disableCalls();
 }
 
 void flush(bool forced) noexcept {
@@ -274,9 +300,16 @@ void yieldTo(const char* client) noexcept {
         disable();
         flush(true);
         promiseZeroedBuffers(false);
+        g_waits.unsubscribe();
     }
     g_yielded.store(true);
     if (wasOurs) tellHolder("CUPTI was taken over by ");
+}
+
+void leavePlace() noexcept {
+    g_waits.unsubscribe();
+    if (!g_live.load() || g_waitKinds.exchange(true)) return;
+    setKinds(kWaitKinds, g_api.activityEnable);
 }
 
 void afterForkInChild() noexcept {

@@ -25,10 +25,15 @@ ALL = ",".join((KERNELS, COPIES, CALLS, SYNCS, OVERHEAD, CORRELATION, "8"))
 LAUNCHES = "R211,R430,R311,D307,D652,D514"  # cudaLaunchKernel, cudaLaunchKernelExC, cudaGraphLaunch, cuLaunchKernel, cuLaunchKernelEx, cuGraphLaunch
 # … and the calls that copy, set, allocate, free, wait and record events.
 WORK = LAUNCHES + ",R41,R51,R31,R20,R22,R131,R137,R165,R135,R370,R147,D277,D126,D121"
-CLIENTS = {"registered": {}, "kernels": {"KINDS": KERNELS}, "kernels, copies": {"KINDS": f"{KERNELS},{COPIES}"}, "kernels, launches": {"KINDS": KERNELS, "APIS": LAUNCHES},
-           "kernels, copies, chosen calls": {"KINDS": f"{KERNELS},{COPIES}", "APIS": WORK}, "kernels, copies, calls": {"KINDS": f"{KERNELS},{COPIES},{CALLS}"},
-           "all with chosen calls": {"KINDS": ",".join((KERNELS, COPIES, SYNCS, OVERHEAD, CORRELATION, "8")), "APIS": WORK}, "all": {"KINDS": ALL},
-           "all but synchronisations and events": {"KINDS": ",".join((KERNELS, COPIES, CALLS, OVERHEAD, CORRELATION, "8"))}}
+# Calls whose handles a callback tells: cudaEventRecord, …WithFlags, cudaStreamWaitEvent, cudaStreamSynchronize, cudaEventSynchronize, cudaDeviceSynchronize.
+CALLBACKS = "R135,R370,R147,R131,R137,R165"
+CHOSEN = ",".join((KERNELS, COPIES, OVERHEAD, CORRELATION, "8"))
+# The runtime's launches, copies and sets make calls of the driver, so that those alone may tell the same by fewer records.
+OF_DRIVER = "D307,D652,D514,D216,D218,D220,D277,D279,D281"  # launches, cuMemsetD8/16/32Async, cuMemcpyHtoD/DtoH/DtoDAsync_v2
+CLIENTS = {"registered": {}, "kernels": {"KINDS": KERNELS}, "chosen calls": {"KINDS": CHOSEN, "APIS": WORK},
+           "chosen calls, callbacks": {"KINDS": CHOSEN, "APIS": WORK, "CALLBACKS": CALLBACKS},
+           "chosen calls, synchronisations": {"KINDS": f"{CHOSEN},38", "APIS": WORK}, "chosen calls, events": {"KINDS": f"{CHOSEN},36", "APIS": WORK},
+           "chosen calls of the driver": {"KINDS": CHOSEN, "APIS": OF_DRIVER}, "all calls": {"KINDS": f"{CHOSEN},{CALLS}"}, "all": {"KINDS": ALL}, "all, then finalized": {"KINDS": ALL, "RECORDS": "20000"}}
 
 
 def overheads(machine, table):

@@ -103,12 +103,7 @@ cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, boo
         std::lock_guard guard(process.mutex());
         point = perform(call, *stream, std::move(work));
     }
-    if (blocking && point.stream != kNone) {
-        int64_t startNs = call.clock().ns;
-        waitForCompletion(process, {point});
-        if (!async)
-            call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, stream->id, 0, startNs);
-    }
+    if (blocking && point.stream != kNone) waitForCompletion(process, {point});
     return call.end(cudaSuccess);
 }
 

@@ -46,7 +46,6 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle,
     std::lock_guard guard(process.mutex());
     event->capture = stream->capture;
     event->capturedNodes.clear();
-    event->recordStreamId = stream->id;
     if (stream->capture) {
         event->capturedNodes = stream->capture->frontier(*stream);
         event->point = {kNone, 0};
@@ -88,31 +87,36 @@ cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecord", cudaEventRecord_v3020, kRecordNs);
+    const cudaEventRecord_v3020_params params{event, stream};
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecord", cudaEventRecord_v3020, kRecordNs, &params);
     return record(call, event, stream, false);
 }
 cudaError_t CUDARTAPI cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecord_ptsz", cudaEventRecord_ptsz_v7000, kRecordNs);
+    const cudaEventRecord_ptsz_v7000_params params{event, stream};
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecord_ptsz", cudaEventRecord_ptsz_v7000, kRecordNs, &params);
     return record(call, event, stream, true);
 }
-cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags", cudaEventRecordWithFlags_v11010, kRecordNs);
+cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    const cudaEventRecordWithFlags_v11010_params params{event, stream, flags};
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags", cudaEventRecordWithFlags_v11010, kRecordNs, &params);
     return record(call, event, stream, false);
 }
-cudaError_t CUDARTAPI cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags_ptsz", cudaEventRecordWithFlags_ptsz_v11010, kRecordNs);
+cudaError_t CUDARTAPI cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    const cudaEventRecordWithFlags_ptsz_v11010_params params{event, stream, flags};
+    RANKSCOPE_RUNTIME_CALL("cudaEventRecordWithFlags_ptsz", cudaEventRecordWithFlags_ptsz_v11010, kRecordNs, &params);
     return record(call, event, stream, true);
 }
 
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t handle) {
-    RANKSCOPE_RUNTIME_CALL("cudaEventSynchronize", cudaEventSynchronize_v3020, kSyncNs);
+    const cudaEventSynchronize_v3020_params params{handle};
+    RANKSCOPE_RUNTIME_CALL("cudaEventSynchronize", cudaEventSynchronize_v3020, kSyncNs, &params);
     LocalEvent* event = eventOf(handle);
     if (!event) return call.end(cudaErrorInvalidResourceHandle);
     if (isCaptured(call, *event)) return call.end(cudaErrorCapturedEvent);
     int64_t startNs = call.clock().ns;
     if (event->point.stream != kNone) waitForCompletion(call.process(), {event->point});
-    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, event->recordStreamId, event->id,
-                               startNs);
+    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE,
+                               CUPTI_SYNCHRONIZATION_INVALID_VALUE, event->id, startNs);
     return call.end(cudaSuccess);
 }
 

@@ -120,11 +120,13 @@ cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) {
     return destroy(call, stream);
 }
 cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamSynchronize", cudaStreamSynchronize_v3020, kSyncNs);
+    const cudaStreamSynchronize_v3020_params params{stream};
+    RANKSCOPE_RUNTIME_CALL("cudaStreamSynchronize", cudaStreamSynchronize_v3020, kSyncNs, &params);
     return synchronize(call, stream, false);
 }
 cudaError_t CUDARTAPI cudaStreamSynchronize_ptsz(cudaStream_t stream) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamSynchronize_ptsz", cudaStreamSynchronize_ptsz_v7000, kSyncNs);
+    const cudaStreamSynchronize_ptsz_v7000_params params{stream};
+    RANKSCOPE_RUNTIME_CALL("cudaStreamSynchronize_ptsz", cudaStreamSynchronize_ptsz_v7000, kSyncNs, &params);
     return synchronize(call, stream, true);
 }
 cudaError_t CUDARTAPI cudaStreamQuery(cudaStream_t stream) {
@@ -135,12 +137,14 @@ cudaError_t CUDARTAPI cudaStreamQuery_ptsz(cudaStream_t stream) {
     RANKSCOPE_RUNTIME_QUESTION("cudaStreamQuery_ptsz", cudaStreamQuery_ptsz_v7000, kQueryNs);
     return query(call, stream, true);
 }
-cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent", cudaStreamWaitEvent_v3020, kRecordNs);
+cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    const cudaStreamWaitEvent_v3020_params params{stream, event, flags};
+    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent", cudaStreamWaitEvent_v3020, kRecordNs, &params);
     return waitEvent(call, stream, event, false);
 }
-cudaError_t CUDARTAPI cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent_ptsz", cudaStreamWaitEvent_ptsz_v7000, kRecordNs);
+cudaError_t CUDARTAPI cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    const cudaStreamWaitEvent_ptsz_v7000_params params{stream, event, flags};
+    RANKSCOPE_RUNTIME_CALL("cudaStreamWaitEvent_ptsz", cudaStreamWaitEvent_ptsz_v7000, kRecordNs, &params);
     return waitEvent(call, stream, event, true);
 }
 

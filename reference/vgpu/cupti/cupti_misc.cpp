@@ -88,6 +88,12 @@ CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext, CUstream handle, uint8_t perT
     *streamId = stream->id;
     return CUPTI_SUCCESS;
 }
+/// Of CUPTI 13.4 on, and in none of the headers that we build with.
+CUptiResult CUPTIAPI cuptiGetCudaEventId(CUevent event, uint32_t* eventId) {
+    if (!event || !eventId) return CUPTI_ERROR_INVALID_PARAMETER;
+    *eventId = reinterpret_cast<const LocalEvent*>(event)->id;
+    return CUPTI_SUCCESS;
+}
 CUptiResult CUPTIAPI cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t* streamId) {
     return cuptiGetStreamIdEx(context, stream, 0, streamId);
 }

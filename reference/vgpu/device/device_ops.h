@@ -15,7 +15,6 @@ struct LocalEvent {
     unsigned flags = 0;
     uint32_t id = 0;
     int device = 0;
-    uint32_t recordStreamId = 0;
     std::shared_ptr<Capture> capture;  ///< recorded while capturing: it stands for these nodes of the graph
     std::vector<uint32_t> capturedNodes;
 };

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "injector/capture_format/reader.h"
@@ -34,8 +36,40 @@ struct FakeCupti {
     cupti::CompleteBuffer complete = nullptr;
     int forcedFlushes = 0;
     bool takesZeroedBuffers = false;
+    bool subscribed = false;
+    cupti::Callback callback = nullptr;
+    void* callbackData = nullptr;
+    std::set<std::pair<int, uint32_t>> calledBack;  // domain and callback id
+    std::set<uint32_t> runtimeCalls;                // that are recorded one by one
+    bool knowsStreams = true;
 };
 FakeCupti g_fake;
+
+/// A call of the job of whose beginning or end CUPTI tells whoever asked.
+struct FakeCall {
+    int domain;
+    uint32_t id;
+    const void* parameters;
+    int result = 0;
+    uint32_t correlation = 7;
+    uint64_t begun = 0;
+
+    void tell(CUpti_ApiCallbackSite site) {
+        if (!g_fake.calledBack.contains({domain, id})) return;
+        CUpti_CallbackData data{};
+        data.callbackSite = site;
+        data.functionParams = parameters;
+        data.functionReturnValue = &result;
+        data.contextUid = 1;
+        data.correlationData = &begun;
+        data.correlationId = correlation;
+        g_fake.callback(g_fake.callbackData, domain, id, &data);
+    }
+    void happen() {
+        tell(CUPTI_API_ENTER);
+        tell(CUPTI_API_EXIT);
+    }
+};
 
 bool loadFake(cupti::Api& api) noexcept {
     api = {};
@@ -66,13 +100,76 @@ bool loadFake(cupti::Api& api) noexcept {
             g_fake.takesZeroedBuffers = *static_cast<const uint8_t*>(value) != 0;
         return 0;
     };
-    api.subscribeV2 = [](void**, cupti::Callback, void*, cupti::SubscriberParams* params) {
+    api.subscribeV2 = [](void** subscriber, cupti::Callback callback, void* data, cupti::SubscriberParams* params) {
         g_fake.holder.copy(params->oldSubscriberName, params->oldSubscriberSize - 1);
+        *subscriber = &g_fake;
+        g_fake.subscribed = g_fake.subscribeResult == 0;
+        g_fake.callback = callback;
+        g_fake.callbackData = data;
         return g_fake.subscribeResult;
     };
-    api.unsubscribe = [](void*) { return 0; };
+    api.unsubscribe = [](void*) { return g_fake.subscribed = false, g_fake.calledBack.clear(), 0; };
     return true;
 }
+
+/// One that can choose calls and call back.
+bool loadNewFake(cupti::Api& api) noexcept {
+    loadFake(api);
+    api.getCallbackName = [](int domain, uint32_t id, const char** name) {
+        if (domain != CUPTI_CB_DOMAIN_RUNTIME_API) return static_cast<int>(CUPTI_ERROR_INVALID_PARAMETER);
+        if (id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) return *name = "cudaLaunchKernel_v7000", 0;
+        if (id == CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020) return *name = "cudaGetDevice_v3020", 0;
+        return static_cast<int>(CUPTI_ERROR_INVALID_PARAMETER);
+    };
+    api.activityEnableRuntimeApi = [](uint32_t id, uint8_t enable) {
+        if (enable != 0)
+            g_fake.runtimeCalls.insert(id);
+        else
+            g_fake.runtimeCalls.erase(id);
+        return 0;
+    };
+    api.activityEnableDriverApi = [](uint32_t, uint8_t) { return 0; };
+    api.enableCallback = [](uint32_t enable, void*, int domain, uint32_t id) {
+        if (enable != 0)
+            g_fake.calledBack.insert({domain, id});
+        else
+            g_fake.calledBack.erase({domain, id});
+        return 0;
+    };
+    api.getStreamIdEx = [](void*, void* stream, uint8_t, uint32_t* number) {
+        *number = stream == nullptr ? 7 : 13;
+        return g_fake.knowsStreams ? 0 : static_cast<int>(CUPTI_ERROR_INVALID_PARAMETER);
+    };
+    api.getDeviceId = [](void*, uint32_t* device) { return *device = 0, 0; };
+    return true;
+}
+
+bool isEnabled(int kind) {
+    return std::find(g_fake.enabled.begin(), g_fake.enabled.end(), kind) != g_fake.enabled.end();
+}
+
+/// The waits and events of a file, and the stream that each names.
+struct RecordedWaits {
+    std::vector<capture::SynchronizationRecord> waits;
+    std::vector<capture::CudaEventRecord> events;
+    std::map<uint16_t, uint32_t> streams;
+
+    explicit RecordedWaits(const std::string& path) {
+        capture::CaptureReader reader(path);
+        while (const auto* record = reader.next()) {
+            if (record->type() == capture::RecordType::synchronization)
+                waits.push_back(record->as<capture::SynchronizationRecord>());
+            if (record->type() == capture::RecordType::cudaEvent)
+                events.push_back(record->as<capture::CudaEventRecord>());
+            if (record->type() != capture::RecordType::stream) continue;
+            const auto stream = record->as<capture::StreamRecord>();
+            streams[stream.head.aux] = stream.stream;
+        }
+    }
+};
+
+const auto kStream = reinterpret_cast<cudaStream_t>(0x5500);
+const auto kEvent = reinterpret_cast<cudaEvent_t>(0x7f0000001230);
 
 class CuptiSession {
   public:
@@ -235,5 +332,94 @@ OWN_PROCESS_TEST(CuptiSession, ConcurrentKernelsAreAskedForAndNeverTheKindThatSe
               g_fake.enabled.end());
     EXPECT_EQ(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_KERNEL),
               g_fake.enabled.end());
+    finishAndFind();
+}
+
+OWN_PROCESS_TEST(CuptiSession, CallsAreChosenAndTheRestIsNotLookedAt) {
+    cupti::start(true, loadNewFake);
+    EXPECT_EQ(g_fake.runtimeCalls, (std::set<uint32_t>{CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000}));
+    for (const int kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                           CUPTI_ACTIVITY_KIND_CUDA_EVENT})
+        EXPECT_FALSE(isEnabled(kind)) << kind;
+    cupti::disable();
+    EXPECT_TRUE(g_fake.runtimeCalls.empty());
+    EXPECT_TRUE(g_fake.calledBack.empty());
+    EXPECT_EQ(g_fake.disabled.size(), g_fake.enabled.size());
+    finishAndFind();
+}
+
+OWN_PROCESS_TEST(CuptiSession, ACuptiThatCannotChooseRecordsAllCallsAndWaits) {
+    cupti::start(true, loadFake);
+    EXPECT_FALSE(g_fake.subscribed) << "a place without use is left to others";
+    for (const int kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                           CUPTI_ACTIVITY_KIND_CUDA_EVENT})
+        EXPECT_TRUE(isEnabled(kind)) << kind;
+    finishAndFind();
+}
+
+OWN_PROCESS_TEST(CuptiSession, WaitsAndEventsAreRecordedAsTheCallsCallBack) {
+    cupti::start(true, loadNewFake);
+    const cudaEventRecord_v3020_params recorded{kEvent, kStream};
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, &recorded, 0, 11}.happen();
+    // The runtime makes a call of the driver, which CUPTI tells as well.
+    const cudaStreamWaitEvent_v3020_params waited{nullptr, kEvent, 0};
+    const cuStreamWaitEvent_params within{nullptr, reinterpret_cast<CUevent>(kEvent), 0};
+    FakeCall outer{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020, &waited, 0, 12};
+    FakeCall inner{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &within, 0, 12};
+    outer.tell(CUPTI_API_ENTER);
+    inner.happen();
+    outer.tell(CUPTI_API_EXIT);
+    const cuEventSynchronize_params synchronized{reinterpret_cast<CUevent>(kEvent)};
+    FakeCall{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, &synchronized, 0, 13}.happen();
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, nullptr, 0, 14}
+        .happen();
+
+    const RecordedWaits seen(finishAndFind());
+    ASSERT_EQ(seen.events.size(), 1u);
+    ASSERT_EQ(seen.waits.size(), 3u);
+    EXPECT_EQ(seen.events[0].correlationId, 11u);
+    EXPECT_EQ(seen.streams.at(seen.events[0].head.aux), 13u);
+    EXPECT_GT(seen.events[0].timeNs, 0);
+    EXPECT_EQ(seen.waits[0].correlationId, 12u);
+    EXPECT_EQ(seen.waits[0].kind, uint32_t{CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT});
+    EXPECT_EQ(seen.streams.at(seen.waits[0].head.aux), 7u);
+    EXPECT_EQ(seen.waits[1].kind, uint32_t{CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE});
+    EXPECT_EQ(seen.waits[1].head.aux, 0xffff);
+    EXPECT_EQ(seen.waits[2].kind, uint32_t{CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE});
+    EXPECT_NE(seen.events[0].eventId, 0u);
+    EXPECT_EQ(seen.waits[0].eventId, seen.events[0].eventId);
+    EXPECT_EQ(seen.waits[1].eventId, seen.events[0].eventId);
+}
+
+OWN_PROCESS_TEST(CuptiSession, WhatDidNotHappenOrHasNoKnownStreamIsNoWait) {
+    cupti::start(true, loadNewFake);
+    const cudaStreamWaitEvent_v3020_params waited{kStream, kEvent, 0};
+    constexpr auto kWait = CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020;
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, kWait, &waited, 400}.happen();  // refused
+    g_fake.knowsStreams = false;
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, kWait, &waited}.happen();
+    g_fake.knowsStreams = true;
+    // A call that was under way as recording began, and one that is under way as it ends and begins again.
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, kWait, &waited}.tell(CUPTI_API_EXIT);
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, kWait, &waited}.tell(CUPTI_API_ENTER);
+    cupti::disable();
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, kWait, &waited}.happen();
+    cupti::enable();
+    FakeCall{CUPTI_CB_DOMAIN_RUNTIME_API, kWait, &waited, 0, 99}.happen();
+    const RecordedWaits seen(finishAndFind());
+    ASSERT_EQ(seen.waits.size(), 1u);
+    EXPECT_EQ(seen.waits[0].correlationId, 99u);
+}
+
+OWN_PROCESS_TEST(CuptiSession, WhoeverWantsToBeCalledBackGetsThePlaceAndWaitsComeAsRecords) {
+    cupti::start(true, loadNewFake);
+    ASSERT_TRUE(g_fake.subscribed);
+    cupti::leavePlace();
+    EXPECT_FALSE(g_fake.subscribed);
+    EXPECT_TRUE(isEnabled(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION));
+    EXPECT_TRUE(isEnabled(CUPTI_ACTIVITY_KIND_CUDA_EVENT));
+    EXPECT_TRUE(cupti::g_live.load()) << "kernels and calls go on";
+    cupti::disable();
+    EXPECT_EQ(g_fake.disabled.size(), g_fake.enabled.size());
     finishAndFind();
 }
