@@ -61,13 +61,11 @@ bool BlockedOutside::isOver(bool isRealTimeUp) {
     HostThread& shared = *m_clock->shared;
     LocalProcess& process = LocalProcess::instance();
     if (shared.timedOut.load(std::memory_order_acquire)) return true;
-    if (!isRealTimeUp) return false;
-    if (shared.hasActed) {
-        static const std::atomic<uint32_t> nobodyWakes{0};
-        process.reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
-        return shared.boundNs.load() >= m_deadlineNs;
-    }
-    return m_looksOn = Standstill::ofThisThread().lasts();
+    if (!isRealTimeUp || !Standstill::ofThisThread().lasts()) return false;
+    if (!shared.hasActed) return m_looksOn = true;
+    static const std::atomic<uint32_t> nobodyWakes{0};
+    process.reachDeadline(*m_clock, m_deadlineNs, nobodyWakes);
+    return shared.boundNs.load() >= m_deadlineNs;
 }
 
 bool BlockedOutside::isTold(int64_t ms) {

@@ -241,7 +241,7 @@ bool Waiter::sleep(const Deadline* deadline, int32_t lockOwner) {
         if (shared.timedOut.load(std::memory_order_acquire)) return false;
         timespec look = after(lookMs);
         if (deadline && hasPassed(*deadline)) {
-            if (shared.hasActed || Standstill::ofThisThread().lasts()) return m_woken.load(std::memory_order_acquire);
+            if (Standstill::ofThisThread().lasts()) return m_woken.load(std::memory_order_acquire);
             look = after(kStillMs);
         } else if (deadline && deadline->clock == CLOCK_MONOTONIC && earlier(deadline->at, look)) {
             look = deadline->at;

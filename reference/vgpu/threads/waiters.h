@@ -13,8 +13,9 @@
 // - A timed wait ends when its time has passed on the virtual clock: a watchdog that looks each 100 ms does so each 100
 // ms of the job's time.
 //   The real clock ends it only where virtual time has stood still for a second, as while the job waits for somebody
-//   outside. A thread that has issued work then goes on at the wait's end; one that has not only looks on
-//   (ThreadState::observing) and leaves its clock where it was.
+//   outside. Real work of another thread or process, however long, ends no wait. A thread that has issued work then
+//   goes on at the wait's end; one that has not only looks on (ThreadState::observing) and leaves its clock where it
+//   was.
 // What is not: a thread without a clock, or one that looks on, acts when the system lets it. Whom it wakes goes on at
 // what the job has reached by then. Threads that share data without any call of libc are not seen: one that spins on a
 // flag; and std::atomic's waits, std::counting_semaphore, std::latch and std::barrier wherever they need not block.

@@ -12,6 +12,7 @@
 //   process     batches from a forked process, through a pipe and a pair of sockets; loading one takes a millisecond
 //   started     the same by a program that is started for it
 //   loaders     batches from two forked processes that write into one pipe
+//   late        batches from a process that works so long, in real time, that a wait for one would be over
 //   ends        processes that take one and two milliseconds, whose ends are waited for: as Python does, and by waitpid
 //   connections a thread that takes numbers of batches from a queue in shared memory and fetches each from who loaded
 //               it, by a connection, while the main thread works with the same pool
@@ -406,6 +407,38 @@ void loaders(Gpu& gpu) {
     for (const pid_t child : children) waitpid(child, nullptr, 0);
 }
 
+void late(Gpu& gpu) {
+    constexpr auto kWork = 300ms;
+    constexpr int kWaitMs = 100;
+    int batches[2], requests[2];
+    CHECK(pipe(batches));
+    CHECK(pipe(requests));
+    const pid_t loader = fork();
+    if (loader == 0) {
+        for (int number = 0; read(requests[0], &number, sizeof number) == sizeof number && number >= 0;) {
+            const auto end = std::chrono::steady_clock::now() + kWork;
+            while (std::chrono::steady_clock::now() < end) {
+            }
+            CHECK(write(batches[1], &number, sizeof number) != sizeof number);
+        }
+        _exit(0);
+    }
+    gpu.sum(256);
+    gpu.wait();
+    for (int step = 0; step < 3; step++) {
+        askFor(requests[1], step);
+        pollfd data{batches[0], POLLIN, 0};
+        CHECK(poll(&data, 1, kWaitMs) != 1);
+        int number = -1;
+        CHECK(read(batches[0], &number, sizeof number) != sizeof number);
+        gpu.work(1000);
+        gpu.sum(512);
+        gpu.wait();
+    }
+    askFor(requests[1], -1);
+    waitpid(loader, nullptr, 0);
+}
+
 /// Each step waits for the ends of two processes: of one as Python does, by a pipe that it holds open.
 void ends(Gpu& gpu) {
     gpu.sum(256);
@@ -672,12 +705,25 @@ void answer(Gpu& gpu) {
     gpu.wait();
 }
 
-const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {
-    {"autograd", autograd}, {"watchdog", watchdog}, {"pool", pool},           {"mutex", mutex},
-    {"join", join},         {"comms", comms},       {"semaphore", semaphore}, {"process", process},
-    {"started", started},   {"loaders", loaders},   {"ends", ends},           {"connections", connections},
-    {"eventfd", eventfds},  {"looking", looking},   {"timeout", timeout},     {"polling", polling},
-    {"deadlock", deadlock}, {"answer", answer}};
+const std::vector<std::pair<std::string, void (*)(Gpu&)>> kModes = {{"autograd", autograd},
+                                                                    {"watchdog", watchdog},
+                                                                    {"pool", pool},
+                                                                    {"mutex", mutex},
+                                                                    {"join", join},
+                                                                    {"comms", comms},
+                                                                    {"semaphore", semaphore},
+                                                                    {"process", process},
+                                                                    {"started", started},
+                                                                    {"loaders", loaders},
+                                                                    {"late", late},
+                                                                    {"ends", ends},
+                                                                    {"connections", connections},
+                                                                    {"eventfd", eventfds},
+                                                                    {"looking", looking},
+                                                                    {"timeout", timeout},
+                                                                    {"polling", polling},
+                                                                    {"deadlock", deadlock},
+                                                                    {"answer", answer}};
 
 int runRank(const std::string& wanted, int rank, int size, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);

@@ -151,6 +151,13 @@ TEST_F(VgpuThreadClocks, whoWaitsForTheEndOfAProcessGoesOnWhenItHasEnded) {
     }
 }
 
+TEST_F(VgpuThreadClocks, realWorkOfAnotherProcessEndsNoTimedWait) {
+    ASSERT_EQ(run("late 1"), 0) << textOf(m_folder / "stderr");
+    const std::vector<Work> work = memsetsOf(deviceTimes(0));
+    ASSERT_EQ(work.size(), 3u);
+    for (size_t i = 1; i < work.size(); i++) EXPECT_LT(work[i].startNs - work[i - 1].startNs, 10'000'000);
+}
+
 TEST_F(VgpuThreadClocks, sleepsAndTimedWaitsTakeTheirLength) {
     ASSERT_EQ(run("timeout 1"), 0);
     const std::vector<Work> work = memsetsOf(deviceTimes(0));
