@@ -55,6 +55,10 @@ LossText textOf(capture::LossKind kind) {
             return {"untimed_kernels", Severity::warning,
                     "CUPTI told of kernels without their begin or end (those that still ran when the job ended have "
                     "none): they are in no summary"};
+        case LossKind::unknownStreams:
+            return {"unknown_streams", Severity::warning,
+                    "waits and events were on streams that CUPTI could not number (of another device than the calling "
+                    "thread's): they are missing, or without their stream"};
         case LossKind::sourceRefused:
             return {"source_refused", Severity::warning,
                     "a source could not be switched on: what only it sees is missing"};

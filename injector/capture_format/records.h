@@ -103,6 +103,7 @@ enum class LossKind : uint8_t {
     virtualTimes = 12,  ///< the virtual GPUs went on without threads that they could not follow: their times may differ
     tooManyCommunicators = 13,  ///< calls whose communicator light mode no longer knew: no word of the plugin is theirs
     untimedKernels = 14,        ///< kernels that were to be summed up, without a begin or an end
+    unknownStreams = 15,        ///< waits and events on a stream that CUPTI could not number
 };
 
 struct RecordHead {

@@ -22,6 +22,10 @@ class ActivityDecoder {
     Ended decodeEnded(const void* activity, ActivityBlock& block, EndedKernel& kernel) noexcept;
     /// The index of a stream in the file; writes its record when it is new.
     uint16_t streamOf(CaptureSink& sink, uint32_t device, uint32_t context, uint32_t stream) noexcept;
+    /// As StreamTable::indexOutside.
+    uint16_t streamOutside(uint32_t context, uint32_t stream) noexcept {
+        return m_streams.indexOutside(context, stream);
+    }
     static bool isOfDevice(const void* activity) noexcept;
     void clear() noexcept { m_streams.clear(); }
 

@@ -7,12 +7,21 @@ namespace rankscope::injector::cupti {
 namespace {
 
 constexpr const char* kRecorded[] = {
-    "Launch",       "Memcpy",      "Memset",       "Prefetch",         "BatchMemOp",      "WaitValue",
-    "WriteValue",   "Synchronize", "EventRecord",  "WaitEvent",        "Malloc",          "MemAlloc",
-    "HostAlloc",    "MemCreate",   "cudaFree",     "MemFree",          "MemRelease",      "FreeHost",
-    "MemMap",       "MemUnmap",    "MemSetAccess", "HostRegister",     "HostUnreg",       "IpcOpenMem",
-    "ModuleLoad",   "LibraryLoad", "LinkComplete", "GraphInstantiate", "GraphExecUpdate", "ProfilerStart",
-    "ProfilerStop", "cuInit",      "CtxCreate",    "PrimaryCtxRetain",
+    "Launch",           "Memcpy",          "Memset",
+    "Prefetch",         "BatchMemOp",      "WaitValue",
+    "WriteValue",       "Synchronize",     "EventRecord",
+    "WaitEvent",        "Malloc",          "MemAlloc",
+    "HostAlloc",        "MemCreate",       "cudaFree",
+    "MemFree",          "MemRelease",      "FreeHost",
+    "MemMap",           "MemUnmap",        "MemSetAccess",
+    "HostRegister",     "HostUnreg",       "IpcOpenMem",
+    "ModuleLoad",       "LibraryLoad",     "LinkComplete",
+    "GraphInstantiate", "GraphExecUpdate", "ProfilerStart",
+    "ProfilerStop",     "RecordEvent",     "ExternalSemaphore",
+    "AddCallback",      "GraphUpload",     "ArrayCreate",
+    "ArrayDestroy",     "PoolTrim",        "MemTrim",
+    "AttachMem",        "Discard",         "Decompress",
+    "cuInit",           "CtxCreate",       "PrimaryCtxRetain",
 };
 /// Of calls that are named like these and only ask or describe.
 constexpr const char* kNot[] = {"Attribute", "Node", "GetInfo"};

@@ -32,6 +32,17 @@ uint16_t StreamTable::indexInContext(uint32_t context, uint32_t stream, uint32_t
     return indexOf(device, context, stream, isNew);
 }
 
+uint16_t StreamTable::indexOutside(uint32_t context, uint32_t stream) noexcept {
+    Lock lock(m_mutex);
+    uint16_t found = kNone;
+    for (uint32_t i = 0; i < m_count; ++i) {
+        if (m_streams[i].stream != stream || m_streams[i].context == context) continue;
+        if (found != kNone) return kNone;
+        found = static_cast<uint16_t>(i);
+    }
+    return found;
+}
+
 void StreamTable::clear() noexcept {
     m_mutex.renew();
     m_count = 0;

@@ -20,6 +20,9 @@ class StreamTable {
     /// For records that do not tell the device: it is that of another stream of the context. kNone when there is none
     /// yet.
     uint16_t indexInContext(uint32_t context, uint32_t stream, uint32_t& device, bool& isNew) noexcept;
+    /// Of a stream that is in another context than this: known if one other alone has a stream of that number. Else
+    /// kNone.
+    uint16_t indexOutside(uint32_t context, uint32_t stream) noexcept;
     void clear() noexcept;
 
   private:

@@ -49,3 +49,13 @@ RANKSCOPE_EXPORT int cuptiSubscribe_v2(void** subscriber, cupti::Callback callba
     cupti::leavePlace();
     return real(subscriber, callback, userData, params);
 }
+
+RANKSCOPE_EXPORT int cuptiFinalize() {
+    static constinit RealSymbol<decltype(&cuptiFinalize)> realSymbol;
+    const auto real = realSymbol.get("cuptiFinalize", "libcupti.so", reinterpret_cast<void*>(&cuptiFinalize),
+                                     __builtin_return_address(0));
+    if (real == nullptr) return kUnknownError;
+    ErrnoKeeper errnoKeeper;
+    cupti::yieldTo("a client that took CUPTI out of the process (cuptiFinalize)");
+    return real();
+}

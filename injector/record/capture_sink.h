@@ -71,7 +71,7 @@ class CaptureSink {
         int64_t lastNs = 0;
     };
     static constexpr size_t kSources = 6;
-    static constexpr size_t kKinds = static_cast<size_t>(capture::LossKind::untimedKernels) + 1;
+    static constexpr size_t kKinds = static_cast<size_t>(capture::LossKind::unknownStreams) + 1;
 
     void countLossLocked(capture::Source source, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
     void tellLossesLocked() noexcept;

@@ -40,8 +40,11 @@ std::atomic<bool> g_yielded{false};
 constinit FixedText<300> g_holder;  ///< the client we yielded to
 std::atomic<bool> g_dead{false};    ///< forked from a process that used CUPTI
 std::atomic<bool> g_flushing{false};
+/// Around what turns CUPTI on and off for us: ranges begin and end, and other clients come, on any thread, and CUPTI
+/// asks its subscriber to take turns.
+constinit Mutex g_switchMutex;
 bool g_callsAreChosen = false;
-std::atomic<bool> g_waitKinds{false};  ///< waits and events come as records
+bool g_waitsAreRecords = false;  ///< waits and events come as records
 /// More callback ids than the runtime and the driver have (CUDA 13.0: 509 and 809).
 constexpr uint32_t kMostCalls = 4096;
 
@@ -55,8 +58,7 @@ constexpr int kKinds[] = {
     CUPTI_ACTIVITY_KIND_DEVICE,
 };
 
-/// What each of these tells we have for less: calls are chosen one by one, waits and events come by callbacks. They are
-/// for a CUPTI that cannot do so.
+/// For a CUPTI that cannot tell the same for less: calls chosen one by one, waits and events by callbacks.
 constexpr int kCallKinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 constexpr int kWaitKinds[] = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT};
 
@@ -139,17 +141,18 @@ void tellHolder(const char* words) noexcept {
     refuse(3, 0, message.c_str());
 }
 
-/// CUPTI serves one client. Taking the place shows whether another has it. Of kernels as sums nobody is to be called
-/// back: the place is left free for a profiler that the job itself may start later.
-bool takePlace() noexcept {
-    if (g_api.unsubscribe == nullptr || (g_api.subscribe == nullptr && g_api.subscribeV2 == nullptr)) return true;
+bool canSubscribe() noexcept {
+    return g_api.unsubscribe != nullptr && (g_api.subscribe != nullptr || g_api.subscribeV2 != nullptr);
+}
+
+/// CUPTI serves one client. Taking the place shows whether another has it. It is given back at once, and held only
+/// while something is to be called back: a profiler that the job itself may start finds it free.
+bool isFree() noexcept {
+    if (!canSubscribe()) return true;
     char holder[256] = {};
-    g_waits.setDecoder(g_decoder);
     const int result = g_waits.subscribe(g_api, holder, sizeof holder);
-    if (result == kSuccess) {
-        if (light::kernelSummaries().isOn() || !g_waits.canCallBack()) g_waits.unsubscribe();
-        return true;
-    }
+    g_waits.unsubscribe();
+    if (result == kSuccess) return true;
     if (result == kMultipleSubscribers) {
         FixedText<400> message;
         message.append("CUPTI is in use by ").append(holder[0] != '\0' ? holder : "another tool");
@@ -174,19 +177,40 @@ bool canChooseCalls() noexcept {
            g_api.getCallbackName != nullptr;
 }
 
-void chooseCalls(bool recorded) noexcept {
-    const struct {
-        int domain;
-        int (*choose)(uint32_t, uint8_t);
-    } domains[] = {{CUPTI_CB_DOMAIN_RUNTIME_API, g_api.activityEnableRuntimeApi},
-                   {CUPTI_CB_DOMAIN_DRIVER_API, g_api.activityEnableDriverApi}};
-    for (const auto& [domain, choose] : domains) {
+/// The calls of one of CUPTI's domains that are recorded, by callback id. Found once: CUPTI knows over a thousand.
+struct ChosenCalls {
+    const int domain;
+    uint64_t ids[kMostCalls / 64] = {};
+
+    void find() noexcept {
         for (uint32_t id = 1; id < kMostCalls; ++id) {
             const char* name = nullptr;
             if (g_api.getCallbackName(domain, id, &name) == kSuccess && name != nullptr && isRecordedCall(name))
-                choose(id, recorded ? 1 : 0);
+                ids[id / 64] |= uint64_t{1} << id % 64;
         }
     }
+    int set(int (*choose)(uint32_t, uint8_t), uint8_t recorded) const noexcept {
+        int firstError = kSuccess;
+        for (uint32_t id = 1; id < kMostCalls; ++id) {
+            if ((ids[id / 64] >> id % 64 & 1) == 0) continue;
+            if (const int result = choose(id, recorded); result != kSuccess && firstError == kSuccess)
+                firstError = result;
+        }
+        return firstError;
+    }
+};
+constinit ChosenCalls g_runtimeCalls{CUPTI_CB_DOMAIN_RUNTIME_API};
+constinit ChosenCalls g_driverCalls{CUPTI_CB_DOMAIN_DRIVER_API};
+bool g_callsAreKnown = false;
+
+int chooseCalls(bool recorded) noexcept {
+    if (!std::exchange(g_callsAreKnown, true)) {
+        g_runtimeCalls.find();
+        g_driverCalls.find();
+    }
+    const int ofRuntime = g_runtimeCalls.set(g_api.activityEnableRuntimeApi, recorded ? 1 : 0);
+    const int ofDriver = g_driverCalls.set(g_api.activityEnableDriverApi, recorded ? 1 : 0);
+    return ofRuntime != kSuccess ? ofRuntime : ofDriver;
 }
 
 template <size_t Count>
@@ -197,28 +221,33 @@ int setKinds(const int (&kinds)[Count], int (*set)(int)) noexcept {
     return firstError;
 }
 
-/// Calls, waits and events, each by the cheaper way that this CUPTI has.
+/// Calls, waits and events, each by the cheaper way that this CUPTI has, and grants.
 int enableCalls() noexcept {
     int firstError = kSuccess;
-    g_callsAreChosen = canChooseCalls();
-    if (g_callsAreChosen)
-        chooseCalls(true);
-    else
-        firstError = setKinds(kCallKinds, g_api.activityEnable);
-    g_waits.enable(true);
-    if (g_waits.canCallBack()) return firstError;
-    g_waitKinds.store(true);
+    g_callsAreChosen = canChooseCalls() && chooseCalls(true) == kSuccess;
+    if (!g_callsAreChosen) firstError = setKinds(kCallKinds, g_api.activityEnable);
+    g_waits.setDecoder(g_decoder);
+    char holder[256] = {};
+    if (canSubscribe() && g_waits.subscribe(g_api, holder, sizeof holder) == kSuccess && g_waits.enable())
+        return firstError;
+    g_waits.unsubscribe();
+    g_waitsAreRecords = true;
     const int error = setKinds(kWaitKinds, g_api.activityEnable);
     return firstError != kSuccess ? firstError : error;
 }
 
 void disableCalls() noexcept {
-    if (g_callsAreChosen)
-        chooseCalls(false);
-    else
-        setKinds(kCallKinds, g_api.activityDisable);
-    g_waits.enable(false);
-    if (g_waitKinds.exchange(false)) setKinds(kWaitKinds, g_api.activityDisable);
+    if (canChooseCalls()) chooseCalls(false);
+    if (!g_callsAreChosen) setKinds(kCallKinds, g_api.activityDisable);
+    g_waits.unsubscribe();
+    if (std::exchange(g_waitsAreRecords, false)) setKinds(kWaitKinds, g_api.activityDisable);
+}
+
+void disableLocked() noexcept {
+    g_live.store(false);
+    if (!g_enabled.exchange(false)) return;
+    for (const int kind : wantedKinds()) g_api.activityDisable(kind);
+    if (!light::kernelSummaries().isOn()) disableCalls();
 }
 
 }  // namespace
@@ -236,7 +265,7 @@ void start(bool enableNow, bool (*load)(Api&) noexcept) noexcept {
     if (g_api.getVersion(&version) != kSuccess || version < kOldestVersion)
         return refuse(2, static_cast<int>(version), "CUPTI is older than 11.8");
     g_decoder.setVersion(version);
-    if (!takePlace()) return;
+    if (!isFree()) return;
     if (g_api.setThreadIdType != nullptr) g_api.setThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     promiseZeroedBuffers(true);
     const int result = g_api.activityRegisterCallbacks(onBufferRequested, onBufferCompleted);
@@ -246,6 +275,7 @@ void start(bool enableNow, bool (*load)(Api&) noexcept) noexcept {
 }
 
 void enable() noexcept {
+    Lock lock(g_switchMutex);
     if (!g_registered.load(std::memory_order_acquire) || g_dead.load() || g_yielded.load() || g_enabled.load()) return;
     int enabled = 0;
     int firstError = kSuccess;
@@ -273,10 +303,8 @@ void enable() noexcept {
 }
 
 void disable() noexcept {
-    g_live.store(false);
-    if (!g_enabled.exchange(false)) return;
-    for (const int kind : wantedKinds()) g_api.activityDisable(kind);
-    if (!light::kernelSummaries().isOn()) disableCalls();
+    Lock lock(g_switchMutex);
+    disableLocked();
 }
 
 void flush(bool forced) noexcept {
@@ -293,22 +321,23 @@ void finish() noexcept {
 }
 
 void yieldTo(const char* client) noexcept {
+    Lock lock(g_switchMutex);
     if (g_yielded.load()) return;
     g_holder.append(client);
     const bool wasOurs = g_registered.load();
     if (wasOurs) {
-        disable();
+        disableLocked();
         flush(true);
         promiseZeroedBuffers(false);
-        g_waits.unsubscribe();
     }
     g_yielded.store(true);
     if (wasOurs) tellHolder("CUPTI was taken over by ");
 }
 
 void leavePlace() noexcept {
+    Lock lock(g_switchMutex);
     g_waits.unsubscribe();
-    if (!g_live.load() || g_waitKinds.exchange(true)) return;
+    if (!g_live.load() || std::exchange(g_waitsAreRecords, true)) return;
     setKinds(kWaitKinds, g_api.activityEnable);
 }
 
@@ -318,6 +347,7 @@ void afterForkInChild() noexcept {
     g_enabled.store(false);
     g_flushing.store(false);
     g_summaryMutex.renew();
+    g_switchMutex.renew();
     g_buffers.renewLock();
     g_decoder.clear();
 }

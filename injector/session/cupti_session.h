@@ -26,8 +26,9 @@ void flush(bool forced) noexcept;
 void finish() noexcept;
 /// CUPTI does not survive fork: a child of a process that used it does without.
 void afterForkInChild() noexcept;
-/// Another client wants to be called back, which one client of a process can: waits and events come as records from
-/// now on.
+/// Another client wants to be called back, as only one client of a process can be: waits and events come as records
+/// from now on. Before CUPTI 13.4 their events have other numbers than before, so that a wait for an event that was
+/// recorded before finds none.
 void leavePlace() noexcept;
 /// Another client takes CUPTI's buffers from now on.
 void yieldTo(const char* client) noexcept;

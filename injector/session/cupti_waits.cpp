@@ -113,7 +113,9 @@ struct Place {
 constinit thread_local Place t_place __attribute__((tls_model("initial-exec")));
 std::atomic<uint32_t> g_subscription{0};
 
-/// The index of a stream in the file; StreamTable::kNone if CUPTI does not know it.
+/// The index of a stream in the file; StreamTable::kNone if it is not known. The context that CUPTI tells is the
+/// calling thread's, which of several devices another may be the stream's: that is known once a kernel or copy of it
+/// was told.
 uint16_t streamOf(const Api& api, ActivityDecoder& decoder, const CUpti_CallbackData& call, void* handle,
                   bool perThread) noexcept {
     // The default streams have handles of their own: 1 that of the device, 2 that of the thread.
@@ -123,23 +125,27 @@ uint16_t streamOf(const Api& api, ActivityDecoder& decoder, const CUpti_Callback
         handle = nullptr;
     }
     uint32_t device = 0, stream = 0;
-    if (api.getStreamIdEx(call.context, handle, perThread ? 1 : 0, &stream) != kSuccess ||
-        api.getDeviceId(call.context, &device) != kSuccess)
-        return StreamTable::kNone;
+    if (api.getStreamIdEx(call.context, handle, perThread ? 1 : 0, &stream) != kSuccess)
+        return api.getStreamIdEx(nullptr, handle, perThread ? 1 : 0, &stream) == kSuccess
+                   ? decoder.streamOutside(call.contextUid, stream)
+                   : StreamTable::kNone;
+    if (api.getDeviceId(call.context, &device) != kSuccess) return StreamTable::kNone;
     return decoder.streamOf(g_session.sink(), device, call.contextUid, stream);
 }
 
 void record(const Api& api, ActivityDecoder& decoder, const WaitingCall& waiting,
             const CUpti_CallbackData& call) noexcept {
-    const bool failed = call.functionReturnValue != nullptr && *static_cast<const int*>(call.functionReturnValue) != 0;
+    // What CUDA refused was no wait, and nobody may touch its handles.
+    if (call.functionReturnValue != nullptr && *static_cast<const int*>(call.functionReturnValue) != 0) return;
     const bool onDevice = waiting.does == Does::recordsEvent || waiting.does == Does::letsStreamWait;
-    if (failed && onDevice) return;
     const Handles handles = handlesOf(waiting.does, call.functionParams);
     const auto startNs = static_cast<int64_t>(*call.correlationData);
     const int64_t endNs = g_session.now();
     const bool hasStream = onDevice || waiting.does == Does::waitsForStream;
     const uint16_t stream =
         hasStream ? streamOf(api, decoder, call, handles.stream, waiting.perThread) : StreamTable::kNone;
+    if (hasStream && stream == StreamTable::kNone)
+        g_session.sink().countLoss(capture::Source::cupti, capture::LossKind::unknownStreams, 1, endNs);
     if (onDevice && stream == StreamTable::kNone) return;
     if (waiting.does == Does::recordsEvent) {
         capture::CudaEventRecord record{};
@@ -147,7 +153,7 @@ void record(const Api& api, ActivityDecoder& decoder, const WaitingCall& waiting
         record.correlationId = call.correlationId;
         record.timeNs = startNs;
         record.eventId = numberOf(api, handles.event);
-        g_session.push(record, endNs);
+        g_session.pushOnly(record, endNs);
         return;
     }
     capture::SynchronizationRecord record{};
@@ -157,7 +163,7 @@ void record(const Api& api, ActivityDecoder& decoder, const WaitingCall& waiting
     capture::setDurationNs(record, endNs > startNs ? static_cast<uint64_t>(endNs - startNs) : 0);
     record.kind = syncKind(waiting.does);
     if (handles.event != nullptr) record.eventId = numberOf(api, handles.event);
-    g_session.push(record, endNs);
+    g_session.pushOnly(record, endNs);
 }
 
 }  // namespace
@@ -183,11 +189,13 @@ bool WaitCallbacks::canCallBack() const noexcept {
            m_api->getDeviceId != nullptr;
 }
 
-void WaitCallbacks::enable(bool enabled) noexcept {
+bool WaitCallbacks::enable() noexcept {
     void* subscriber = m_subscriber.load();
-    if (subscriber == nullptr || m_api->enableCallback == nullptr) return;
-    if (enabled) g_subscription.fetch_add(1);
-    for (const WaitingCall& call : kCalls) m_api->enableCallback(enabled ? 1 : 0, subscriber, call.domain, call.id);
+    if (!canCallBack()) return false;
+    bool isTold = true;
+    for (const WaitingCall& call : kCalls)
+        isTold = m_api->enableCallback(1, subscriber, call.domain, call.id) == kSuccess && isTold;
+    return isTold;
 }
 
 void WaitCallbacks::unsubscribe() noexcept {
@@ -203,6 +211,8 @@ void WaitCallbacks::onCall(void* self, int domain, uint32_t callbackId, const vo
         place.subscription != subscription)
         place = {subscription, 0};
     if (call.callbackSite == CUPTI_API_ENTER) {
+        // The runtime's calls make none of each other: one that was left by longjmp ends with the next.
+        if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) place.depth = 0;
         if (place.depth++ == 0) *call.correlationData = static_cast<uint64_t>(g_session.now());
         return;
     }

@@ -10,8 +10,9 @@ namespace rankscope::injector::cupti {
 
 /// Waits and events of the job, as CUPTI calls back from the calls themselves. Its records of them
 /// (CUPTI_ACTIVITY_KIND_SYNCHRONIZATION and CUDA_EVENT) say the same, but make CUPTI look at every call of the job: a
-/// step of 280 tiny kernels took 30 % longer for each of the two on an H100, and nothing that could be measured for
-/// this.
+/// step of 280 tiny kernels took 30 % longer for each of the two on an H100; what callbacks cost could not be measured.
+///
+/// Not thread-safe, but for the callbacks themselves: CUPTI asks its subscriber to take turns.
 class WaitCallbacks {
   public:
     constexpr WaitCallbacks() = default;
@@ -21,7 +22,8 @@ class WaitCallbacks {
     int subscribe(const Api& api, char* holder, size_t holderBytes) noexcept;
     /// Whether this CUPTI can call back for single calls and number streams, and we have the place.
     bool canCallBack() const noexcept;
-    void enable(bool enabled) noexcept;
+    /// False: CUPTI refuses a call, or we are not subscribed.
+    bool enable() noexcept;
     void unsubscribe() noexcept;
 
     /// Streams are numbered by `decoder`, as in CUPTI's records.

@@ -164,8 +164,8 @@ bool Session::openFiles() noexcept {
             return false;
         }
         if (!m_rings.open(ringPath.c_str(), kCellsPerRing, m_pid, m_beginNs)) {
-            // The hooks have nowhere to write, CUPTI still has.
-            say("the ring file cannot be made: only CUPTI records");
+            // The hooks, and CUPTI's callbacks, have nowhere to write; CUPTI's own records still have.
+            say("the ring file cannot be made: only CUPTI's kernels, copies and calls are recorded");
             m_sink.countLoss(Source::hooks, LossKind::ioError, 1, m_beginNs);
         }
         if (m_config.ringNs > 0) light::begin(m_sink, m_config, m_sink.slowStepCounter(), base.c_str(), header);

@@ -65,13 +65,19 @@ class Session {
         static_assert(sizeof(Record) % capture::kCellBytes == 0);
         pushCells(&record, sizeof(Record) / capture::kCellBytes, stampNs);
     }
+    /// As push(), where no capture range may end: CUPTI is told nothing from inside a callback of its own.
+    template <typename Record>
+    void pushOnly(const Record& record, int64_t stampNs) noexcept {
+        static_assert(sizeof(Record) % capture::kCellBytes == 0);
+        pushCells(&record, sizeof(Record) / capture::kCellBytes, stampNs, false);
+    }
     /// False: it is lost.
-    bool pushCells(const void* record, uint32_t cells, int64_t stampNs) noexcept {
+    bool pushCells(const void* record, uint32_t cells, int64_t stampNs, bool mayEndRange = true) noexcept {
         Ring* ring = threadRing();
         if (__builtin_expect(ring == nullptr, 0)) return false;
         if (__builtin_expect(!ring->push(record, cells), 0) && !pushLater(*ring, record, cells, stampNs)) return false;
         if (__builtin_expect(ring->needsDrain(), 0)) wakeWriter();
-        if (__builtin_expect(stampNs >= m_deadlineNs, 0)) endOfDuration();
+        if (__builtin_expect(stampNs >= m_deadlineNs, 0) && mayEndRange) endOfDuration();
         return true;
     }
 

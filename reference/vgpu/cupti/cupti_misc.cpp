@@ -6,6 +6,7 @@
 
 #include "reference/vgpu/cupti/callback_names.h"
 #include "reference/vgpu/device/activity.h"
+#include "reference/vgpu/device/context.h"
 #include "reference/vgpu/device/device_ops.h"
 
 using namespace rankscope::vgpu;
@@ -67,24 +68,28 @@ CUptiResult CUPTIAPI cuptiGetLastError(void) {
 CUptiResult CUPTIAPI cuptiFinalize(void) {
     return CUPTI_SUCCESS;
 }
-CUptiResult CUPTIAPI cuptiGetContextId(CUcontext, uint32_t* contextId) {
+/// Null is the calling thread's own.
+static int deviceOfContext(CUcontext context) {
+    if (context) return deviceOf(context);
     const ThreadClock* thread = LocalProcess::clockIfAny();
-    *contextId = thread ? static_cast<uint32_t>(thread->device) + 1 : 1;
+    return thread ? thread->device : 0;
+}
+CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t* contextId) {
+    *contextId = static_cast<uint32_t>(deviceOfContext(context)) + 1;
     return CUPTI_SUCCESS;
 }
-CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext, uint32_t* deviceId) {
-    const ThreadClock* thread = LocalProcess::clockIfAny();
-    *deviceId = thread ? static_cast<uint32_t>(thread->device) : 0;
+CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext context, uint32_t* deviceId) {
+    *deviceId = static_cast<uint32_t>(deviceOfContext(context));
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext, CUstream handle, uint8_t perThread, uint32_t* streamId) {
+CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream handle, uint8_t perThread, uint32_t* streamId) {
     LocalProcess& process = LocalProcess::instance();
-    ThreadClock* thread = LocalProcess::clockIfAny();
-    if (!streamId || !thread) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (!streamId || !LocalProcess::clockIfAny()) return CUPTI_ERROR_INVALID_PARAMETER;
+    const int device = deviceOfContext(context);
     std::lock_guard guard(process.mutex());
-    const LocalStream* stream = resolveStream(process, thread->device, handle, perThread != 0);
-    if (!stream) return CUPTI_ERROR_INVALID_STREAM;
+    const LocalStream* stream = resolveStream(process, device, handle, perThread != 0);
+    if (!stream || (context && stream->device != device)) return CUPTI_ERROR_INVALID_STREAM;
     *streamId = stream->id;
     return CUPTI_SUCCESS;
 }

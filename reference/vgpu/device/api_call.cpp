@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "reference/vgpu/device/activity.h"
+#include "reference/vgpu/device/context.h"
 #include "reference/vgpu/device/framework_library.h"
 #include "reference/vgpu/device/profiler_clock.h"
 #include "reference/vgpu/device/subscriber.h"
@@ -114,6 +115,7 @@ void ApiCall::notify(CUpti_ApiCallbackSite site) {
     data.functionParams = m_params;
     data.functionReturnValue = &m_result;
     data.symbolName = m_symbol;
+    data.context = contextOf(m_thread.device);
     data.contextUid = static_cast<uint32_t>(m_thread.device) + 1;
     data.correlationData = &m_correlationData;
     data.correlationId = m_correlation;

@@ -2,14 +2,11 @@
 #include <vector>
 
 #include "reference/vgpu/device/api_call.h"
+#include "reference/vgpu/device/context.h"
 #include "reference/vgpu/device/graph_capture.h"
-#include "reference/vgpu/driver/context.h"
 
 namespace rankscope::vgpu {
 namespace {
-
-constexpr int kMostDevices = 64;
-char g_contexts[kMostDevices];  // their addresses are the handles
 
 constexpr int64_t kSwitchNs = 100;
 
@@ -26,15 +23,6 @@ int currentDevice() {
 }
 
 }  // namespace
-
-CUcontext contextOf(int device) {
-    return reinterpret_cast<CUcontext>(&g_contexts[device]);
-}
-
-int deviceOf(CUcontext context) {
-    const char* address = reinterpret_cast<const char*>(context);
-    return address >= g_contexts && address < g_contexts + kMostDevices ? static_cast<int>(address - g_contexts) : -1;
-}
 
 }  // namespace rankscope::vgpu
 

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "reference/vgpu/device/api_call.h"
+#include "reference/vgpu/device/context.h"
 #include "reference/vgpu/device/mapping.h"
 #include "reference/vgpu/device/memory.h"
-#include "reference/vgpu/driver/context.h"
 
 using namespace rankscope::vgpu;
 

@@ -42,8 +42,14 @@ struct FakeCupti {
     std::set<std::pair<int, uint32_t>> calledBack;  // domain and callback id
     std::set<uint32_t> runtimeCalls;                // that are recorded one by one
     bool knowsStreams = true;
+    bool refusesCalls = false;
+    int registerResult = 0;
 };
 FakeCupti g_fake;
+
+const auto kStream = reinterpret_cast<cudaStream_t>(0x5500);
+const auto kStreamElsewhere = reinterpret_cast<cudaStream_t>(0x6600);  // not of the calling thread's context
+const auto kEvent = reinterpret_cast<cudaEvent_t>(0x7f0000001230);
 
 /// A call of the job of whose beginning or end CUPTI tells whoever asked.
 struct FakeCall {
@@ -60,6 +66,7 @@ struct FakeCall {
         data.callbackSite = site;
         data.functionParams = parameters;
         data.functionReturnValue = &result;
+        data.context = reinterpret_cast<CUcontext>(this);
         data.contextUid = 1;
         data.correlationData = &begun;
         data.correlationId = correlation;
@@ -80,7 +87,7 @@ bool loadFake(cupti::Api& api) noexcept {
     api.activityRegisterCallbacks = [](cupti::RequestBuffer request, cupti::CompleteBuffer complete) {
         g_fake.request = request;
         g_fake.complete = complete;
-        return 0;
+        return g_fake.registerResult;
     };
     api.activityGetNextRecord = [](uint8_t* buffer, size_t size, void** record) {
         uint8_t* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + sizeof(CUpti_ActivityKernel10);
@@ -122,6 +129,7 @@ bool loadNewFake(cupti::Api& api) noexcept {
         return static_cast<int>(CUPTI_ERROR_INVALID_PARAMETER);
     };
     api.activityEnableRuntimeApi = [](uint32_t id, uint8_t enable) {
+        if (enable != 0 && g_fake.refusesCalls) return static_cast<int>(CUPTI_ERROR_NOT_SUPPORTED);
         if (enable != 0)
             g_fake.runtimeCalls.insert(id);
         else
@@ -136,9 +144,10 @@ bool loadNewFake(cupti::Api& api) noexcept {
             g_fake.calledBack.erase({domain, id});
         return 0;
     };
-    api.getStreamIdEx = [](void*, void* stream, uint8_t, uint32_t* number) {
+    api.getStreamIdEx = [](void* context, void* stream, uint8_t, uint32_t* number) {
         *number = stream == nullptr ? 7 : 13;
-        return g_fake.knowsStreams ? 0 : static_cast<int>(CUPTI_ERROR_INVALID_PARAMETER);
+        const bool isElsewhere = stream == kStreamElsewhere && context != nullptr;
+        return g_fake.knowsStreams && !isElsewhere ? 0 : static_cast<int>(CUPTI_ERROR_INVALID_STREAM);
     };
     api.getDeviceId = [](void*, uint32_t* device) { return *device = 0, 0; };
     return true;
@@ -153,6 +162,7 @@ struct RecordedWaits {
     std::vector<capture::SynchronizationRecord> waits;
     std::vector<capture::CudaEventRecord> events;
     std::map<uint16_t, uint32_t> streams;
+    uint64_t unknownStreams = 0;
 
     explicit RecordedWaits(const std::string& path) {
         capture::CaptureReader reader(path);
@@ -161,15 +171,15 @@ struct RecordedWaits {
                 waits.push_back(record->as<capture::SynchronizationRecord>());
             if (record->type() == capture::RecordType::cudaEvent)
                 events.push_back(record->as<capture::CudaEventRecord>());
+            if (record->type() == capture::RecordType::loss &&
+                record->head().aux == static_cast<uint16_t>(capture::LossKind::unknownStreams))
+                unknownStreams += record->as<capture::LossRecord>().count;
             if (record->type() != capture::RecordType::stream) continue;
             const auto stream = record->as<capture::StreamRecord>();
             streams[stream.head.aux] = stream.stream;
         }
     }
 };
-
-const auto kStream = reinterpret_cast<cudaStream_t>(0x5500);
-const auto kEvent = reinterpret_cast<cudaEvent_t>(0x7f0000001230);
 
 class CuptiSession {
   public:
@@ -409,6 +419,7 @@ OWN_PROCESS_TEST(CuptiSession, WhatDidNotHappenOrHasNoKnownStreamIsNoWait) {
     const RecordedWaits seen(finishAndFind());
     ASSERT_EQ(seen.waits.size(), 1u);
     EXPECT_EQ(seen.waits[0].correlationId, 99u);
+    EXPECT_EQ(seen.unknownStreams, 1u);
 }
 
 OWN_PROCESS_TEST(CuptiSession, WhoeverWantsToBeCalledBackGetsThePlaceAndWaitsComeAsRecords) {
@@ -421,5 +432,72 @@ OWN_PROCESS_TEST(CuptiSession, WhoeverWantsToBeCalledBackGetsThePlaceAndWaitsCom
     EXPECT_TRUE(cupti::g_live.load()) << "kernels and calls go on";
     cupti::disable();
     EXPECT_EQ(g_fake.disabled.size(), g_fake.enabled.size());
+    finishAndFind();
+}
+
+OWN_PROCESS_TEST(CuptiSession, AStreamOfAnotherDeviceIsTheOneThatItsKernelsAreOn) {
+    cupti::start(true, loadNewFake);
+    const cudaEventRecord_v3020_params recorded{kEvent, kStreamElsewhere};
+    FakeCall call{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, &recorded};
+    call.happen();  // nothing has run on it yet
+    uint8_t* buffer = nullptr;
+    size_t size = 0, maxRecords = 0;
+    g_fake.request(&buffer, &size, &maxRecords);
+    for (size_t place = 0; const auto& [device, context] : {std::pair{0u, 1u}, std::pair{1u, 2u}}) {
+        CUpti_ActivityKernel10 kernel{};
+        kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        kernel.deviceId = device;
+        kernel.contextId = context;
+        kernel.streamId = 13;
+        kernel.start = kernel.end = 1000;
+        std::memcpy(buffer + place++ * sizeof kernel, &kernel, sizeof kernel);
+    }
+    g_fake.complete(nullptr, 0, buffer, size, 2 * sizeof(CUpti_ActivityKernel10));
+    call.happen();
+    const std::string path = finishAndFind();
+    const RecordedWaits seen(path);
+    ASSERT_EQ(seen.events.size(), 1u);
+    EXPECT_EQ(seen.unknownStreams, 1u);
+    capture::CaptureReader reader(path);
+    while (const auto* record = reader.next()) {
+        if (record->type() != capture::RecordType::stream) continue;
+        const auto stream = record->as<capture::StreamRecord>();
+        EXPECT_EQ(stream.head.aux == seen.events[0].head.aux, stream.device == 1);
+    }
+}
+
+OWN_PROCESS_TEST(CuptiSession, WhatCuptiRefusesOneByOneIsAskedForAsAKind) {
+    g_fake.refusesCalls = true;
+    cupti::start(true, loadNewFake);
+    EXPECT_TRUE(isEnabled(CUPTI_ACTIVITY_KIND_RUNTIME));
+    EXPECT_TRUE(isEnabled(CUPTI_ACTIVITY_KIND_DRIVER));
+    EXPECT_FALSE(isEnabled(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) << "callbacks are granted";
+    cupti::disable();
+    EXPECT_EQ(g_fake.disabled.size(), g_fake.enabled.size());
+    finishAndFind();
+}
+
+OWN_PROCESS_TEST(CuptiSession, ThePlaceIsHeldWhileSomethingIsRecordedOnly) {
+    cupti::start(false, loadNewFake);
+    EXPECT_FALSE(g_fake.subscribed);
+    cupti::leavePlace();  // somebody comes, and stays
+    g_fake.subscribeResult = cupti::kMultipleSubscribers;
+    cupti::enable();
+    EXPECT_TRUE(cupti::g_live.load());
+    EXPECT_TRUE(isEnabled(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION));
+    cupti::disable();
+    g_fake.subscribeResult = 0;  // and goes
+    cupti::enable();
+    EXPECT_TRUE(g_fake.subscribed);
+    cupti::disable();
+    EXPECT_FALSE(g_fake.subscribed);
+    finishAndFind();
+}
+
+OWN_PROCESS_TEST(CuptiSession, WhoeverIsRefusedKeepsNoPlace) {
+    g_fake.registerResult = 35;
+    cupti::start(true, loadNewFake);
+    EXPECT_FALSE(g_fake.subscribed);
+    EXPECT_TRUE(g_fake.enabled.empty());
     finishAndFind();
 }
