@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include "analyzer/cli/command_line/help.h"
 #include "analyzer/cli/command_line/usage_error.h"
@@ -23,6 +25,10 @@
 namespace {
 
 using namespace rankscope::cli;
+
+// So long a process that only helps lets the first one of its mpirun say what is wrong with the words they were both
+// given: on a busy machine it may come later. mpirun ends who still waits.
+constexpr std::chrono::seconds kTimeToSpeak{3};
 
 // Everything behind the first `--` is the job's command, untouched.
 std::vector<std::string> splitOffJob(std::vector<std::string> words, Invocation& invocation) {
@@ -193,7 +199,12 @@ int runProgram(int argc, char** argv) {
         if (invocation.hasJobMark && !takesJob(chosenVerb(app)))
             throw CLI::ArgumentMismatch("only `run`, `tune` and `doctor --privacy` take a command behind --");
     } catch (const CLI::ParseError& error) {
-        if (invocation.console.isSilent()) return error.get_exit_code() == 0 ? kExitOk : kExitUsage;
+        if (invocation.console.isSilent()) {
+            if (error.get_exit_code() == 0) return kExitOk;
+            // mpirun ends all at the first that fails, and the first process has the words for it.
+            std::this_thread::sleep_for(kTimeToSpeak);
+            return kExitUsage;
+        }
         if (error.get_exit_code() == 0)
             return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
         const auto [what, hint] = explainUsage(app, error, typed, takesJob(chosenVerb(app)), invocation.hasJobMark);
