@@ -30,7 +30,7 @@ using capture::Source;
 
 constinit ActivityDecoder g_decoder;
 constinit BufferPool g_buffers;
-constinit WaitCallbacks g_waits;
+constinit WaitCallbacks g_waits{g_decoder};
 /// Buffers whose kernels are summed up come one after the other: threads that hand over two of them at once must not
 /// tell a step while the older one is on its way.
 constinit Mutex g_summaryMutex;
@@ -149,6 +149,7 @@ bool canSubscribe() noexcept {
 /// while something is to be called back: a profiler that the job itself may start finds it free.
 bool isFree() noexcept {
     if (!canSubscribe()) return true;
+    Lock lock(g_switchMutex);
     char holder[256] = {};
     const int result = g_waits.subscribe(g_api, holder, sizeof holder);
     g_waits.unsubscribe();
@@ -226,7 +227,6 @@ int enableCalls() noexcept {
     int firstError = kSuccess;
     g_callsAreChosen = canChooseCalls() && chooseCalls(true) == kSuccess;
     if (!g_callsAreChosen) firstError = setKinds(kCallKinds, g_api.activityEnable);
-    g_waits.setDecoder(g_decoder);
     char holder[256] = {};
     if (canSubscribe() && g_waits.subscribe(g_api, holder, sizeof holder) == kSuccess && g_waits.enable())
         return firstError;

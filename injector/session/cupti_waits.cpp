@@ -4,6 +4,8 @@
 #include <cupti.h>
 
 #include <atomic>
+#include <iterator>
+#include <utility>
 
 #include "injector/session/cupti_session.h"
 #include "injector/session/session.h"
@@ -104,11 +106,16 @@ uint32_t numberOf(const Api& api, void* event) noexcept {
     return static_cast<uint32_t>(reinterpret_cast<uint64_t>(event) >> 4);
 }
 
-/// Of a call that the runtime makes of the driver CUPTI calls back, too: only the outer one counts. Places that were
-/// entered before the last subscription say nothing.
+/// Where a thread is among the calls that call back. CUPTI also tells those that the runtime makes of the driver: only
+/// the outer one counts. What was entered before the last subscription says nothing.
 struct Place {
     uint32_t subscription = 0;
     uint32_t depth = 0;
+    /// Streams that it named, which spares it the table's lock: a framework's thread goes between two or three.
+    struct Named {
+        uint32_t context = 0, stream = 0;
+        uint16_t index = StreamTable::kNone;
+    } streams[4];
 };
 constinit thread_local Place t_place __attribute__((tls_model("initial-exec")));
 std::atomic<uint32_t> g_subscription{0};
@@ -129,8 +136,12 @@ uint16_t streamOf(const Api& api, ActivityDecoder& decoder, const CUpti_Callback
         return api.getStreamIdEx(nullptr, handle, perThread ? 1 : 0, &stream) == kSuccess
                    ? decoder.streamOutside(call.contextUid, stream)
                    : StreamTable::kNone;
+    Place::Named& known = t_place.streams[stream % std::size(t_place.streams)];
+    if (known.index != StreamTable::kNone && known.stream == stream && known.context == call.contextUid)
+        return known.index;
     if (api.getDeviceId(call.context, &device) != kSuccess) return StreamTable::kNone;
-    return decoder.streamOf(g_session.sink(), device, call.contextUid, stream);
+    known = {call.contextUid, stream, decoder.streamOf(g_session.sink(), device, call.contextUid, stream)};
+    return known.index;
 }
 
 void record(const Api& api, ActivityDecoder& decoder, const WaitingCall& waiting,
@@ -180,26 +191,25 @@ int WaitCallbacks::subscribe(const Api& api, char* holder, size_t holderBytes) n
     }
     if (result != kSuccess) return result;
     g_subscription.fetch_add(1);
-    m_subscriber.store(subscriber);
+    m_subscriber = subscriber;
     return result;
 }
 
 bool WaitCallbacks::canCallBack() const noexcept {
-    return m_subscriber.load() != nullptr && m_api->enableCallback != nullptr && m_api->getStreamIdEx != nullptr &&
+    return m_subscriber != nullptr && m_api->enableCallback != nullptr && m_api->getStreamIdEx != nullptr &&
            m_api->getDeviceId != nullptr;
 }
 
 bool WaitCallbacks::enable() noexcept {
-    void* subscriber = m_subscriber.load();
     if (!canCallBack()) return false;
     bool isTold = true;
     for (const WaitingCall& call : kCalls)
-        isTold = m_api->enableCallback(1, subscriber, call.domain, call.id) == kSuccess && isTold;
+        isTold = m_api->enableCallback(1, m_subscriber, call.domain, call.id) == kSuccess && isTold;
     return isTold;
 }
 
 void WaitCallbacks::unsubscribe() noexcept {
-    if (void* subscriber = m_subscriber.exchange(nullptr)) m_api->unsubscribe(subscriber);
+    if (void* subscriber = std::exchange(m_subscriber, nullptr)) m_api->unsubscribe(subscriber);
 }
 
 void WaitCallbacks::onCall(void* self, int domain, uint32_t callbackId, const void* data) noexcept {
@@ -209,7 +219,7 @@ void WaitCallbacks::onCall(void* self, int domain, uint32_t callbackId, const vo
     Place& place = t_place;
     if (const uint32_t subscription = g_subscription.load(std::memory_order_relaxed);
         place.subscription != subscription)
-        place = {subscription, 0};
+        place = {subscription, 0, {}};
     if (call.callbackSite == CUPTI_API_ENTER) {
         // The runtime's calls make none of each other: one that was left by longjmp ends with the next.
         if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) place.depth = 0;
@@ -219,7 +229,7 @@ void WaitCallbacks::onCall(void* self, int domain, uint32_t callbackId, const vo
     if (place.depth == 0 || --place.depth > 0 || !g_live.load(std::memory_order_relaxed)) return;
     ErrnoKeeper errnoKeeper;
     const auto& callbacks = *static_cast<WaitCallbacks*>(self);
-    record(*callbacks.m_api, *callbacks.m_decoder, *waiting, call);
+    record(*callbacks.m_api, callbacks.m_decoder, *waiting, call);
 }
 
 }  // namespace rankscope::injector::cupti

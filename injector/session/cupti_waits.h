@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-
 #include "injector/cupti/activity_decoder.h"
 #include "injector/cupti/cupti_api.h"
 
@@ -15,7 +13,8 @@ namespace rankscope::injector::cupti {
 /// Not thread-safe, but for the callbacks themselves: CUPTI asks its subscriber to take turns.
 class WaitCallbacks {
   public:
-    constexpr WaitCallbacks() = default;
+    /// Streams are numbered by `decoder`, as in CUPTI's records.
+    explicit constexpr WaitCallbacks(ActivityDecoder& decoder) noexcept : m_decoder(decoder) {}
 
     /// Takes the one subscriber's place of a process. Returns CUPTI's result; `holder` (of `holderBytes`, may be empty
     /// text) gets the name of who has it already.
@@ -26,15 +25,12 @@ class WaitCallbacks {
     bool enable() noexcept;
     void unsubscribe() noexcept;
 
-    /// Streams are numbered by `decoder`, as in CUPTI's records.
-    void setDecoder(ActivityDecoder& decoder) noexcept { m_decoder = &decoder; }
-
   private:
     static void onCall(void* self, int domain, uint32_t callbackId, const void* data) noexcept;
 
     const Api* m_api = nullptr;
-    ActivityDecoder* m_decoder = nullptr;
-    std::atomic<void*> m_subscriber{nullptr};
+    ActivityDecoder& m_decoder;
+    void* m_subscriber = nullptr;
 };
 
 }  // namespace rankscope::injector::cupti

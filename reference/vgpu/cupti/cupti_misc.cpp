@@ -87,6 +87,7 @@ CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream handle, uint
     LocalProcess& process = LocalProcess::instance();
     if (!streamId || !LocalProcess::clockIfAny()) return CUPTI_ERROR_INVALID_PARAMETER;
     const int device = deviceOfContext(context);
+    if (device < 0) return CUPTI_ERROR_INVALID_CONTEXT;
     std::lock_guard guard(process.mutex());
     const LocalStream* stream = resolveStream(process, device, handle, perThread != 0);
     if (!stream || (context && stream->device != device)) return CUPTI_ERROR_INVALID_STREAM;
