@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 
+#include "collector/store/maybe_number.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::store {
@@ -40,6 +41,10 @@ void putValue(sqlite3_context* context, const Value& value) {
 
 template <typename Value>
 void putValue(sqlite3_context* context, const std::optional<Value>& value) {
+    value ? putValue(context, *value) : sqlite3_result_null(context);
+}
+template <typename Value>
+void putValue(sqlite3_context* context, const MaybeNumber<Value>& value) {
     value ? putValue(context, *value) : sqlite3_result_null(context);
 }
 
@@ -79,6 +84,13 @@ void takeValue(sqlite3_stmt* statement, int column, std::optional<Value>& value)
         return;
     }
     takeValue(statement, column, value.emplace());
+}
+template <typename Value>
+void takeValue(sqlite3_stmt* statement, int column, MaybeNumber<Value>& value) {
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+        value.reset();
+    else
+        takeValue(statement, column, value.emplace());
 }
 
 }  // namespace rankscope::store

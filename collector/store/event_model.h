@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "collector/store/maybe_number.h"
 #include "collector/store/vocabulary.h"
 
 namespace rankscope::store {
@@ -360,29 +361,29 @@ struct Collective {
     int64_t communicatorId = 0;
     int64_t seq = 0;
     Op op = Op::unknown;
-    Maybe<int64_t> bytes;
+    MaybeNumber<int64_t> bytes;
     DataType dataType = DataType::unknown;
     Algorithm algorithm = Algorithm::unknown;
     Protocol protocol = Protocol::unknown;
     int32_t members = 0;
-    Maybe<int64_t> firstArrivalNs;
-    Maybe<int64_t> lastArrivalNs;
-    Maybe<int32_t> lastRank;
-    Maybe<int64_t> endNs;
-    Maybe<int64_t> transferNs;
+    MaybeNumber<int64_t> firstArrivalNs;
+    MaybeNumber<int64_t> lastArrivalNs;
+    MaybeNumber<int32_t> lastRank;
+    MaybeNumber<int64_t> endNs;
+    MaybeNumber<int64_t> transferNs;
     bool complete = false;
-    Maybe<int32_t> step;
+    MaybeNumber<int32_t> step;
 };
 
 struct CollectiveMember {
     int64_t collectiveId = 0;
     int32_t rank = 0;
-    Maybe<int64_t> callId;
-    Maybe<int64_t> kernelId;
-    Maybe<int64_t> arrivalNs;
-    Maybe<int64_t> endNs;
-    Maybe<int64_t> waitNs;
-    Maybe<int64_t> transferNs;
+    MaybeNumber<int64_t> callId;
+    MaybeNumber<int64_t> kernelId;
+    MaybeNumber<int64_t> arrivalNs;
+    MaybeNumber<int64_t> endNs;
+    MaybeNumber<int64_t> waitNs;
+    MaybeNumber<int64_t> transferNs;
 };
 
 struct P2p {
@@ -391,16 +392,16 @@ struct P2p {
     int32_t srcRank = 0;
     int32_t dstRank = 0;
     int64_t seq = 0;
-    Maybe<int64_t> bytes;
-    Maybe<int64_t> sendCallId;
-    Maybe<int64_t> recvCallId;
-    Maybe<int64_t> sendArrivalNs;
-    Maybe<int64_t> recvArrivalNs;
-    Maybe<int64_t> sendEndNs;
-    Maybe<int64_t> recvEndNs;
-    Maybe<int64_t> sendWaitNs;
-    Maybe<int64_t> recvWaitNs;
-    Maybe<int64_t> transferNs;
+    MaybeNumber<int64_t> bytes;
+    MaybeNumber<int64_t> sendCallId;
+    MaybeNumber<int64_t> recvCallId;
+    MaybeNumber<int64_t> sendArrivalNs;
+    MaybeNumber<int64_t> recvArrivalNs;
+    MaybeNumber<int64_t> sendEndNs;
+    MaybeNumber<int64_t> recvEndNs;
+    MaybeNumber<int64_t> sendWaitNs;
+    MaybeNumber<int64_t> recvWaitNs;
+    MaybeNumber<int64_t> transferNs;
     bool complete = false;
 };
 

@@ -54,6 +54,13 @@ void encodeValue(const std::optional<Value>& value, uint8_t*& types, uint8_t*& b
     else
         *types++ = 0;
 }
+template <typename Value>
+void encodeValue(const MaybeNumber<Value>& value, uint8_t*& types, uint8_t*& body) noexcept {
+    if (value)
+        encodeValue(*value, types, body);
+    else
+        *types++ = 0;
+}
 
 template <typename Row>
 inline constexpr size_t kColumnCount = std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>;
