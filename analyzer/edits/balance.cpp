@@ -61,8 +61,7 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
 void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
     std::map<int, int> ranksOfStage;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        ++ranksOfStage[stageOf[rank.rank] = analysis.layout.stageOf(rank.rank)];
+    for (int rank : recordedRanks(analysis, {})) ++ranksOfStage[stageOf[rank] = analysis.layout.stageOf(rank)];
     using Share = std::map<int, double>;                    // by rank, ns
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
     const auto shareOf = [&](TaskId task) -> Share& {
@@ -119,7 +118,7 @@ void shareMessages(TaskGraph& graph, const Analysis& analysis) {
 /// change, and the others are the peers; without, every rank that is slower than its peers.
 void balanceSpeed(const std::vector<int>& wanted, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     const std::vector<int> ranks = recordedRanks(analysis, wanted);
-    if (ranks.size() == analysis.ranks.size() && !wanted.empty())
+    if (!wanted.empty() && ranks.size() == recordedRanks(analysis, {}).size())
         throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
     const std::vector<std::map<int, Pace>> all = paces(graph);

@@ -112,7 +112,7 @@ std::unique_ptr<Edit> editBy(Function change, Asked... asked) {
 /// beginning to the last one's end would be longer by that, however many steps there are.
 double spanNs(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
-/// The analysis of a job whose layout edits have changed. It has no replay.
+/// The analysis of a job whose layout edits have changed. It has no replay, but says whom a graph of it does not have.
 Analysis present(const Analysis& analysis, const EditEffect& effect);
 
 class EditArguments;

@@ -44,7 +44,8 @@ class EditArguments {
     std::vector<Argument> m_arguments;
 };
 
-/// Those of `ranks` that the run has no recording of end the edit; empty: all recorded ranks.
+/// Those of `ranks` that are replayed (ReplayModel::leftOut); empty: all that are. Ranks that the run has no recording
+/// of end the edit, and so do ranks of which none is replayed.
 std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>& ranks);
 
 /// Throws EditError with the communicators of the run unless `id` is one of them.

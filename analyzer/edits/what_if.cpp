@@ -94,6 +94,7 @@ std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, co
 Analysis present(const Analysis& analysis, const EditEffect& effect) {
     Analysis now;
     static_cast<job::RecordedJob&>(now) = analysis;
+    now.replay.leftOut = analysis.replay.leftOut;
     for (const auto& [id, communicator] : effect.communicators) now.facts.communicators[id] = communicator;
     for (facts::RankFacts& rank : now.facts.ranks)
         if (const auto host = effect.hosts.find(rank.rank); host != effect.hosts.end()) rank.hostId = host->second;

@@ -43,6 +43,7 @@ class LastArrivals {
         std::ranges::sort(m_waits);  // of each arrival the earliest first
         const auto again = std::ranges::unique(m_waits, {}, &Wait::first);
         m_waits.erase(again.begin(), again.end());
+        if (!replay.leftOut.empty()) findCollectives();
     }
 
     size_t size() const { return m_waits.size(); }
@@ -68,16 +69,35 @@ class LastArrivals {
         return roots;
     }
 
-    /// By row of an NCCL kernel: which wait it was in; nothing where it is not in the replay.
-    std::optional<size_t> waitOf(int64_t kernelId) const {
-        const auto row = static_cast<uint32_t>(kernelId);
-        const auto last =
-            std::ranges::lower_bound(m_ofKernel, row, {}, [](const auto& kernel) { return kernel.first; });
-        if (last == m_ofKernel.end() || last->first != row) return std::nullopt;
-        return std::ranges::lower_bound(m_waits, last->second, {}, &Wait::first) - m_waits.begin();
+    /// Which wait the kernel was in, or where it is not in the replay itself, those of other members of its collective;
+    /// nothing where none of them is.
+    std::optional<size_t> waitOf(const facts::CommTask& task) const {
+        replay::TaskId last = find(m_ofKernel, task.kernelId);
+        if (last == replay::kNoTask) last = find(m_ofCollective, task.collectiveId);
+        const auto wait = std::ranges::lower_bound(m_waits, last, {}, &Wait::first);
+        if (wait == m_waits.end() || wait->first != last) return std::nullopt;
+        return wait - m_waits.begin();
     }
 
   private:
+    using Rows = std::vector<std::pair<uint32_t, replay::TaskId>>;  // sorted
+
+    static replay::TaskId find(const Rows& rows, int64_t id) {
+        const auto row = static_cast<uint32_t>(id);
+        const auto at = std::ranges::lower_bound(rows, row, {}, &Rows::value_type::first);
+        return at == rows.end() || at->first != row ? replay::kNoTask : at->second;
+    }
+
+    void findCollectives() {
+        for (const replay::Exchange& exchange : m_graph.exchanges) {
+            if (exchange.join == replay::kNoTask) continue;
+            replay::TaskId last = replay::kNoTask;
+            for (const replay::Edge& member : m_graph.edgesOf(exchange.join)) last = later(last, member.from);
+            if (last != replay::kNoTask) m_ofCollective.emplace_back(exchange.id, last);
+        }
+        std::ranges::sort(m_ofCollective);
+    }
+
     replay::TaskId later(replay::TaskId a, replay::TaskId b) const {
         return a == replay::kNoTask || (b != replay::kNoTask && m_schedule.endNs[b] > m_schedule.endNs[a]) ? b : a;
     }
@@ -96,8 +116,9 @@ class LastArrivals {
 
     const replay::TaskGraph& m_graph;
     const replay::Schedule& m_schedule;
-    std::vector<std::pair<uint32_t, replay::TaskId>> m_ofKernel;  // by row: the arrival that it waited for last
-    std::vector<Wait> m_waits;                                    // by arrival
+    Rows m_ofKernel;            // by row: the arrival that it waited for last
+    Rows m_ofCollective;        // the same of all its members, where ranks are left out of the replay
+    std::vector<Wait> m_waits;  // by arrival
 };
 
 /// By row of kernel: who is to blame for the waiting of that NCCL kernel.
@@ -109,8 +130,8 @@ class RootFinder {
     }
 
     /// nullptr: not in the replay.
-    const Roots* of(int64_t kernelId) const {
-        const std::optional<size_t> wait = m_arrivals.waitOf(kernelId);
+    const Roots* of(const facts::CommTask& task) const {
+        const std::optional<size_t> wait = m_arrivals.waitOf(task);
         return wait ? &m_roots[*wait] : nullptr;
     }
 
@@ -155,7 +176,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
             if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
             lostBy[rank.rank] += waiting + transfer;
             const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
-                const Roots* roots = finder ? finder->of(of.kernelId) : nullptr;
+                const Roots* roots = finder ? finder->of(of) : nullptr;
                 const Roots direct{{of.lastRank, 1.0}};
                 for (const auto& [root, share] : roots != nullptr ? *roots : direct)
                     if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;

@@ -60,7 +60,7 @@ template <typename Visit>
 void forEachSmallField(Analysis& analysis, const Visit& visit) {
     replay::ReplayModel& replay = analysis.replay;
     visit(analysis.peaks, analysis.layout, analysis.steps, analysis.stepNs, replay.unavailable, replay.notes,
-          replay.steps, replay.measuredStepNs, replay.predictedStepNs, replay.edges);
+          replay.leftOut, replay.steps, replay.measuredStepNs, replay.predictedStepNs, replay.edges);
 }
 
 /// A list is sent as it lies in memory, in parts of whole elements, small enough that a received part is still in the

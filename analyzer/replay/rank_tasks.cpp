@@ -13,22 +13,42 @@ namespace {
 // NCCL kernel.
 constexpr double kTasksPerPiece = 2.2;
 
+double tasksOf(store::TraceReader& trace, const facts::TraceFacts& facts) {
+    int64_t pieces = 0;
+    for (const facts::RankFacts& rank : facts.ranks)
+        pieces += trace.extent<store::Kernel>(rank.rank).count() + trace.extent<store::Memcpy>(rank.rank).count() +
+                  trace.extent<store::Memset>(rank.rank).count();
+    return kTasksPerPiece * static_cast<double>(pieces);
+}
+
+/// As many of the last steps as fit, two at least.
+void limitSteps(const facts::TraceFacts& facts, double tasks, size_t mostTasks, ReplayWindow& window) {
+    const auto most = std::ranges::max_element(facts.ranks, {}, [](const auto& rank) { return rank.steps.size(); });
+    if (tasks <= static_cast<double>(mostTasks) || most == facts.ranks.end() || most->steps.empty()) return;
+    const auto steps = static_cast<double>(most->steps.size());
+    const auto fit = std::max<size_t>(2, static_cast<size_t>(steps * static_cast<double>(mostTasks) / tasks));
+    if (fit >= most->steps.size()) return;
+    window.first = most->steps[most->steps.size() - fit].step;
+    window.last = most->steps.back().step;
+}
+
 }  // namespace
 
 ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts, size_t mostTasks) {
-    int64_t pieces = 0;
-    const facts::RankFacts* most = nullptr;
-    for (const facts::RankFacts& rank : facts.ranks) {
-        pieces += trace.extent<store::Kernel>(rank.rank).count() + trace.extent<store::Memcpy>(rank.rank).count() +
-                  trace.extent<store::Memset>(rank.rank).count();
-        if (most == nullptr || rank.steps.size() > most->steps.size()) most = &rank;
+    ReplayWindow window;
+    limitSteps(facts, tasksOf(trace, facts), mostTasks, window);
+    return window;
+}
+
+ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts, size_t enoughTasks) {
+    ReplayWindow window;
+    double tasks = tasksOf(trace, facts);
+    if (tasks > static_cast<double>(enoughTasks)) {
+        window.replicas = chooseReplicas(facts, static_cast<double>(enoughTasks) / tasks);
+        if (window.replicas.of > 0) tasks *= static_cast<double>(window.replicas.replayed) / window.replicas.of;
     }
-    const double tasks = kTasksPerPiece * static_cast<double>(pieces);
-    if (tasks <= static_cast<double>(mostTasks) || most == nullptr || most->steps.empty()) return {};
-    const auto steps = static_cast<double>(most->steps.size());
-    const auto fit = std::max<size_t>(2, static_cast<size_t>(steps * static_cast<double>(mostTasks) / tasks));
-    if (fit >= most->steps.size()) return {};
-    return {most->steps[most->steps.size() - fit].step, most->steps.back().step};
+    limitSteps(facts, tasks, ReplayWindow::kMostTasks, window);
+    return window;
 }
 
 EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
@@ -39,6 +59,7 @@ EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
 }
 
 RankTasks rankTasks(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window) {
+    if (!window.holds(events.rank)) return {.rank = events.rank};
     return RankRecorder(events, facts, window).run();
 }
 

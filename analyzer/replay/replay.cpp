@@ -75,6 +75,13 @@ std::vector<std::string> notesOf(const EdgeCounts& counts) {
     return notes;
 }
 
+std::string noteOf(const ReplayedReplicas& replicas) {
+    return fmt::format(
+        "the ranks are {} replicas that run the same program: {} of them, those that the others waited for most, stand "
+        "for all; the others were later than these by {:.2g} ms a step",
+        replicas.of, replicas.replayed, replicas.lateByOthersNs / 1e6);
+}
+
 }  // namespace
 
 double ReplayModel::error() const {
@@ -98,12 +105,15 @@ ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks,
         if (window.whole() || (step >= window.first && step < window.last)) model.steps.push_back(step);
     model.unavailable = whyNot(facts, ranks, steps);
     if (!model.available()) return model;
+    model.leftOut = window.replicas.leftOut;
+    std::erase_if(ranks, [&](const RankTasks& rank) { return !window.holds(rank.rank); });
     for (const RankTasks& rank : ranks) model.edges += rank.counts;
     model.notes = notesOf(model.edges);
     if (!window.whole())
         model.notes.push_back(
             fmt::format("the trace is too long to be replayed as a whole: steps {} to {} stand for all", window.first,
                         window.last - 1));
+    if (!model.leftOut.empty()) model.notes.push_back(noteOf(window.replicas));
     JoinedRanks joined = joinRanks(std::move(ranks), facts);
     model.unavailable = std::move(joined.problem);
     if (!model.available()) return model;

@@ -17,9 +17,10 @@ struct ReplayModel {
     std::string unavailable = "the trace was not replayed";
     std::vector<std::string> notes;  // what had to be inferred, and what was left out
     TaskGraph graph;
-    Schedule unchanged;      // of `graph`
-    std::vector<int> steps;  // numbers of the analysed steps; of a trace too long to be held (ReplayWindow), those of
-                             // its last ones that were replayed
+    Schedule unchanged;        // of `graph`
+    std::vector<int> leftOut;  // ranks that others stand for (replicas.h), sorted: `graph` does not have them
+    std::vector<int> steps;    // numbers of the analysed steps; of a trace too long to be held (ReplayWindow), those of
+                               // its last ones that were replayed
     double measuredStepNs = 0;    // mean over them, from start to start
     double predictedStepNs = 0;   // the same of `unchanged`
     std::vector<PathShare> path;  // critical path through these steps, of `unchanged`

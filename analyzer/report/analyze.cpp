@@ -253,6 +253,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     job::LoadOptions load{options.workers, options.links, {}};
     load.team = options.team;
     load.tell = options.tell;
+    load.enoughTasks = options.enoughTasks;
     std::vector<int> holders;
     load.holders = &holders;
     const job::Analysis analysis =

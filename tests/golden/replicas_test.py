@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job of which some replicas are replayed (replicas/analyze_some.cpp) is told the same as one of which all are."""
+
+import json
+import os
+import unittest
+
+from virtual_run import VirtualRunTest
+
+ANALYZE_SOME = os.environ["RANKSCOPE_REPLICAS"]
+MOST_OFF = 0.005  # of the step
+
+
+def job(faults, noise):
+    """Eight replicas of tensor-parallel pairs in two stages; a node holds one."""
+    return {"name": "replicas", "kind": "3d", "steps": 4, "seed": 5, "noise": noise,
+            "cluster": {"nodes": 8, "ranks_per_node": 4}, "model": {"layers": 4, "hidden": 2048, "seq": 1024, "micro_batch": 1},
+            "parallel": {"dp": 8, "tp": 2, "pp": 2, "micro_batches": 4}, "faults": faults}
+
+
+class Replicas(VirtualRunTest):
+    def both(self, faults, noise=0.02):
+        """The reports of the whole job, and of its fewest replicas: four."""
+        self.run_scenario(self.write_scenario(job(faults, noise)), "run")
+        return self.report("run"), json.loads(self.check_run(ANALYZE_SOME, "run", 1).stdout)
+
+    def check_alike(self, whole, some):
+        def of(report):
+            return {(finding["id"], tuple(finding["ranks"])): finding for finding in report["findings"]}
+
+        self.assertEqual(of(some).keys(), of(whole).keys())
+        for key, finding in of(whole).items():
+            off = abs(of(some)[key]["saving"]["share"] - finding["saving"]["share"])
+            self.assertLessEqual(off, MOST_OFF, key)
+
+    def test_what_is_found_and_what_it_saves_is_that_of_all_replicas(self):
+        whole, some = self.both([{"kind": "straggler", "rank": 22, "factor": 1.5}])
+        self.assertIn(("RS301", [22]), [(finding["id"], finding["ranks"]) for finding in whole["findings"]])
+        self.check_alike(whole, some)
+        note = [note for note in some["replay"]["notes"] if note.startswith("the ranks are 8 replicas that run the same program: 4 of them")]
+        self.assertEqual(len(note), 1, some["replay"]["notes"])
+        self.assertEqual([note for note in whole["replay"]["notes"] if "replicas" in note], [])
+
+    def test_a_clean_job_stays_clean(self):
+        whole, some = self.both([])
+        self.check_alike(whole, some)
+
+
+if __name__ == "__main__":
+    unittest.main()
