@@ -256,7 +256,7 @@ std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, cons
     std::vector<std::exception_ptr> failures(workers);
     const auto work = [&](unsigned worker) {
         try {
-            store::TraceReader reader(trace);
+            store::TraceReader reader(trace, {}, store::MisplacedRows::lookedFor);  // by whoever read `facts`
             for (size_t i = next++; i < recorded.size(); i = next++) {
                 RankEvents events = readRankEvents(reader, facts, recorded[i]->rank);
                 if (visit) visit(events);

@@ -270,11 +270,9 @@ std::optional<int> TraceFacts::worldSize() const {
     return world > 0 ? std::optional(std::max(world, static_cast<int>(ranks.size()))) : std::nullopt;
 }
 
-TraceFacts readTraceFacts(store::TraceReader& trace) {
-    return readTraceFacts(trace, readInstances(trace));
-}
+namespace {
 
-TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances) {
+TraceFacts readAll(store::TraceReader& trace, Instances instances, bool lookedAt) {
     TraceFacts facts;
     for (const auto& [key, value] : trace.meta()) facts.meta[key] = shown(value);
     for (const std::string& text : trace.strings()) facts.strings.push_back(shown(text));
@@ -282,12 +280,22 @@ TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances) {
     readClock(trace, facts);
     readCommunicators(trace, facts);
     takeInstances(std::move(instances), facts);
-    refuseBrokenReferences(trace.file(), facts);
+    if (!lookedAt) refuseBrokenReferences(trace.file(), facts);
     readSteps(trace, facts);
     readSources(trace, facts);
     dropStepsWithoutCupti(trace, facts);
     facts.end = readJobEnd(trace, facts);
     return facts;
+}
+
+}  // namespace
+
+TraceFacts readTraceFacts(store::TraceReader& trace) {
+    return readAll(trace, readInstances(trace), false);
+}
+
+TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances) {
+    return readAll(trace, std::move(instances), true);
 }
 
 std::string jobDeath(const std::vector<store::Loss>& losses) {

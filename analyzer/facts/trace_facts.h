@@ -112,7 +112,7 @@ struct Instances {
 };
 
 TraceFacts readTraceFacts(store::TraceReader& trace);
-/// The same of a trace of which somebody has read `instances`.
+/// The same of a trace of which somebody has read `instances`, and seen that the small tables fit each other.
 TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances);
 
 /// Says how the job died, from what the collector wrote of the ranks' ends: "The job died: rank 3 (on node0) ...: look

@@ -45,7 +45,8 @@ TraceMark markOf(const std::filesystem::path& database) {
 void readSmallTables(const std::filesystem::path& database, PhaseOne& result,
                      std::optional<facts::Instances> instances = {},
                      size_t enoughTasks = replay::ReplayWindow::kEnoughTasks) {
-    store::TraceReader trace(database);
+    // The first process, which has read them, has looked at the file, too.
+    store::TraceReader trace(database, {}, instances ? store::MisplacedRows::lookedFor : store::MisplacedRows::refused);
     result.facts = instances ? facts::readTraceFacts(trace, *std::move(instances)) : facts::readTraceFacts(trace);
     result.window = replay::replayWindowOfReplicas(trace, result.facts, enoughTasks);
 }

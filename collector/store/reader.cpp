@@ -140,7 +140,7 @@ TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked
     readMeta();
     readExtents();
     if (misplaced == MisplacedRows::kept) return;
-    refuseMisplacedRows(m_database);
+    if (misplaced == MisplacedRows::refused) refuseMisplacedRows(m_database);
     refuseStrangeStrings();
 }
 

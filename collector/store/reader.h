@@ -42,8 +42,9 @@ class Cursor {
 };
 
 /// What becomes of a file with events that belong to no rank or to two, or that are not there, or with names that are
-/// not there: a window may show the rest and say so.
-enum class MisplacedRows : uint8_t { refused, kept };
+/// not there: a window may show the rest and say so. Looking for them takes as long as reading some thousand rows: once
+/// for all threads and processes that read a file together is enough (lookedFor).
+enum class MisplacedRows : uint8_t { refused, kept, lookedFor };
 
 /// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours,
 /// not whole, damaged (DamagedFile; misplaced_rows.h), of another schema version, or held by another program
