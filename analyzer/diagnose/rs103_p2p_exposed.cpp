@@ -58,7 +58,8 @@ bool crossesNodes(const job::Analysis& analysis, const PipelineTimes& times) {
 Changes instantMessages(const job::Analysis& analysis, const job::Finding&) {
     Changes changes;
     for (const auto& [id, role] : analysis.layout.roles)
-        if (role == facts::CommRole::pipeline)
+        if (const facts::Communicator* group = analysis.facts.findCommunicator(id);
+            role == facts::CommRole::pipeline && (group == nullptr || !analysis.replay.hasLeftOut(group->ranks)))
             changes.push_back({"speed", {{"factor", "inf"}, {"communicator", std::to_string(id)}}});
     return changes;
 }

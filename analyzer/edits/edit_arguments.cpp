@@ -121,32 +121,30 @@ void EditArguments::finish() const {
         if (!argument.used) refuse(fmt::format("there is no {} here", argument.key));
 }
 
-namespace {
-
-std::string replayedText(const Analysis& analysis) {
-    std::vector<int> replayed;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        if (!std::ranges::binary_search(analysis.replay.leftOut, rank.rank)) replayed.push_back(rank.rank);
-    return text::ranksText(replayed);
-}
-
-}  // namespace
-
-std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>& ranks) {
-    std::vector<int> recorded;
-    for (const facts::RankSummary& rank : analysis.ranks) recorded.push_back(rank.rank);
+void checkRecorded(const Analysis& analysis, const std::vector<int>& ranks) {
     for (int rank : ranks)
         if (analysis.findRank(rank) == nullptr)
             throw EditError(fmt::format("rank {} is not in this run", rank),
-                            recorded.empty() ? "no rank was recorded"
-                                             : fmt::format("recorded ranks: {} to {}, {} in all", recorded.front(),
-                                                           recorded.back(), recorded.size()));
+                            analysis.ranks.empty()
+                                ? "no rank was recorded"
+                                : fmt::format("recorded ranks: {} to {}, {} in all", analysis.ranks.front().rank,
+                                              analysis.ranks.back().rank, analysis.ranks.size()));
+}
+
+std::string replayedText(const Analysis& analysis) {
+    return text::ranksText(recordedRanks(analysis, {}));
+}
+
+std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>& ranks) {
+    checkRecorded(analysis, ranks);
+    std::vector<int> recorded;
+    for (const facts::RankSummary& rank : analysis.ranks) recorded.push_back(rank.rank);
+    if (!ranks.empty() && analysis.replay.hasLeftOut(ranks))
+        throw EditError(fmt::format("other ranks stand for {} in the replay", text::ranksText(ranks)),
+                        "name a rank that runs the same: replayed are " + replayedText(analysis));
     std::vector<int> replayed;
     std::ranges::set_difference(ranks.empty() ? recorded : ranks, analysis.replay.leftOut,
                                 std::back_inserter(replayed));
-    if (replayed.empty() && !ranks.empty())
-        throw EditError(fmt::format("other ranks stand for {} in the replay", text::ranksText(ranks)),
-                        "name a rank that runs the same: " + replayedText(analysis));
     return replayed;
 }
 

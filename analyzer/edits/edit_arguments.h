@@ -44,6 +44,12 @@ class EditArguments {
     std::vector<Argument> m_arguments;
 };
 
+/// Throws EditError for a rank that the run has no recording of.
+void checkRecorded(const Analysis& analysis, const std::vector<int>& ranks);
+
+/// "ranks 0-3, 8-11": those that the graph has, for hints.
+std::string replayedText(const Analysis& analysis);
+
 /// Those of `ranks` that are replayed (ReplayModel::leftOut); empty: all that are. Ranks that the run has no recording
 /// of end the edit, and so do ranks of which none is replayed.
 std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>& ranks);

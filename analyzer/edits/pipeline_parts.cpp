@@ -50,7 +50,7 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
         throw EditError("the schedule of the pipeline is not known: " + why, kOrder);
     for (size_t p = 0; p < pipelines.size(); ++p) {
         // A replica is left out as a whole, and with it its pipelines.
-        if (std::ranges::binary_search(analysis.replay.leftOut, pipelines[p].stages.front())) continue;
+        if (analysis.replay.hasLeftOut(pipelines[p].stages)) continue;
         if (pipelines[p].stages.size() != first.stages.size() || pipelines[p].microBatches != first.microBatches ||
             pipelines[p].virtualStages != first.virtualStages)
             throw EditError("the pipelines of this job differ in stages or micro-batches");

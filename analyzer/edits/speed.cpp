@@ -88,18 +88,29 @@ void speedUpKernels(const SpeedOf& what, TaskGraph& graph, const Analysis& analy
     }
 }
 
+/// Nothing of the graph is its.
+[[noreturn]] void refuseCommunicator(const Analysis& analysis, int64_t communicator) {
+    if (analysis.replay.hasLeftOut(analysis.facts.communicators.at(communicator).ranks))
+        throw EditError(fmt::format("communicator {} is of ranks that others stand for in the replay", communicator),
+                        "name one like it: replayed are " + replayedText(analysis));
+    throw EditError(fmt::format("communicator {} carries nothing in this run", communicator));
+}
+
 void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     if (what.communicator) checkCommunicator(analysis, *what.communicator);
-    const std::vector<int> ranks = what.links == "rank" ? recordedRanks(analysis, what.ranks) : std::vector<int>();
+    const std::vector<int>& ranks = what.ranks;
+    if (what.links == "rank") checkRecorded(analysis, ranks);
     bool found = false;
     const auto concerned = [&](const Exchange& exchange) {
         if (what.communicator && exchange.communicatorId != *what.communicator) return false;
         if (what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
         if (what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
-        const auto members = graph.membersOf(exchange);
-        return what.links != "rank" || std::ranges::any_of(members, [&](const ExchangeMember& m) {
-                   return std::ranges::binary_search(ranks, m.rank);
-               });
+        if (what.links != "rank" || ranks.empty()) return true;
+        const auto concerns = [&](int rank) { return std::ranges::binary_search(ranks, rank); };
+        if (exchange.message()) return std::ranges::any_of(graph.membersOf(exchange), concerns, &ExchangeMember::rank);
+        // Of a collective members may be left out: it is theirs, too.
+        const facts::Communicator* group = analysis.facts.findCommunicator(exchange.communicatorId);
+        return group != nullptr && std::ranges::any_of(group->ranks, concerns);
     };
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
@@ -110,8 +121,7 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
         return peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
     });
     if (found) return;
-    if (what.communicator)
-        throw EditError(fmt::format("communicator {} carries nothing in this run", *what.communicator));
+    if (what.communicator) refuseCommunicator(analysis, *what.communicator);
     throw EditError("no transfer of this run goes over such a link",
                     "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
 }
@@ -170,9 +180,8 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
     if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");
-    if (!found)
-        throw EditError(communicator ? fmt::format("communicator {} carries nothing in this run", *communicator)
-                                     : "no gradients are known to travel in this run");
+    if (!found && communicator) refuseCommunicator(analysis, *communicator);
+    if (!found) throw EditError("no gradients are known to travel in this run");
     for (Exchange& exchange : graph.exchanges)
         if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, factor);
 }

@@ -208,6 +208,9 @@ WhatIf whatIf(const Analysis& analysis, const Edits& edits) {
     result.pathBefore = replay::criticalPath(replay.graph, replay.unchanged, replay.steps);
     result.pathAfter = replay::criticalPath(after.graph, schedule, played);
     result.assumed = after.effect.assumed;
+    if (!replay.leftOut.empty())
+        result.assumed.push_back(fmt::format("{} of {} ranks stand for the others, which run the same program",
+                                             analysis.ranks.size() - replay.leftOut.size(), analysis.ranks.size()));
     return result;
 }
 

@@ -75,8 +75,7 @@ struct LoadOptions {
     /// What the observers of the others have seen, as their PhaseOneHelp::give says it.
     std::function<void(std::string_view)> takeObserved = {};
     std::function<void(const std::string&)> tell = {};  // what the user should know of the team
-    /// Replicas are left out of the replay as far as so many tasks are left. Processes of a team take the default.
-    size_t enoughTasks = replay::ReplayWindow::kEnoughTasks;
+    replay::ReplayLimits replayed = {};                 // processes of a team take the default
 };
 
 /// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file. Throws store::Error,

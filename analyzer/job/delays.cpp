@@ -69,11 +69,11 @@ class LastArrivals {
         return roots;
     }
 
-    /// Which wait the kernel was in, or where it is not in the replay itself, those of other members of its collective;
-    /// nothing where none of them is.
-    std::optional<size_t> waitOf(const facts::CommTask& task) const {
-        replay::TaskId last = find(m_ofKernel, task.kernelId);
-        if (last == replay::kNoTask) last = find(m_ofCollective, task.collectiveId);
+    /// Which wait the kernel was in; of a rank that is not replayed, that of the members of its collective that are.
+    /// Nothing where none of them is.
+    std::optional<size_t> waitOf(const facts::CommTask& task, bool isReplayed) const {
+        const replay::TaskId last =
+            isReplayed ? find(m_ofKernel, task.kernelId) : find(m_ofCollective, task.collectiveId);
         const auto wait = std::ranges::lower_bound(m_waits, last, {}, &Wait::first);
         if (wait == m_waits.end() || wait->first != last) return std::nullopt;
         return wait - m_waits.begin();
@@ -124,18 +124,20 @@ class LastArrivals {
 /// By row of kernel: who is to blame for the waiting of that NCCL kernel.
 class RootFinder {
   public:
-    explicit RootFinder(const replay::ReplayModel& replay) : m_arrivals(replay) {
+    explicit RootFinder(const replay::ReplayModel& replay) : m_replay(replay), m_arrivals(replay) {
         m_roots.reserve(m_arrivals.size());
         for (size_t wait = 0; wait < m_arrivals.size(); ++wait) m_roots.push_back(m_arrivals.rootsOf(wait));
     }
 
-    /// nullptr: not in the replay.
-    const Roots* of(const facts::CommTask& task) const {
-        const std::optional<size_t> wait = m_arrivals.waitOf(task);
+    /// nullptr: not in the replay, or its end was a rank that is not.
+    const Roots* of(int rank, const facts::CommTask& task) const {
+        if (m_replay.hasLeftOut(task.lastRank)) return nullptr;
+        const std::optional<size_t> wait = m_arrivals.waitOf(task, !m_replay.hasLeftOut(rank));
         return wait ? &m_roots[*wait] : nullptr;
     }
 
   private:
+    const replay::ReplayModel& m_replay;
     LastArrivals m_arrivals;
     std::vector<Roots> m_roots;
 };
@@ -176,7 +178,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
             if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
             lostBy[rank.rank] += waiting + transfer;
             const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
-                const Roots* roots = finder ? finder->of(of) : nullptr;
+                const Roots* roots = finder ? finder->of(rank.rank, of) : nullptr;
                 const Roots direct{{of.lastRank, 1.0}};
                 for (const auto& [root, share] : roots != nullptr ? *roots : direct)
                     if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;

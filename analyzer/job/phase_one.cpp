@@ -43,12 +43,11 @@ TraceMark markOf(const std::filesystem::path& database) {
 
 /// `instances`: none where nobody else has read them.
 void readSmallTables(const std::filesystem::path& database, PhaseOne& result,
-                     std::optional<facts::Instances> instances = {},
-                     size_t enoughTasks = replay::ReplayWindow::kEnoughTasks) {
+                     std::optional<facts::Instances> instances = {}, const replay::ReplayLimits& limits = {}) {
     // The first process, which has read them, has looked at the file, too.
     store::TraceReader trace(database, {}, instances ? store::MisplacedRows::lookedFor : store::MisplacedRows::refused);
     result.facts = instances ? facts::readTraceFacts(trace, *std::move(instances)) : facts::readTraceFacts(trace);
-    result.window = replay::replayWindowOfReplicas(trace, result.facts, enoughTasks);
+    result.window = replay::replayWindowOfReplicas(trace, result.facts, limits);
 }
 
 /// What comes of the ranks that a process takes.
@@ -108,7 +107,7 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     PhaseOne result;
     if (options.team != nullptr) result.taking = findHelpers(database, options);
     const std::vector<int>& taking = result.taking;
-    readSmallTables(database, result, {}, options.enoughTasks);
+    readSmallTables(database, result, {}, options.replayed);
     if (taking.size() > 1)
         options.team->sendToAll(
             team::Packer()(result.facts.collectives)(result.facts.members)(result.facts.pointToPoint).take());

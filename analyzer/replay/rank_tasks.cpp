@@ -21,15 +21,16 @@ double tasksOf(store::TraceReader& trace, const facts::TraceFacts& facts) {
     return kTasksPerPiece * static_cast<double>(pieces);
 }
 
-/// As many of the last steps as fit, two at least.
-void limitSteps(const facts::TraceFacts& facts, double tasks, size_t mostTasks, ReplayWindow& window) {
+/// Takes as many of the last steps as fit, two at least, and returns their number; 0: all.
+size_t limitSteps(const facts::TraceFacts& facts, double tasks, size_t mostTasks, ReplayWindow& window) {
     const auto most = std::ranges::max_element(facts.ranks, {}, [](const auto& rank) { return rank.steps.size(); });
-    if (tasks <= static_cast<double>(mostTasks) || most == facts.ranks.end() || most->steps.empty()) return;
+    if (tasks <= static_cast<double>(mostTasks) || most == facts.ranks.end() || most->steps.empty()) return 0;
     const auto steps = static_cast<double>(most->steps.size());
     const auto fit = std::max<size_t>(2, static_cast<size_t>(steps * static_cast<double>(mostTasks) / tasks));
-    if (fit >= most->steps.size()) return;
+    if (fit >= most->steps.size()) return 0;
     window.first = most->steps[most->steps.size() - fit].step;
     window.last = most->steps.back().step;
+    return fit;
 }
 
 }  // namespace
@@ -40,15 +41,15 @@ ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& fa
     return window;
 }
 
-ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts, size_t enoughTasks) {
+ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts,
+                                    const ReplayLimits& limits) {
+    const double tasks = tasksOf(trace, facts);
     ReplayWindow window;
-    double tasks = tasksOf(trace, facts);
-    if (tasks > static_cast<double>(enoughTasks)) {
-        window.replicas = chooseReplicas(facts, static_cast<double>(enoughTasks) / tasks);
-        if (window.replicas.of > 0) tasks *= static_cast<double>(window.replicas.replayed) / window.replicas.of;
-    }
-    limitSteps(facts, tasks, ReplayWindow::kMostTasks, window);
-    return window;
+    const size_t steps = limitSteps(facts, tasks, limits.mostTasks, window);
+    if (window.whole() || steps > limits.fewSteps) return window;
+    ReplayWindow ofReplicas{.replicas = chooseReplicas(facts, static_cast<double>(limits.enoughTasks) / tasks,
+                                                       static_cast<double>(limits.mostTasks) / tasks)};
+    return ofReplicas.replicas.leftOut.empty() ? window : ofReplicas;
 }
 
 EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {

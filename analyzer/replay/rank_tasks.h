@@ -21,21 +21,26 @@ struct ReplayWindow {
     ReplayedReplicas replicas = {};
     bool whole() const { return first == INT_MIN; }  // all steps
     bool holds(int rank) const { return !std::ranges::binary_search(replicas.leftOut, rank); }
+};
 
+/// How much of a job is replayed.
+struct ReplayLimits {
     /// More tasks than this are not held: while savings are replayed the process has up to 310 bytes a task (64 ranks,
-    /// 30 steps), so 1.8 GiB. Beyond, the last steps that fit stand for all, the fewer the worse: what two steps of a
-    /// pipeline with a slow link would save was told as 28 % of the step, and is 42 %.
-    static constexpr size_t kMostTasks = 6'000'000;
-    /// Over so many, replicas are left out (replicas.h), so that 1,024 ranks of ten steps are analysed in 1 MB a rank.
-    static constexpr size_t kEnoughTasks = 1'500'000;
+    /// 30 steps), so 1.8 GiB.
+    size_t mostTasks = 6'000'000;
+    /// Where no more than so many steps fit, replicas are left out instead (replicas.h): what repairs save was told
+    /// from the last two steps of a pipeline of 1,024 ranks as 28 % of the step, and is 42 %.
+    size_t fewSteps = 8;
+    /// Down to so many: 1,024 ranks of ten steps are then analysed in 1 MB a rank.
+    size_t enoughTasks = 1'500'000;
 };
 
 /// Returns everything, or as many of the last steps as fit into `mostTasks`, two at least.
 ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts,
-                          size_t mostTasks = ReplayWindow::kMostTasks);
-/// The same behind leaving out replicas, as far as `enoughTasks` are left.
+                          size_t mostTasks = ReplayLimits().mostTasks);
+/// The same, or all steps of some replicas where these would be few steps.
 ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts,
-                                    size_t enoughTasks = ReplayWindow::kEnoughTasks);
+                                    const ReplayLimits& limits);
 
 /// Describes an NCCL kernel: phase 2 ties it to the other members.
 struct CommKernel {

@@ -75,11 +75,16 @@ std::vector<std::string> notesOf(const EdgeCounts& counts) {
     return notes;
 }
 
-std::string noteOf(const ReplayedReplicas& replicas) {
-    return fmt::format(
-        "the ranks are {} replicas that run the same program: {} of them, those that the others waited for most, stand "
-        "for all; the others were later than these by {:.2g} ms a step",
-        replicas.of, replicas.replayed, replicas.lateByOthersNs / 1e6);
+std::string partNoteOf(const ReplayWindow& window) {
+    const ReplayedReplicas& replicas = window.replicas;
+    if (!replicas.leftOut.empty())
+        return fmt::format(
+            "the ranks are {} replicas that run the same program, and {} stand for all: those that the others waited "
+            "for most, and some from the latest to the earliest; the others came {:.2g} ms a step later than these",
+            replicas.of, replicas.replayed, replicas.lateByOthersNs / 1e6);
+    if (window.whole()) return {};
+    return fmt::format("the trace is too long to be replayed as a whole: steps {} to {} stand for all", window.first,
+                       window.last - 1);
 }
 
 }  // namespace
@@ -109,11 +114,8 @@ ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks,
     std::erase_if(ranks, [&](const RankTasks& rank) { return !window.holds(rank.rank); });
     for (const RankTasks& rank : ranks) model.edges += rank.counts;
     model.notes = notesOf(model.edges);
-    if (!window.whole())
-        model.notes.push_back(
-            fmt::format("the trace is too long to be replayed as a whole: steps {} to {} stand for all", window.first,
-                        window.last - 1));
-    if (!model.leftOut.empty()) model.notes.push_back(noteOf(window.replicas));
+    model.partNote = partNoteOf(window);
+    if (!model.partNote.empty()) model.notes.push_back(model.partNote);
     JoinedRanks joined = joinRanks(std::move(ranks), facts);
     model.unavailable = std::move(joined.problem);
     if (!model.available()) return model;

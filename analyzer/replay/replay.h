@@ -3,6 +3,7 @@
 // saves is the difference of two replays.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace rankscope::replay {
 struct ReplayModel {
     // Says why there is no replay; empty: there is. Nothing may be predicted without one.
     std::string unavailable = "the trace was not replayed";
+    std::string partNote;            // of the notes the one of what is replayed; empty: all
     std::vector<std::string> notes;  // what had to be inferred, and what was left out
     TaskGraph graph;
     Schedule unchanged;        // of `graph`
@@ -27,6 +29,11 @@ struct ReplayModel {
     EdgeCounts edges;
 
     bool available() const { return unavailable.empty(); }
+    bool hasLeftOut(int rank) const { return std::ranges::binary_search(leftOut, rank); }
+    /// Whether all of them are left out.
+    bool hasLeftOut(const std::vector<int>& ranks) const {
+        return !ranks.empty() && std::ranges::all_of(ranks, [this](int rank) { return hasLeftOut(rank); });
+    }
     /// Returns the error as a share of the measured step.
     double error() const;
     /// Returns the mean step time, ns, of another schedule of this graph, or of an edited graph, over the analysed

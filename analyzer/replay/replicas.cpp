@@ -46,9 +46,22 @@ class Groups {
 /// How often a rank, or a group of ranks, calls an operation on groups of a size.
 using Calls = std::map<std::pair<store::Op, size_t>, int64_t>;
 
-/// Calls `function(member, its collective)` for each member of a collective.
+/// Numbers of the steps that are analysed.
+std::set<int> analysedSteps(const facts::TraceFacts& facts) {
+    std::set<int> steps;
+    for (const facts::RankFacts& rank : facts.ranks)
+        for (const facts::StepWindow& step : rank.steps)
+            if (!step.warmUp) steps.insert(step.step);
+    return steps;
+}
+
+/// Calls `function(member, its collective)` for each member of a collective in an analysed step, all members known.
 template <typename Function>
 void forEachMember(const facts::TraceFacts& facts, const Function& function) {
+    const std::set<int> steps = analysedSteps(facts);
+    std::vector<bool> counts;
+    for (const store::Collective& row : facts.collectives)
+        counts.push_back(row.complete && row.step && steps.contains(*row.step));
     auto collective = facts.collectives.begin();
     int rank = -1;
     for (const store::CollectiveMember& member : facts.members) {  // by (rank, collective)
@@ -75,10 +88,13 @@ class Finder {
         std::set<size_t> sizes;
         for (int64_t id : m_used) sizes.insert(sizeOf(id));
         Replicas best;
+        int64_t fewest = INT64_MAX;
         for (size_t size : sizes) {
             Replicas found = without(size);
-            if (found.ranks.size() >= 2 && found.ranks.size() > best.ranks.size() && alike(found.ranks))
-                best = std::move(found);
+            const int64_t calls = callsOn(size);
+            if (found.ranks.size() < 2 || calls >= fewest || meetTwice(found) || !alike(found.ranks)) continue;
+            fewest = calls;
+            best = std::move(found);
         }
         return best;
     }
@@ -99,6 +115,26 @@ class Finder {
         }
         replicas.ranks = groups.all();
         return replicas;
+    }
+
+    int64_t callsOn(size_t size) const {
+        int64_t calls = 0;
+        for (const auto& [rank, own] : m_calls)
+            for (const auto& [what, count] : own)
+                if (what.second == size) calls += count;
+        return calls;
+    }
+
+    /// A rank is in two of the shared communicators that are not of all ranks.
+    bool meetTwice(const Replicas& replicas) const {
+        std::set<std::vector<int>> groups;  // communicators of the same ranks count once
+        for (int64_t id : replicas.shared)
+            if (sizeOf(id) != m_ranks.size()) groups.insert(m_facts.communicators.at(id).ranks);
+        std::set<int> seen;
+        for (const std::vector<int>& ranks : groups)
+            for (int rank : ranks)
+                if (!seen.insert(rank).second) return true;
+        return false;
     }
 
     bool alike(const std::vector<std::vector<int>>& groups) const {
@@ -140,41 +176,56 @@ std::vector<Arrivals> arrivalsOf(const facts::TraceFacts& facts, const Replicas&
     return arrivals;
 }
 
-/// Both orders by turns, each replica once.
-std::vector<size_t> latestFirst(const std::vector<Arrivals>& arrivals) {
+/// Three orders by turns, each replica once.
+std::vector<size_t> chosenFirst(const std::vector<Arrivals>& arrivals) {
     std::vector<size_t> byTime(arrivals.size());
     std::iota(byTime.begin(), byTime.end(), size_t{0});
     std::vector<size_t> byCount = byTime;
     std::ranges::stable_sort(byTime, std::ranges::greater(), [&](size_t i) { return arrivals[i].lateNs; });
     std::ranges::stable_sort(byCount, std::ranges::greater(), [&](size_t i) { return arrivals[i].last; });
+    std::vector<size_t> spread;  // of `byTime`: the middle one, then the middles of both halves, and so on
+    for (size_t parts = 2; parts / 2 <= arrivals.size(); parts *= 2)
+        for (size_t part = 1; part < parts; part += 2) spread.push_back(byTime[part * arrivals.size() / parts]);
     std::vector<size_t> order;
     std::vector<bool> taken(arrivals.size());
+    const auto take = [&](const std::vector<size_t>& from) {
+        const auto next = std::ranges::find_if(from, [&](size_t i) { return !taken[i]; });
+        if (next == from.end()) return;
+        taken[*next] = true;
+        order.push_back(*next);
+    };
     for (size_t i = 0; i < arrivals.size(); ++i)
-        for (size_t next : {byTime[i], byCount[i]}) {
-            if (!taken[next]) order.push_back(next);
-            taken[next] = true;
-        }
+        for (const std::vector<size_t>* from : {&byTime, &byCount, &spread}) take(*from);
     return order;
 }
 
-double lateByOthersNs(const facts::TraceFacts& facts, const Replicas& replicas, const std::set<int>& replayed) {
-    std::unordered_map<int64_t, int64_t> lastNs;  // by collective: of the ranks that are replayed
+/// Sums up by how much shared collectives began later than the last replayed rank came, mean over steps.
+double lateByOthersNs(const facts::TraceFacts& facts, const Replicas& replicas, const std::vector<bool>& isReplayed,
+                      const std::unordered_map<int, size_t>& replicaOf) {
+    std::unordered_map<int64_t, int64_t> lateNs;  // by collective
     forEachMember(facts, [&](const store::CollectiveMember& member, const store::Collective& collective) {
-        if (!replicas.shared.contains(collective.communicatorId) || !replayed.contains(member.rank)) return;
-        int64_t& last = lastNs.try_emplace(collective.id, INT64_MIN).first->second;
-        if (member.arrivalNs) last = std::max(last, *member.arrivalNs);
+        if (!replicas.shared.contains(collective.communicatorId) || !isReplayed[replicaOf.at(member.rank)] ||
+            !member.arrivalNs || !collective.lastArrivalNs)
+            return;
+        int64_t& late = lateNs.try_emplace(collective.id, INT64_MAX).first->second;
+        late = std::min(late, *collective.lastArrivalNs - *member.arrivalNs);
     });
     double allNs = 0;
-    std::set<int> steps;
-    for (const store::Collective& collective : facts.collectives) {
-        const auto last = lastNs.find(collective.id);
-        if (collective.step) steps.insert(*collective.step);
-        if (last != lastNs.end() && last->second != INT64_MIN && collective.lastArrivalNs)
-            allNs += static_cast<double>(std::max<int64_t>(0, *collective.lastArrivalNs - last->second));
-    }
+    for (const auto& [id, ns] : lateNs) allNs += static_cast<double>(ns);
     // Communicators side by side wait for the same replica at the same time.
-    const size_t sideBySide = std::max<size_t>(1, replicas.ranks.front().size());
-    return allNs / static_cast<double>(std::max<size_t>(1, steps.size()) * sideBySide);
+    const size_t sideBySide = replicas.ranks.front().size();
+    return allNs / static_cast<double>(std::max<size_t>(1, analysedSteps(facts).size()) * sideBySide);
+}
+
+double meanStepNs(const facts::TraceFacts& facts) {
+    double ns = 0;
+    int steps = 0;
+    for (const facts::StepWindow& step : facts.ranks.front().steps) {
+        if (step.warmUp) continue;
+        ns += static_cast<double>(step.durNs);
+        ++steps;
+    }
+    return steps > 0 ? ns / steps : 0;
 }
 
 }  // namespace
@@ -185,26 +236,28 @@ Replicas findReplicas(const facts::TraceFacts& facts) {
     return Finder(facts).find();
 }
 
-ReplayedReplicas chooseReplicas(const facts::TraceFacts& facts, double share) {
+ReplayedReplicas chooseReplicas(const facts::TraceFacts& facts, double share, double mostShare) {
     const Replicas replicas = findReplicas(facts);
     const size_t all = replicas.ranks.size();
-    const size_t kept = std::max(kFewestReplicas, static_cast<size_t>(share * static_cast<double>(all)));
-    if (kept >= all) return {};
+    if (all <= kFewestReplicas) return {};
     std::unordered_map<int, size_t> replicaOf;
     for (size_t i = 0; i < all; ++i)
         for (int rank : replicas.ranks[i]) replicaOf[rank] = i;
-    const std::vector<size_t> order = latestFirst(arrivalsOf(facts, replicas, replicaOf));
-    ReplayedReplicas chosen{.of = static_cast<int>(all), .replayed = static_cast<int>(kept)};
-    std::set<int> replayed;
-    for (size_t i = 0; i < all; ++i) {
-        const std::vector<int>& ranks = replicas.ranks[order[i]];
-        if (i < kept)
-            replayed.insert(ranks.begin(), ranks.end());
-        else
-            chosen.leftOut.insert(chosen.leftOut.end(), ranks.begin(), ranks.end());
+    const std::vector<size_t> order = chosenFirst(arrivalsOf(facts, replicas, replicaOf));
+    std::vector<bool> isReplayed(all);
+    size_t kept = std::max(kFewestReplicas, static_cast<size_t>(share * static_cast<double>(all)));
+    double lateNs = 0;
+    for (;; kept *= 2) {
+        if (kept >= all || static_cast<double>(kept) > mostShare * static_cast<double>(all)) return {};
+        for (size_t i = 0; i < kept; ++i) isReplayed[order[i]] = true;
+        lateNs = lateByOthersNs(facts, replicas, isReplayed, replicaOf);
+        if (lateNs <= kMostLateByOthers * meanStepNs(facts)) break;
     }
+    ReplayedReplicas chosen{.of = static_cast<int>(all), .replayed = static_cast<int>(kept), .lateByOthersNs = lateNs};
+    for (size_t i = 0; i < all; ++i)
+        if (!isReplayed[i])
+            chosen.leftOut.insert(chosen.leftOut.end(), replicas.ranks[i].begin(), replicas.ranks[i].end());
     std::ranges::sort(chosen.leftOut);
-    chosen.lateByOthersNs = lateByOthersNs(facts, replicas, replayed);
     return chosen;
 }
 

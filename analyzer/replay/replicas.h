@@ -19,8 +19,9 @@ struct Replicas {
 };
 
 /// Replicas are what is left connected, by messages and collectives, when the communicators of one size and those of
-/// all ranks are taken away; each calls the same operations as often on groups of the same size. Of several sizes the
-/// one that leaves most replicas is taken. Linear in the members of collectives.
+/// all ranks are taken away, of which a rank has one each; all call the same operations as often on groups of the same
+/// size. Of several sizes the one is taken whose communicators are called least: replicas meet now and then, and
+/// tensor-parallel ranks in each layer. Only analysed steps count, and collectives of which all members are known.
 Replicas findReplicas(const facts::TraceFacts& facts);
 
 /// What is replayed of the replicas.
@@ -33,12 +34,16 @@ struct ReplayedReplicas {
     double lateByOthersNs = 0;
 };
 
-/// Leaves as many replicas as come to `share` (of 1) of the ranks, and no fewer than kFewestReplicas. They are those
-/// that come latest in the mean, and those that come last most often, by turns: whoever the others wait for is
-/// replayed.
-ReplayedReplicas chooseReplicas(const facts::TraceFacts& facts, double share);
+/// Leaves replicas that come to `share` of the ranks (0 to 1), no fewer than kFewestReplicas, and as many more as it
+/// takes until those left out are late by kMostLateByOthers at most. Beyond `mostShare` nobody is left out.
+///
+/// They are those that come latest in the mean, those that come last most often, and some from the latest to the
+/// earliest: whoever the others wait for is replayed, and has peers to be compared with.
+ReplayedReplicas chooseReplicas(const facts::TraceFacts& facts, double share, double mostShare = 1);
 
-/// With two, the one that stands out has a single peer to be compared with.
-inline constexpr size_t kFewestReplicas = 4;
+/// Two of each order.
+inline constexpr size_t kFewestReplicas = 6;
+/// Share of a step: what a saving may be off for it.
+inline constexpr double kMostLateByOthers = 0.005;
 
 }  // namespace rankscope::replay

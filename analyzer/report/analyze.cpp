@@ -78,6 +78,7 @@ ReplaySection replaySection(const replay::ReplayModel& replay) {
     section.measuredStepNs = replay.measuredStepNs;
     section.error = replay.error();
     section.notes = replay.notes;
+    section.partNote = replay.partNote;
     for (const replay::PathShare& share : replay.path) {
         section.criticalPathNs[std::string(toText(share.category))] += share.nsPerStep;
         section.criticalRanksNs[share.rank] += share.nsPerStep;
@@ -253,7 +254,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     job::LoadOptions load{options.workers, options.links, {}};
     load.team = options.team;
     load.tell = options.tell;
-    load.enoughTasks = options.enoughTasks;
+    load.replayed = options.replayed;
     std::vector<int> holders;
     load.holders = &holders;
     const job::Analysis analysis =

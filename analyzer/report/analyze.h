@@ -18,7 +18,7 @@ struct AnalyzeOptions {
     costs::LinkSources links;    // what is said of the links, beside what the trace holds
     team::Team* team = nullptr;  // as of job::LoadOptions; the others of it call helpAnalyze()
     std::function<void(const std::string&)> tell = {};
-    size_t enoughTasks = replay::ReplayWindow::kEnoughTasks;  // as of job::LoadOptions
+    replay::ReplayLimits replayed = {};  // as of job::LoadOptions
 };
 
 /// Does what readAnalysis() does and paints one step on the way.

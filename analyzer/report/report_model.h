@@ -99,6 +99,7 @@ struct ReplaySection {
     std::map<int, double> criticalRanksNs;                  // the same by rank
     std::string unavailable;                                // why there is none
     std::vector<std::string> notes;                         // what had to be inferred
+    std::string partNote;                                   // of these, what of the job is replayed; empty: all
     std::optional<diagnose::Ceiling> ceiling;  // less than the sum of the savings where findings share time
 };
 

@@ -104,9 +104,11 @@ std::string layoutText(const facts::Layout& layout) {
 
 std::string replayText(const ReplaySection& replay) {
     if (!replay.unavailable.empty()) return "no replay: " + replay.unavailable;
-    return fmt::format("replay of the unchanged step: {} against {} measured (start to start), {:.2f} % off",
-                       text::durationText(*replay.predictedStepNs), text::durationText(*replay.measuredStepNs),
-                       100 * *replay.error);
+    std::string text = fmt::format(
+        "replay of the unchanged step: {} against {} measured (start to start), {:.2f} % off",
+        text::durationText(*replay.predictedStepNs), text::durationText(*replay.measuredStepNs), 100 * *replay.error);
+    if (!replay.partNote.empty()) text += "; " + replay.partNote;
+    return text;
 }
 
 std::string criticalPathText(const ReplaySection& replay) {

@@ -11,7 +11,8 @@ namespace rankscope::store {
 
 /// A number or none, in the room of the number: the rows that a job is held by have up to ten such columns, there are
 /// millions of them, and std::optional takes twice the room. The lowest number of a signed type, and the highest of an
-/// unsigned one, stand for none; no time, size or row id is either. To its users it is a std::optional.
+/// unsigned one, stand for none; no time, size or row id is either. It is used as
+/// a std::optional is.
 template <std::integral T>
 class MaybeNumber {
   public:
@@ -58,6 +59,9 @@ class MaybeNumber {
         return a.has_value() && std::optional<T>(a) == b;
     }
     friend constexpr bool operator==(const MaybeNumber& a, std::nullopt_t) noexcept { return !a.has_value(); }
+    friend constexpr bool operator==(const MaybeNumber& a, const std::optional<T>& b) noexcept {
+        return std::optional<T>(a) == b;
+    }
 
   private:
     static constexpr T kNone = std::is_signed_v<T> ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();

@@ -34,8 +34,14 @@ constexpr int64_t kLargestHostNs = int64_t{1} << 61;  // of a host's clock, whic
 void cut(int64_t& value, int64_t largest) {
     value = std::clamp(value, -largest, largest);
 }
-void cut(std::optional<int64_t>& value, int64_t largest) {
-    if (value) cut(*value, largest);
+template <typename Maybe>
+requires requires(Maybe value) {
+    value.has_value();
+    value.value_or(int64_t{});
+}
+void cut(Maybe& value, int64_t largest) {
+    if constexpr (std::is_same_v<typename Maybe::value_type, int64_t>)
+        if (value) cut(*value, largest);
 }
 
 template <typename Row, size_t I>
@@ -43,10 +49,8 @@ void takeColumn(sqlite3_stmt* statement, Row& row) {
     constexpr std::string_view kName = std::get<I>(Table<Row>::kColumns).name;
     auto& value = row.*std::get<I>(Table<Row>::kColumns).field;
     takeValue(statement, static_cast<int>(I), value);
-    if constexpr (requires { cut(value, kLargestNs); }) {
-        if constexpr (kName.ends_with("_ns")) cut(value, std::is_same_v<Row, ClockModel> ? kLargestHostNs : kLargestNs);
-        if constexpr (kName.ends_with("bytes")) cut(value, kLargestBytes);
-    }
+    if constexpr (kName.ends_with("_ns")) cut(value, std::is_same_v<Row, ClockModel> ? kLargestHostNs : kLargestNs);
+    if constexpr (kName.ends_with("bytes")) cut(value, kLargestBytes);
 }
 
 template <typename Row, size_t... I>

@@ -4,6 +4,7 @@
 
 import json
 import os
+import sqlite3
 import unittest
 
 from virtual_run import VirtualRunTest
@@ -21,26 +22,38 @@ def job(faults, noise):
 
 class Replicas(VirtualRunTest):
     def both(self, faults, noise=0.02):
-        """The reports of the whole job, and of its fewest replicas: four."""
+        """The reports of the whole job, and of its fewest replicas: six."""
         self.run_scenario(self.write_scenario(job(faults, noise)), "run")
-        return self.report("run"), json.loads(self.check_run(ANALYZE_SOME, "run", 1).stdout)
+        whole = self.report("run")
+        with sqlite3.connect(f"file:{self.folder}/run/trace.db?mode=ro", uri=True) as trace:
+            pieces = sum(trace.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("kernel", "memcpy", "memset"))
+        some = json.loads(self.check_run(ANALYZE_SOME, "run", 2 * pieces).stdout)
+        note = [note for note in some["replay"]["notes"] if note.startswith("the ranks are 8 replicas that run the same program, and 6 stand for all")]
+        self.assertEqual(len(note), 1, some["replay"]["notes"])
+        self.assertEqual([note for note in whole["replay"]["notes"] if "replicas" in note], [])
+        return whole, some
 
     def check_alike(self, whole, some):
         def of(report):
-            return {(finding["id"], tuple(finding["ranks"])): finding for finding in report["findings"]}
+            return {(finding["id"], tuple(finding["ranks"])): finding["saving_ns_per_step"] for finding in report["findings"]}
 
         self.assertEqual(of(some).keys(), of(whole).keys())
-        for key, finding in of(whole).items():
-            off = abs(of(some)[key]["saving"]["share"] - finding["saving"]["share"])
-            self.assertLessEqual(off, MOST_OFF, key)
+        for key, saving in of(whole).items():
+            self.assertIsNotNone(saving, key)
+            self.assertLessEqual(abs(of(some)[key] - saving), MOST_OFF * whole["step_time"]["ns"], key)
 
     def test_what_is_found_and_what_it_saves_is_that_of_all_replicas(self):
         whole, some = self.both([{"kind": "straggler", "rank": 22, "factor": 1.5}])
         self.assertIn(("RS301", [22]), [(finding["id"], finding["ranks"]) for finding in whole["findings"]])
         self.check_alike(whole, some)
-        note = [note for note in some["replay"]["notes"] if note.startswith("the ranks are 8 replicas that run the same program: 4 of them")]
-        self.assertEqual(len(note), 1, some["replay"]["notes"])
-        self.assertEqual([note for note in whole["replay"]["notes"] if "replicas" in note], [])
+
+    def test_a_slow_link_of_a_rank_that_nobody_waits_for_is_priced(self):
+        whole, some = self.both([{"kind": "slow_link", "rank": 20, "factor": 0.1}])
+        self.assertTrue(whole["findings"])
+        self.check_alike(whole, some)
+
+    def test_ranks_that_pause_by_chance_are_told_alike(self):
+        self.check_alike(*self.both([], noise=0.2))
 
     def test_a_clean_job_stays_clean(self):
         whole, some = self.both([])

@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/replay/replay.h"
+#include <algorithm>
+#include <utility>
 
 namespace rankscope::replay {
 namespace {
@@ -14,24 +15,30 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr int64_t kStepNs = 1'000'000;
+constexpr int kSteps = 5;  // the first is warm-up
 
 /// `replicas` x `width` ranks, replica by replica. In each step every replica sums over its own ranks, then the ranks
 /// of one place sum over all replicas; `lateNs` (by rank) is when each comes there.
-class Job {
+class Replicated {
   public:
-    Job(int replicas, int width, std::vector<int64_t> lateNs) : m_replicas(replicas), m_width(width) {
-        for (int rank = 0; rank < replicas * width; ++rank) m_facts.ranks.push_back({.rank = rank, .recorded = true});
+    Replicated(int replicas, int width, std::vector<int64_t> lateNs) {
+        for (int rank = 0; rank < replicas * width; ++rank) {
+            facts::RankFacts& one = m_facts.ranks.emplace_back();
+            one.rank = rank;
+            one.recorded = true;
+            for (int step = 0; step < kSteps; ++step) one.steps.push_back({step, step * kStepNs, kStepNs, step == 0});
+        }
         for (int replica = 0; replica < replicas; ++replica) group(ranksOf(replica * width, 1, width));
         for (int place = 0; place < width; ++place) group(ranksOf(place, width, replicas));
         lateNs.resize(m_facts.ranks.size());
-        for (int step = 0; step < 4; ++step)
+        for (int step = 0; step < kSteps; ++step)
             for (auto& [id, communicator] : m_facts.communicators) call(communicator, step, lateNs);
         sort();
     }
 
-    /// One more all-reduce of one replica, which it then is not like the others by.
-    void callMore(int replica) {
-        call(m_facts.communicators.at(replica + 1), 3, std::vector<int64_t>(m_facts.ranks.size()));
+    /// One more all-reduce of one replica in a step.
+    void callMore(int replica, int step) {
+        call(m_facts.communicators.at(replica + 1), step, std::vector<int64_t>(m_facts.ranks.size()));
         sort();
     }
     void sendBetween(int from, int to) {
@@ -55,6 +62,7 @@ class Job {
                               .communicatorId = communicator.id,
                               .op = store::Op::allReduce};
         row.step = step;
+        row.complete = true;
         for (int rank : communicator.ranks) {
             const int64_t ns = step * kStepNs + lateNs[static_cast<size_t>(rank)];
             m_facts.members.push_back({.collectiveId = row.id, .rank = rank, .arrivalNs = ns});
@@ -71,12 +79,11 @@ class Job {
                           [](const auto& member) { return std::pair(member.rank, member.collectiveId); });
     }
 
-    int m_replicas, m_width;
     facts::TraceFacts m_facts;
 };
 
 TEST(Replicas, MeetInTheCommunicatorsOfOneSize) {
-    Job job(6, 2, {});
+    Replicated job(6, 2, {});
     const Replicas replicas = findReplicas(job.facts());
     EXPECT_THAT(replicas.ranks, ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4, 5), ElementsAre(6, 7),
                                             ElementsAre(8, 9), ElementsAre(10, 11)));
@@ -84,57 +91,91 @@ TEST(Replicas, MeetInTheCommunicatorsOfOneSize) {
 }
 
 TEST(Replicas, MayBeOneRankEach) {
-    Job job(5, 1, {});
+    Replicated job(5, 1, {});
     EXPECT_THAT(findReplicas(job.facts()).ranks, SizeIs(5));
 }
 
 TEST(Replicas, AreNoneWhereOneCallsMoreOften) {
-    Job job(6, 1, {});
-    job.callMore(4);
+    Replicated job(6, 1, {});
+    job.callMore(4, 0);
+    EXPECT_THAT(findReplicas(job.facts()).ranks, SizeIs(6));  // in a step that is not analysed
+    job.callMore(4, 3);
     EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());
 }
 
+TEST(Replicas, AreNoneWhereARankMeetsOthersTwice) {
+    Replicated job(4, 4, {});  // both kinds of groups have four ranks
+    EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());
+}
+
+TEST(Replicas, MeetByTheGroupsThatAreCalledLeast) {
+    Replicated job(2, 6, {});  // six tensor-parallel ranks, as the groups are called more often
+    for (int replica : {0, 1}) job.callMore(replica, 2);
+    EXPECT_THAT(findReplicas(job.facts()).ranks, SizeIs(2));
+}
+
 TEST(Replicas, AreNotTornApartByMessages) {
-    Job job(6, 1, {});
+    Replicated job(6, 1, {});
     job.sendBetween(2, 5);
     EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());  // five groups, one of which has two ranks
 }
 
 TEST(Replicas, AreNotLookedForWhereARankIsNotRecorded) {
-    Job job(6, 2, {});
+    Replicated job(6, 2, {});
     job.facts().ranks[3].recorded = false;
     EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());
 }
 
 TEST(ChosenReplicas, AreThoseThatTheOthersWaitFor) {
-    std::vector<int64_t> lateNs(16);
+    std::vector<int64_t> lateNs(24);
     lateNs[5] = 700;   // replica 2
     lateNs[13] = 900;  // replica 6
-    Job job(8, 2, lateNs);
+    Replicated job(12, 2, lateNs);
     const ReplayedReplicas chosen = chooseReplicas(job.facts(), 0.01);
-    EXPECT_EQ(chosen.of, 8);
-    EXPECT_EQ(chosen.replayed, 4);
-    EXPECT_THAT(chosen.leftOut, SizeIs(8));
+    EXPECT_EQ(chosen.of, 12);
+    EXPECT_EQ(chosen.replayed, 6);
+    EXPECT_THAT(chosen.leftOut, SizeIs(12));
     for (int rank : {4, 5, 12, 13}) EXPECT_FALSE(std::ranges::binary_search(chosen.leftOut, rank)) << rank;
     EXPECT_EQ(chosen.lateByOthersNs, 0);
 }
 
-TEST(ChosenReplicas, SayWhatIsLostByTheOthers) {
-    std::vector<int64_t> lateNs(8, 1000);
-    lateNs[0] = lateNs[1] = lateNs[2] = 900;  // five come last, and there is room for four
-    Job job(8, 1, lateNs);
-    EXPECT_EQ(chooseReplicas(job.facts(), 0.01).lateByOthersNs, 0);
-    // Whoever came 300 ns after all of these is none of them.
-    for (store::Collective& row : job.facts().collectives)
+TEST(ChosenReplicas, AreNotOnlyLateOnes) {
+    std::vector<int64_t> lateNs(16);
+    std::fill_n(lateNs.begin(), 8, 1000);
+    Replicated job(16, 1, lateNs);
+    const std::vector<int> leftOut = chooseReplicas(job.facts(), 0.01).leftOut;
+    EXPECT_LT(std::ranges::count_if(leftOut, [](int rank) { return rank >= 8; }), 8);
+}
+
+TEST(ChosenReplicas, SayHowMuchLaterTheOthersCome) {
+    Replicated job(8, 1, {});
+    for (store::Collective& row : job.facts().collectives)  // somebody else came 300 ns after all of these
         if (row.communicatorId == 9) row.lastArrivalNs = *row.lastArrivalNs + 300;
     EXPECT_EQ(chooseReplicas(job.facts(), 0.01).lateByOthersNs, 300);
 }
 
+TEST(ChosenReplicas, AreMoreWhereTheOthersAreMissed) {
+    // In each step another one of the last ten is later, by more than 0.5 % of a step.
+    Replicated job(24, 1, {});
+    for (store::CollectiveMember& member : job.facts().members) {
+        store::Collective& row = job.facts().collectives[static_cast<size_t>(member.collectiveId - 1)];
+        if (row.communicatorId != 25 || member.rank != 10 + 3 * *row.step) continue;
+        member.arrivalNs = *member.arrivalNs + 40'000;
+        row.lastArrivalNs = *member.arrivalNs;
+        row.lastRank = member.rank;
+    }
+    EXPECT_EQ(chooseReplicas(job.facts(), 0.01).replayed, 6);  // the four are among the latest
+    for (store::Collective& row : job.facts().collectives)
+        if (row.communicatorId == 25) row.lastArrivalNs = *row.lastArrivalNs + 6'000;  // by nobody that is recorded
+    EXPECT_THAT(chooseReplicas(job.facts(), 0.01).leftOut, IsEmpty());
+}
+
 TEST(ChosenReplicas, AreAllWhereTheyAreFew) {
-    Job four(4, 2, {}), eight(8, 2, {});
+    Replicated four(4, 2, {}), ten(10, 2, {});
     EXPECT_THAT(chooseReplicas(four.facts(), 0.01).leftOut, IsEmpty());
-    EXPECT_THAT(chooseReplicas(eight.facts(), 1).leftOut, IsEmpty());
-    EXPECT_THAT(chooseReplicas(eight.facts(), 0.8).leftOut, SizeIs(4));  // six of eight
+    EXPECT_THAT(chooseReplicas(ten.facts(), 1).leftOut, IsEmpty());
+    EXPECT_THAT(chooseReplicas(ten.facts(), 0.8).leftOut, SizeIs(4));  // eight of ten
+    EXPECT_THAT(chooseReplicas(ten.facts(), 0.01, 0.5).leftOut, IsEmpty());
 }
 
 }  // namespace
