@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/replay/replicas.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,10 +8,6 @@
 
 namespace rankscope::replay {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr int64_t kStepNs = 1'000'000;
 constexpr int kSteps = 5;  // the first is warm-up
@@ -85,45 +80,44 @@ class Replicated {
 TEST(Replicas, MeetInTheCommunicatorsOfOneSize) {
     Replicated job(6, 2, {});
     const Replicas replicas = findReplicas(job.facts());
-    EXPECT_THAT(replicas.ranks, ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4, 5), ElementsAre(6, 7),
-                                            ElementsAre(8, 9), ElementsAre(10, 11)));
-    EXPECT_THAT(replicas.shared, ElementsAre(7, 8));
+    EXPECT_EQ(replicas.ranks, (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}}));
+    EXPECT_EQ(replicas.shared, (std::set<int64_t>{7, 8}));
 }
 
 TEST(Replicas, MayBeOneRankEach) {
     Replicated job(5, 1, {});
-    EXPECT_THAT(findReplicas(job.facts()).ranks, SizeIs(5));
+    EXPECT_EQ(findReplicas(job.facts()).ranks.size(), 5u);
 }
 
 TEST(Replicas, AreNoneWhereOneCallsMoreOften) {
     Replicated job(6, 1, {});
     job.callMore(4, 0);
-    EXPECT_THAT(findReplicas(job.facts()).ranks, SizeIs(6));  // in a step that is not analysed
+    EXPECT_EQ(findReplicas(job.facts()).ranks.size(), 6u);  // in a step that is not analysed
     job.callMore(4, 3);
-    EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());
+    EXPECT_TRUE(findReplicas(job.facts()).ranks.empty());
 }
 
 TEST(Replicas, AreNoneWhereARankMeetsOthersTwice) {
     Replicated job(4, 4, {});  // both kinds of groups have four ranks
-    EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());
+    EXPECT_TRUE(findReplicas(job.facts()).ranks.empty());
 }
 
 TEST(Replicas, MeetByTheGroupsThatAreCalledLeast) {
     Replicated job(2, 6, {});  // six tensor-parallel ranks, as the groups are called more often
     for (int replica : {0, 1}) job.callMore(replica, 2);
-    EXPECT_THAT(findReplicas(job.facts()).ranks, SizeIs(2));
+    EXPECT_EQ(findReplicas(job.facts()).ranks.size(), 2u);
 }
 
 TEST(Replicas, AreNotTornApartByMessages) {
     Replicated job(6, 1, {});
     job.sendBetween(2, 5);
-    EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());  // five groups, one of which has two ranks
+    EXPECT_TRUE(findReplicas(job.facts()).ranks.empty());  // five groups, one of which has two ranks
 }
 
 TEST(Replicas, AreNotLookedForWhereARankIsNotRecorded) {
     Replicated job(6, 2, {});
     job.facts().ranks[3].recorded = false;
-    EXPECT_THAT(findReplicas(job.facts()).ranks, IsEmpty());
+    EXPECT_TRUE(findReplicas(job.facts()).ranks.empty());
 }
 
 TEST(ChosenReplicas, AreThoseThatTheOthersWaitFor) {
@@ -134,7 +128,7 @@ TEST(ChosenReplicas, AreThoseThatTheOthersWaitFor) {
     const ReplayedReplicas chosen = chooseReplicas(job.facts(), 0.01);
     EXPECT_EQ(chosen.of, 12);
     EXPECT_EQ(chosen.replayed, 6);
-    EXPECT_THAT(chosen.leftOut, SizeIs(12));
+    EXPECT_EQ(chosen.leftOut.size(), 12u);
     for (int rank : {4, 5, 12, 13}) EXPECT_FALSE(std::ranges::binary_search(chosen.leftOut, rank)) << rank;
     EXPECT_EQ(chosen.lateByOthersNs, 0);
 }
@@ -167,15 +161,15 @@ TEST(ChosenReplicas, AreMoreWhereTheOthersAreMissed) {
     EXPECT_EQ(chooseReplicas(job.facts(), 0.01).replayed, 6);  // the four are among the latest
     for (store::Collective& row : job.facts().collectives)
         if (row.communicatorId == 25) row.lastArrivalNs = *row.lastArrivalNs + 6'000;  // by nobody that is recorded
-    EXPECT_THAT(chooseReplicas(job.facts(), 0.01).leftOut, IsEmpty());
+    EXPECT_TRUE(chooseReplicas(job.facts(), 0.01).leftOut.empty());
 }
 
 TEST(ChosenReplicas, AreAllWhereTheyAreFew) {
     Replicated four(4, 2, {}), ten(10, 2, {});
-    EXPECT_THAT(chooseReplicas(four.facts(), 0.01).leftOut, IsEmpty());
-    EXPECT_THAT(chooseReplicas(ten.facts(), 1).leftOut, IsEmpty());
-    EXPECT_THAT(chooseReplicas(ten.facts(), 0.8).leftOut, SizeIs(4));  // eight of ten
-    EXPECT_THAT(chooseReplicas(ten.facts(), 0.01, 0.5).leftOut, IsEmpty());
+    EXPECT_TRUE(chooseReplicas(four.facts(), 0.01).leftOut.empty());
+    EXPECT_TRUE(chooseReplicas(ten.facts(), 1).leftOut.empty());
+    EXPECT_EQ(chooseReplicas(ten.facts(), 0.8).leftOut.size(), 4u);  // eight of ten
+    EXPECT_TRUE(chooseReplicas(ten.facts(), 0.01, 0.5).leftOut.empty());
 }
 
 }  // namespace
