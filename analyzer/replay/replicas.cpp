@@ -69,8 +69,8 @@ void forEachMember(const facts::TraceFacts& facts, const Function& function) {
         rank = member.rank;
         collective = std::ranges::lower_bound(collective, facts.collectives.end(), member.collectiveId, {},
                                               &store::Collective::id);
-        if (collective != facts.collectives.end() && collective->id == member.collectiveId)
-            function(member, *collective);
+        if (collective == facts.collectives.end() || collective->id != member.collectiveId) continue;
+        if (counts[static_cast<size_t>(collective - facts.collectives.begin())]) function(member, *collective);
     }
 }
 
