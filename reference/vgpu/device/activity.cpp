@@ -45,6 +45,16 @@ CUpti_ActivityKind asStored(CUpti_ActivityKind kind) {
     return kind == CUPTI_ACTIVITY_KIND_KERNEL ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : kind;
 }
 
+/// A kind that is switched overrides what was chosen one by one before (cupti_activity.h of CUDA 13.0).
+void forgetChosenCalls(CUpti_ActivityKind kind) {
+    if (kind != CUPTI_ACTIVITY_KIND_RUNTIME && kind != CUPTI_ACTIVITY_KIND_DRIVER) return;
+    const CUpti_CallbackDomain domain =
+        kind == CUPTI_ACTIVITY_KIND_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
+    std::lock_guard guard(g_state->mutex);
+    for (auto* rules : {&g_state->apiOn, &g_state->apiOff})
+        std::erase_if(*rules, [domain](const auto& rule) { return rule.first == domain; });
+}
+
 }  // namespace
 
 bool activityWanted(CUpti_ActivityKind kind) {
@@ -129,6 +139,7 @@ extern "C" {
 
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
     if (!knownKind(kind)) return CUPTI_ERROR_INVALID_KIND;
+    forgetChosenCalls(kind);
     g_state->wanted[asStored(kind)] = true;
     ProfilerClock::instance().setRecording(true);
     return CUPTI_SUCCESS;
@@ -136,6 +147,7 @@ CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
 
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
     if (!knownKind(kind)) return CUPTI_ERROR_INVALID_KIND;
+    forgetChosenCalls(kind);
     g_state->wanted[asStored(kind)] = false;
     ProfilerClock::instance().setRecording(
         std::ranges::any_of(g_state->wanted, [](const auto& on) { return on.load(); }));

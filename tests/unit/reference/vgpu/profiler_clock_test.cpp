@@ -77,6 +77,7 @@ using Converter = std::function<int64_t(uint64_t)>;
 using MakeConverter = Converter (*)(void*);
 
 std::vector<CUpti_ActivityKernel10> g_kernels;
+std::vector<CUpti_CallbackId> g_calls;
 
 void giveBuffer(uint8_t** buffer, size_t* bytes, size_t* records) {
     *bytes = 1 << 20;
@@ -89,6 +90,8 @@ void takeBuffer(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
     while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
         if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
             g_kernels.push_back(*reinterpret_cast<CUpti_ActivityKernel10*>(record));
+        else if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME)
+            g_calls.push_back(reinterpret_cast<CUpti_ActivityAPI*>(record)->cbid);
     std::free(buffer);
 }
 
@@ -118,6 +121,7 @@ class VgpuProfilerClock : public testing::Test {
 
     void begin() {
         g_kernels.clear();
+        g_calls.clear();
         ASSERT_EQ(cuptiActivityRegisterTimestampCallback(ticks), CUPTI_SUCCESS);
         ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     }
@@ -153,6 +157,24 @@ TEST_F(VgpuProfilerClock, stampsOfTheHostAndRecordsLieOnTheVirtualClock) {
     EXPECT_LE(unixOf(beforeLaunch), kernelBegins);
     EXPECT_GE(unixOf(afterWait), kernelEnds) << "the host has waited for it";
     EXPECT_LT(unixOf(afterWait) - unixOf(beforeLaunch), kKernelNs + 1'000'000);
+}
+
+TEST_F(VgpuProfilerClock, aKindThatIsSwitchedOverridesWhatWasChosenCallByCall) {
+    constexpr CUpti_CallbackId kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+    const auto launches = [&](bool chosen, CUptiResult (*thenSwitch)(CUpti_ActivityKind)) {
+        begin();
+        EXPECT_EQ(cuptiActivityEnableRuntimeApi(kLaunch, chosen ? 1 : 0), CUPTI_SUCCESS);
+        if (thenSwitch != nullptr) EXPECT_EQ(thenSwitch(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+        launch();
+        end();
+        const auto count = std::ranges::count(g_calls, kLaunch);
+        EXPECT_EQ(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+        return count;
+    };
+    EXPECT_EQ(launches(true, nullptr), 1);
+    EXPECT_EQ(launches(false, nullptr), 0);
+    EXPECT_EQ(launches(false, cuptiActivityEnable), 1);
+    EXPECT_EQ(launches(true, cuptiActivityDisable), 0);
 }
 
 TEST_F(VgpuProfilerClock, nothingLiesOutsideOfTheRealTimesBetweenWhichItWasRecorded) {
