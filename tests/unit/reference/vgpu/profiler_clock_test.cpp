@@ -164,7 +164,9 @@ TEST_F(VgpuProfilerClock, aKindThatIsSwitchedOverridesWhatWasChosenCallByCall) {
     const auto launches = [&](bool chosen, CUptiResult (*thenSwitch)(CUpti_ActivityKind)) {
         begin();
         EXPECT_EQ(cuptiActivityEnableRuntimeApi(kLaunch, chosen ? 1 : 0), CUPTI_SUCCESS);
-        if (thenSwitch != nullptr) EXPECT_EQ(thenSwitch(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+        if (thenSwitch != nullptr) {
+            EXPECT_EQ(thenSwitch(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+        }
         launch();
         end();
         const auto count = std::ranges::count(g_calls, kLaunch);
