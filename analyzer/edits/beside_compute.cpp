@@ -109,14 +109,10 @@ double BesideCompute::lossOf(int64_t communicator, Outlook outlook) const {
     return 1 - 1 / (outlook == Outlook::dear ? times.high : outlook == Outlook::cheap ? times.low : times.expected);
 }
 
-double BesideCompute::aloneShare(const std::vector<uint32_t>& exchanges, Outlook outlook) const {
-    if (m_slowings.empty()) return 1;
-    double takes = 0, lost = 0;
-    for (uint32_t i : exchanges) {
-        takes += static_cast<double>(m_exchanges[i].longestNs);
-        lost += static_cast<double>(m_exchanges[i].besideNs) * lossOf(m_exchanges[i].communicator, outlook);
-    }
-    return takes > 0 ? 1 - lost / takes : 1;
+double BesideCompute::lostNs(size_t exchange, Outlook outlook) const {
+    if (m_exchanges.empty()) return 0;
+    const Recorded& recorded = m_exchanges[exchange];
+    return static_cast<double>(recorded.besideNs) * lossOf(recorded.communicator, outlook);
 }
 
 bool BesideCompute::moved(size_t exchange, int64_t besideNs) const {

@@ -18,9 +18,8 @@ class BesideCompute {
     /// Reads how much of each transfer runs beside compute, and what that makes of it, of `graph` as it stands.
     BesideCompute(const TaskGraph& graph, const Analysis& analysis);
 
-    /// Of the time that these collectives of one communicator take in the graph, the share that they would take without
-    /// compute beside them.
-    double aloneShare(const std::vector<uint32_t>& exchanges, Outlook outlook) const;
+    /// What compute beside it costs a collective of the graph, ns: without, it would take so much less.
+    double lostNs(size_t exchange, Outlook outlook) const;
 
     /// Gives the transfers of `changed` the times that they have in its own order. It is the graph that was read, with
     /// a changed structure: its exchanges are those of that one, of which some are gone, and behind them new ones with

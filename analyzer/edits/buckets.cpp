@@ -128,8 +128,11 @@ class Rebucket {
             if (kept && aside && !round.late()) ready = present;  // they leave when they do now
             buckets.ready.push_back(std::move(ready));
         }
-        for (const RoundMember& member : round.members)
-            if (gathers) buckets.uses.push_back(usesOf(round, member, buckets.ends));
+        for (size_t m = 0; m < round.members.size(); ++m)
+            if (gathers)
+                buckets.uses.push_back(usesOf(round, round.members[m], buckets.ends));
+            else if (!m_overlap)
+                buckets.uses.push_back(usesWithin(round.members[m], buckets.ready[m]));
         priceBuckets(round, m_traffic.strain(number), buckets);
         m_resend.add(round, buckets);
         for (size_t m = 0; gathers && m < round.members.size(); ++m)
@@ -145,7 +148,7 @@ class Rebucket {
 
     void priceBuckets(const GradientRound& round, const Strain& strain, NewBuckets& buckets) {
         buckets.transferNs.assign(round.members.size(), {});
-        const double alone = m_traffic.besideCompute().aloneShare(round.exchanges, m_outlook);
+        const double alone = aloneOver(round);
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
             const std::optional<facts::Estimate> price = m_traffic.prices().ns(round.communicator, round.op, bytes);
@@ -163,6 +166,17 @@ class Rebucket {
             const double deviation = ns * m_traffic.prices().scatter(round.communicator, round.op);
             m_variance[{round.communicator, round.step}] += deviation * deviation;
         }
+    }
+
+    /// What the round's transfers would take without compute beside them, over what they are expected to take then.
+    double aloneOver(const GradientRound& round) const {
+        double here = 0, expected = 0;
+        for (uint32_t exchange : round.exchanges) {
+            const auto ns = static_cast<double>(m_graph.longestNs(m_graph.exchanges[exchange]));
+            here += ns - m_traffic.besideCompute().lostNs(exchange, m_outlook);
+            expected += ns - m_traffic.besideCompute().lostNs(exchange, Outlook::expected);
+        }
+        return expected > 0 ? here / expected : 1;
     }
 
     /// Forward waits for each gather of parameters where it needs them, instead of for all of them where it begins.
@@ -190,6 +204,30 @@ class Rebucket {
             m_resend.awaitAt(member, std::vector<int64_t>(member.transfers.size(), std::max(last, made + 1)));
             ++m_sent;
         }
+    }
+
+    /// Where backward itself waits for the present buckets, the kernels that wait for the new ones: as many buckets and
+    /// kernels behind each. Empty: it waits for none before all gradients are made.
+    std::vector<int64_t> usesWithin(const RoundMember& member, const std::vector<int64_t>& ready) const {
+        const ComputeLane& compute = m_traffic.index().compute(member.rank);
+        std::vector<double> buckets, kernels;  // by present bucket that is awaited early
+        for (size_t i = 0; i < member.transfers.size(); ++i) {
+            const int64_t use = firstUse(m_graph, compute, {member.transfers[i]}).kernel;
+            if (use < 0 || use > member.ready.back()) continue;
+            const auto next = std::ranges::lower_bound(member.ready, use) - member.ready.begin();
+            const auto last = std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(i), next - 1);
+            buckets.push_back(static_cast<double>(last) - static_cast<double>(i));
+            kernels.push_back(static_cast<double>(use - member.ready[static_cast<size_t>(last)]));
+        }
+        // The last one is awaited behind all gradients, whatever the framework does.
+        if (buckets.empty() || 2 * buckets.size() + 1 < member.transfers.size()) return {};
+        const auto behind = static_cast<size_t>(facts::median(buckets));
+        const auto lag = static_cast<int64_t>(facts::median(kernels));
+        const auto end = static_cast<int64_t>(compute.kernels.size()) - 1;
+        std::vector<int64_t> uses;
+        for (size_t b = 0; b < ready.size(); ++b)
+            uses.push_back(std::min(end, ready[std::min(b + behind, ready.size() - 1)] + std::max<int64_t>(1, lag)));
+        return uses;
     }
 
     TensorEnds tensorEnds() const {

@@ -30,12 +30,14 @@ double scatterOf(const std::map<int64_t, Samples>& bySize) {
 
 }  // namespace
 
-TransferPrices::TransferPrices(const TaskGraph& graph, const Analysis& analysis) {
+TransferPrices::TransferPrices(const TaskGraph& graph, const Analysis& analysis, const BesideCompute& besideCompute) {
     std::map<std::pair<int64_t, store::Op>, std::map<int64_t, Samples>> found;
-    for (const Exchange& exchange : graph.exchanges) {
+    for (size_t i = 0; i < graph.exchanges.size(); ++i) {
+        const Exchange& exchange = graph.exchanges[i];
         if (exchange.join == kNoTask || exchange.bytes <= 0) continue;
         Samples& samples = found[{exchange.communicatorId, exchange.op}][exchange.bytes];
-        samples.ns.push_back(static_cast<double>(graph.longestNs(exchange)));
+        samples.ns.push_back(static_cast<double>(graph.longestNs(exchange)) -
+                             besideCompute.lostNs(i, Outlook::expected));
         samples.choice = {exchange.algorithm, exchange.protocol};
     }
     for (const auto& [who, bySize] : found) {
@@ -63,17 +65,19 @@ std::optional<facts::Estimate> TransferPrices::ns(int64_t communicator, store::O
 
 namespace {
 
-Strain strainOf(const GradientRound& round, const TaskGraph& graph, const TransferPrices& prices) {
-    double longest = 0, priced = 0;
+Strain strainOf(const GradientRound& round, const TaskGraph& graph, const TransferPrices& prices,
+                const BesideCompute& besideCompute) {
+    double longest = 0, lost = 0, priced = 0;
     std::vector<double> sums(round.members.size(), 0);
     for (size_t b = 0; b < round.bytes.size(); ++b) {
         longest += static_cast<double>(graph.longestNs(graph.exchanges[round.exchanges[b]]));
+        lost += besideCompute.lostNs(round.exchanges[b], Outlook::expected);
         if (const auto price = prices.ns(round.communicator, round.op, round.bytes[b])) priced += price->expected;
         for (size_t m = 0; m < sums.size(); ++m)
             sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
     }
     Strain strain;
-    if (priced > 0 && longest > 0) strain.factor = longest / priced;
+    if (priced > 0 && longest > lost) strain.factor = (longest - lost) / priced;
     for (double sum : sums) strain.shares.push_back(longest > 0 ? sum / longest : 1);
     return strain;
 }
@@ -83,15 +87,15 @@ Strain strainOf(const GradientRound& round, const TaskGraph& graph, const Transf
 GradientTraffic::GradientTraffic(const TaskGraph& graph, const Analysis& analysis)
     : m_graph(graph),
       m_index(graph),
-      m_prices(graph, analysis),
       m_besideCompute(graph, analysis),
+      m_prices(graph, analysis, m_besideCompute),
       m_rounds(gradientRounds(graph, analysis, m_index)),
       m_curves(m_rounds.size()) {
     // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the
     // gradients comes first.
     std::stable_partition(m_rounds.begin(), m_rounds.end(),
                           [](const GradientRound& round) { return round.op != store::Op::allGather; });
-    for (const GradientRound& round : m_rounds) m_strains.push_back(strainOf(round, graph, m_prices));
+    for (const GradientRound& round : m_rounds) m_strains.push_back(strainOf(round, graph, m_prices, m_besideCompute));
 }
 
 const std::vector<std::optional<GradientCurve>>& GradientTraffic::curves(size_t round) const {

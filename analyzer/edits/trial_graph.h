@@ -21,10 +21,12 @@ namespace rankscope::edits {
 
 class TransferPrices {
   public:
-    /// Times are those of `graph` as it stands, so that earlier edits count.
-    TransferPrices(const TaskGraph& graph, const Analysis& analysis);
+    /// Times are those of `graph` as it stands, so that earlier edits count, and as they would be without compute
+    /// beside them: messages of one size may run beside it, and those of another alone.
+    TransferPrices(const TaskGraph& graph, const Analysis& analysis, const BesideCompute& besideCompute);
 
-    /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
+    /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest, without compute beside it.
+    /// See CollectivePrice::ns.
     std::optional<facts::Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
 
     /// Standard deviation of a transfer from what such a one takes, as a share of it.
@@ -35,8 +37,9 @@ class TransferPrices {
     std::map<std::pair<int64_t, store::Op>, double> m_scatter;
 };
 
-/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that
-/// takes longest, and each member's share of that: with a slow edge the others may leave a ring earlier.
+/// Measured over priced transfer times of a round, both as without compute beside them: its noise, and what else was on
+/// the network; by the member that takes longest, and each member's share of that: with a slow edge the others may
+/// leave a ring earlier.
 struct Strain {
     double factor = 1;
     std::vector<double> shares;  // by member
@@ -60,8 +63,8 @@ class GradientTraffic {
   private:
     const TaskGraph& m_graph;
     LaunchIndex m_index;
-    TransferPrices m_prices;
     BesideCompute m_besideCompute;
+    TransferPrices m_prices;
     std::vector<GradientRound> m_rounds;
     std::vector<Strain> m_strains;                                            // by round
     mutable std::mutex m_reading;                                             // of m_curves

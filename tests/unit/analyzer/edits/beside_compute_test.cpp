@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "analyzer/edits/trial_graph.h"
 #include "analyzer/replay/simulate.h"
 #include "tests/unit/analyzer/hand_made_graph.h"
 
@@ -123,6 +124,17 @@ TEST(BesideCompute, EqualCollectivesOfTheJobTellWhatComputeMakesOfThem) {
     ASSERT_EQ(effect.assumed.size(), 1u);
     EXPECT_NE(effect.assumed.front().find("1.20 times"), std::string::npos) << effect.assumed.front();
     EXPECT_NEAR(static_cast<double>(graph.longestNs(graph.exchanges.front())) / test::kMs, 6 * 1.2, 1e-3);
+}
+
+TEST(BesideCompute, PricesAreOfTransfersAlone) {
+    const job::Analysis analysis = linkedBy(costs::LinkMedium::pcie);
+    const replay::TaskGraph graph = bothWays(1.2);
+    const BesideCompute beside(graph, analysis);
+    const auto price = TransferPrices(graph, analysis, beside).ns(test::kGroup, store::Op::allReduce, 64 * test::kMebi);
+    ASSERT_TRUE(price);
+    EXPECT_NEAR(price->expected / test::kMs, 6, 1e-3);
+    EXPECT_NEAR(beside.lostNs(0, Outlook::expected), 0, 1e-6);
+    EXPECT_NEAR(beside.lostNs(1, Outlook::expected) / test::kMs, 1.2, 1e-3);
 }
 
 TEST(BesideCompute, AJobWhoseTransfersAreAsFastBesideComputeHasNothingLeftOpen) {

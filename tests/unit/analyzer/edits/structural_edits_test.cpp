@@ -70,6 +70,40 @@ TEST(StructuralEdits, ThePresentSizeChangesNothing) {
     }
 }
 
+/// As ddpStep, with a backward pass that goes on `behind` kernels behind each bucket when its sum is there.
+replay::TaskGraph stepThatWaitsForEach(size_t behind) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    constexpr std::array<int64_t, 4> kBuckets{8, 8, 8, 32};
+    std::vector<std::vector<replay::ExchangeMember>> buckets(kBuckets.size());
+    for (size_t r = 0; r < 2; ++r) {
+        ranks[r].kernel(0, 2);
+        for (size_t k = 0; k < kBuckets.size(); ++k) {
+            const replay::TaskId awaited = k >= behind ? buckets[k - behind][r].transfer : replay::kNoTask;
+            const replay::TaskId after = ranks[r].kernel(k + 1 < kBuckets.size() ? 1 : 2, 1, awaited);
+            buckets[k].push_back(ranks[r].communicate(1 + 0.05 * static_cast<double>(kBuckets[k]), after));
+        }
+        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
+        ranks[r].mark(true);
+    }
+    for (size_t b = 0; b < buckets.size(); ++b)
+        test::joinAll(draft, store::Op::allReduce, kBuckets[b] * test::kMebi, buckets[b]);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, BackwardThatWaitsBehindEachBucketWaitsBehindTheNewOnes) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const replay::TaskGraph graph = stepThatWaitsForEach(1);
+    EXPECT_DOUBLE_EQ(test::stepMs(graph), 2 + 3 * (1 + 1.4) + 1 + 2.6 + 1);
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=8"), graph, analysis), 13.8, 1e-6);
+    // 8 | 8 + 8 | 32: one start-up less, and the second bucket is not awaited before its gradients are there.
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=16"), graph, analysis), 2 + 1 + 1.4 + 2 + 1.8 + 1 + 2.6 + 1,
+                1e-6);
+    // Behind the next bucket: 8 | 8 + 8 | 32 leave at 3, 5 and 6; the optimizer follows.
+    EXPECT_NEAR(test::stepMsWith(*parseEdit("buckets:mb=16"), stepThatWaitsForEach(2), analysis), 10.4, 1e-6);
+}
+
 TEST(StructuralEdits, WhatIsNotKnownOfNewBucketsIsOpen) {
     const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
     const auto stepMsBy = [&](Outlook outlook) {
