@@ -78,8 +78,6 @@ bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vect
     return most > 0 && most - fewest <= std::max(1.0, kUneven * most);
 }
 
-constexpr double kHalfTheLink = 0.5;  // of one that two collectives of one communicator use at a time
-
 /// When transfers that go were under way, by communicator and rank.
 using GoneTimes = std::map<std::pair<int64_t, int>, std::vector<facts::Interval>>;
 

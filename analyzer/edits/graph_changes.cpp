@@ -109,6 +109,40 @@ TaskGraph sealed(GraphDraft&& draft, const char* circle, std::vector<TaskId>* nu
     return std::move(*graph);
 }
 
+std::vector<int64_t> besideOthersNs(const TaskGraph& graph, const Schedule& schedule,
+                                    const std::function<bool(const Exchange&)>& counts) {
+    using Where = std::tuple<uint32_t, int, uint32_t>;  // communicator, rank, lane
+    std::map<Where, std::vector<facts::Interval>> times;
+    const auto whereOf = [&](const Exchange& exchange, const ExchangeMember& member) {
+        return Where(exchange.communicatorId, member.rank, graph.info[member.transfer].lane);
+    };
+    for (const Exchange& exchange : graph.exchanges)
+        if (!exchange.message() && counts(exchange))
+            for (const ExchangeMember& member : graph.membersOf(exchange))
+                times[whereOf(exchange, member)].push_back(
+                    {schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
+    std::map<Where, facts::CoveredLength> busy;
+    for (auto& [where, intervals] : times)
+        busy.emplace(where, facts::CoveredLength(facts::unite(std::move(intervals))));
+    std::vector<int64_t> result;
+    for (const Exchange& exchange : graph.exchanges) {
+        int64_t least = INT64_MAX;
+        for (const ExchangeMember& member : graph.membersOf(exchange)) {
+            const Where own = whereOf(exchange, member);
+            int64_t beside = 0;
+            for (auto other = busy.lower_bound({std::get<0>(own), std::get<1>(own), 0});
+                 other != busy.end() && std::get<0>(other->first) == std::get<0>(own) &&
+                 std::get<1>(other->first) == std::get<1>(own);
+                 ++other)
+                if (other->first != own)
+                    beside += other->second.within(schedule.startNs[member.transfer], schedule.endNs[member.transfer]);
+            least = std::min(least, beside);
+        }
+        result.push_back(exchange.message() || exchange.members == 0 ? 0 : least);
+    }
+    return result;
+}
+
 void removeExchange(Exchange& exchange) {
     exchange.members = 0;
     exchange.join = kNoTask;

@@ -29,6 +29,14 @@ void scaleTransfer(TaskGraph& graph, TaskId transfer, double factor);
 /// The graph that was drafted. Throws EditError, which says `circle`, where work would wait for itself.
 TaskGraph sealed(GraphDraft&& draft, const char* circle, std::vector<TaskId>* numbers = nullptr);
 
+/// Of a link that two collectives of one communicator use at a time.
+inline constexpr double kHalfTheLink = 0.5;
+
+/// By exchange: how long its transfer runs beside those of its communicator that `counts` holds for, on other streams,
+/// ns. Of the member that does so least: all wait for the one that loses least. 0 for messages.
+std::vector<int64_t> besideOthersNs(const TaskGraph& graph, const Schedule& schedule,
+                                    const std::function<bool(const Exchange&)>& counts);
+
 /// It is no exchange any more: later edits do not bring it back.
 void removeExchange(Exchange& exchange);
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/costs/size_curve.h"
+#include "analyzer/edits/beside_compute.h"
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
@@ -154,7 +156,25 @@ double otherSizeError(const Analysis& analysis, const Exchange& exchange, double
     return away * costs::sizeError({.nodes = at->second.nodes}, bytes);
 }
 
-/// Transfers of gradients, or of one communicator, with `factor` of their bytes.
+/// What prepares the bytes on the streams of these transfers, such as casts, and puts them back: as much shorter. At
+/// best nothing is left of it, at worst it stays.
+void changeCopies(double factor, const std::set<uint32_t>& lanes, TaskGraph& graph, EditEffect& effect) {
+    if (effect.outlook == Outlook::dear) return;
+    const double left = effect.outlook == Outlook::cheap && factor < 1 ? 0 : factor;
+    const LaunchIndex index(graph);
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        const bool copies = info.kind == TaskKind::kernel || info.kind == TaskKind::copy || info.kind == TaskKind::set;
+        if (!copies || !lanes.contains(info.lane)) continue;
+        const ComputeLane& compute = index.compute(graph.rankOf(task));
+        if (compute.lane == info.lane) continue;
+        const int64_t ns = graph.durationNs[task];
+        graph.durationNs[task] = std::max(std::min(ns, emptyKernelNs(graph, compute)), scaledNs(ns, left));
+    }
+}
+
+/// Transfers of gradients, or of one communicator, with `factor` of their bytes. What they lose to compute beside them,
+/// and to collectives of their communicator that keep their bytes, does not shrink with these.
 void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision, TaskGraph& graph,
                   const Analysis& analysis, EditEffect& effect) {
     if (communicator) checkCommunicator(analysis, *communicator);
@@ -165,9 +185,10 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
             return false;
         return !onlyFullPrecision || exchange.dataType == store::DataType::f32;
     };
-    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
-        if (!concerned(exchange)) return ns;
-        found = true;
+    const BesideCompute besideCompute(graph, analysis);
+    const std::vector<int64_t> besideNs =
+        besideOthersNs(graph, simulate(graph), [&](const Exchange& exchange) { return !concerned(exchange); });
+    const auto aloneNs = [&](const Exchange& exchange, int64_t ns) {
         const int64_t expected = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), factor);
         if (effect.outlook != Outlook::dear && effect.outlook != Outlook::cheap) return expected;
         const double error = 1 + otherSizeError(analysis, exchange, factor);
@@ -175,8 +196,29 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
         // Fewer bytes take no longer, and what they take less is their part of it at most.
         const int64_t byBytes = scaledNs(ns, factor);
         return std::clamp(other, std::min(ns, byBytes), std::max(ns, byBytes));
+    };
+    std::set<uint32_t> lanes;
+    bool shared = false;
+    changeTransfers(graph, [&](const TransferTask& part, const Exchange& exchange, int64_t ns) {
+        if (!concerned(exchange)) return ns;
+        found = true;
+        lanes.insert(graph.info[part.task].lane);
+        const int64_t toCompute = std::llround(besideCompute.lostNs(part.exchange, effect.outlook)),
+                      toOthers = scaledNs(besideNs[part.exchange], kHalfTheLink);
+        shared = shared || toOthers > 0;
+        const int64_t stays = effect.outlook == Outlook::cheap ? 0 : toOthers;
+        const int64_t alone = aloneNs(exchange, std::max<int64_t>(0, ns - toCompute - stays));
+        return alone + toCompute + std::min(stays, alone);
     });
-    if (found && factor != 1) effect.open = true;
+    if (found && factor != 1) {
+        effect.open = true;
+        changeCopies(factor, lanes, graph, effect);
+        besideCompute.reprice(graph, effect);
+    }
+    if (shared)
+        effect.assume(
+            "collectives of one communicator that run at a time share its links equally; at best they do not slow each "
+            "other");
     if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");
