@@ -207,4 +207,12 @@ const ComputeLane& LaunchIndex::compute(int rank) const {
     return at == m_compute.end() ? nothing : at->second;
 }
 
+int64_t emptyKernelNs(const TaskGraph& graph, const ComputeLane& compute) {
+    constexpr int64_t kLongestEmptyNs = 5'000;  // 2 to 5 us on the device, by its own time stamps
+    int64_t shortest = kLongestEmptyNs;
+    for (TaskId kernel : compute.kernels)
+        if (graph.durationNs[kernel] > 0) shortest = std::min(shortest, graph.durationNs[kernel]);
+    return shortest;
+}
+
 }  // namespace rankscope::edits

@@ -155,4 +155,7 @@ class LaunchIndex {
     std::map<int, ComputeLane> m_compute;
 };
 
+/// What a kernel of this rank takes without work: no more than its shortest one does with some.
+int64_t emptyKernelNs(const TaskGraph& graph, const ComputeLane& compute);
+
 }  // namespace rankscope::edits

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pipeline stage does in which order: GPipe (arXiv:1811.06965), 1F1B and interleaved 1F1B (arXiv:2104.04473),
-// with the grouping of sends and receives of Megatron-LM (core/pipeline_parallel/schedules.py).
+// with the grouping of sends and receives of Megatron-LM (core/pipeline_parallel/schedules.py), or of PyTorch
+// (torch/distributed/pipelining/schedules.py), which differ where stages are interleaved.
 #pragma once
 
 #include <compare>
@@ -20,6 +21,8 @@ struct PipelineShape {
     int stages = 1;
     int microBatches = 1;
     int virtualStages = 1;
+    bool passByPass = false;  // interleaved: messages leave behind each pass, as in PyTorch; else behind a forward and
+                              // a backward one together, as in Megatron-LM
 };
 
 /// Places count all virtual stages: place = chunk x stages + stage. An activation goes from its place to the next one,
@@ -153,16 +156,23 @@ class PipelineParts {
 /// collectives of a pass move as they are, sends and receives are made anew with the measured times of the present
 /// ones. What comes before the first step is left out, and of what comes behind the last one all but its beginning.
 /// What the host reads back behind the last backward pass, at least once for each micro-batch, may be their losses: the
-/// dear outlook has as many more of it as there are more micro-batches. Throws EditError.
+/// dear outlook has as many more of it as there are more micro-batches.
+/// `size`: of a micro-batch, as a multiple of the recorded ones'. Kernels, copies and messages of a pass take that
+/// share of their time, calls of the host and sums of gradients what they take now. Gradients of a micro-batch are
+/// added to those before it, which takes as long for a smaller one: kernels that all backward passes but the first of a
+/// step have are taken for these additions. Where there are none they may be in the first one, too: at worst (the dear
+/// outlook) one takes as long as what the step does behind its last backward pass, which reads and writes each weight
+/// more often. Throws EditError.
 TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape, const std::vector<int>& steps, EditEffect& effect);
+                          const PipelineShape& shape, double size, const std::vector<int>& steps, EditEffect& effect);
 
-/// A pipeline with other micro-batches of the same size, other virtual stages, or another schedule. More micro-batches
-/// are more tokens: EditEffect::tokens.
+/// A pipeline with other micro-batches, other virtual stages, or another schedule. More micro-batches of the present
+/// size are more tokens: EditEffect::tokens.
 struct PipelineOrder {
     std::optional<int> microBatches;
     std::optional<int> virtualStages;
     std::optional<std::string> schedule;  // gpipe | 1f1b | interleaved
+    bool keepsBatch = false;              // more micro-batches are smaller ones
 };
 std::unique_ptr<Edit> pipelineInOrder(PipelineOrder to);
 

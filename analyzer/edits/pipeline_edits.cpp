@@ -65,6 +65,14 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
                                                             : before.schedule;
     if (to.schedule && !to.virtualStages && shape.schedule != "interleaved") shape.virtualStages = 1;
     if (const std::string why = impossible(shape); !why.empty()) throw EditError(why);
+    if (shape.schedule == "interleaved" && before.schedule != "interleaved") {
+        shape.passByPass = effect.outlook == Outlook::cheap;
+        effect.open = true;
+        effect.assume(
+            "messages of interleaved stages leave behind each forward and backward pass together, as in Megatron-LM; "
+            "at "
+            "best behind each pass, as in PyTorch");
+    }
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
     const auto [steps, nowNs] = [&] {
         const Schedule present = simulate(graph);
@@ -75,21 +83,25 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
-    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, steps, effect);
+    const double size = to.keepsBatch ? 1 / factor : 1;
+    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, size, steps, effect);
     if (steps.size() < parts.steps().size())
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
     else if (parts.leavesOut())
         assumeForAll(steps, effect);
     if (steps.size() < parts.steps().size() || parts.leavesOut()) effect.played = {steps, nowNs / effect.tokens};
-    effect.tokens *= factor;
+    effect.tokens *= factor * size;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;
     effect.pipeline->microBatches = shape.microBatches;
     effect.pipeline->virtualStages = shape.virtualStages;
     if (shape.microBatches != before.microBatches) {
         effect.chanceNs = std::hypot(effect.chanceNs, deviationOfSteps(of.analysis().replay));
-        effect.assume("micro-batches are played at their present size; the step is that of as many tokens as now");
+        effect.assume(to.keepsBatch ? "kernels and messages of a smaller micro-batch are as much shorter, but calls of "
+                                      "the host and what adds its gradients to the others'"
+                                    : "micro-batches are played at their present size; the step is that of as many "
+                                      "tokens as now");
     }
     if (shape.virtualStages > before.virtualStages)
         effect.assume("memory for the activations of interleaved stages is there");
@@ -107,6 +119,7 @@ std::unique_ptr<Edit> parseMicroBatches(EditArguments& arguments) {
     PipelineOrder to;
     to.microBatches = arguments.requiredWhole("count", 1);
     to.virtualStages = arguments.whole("virtual", 1);
+    to.keepsBatch = arguments.word("batch", {"kept", "grown"}, "grown") == "kept";
     return pipelineInOrder(std::move(to));
 }
 

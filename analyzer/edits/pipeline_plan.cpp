@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "analyzer/edits/pipeline.h"
 
@@ -13,6 +15,11 @@ struct Unit {
     int micro = 0;
 };
 
+struct Slot {
+    bool isForward = true;
+    Unit unit;
+};
+
 class Planner {
   public:
     Planner(const PipelineShape& shape, int stage)
@@ -22,7 +29,9 @@ class Planner {
           m_units(shape.microBatches * m_chunks) {}
 
     std::vector<PlannedRun> make() {
-        if (m_shape.schedule == "interleaved")
+        if (m_shape.schedule == "interleaved" && m_shape.passByPass)
+            interleavedBySlots();
+        else if (m_shape.schedule == "interleaved")
             interleaved();
         else
             oneForwardOneBackward();
@@ -98,9 +107,51 @@ class Planner {
         return {m_chunks - 1 - unit.chunk, unit.micro};
     }
 
-    void interleaved() {
+    /// Forward passes before the first backward one.
+    int interleavedAhead() const {
         const int inFlight = (m_shape.stages - m_stage - 1) * 2 + (m_chunks - 1) * m_shape.stages;
-        const int ahead = m_shape.microBatches == m_shape.stages ? m_units : std::min(inFlight, m_units);
+        return m_shape.microBatches == m_shape.stages ? m_units : std::min(inFlight, m_units);
+    }
+
+    /// What the stage does in each of the slots that all stages walk through; nothing while others fill or drain.
+    std::vector<std::optional<Slot>> slots() const {
+        const int ahead = interleavedAhead();
+        std::vector<std::optional<Slot>> slots(static_cast<size_t>(m_stage));
+        for (int i = 0; i < ahead; ++i) slots.push_back(Slot{true, forwardUnit(i)});
+        slots.resize(slots.size() + static_cast<size_t>(m_shape.stages - 1 - m_stage));
+        for (int i = 0; i < m_units; ++i) {
+            const bool steady = i + ahead < m_units;
+            slots.push_back(steady ? std::optional(Slot{true, forwardUnit(i + ahead)}) : std::nullopt);
+            slots.push_back(Slot{false, backwardUnit(i)});
+        }
+        return slots;
+    }
+
+    /// Behind each slot a stage sends what it made in it, and receives what its neighbours made for it.
+    void interleavedBySlots() {
+        std::map<int, std::vector<std::optional<Slot>>> all;
+        size_t length = 0;
+        for (int stage : {m_stage, previous(), next()})
+            length = std::max(length, (all[stage] = Planner(m_shape, stage).slots()).size());
+        for (size_t at = 0; at < length; ++at) {
+            for (const auto& [stage, slots] : all) {
+                if (at >= slots.size() || !slots[at]) continue;
+                const auto& [isForward, unit] = *slots[at];
+                const Planner sender(m_shape, stage);
+                if (stage == m_stage) {
+                    isForward ? forward(unit) : backward(unit);
+                    isForward ? sendActivation(unit) : sendGradient(unit);
+                } else if (isForward ? !sender.last(unit) && sender.next() == m_stage
+                                     : !sender.first(unit) && sender.previous() == m_stage) {
+                    m_runs.back().messages.push_back({isForward, false, unit.micro, sender.place(unit), stage});
+                }
+            }
+            transfer();
+        }
+    }
+
+    void interleaved() {
+        const int ahead = interleavedAhead();
         receiveActivation(forwardUnit(0));
         transfer();
         for (int i = 0; i < ahead; ++i) {

@@ -11,10 +11,14 @@
 #include "analyzer/edits/group_costs.h"
 #include "analyzer/edits/pipeline.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
 
+// Of what the optimizer takes: an addition reads and writes three values of a weight, Adam by one kernel for each of
+// its operations some forty. What takes less is none.
+constexpr double kFewestAdditions = 0.05;
 constexpr double kLongestLeadNs = 1e9;  // a lead has 32 bits: 4.29 s, with what it is already
 
 /// A pass of a step: which calls of which ranks belong together.
@@ -31,11 +35,13 @@ struct PlayedGroup {
 class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
-    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape,
-            const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs, EditEffect& effect)
+    Rebuild(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts, const PipelineShape& shape,
+            double size, const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs, EditEffect& effect)
         : m_graph(graph),
+          m_analysis(analysis),
           m_parts(parts),
           m_shape(shape),
+          m_size(size),
           m_steps(steps),
           m_clone(graph.size(), {kNoTask, 0}),
           m_exchangeOf(graph.size(), kNoTask),
@@ -78,6 +84,7 @@ class Rebuild {
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
             m_computeLane = m_parts.index().compute(rank).lane;
+            if (m_size != 1) m_sizes = sizesOf(rank);
             for (int step : m_steps) playStep(step, stage);
             endSteps();
         }
@@ -128,8 +135,8 @@ class Rebuild {
         const PipelineShape& before = m_parts.shape();
         const bool forward = part == StepPart::forward, last = micro + 1 == m_shape.microBatches;
         int from = micro % before.microBatches;
-        if (!forward) from = last ? before.microBatches - 1 : micro % std::max(1, before.microBatches - 1);
-        const bool finishes = forward || last || before.microBatches > 1;
+        if (!forward) from = last ? before.microBatches - 1 : backwardLike(micro);
+        const bool finishes = forward || last || from + 1 < before.microBatches;
         if (m_shape.virtualStages == before.virtualStages) return {step.passes.at({part, chunk, from}), finishes};
         Calls whole;
         for (int c = 0; c < before.virtualStages; ++c) {
@@ -140,14 +147,87 @@ class Rebuild {
         return {pieces[static_cast<size_t>(forward ? chunk : m_shape.virtualStages - 1 - chunk)], finishes};
     }
 
+    /// Of those before the last one: the first adds its gradients to no others, and each behind it does.
+    int backwardLike(int micro) const {
+        const int before = m_parts.shape().microBatches;
+        if (micro == 0 && before > 1) return 0;
+        return before > 2 ? 1 + (micro - 1) % (before - 2) : before - 1;
+    }
+
+    /// How much of a rank's kernels is as long in smaller micro-batches, and what one takes that does nothing.
+    struct Sizes {
+        std::map<uint32_t, double> added;  // by kernel key: share of its time in backward passes behind the first
+        int64_t emptyNs = 0;
+        int64_t mayAddNs = 0;  // what the additions of a pass may take where they are not to be seen
+    };
+
+    Sizes sizesOf(int rank) const {
+        std::map<uint32_t, double> first, others, ns;  // by kernel key: how many, and what all of `others` take
+        double firsts = 0, passes = 0, tailNs = 0;
+        for (int step : m_parts.steps())
+            for (const auto& [pass, calls] : m_parts.step(rank, step).passes) {
+                const bool backward = pass.part == StepPart::backward;
+                if (!backward && pass.part != StepPart::tail) continue;
+                (pass.micro == 0 ? firsts : passes) += backward ? 1 : 0;
+                for (TaskId kernel : m_parts.kernelsOf(calls)) {
+                    const uint32_t key = m_graph.info[kernel].detail;
+                    const auto kernelNs = static_cast<double>(m_graph.durationNs[kernel]);
+                    if (backward) ++(pass.micro == 0 ? first : others)[key];
+                    (backward ? ns[key] : tailNs) += backward && pass.micro == 0 ? 0 : kernelNs;
+                }
+            }
+        Sizes sizes;
+        sizes.emptyNs = emptyKernelNs(m_graph, m_parts.index().compute(rank));
+        double addedNs = 0;
+        for (const auto& [key, count] : others) {
+            const double each = count / passes;
+            const double more = firsts > 0 ? each - text::valueAt(first, key) / firsts : 0;
+            if (more <= 0) continue;
+            sizes.added[key] = more / each;
+            addedNs += ns[key] / passes * more / each;
+        }
+        addedNs *= m_parts.shape().virtualStages;
+        const double mostNs = tailNs / static_cast<double>(m_parts.steps().size());
+        if (addedNs < kFewestAdditions * mostNs)
+            sizes.mayAddNs = std::llround((mostNs - addedNs) / m_shape.virtualStages);
+        return sizes;
+    }
+
+    bool inPass() const {
+        const StepPart part = m_instance.second.part;
+        return part == StepPart::forward || part == StepPart::backward;
+    }
+
+    /// What a task of a pass takes in a micro-batch of the new size.
+    int64_t sizedNs(TaskId task) const {
+        const int64_t ns = m_graph.durationNs[task];
+        const TaskInfo& info = m_graph.info[task];
+        if (m_size == 1 || !inPass()) return ns;
+        if (info.kind == TaskKind::copy || info.kind == TaskKind::set) return scaledNs(ns, m_size);
+        if (info.kind != TaskKind::kernel) return ns;
+        const bool adds = m_instance.second.part == StepPart::backward && m_instance.second.micro > 0;
+        const double stays = adds ? text::valueAt(m_sizes.added, info.detail) : 0;
+        return std::max(std::min(ns, m_sizes.emptyNs), scaledNs(ns, stays + (1 - stays) * m_size));
+    }
+
+    /// Of a transfer, with the bytes of the new size.
+    int64_t sizedNs(int64_t ns, double startUpNs) const {
+        const double fixed = std::clamp(startUpNs, 0.0, static_cast<double>(ns));
+        return std::llround(fixed + (static_cast<double>(ns) - fixed) * m_size);
+    }
+
     void playStep(int step, int stage) {
         const StageStep& parts = m_parts.step(m_rank, step);
+        m_received.clear();
         if (m_markedByDevice)
             if (const StepMark* mark = recordedMark(step, false)) playMark(*mark, kNoTask);
         constexpr Pass kHead{StepPart::head}, kTail{StepPart::tail};
         play({step, kHead}, {parts.passes.at(kHead), true});
         for (const PlannedRun& run : planStage(m_shape, stage)) {
-            for (const Pass& pass : run.work) play({step, pass}, source(parts, pass));
+            for (const Pass& pass : run.work) {
+                if (m_shape.passByPass) m_awaited = inputOf(pass, stage);
+                play({step, pass}, source(parts, pass));
+            }
             if (!run.messages.empty()) exchange(run, step);
         }
         play({step, kTail}, {parts.passes.at(kTail), true});
@@ -206,6 +286,14 @@ class Rebuild {
         m_draft.addMark({mark.rank, mark.step, mark.closes, task});
     }
 
+    /// What a pass computes on, where its group brought it.
+    TaskId inputOf(const Pass& pass, int stage) const {
+        const bool forward = pass.part == StepPart::forward;
+        const int place = pass.chunk * m_shape.stages + stage + (forward ? -1 : 1);
+        const auto input = m_received.find({forward, pass.micro, place});
+        return input == m_received.end() ? kNoTask : input->second;
+    }
+
     void play(const Instance& instance, const Source& source) {
         ++m_played;
         m_instance = instance;
@@ -213,6 +301,14 @@ class Rebuild {
             if (!source.finishes && sendsGradients(call)) continue;
             playCall(call);
         }
+        if (m_size == 1 || instance.second.part != StepPart::backward || m_sizes.mayAddNs == 0) return;
+        m_effect.open = true;
+        m_effect.assume(
+            "what adds up the gradients of micro-batches is not to be seen; at worst it takes as long for each as what "
+            "follows the last backward pass of a step");
+        const TaskId last = m_draft.last(m_computeLane);
+        if (m_effect.outlook == Outlook::dear && last != kNoTask)
+            m_draft.durationNs(last) += scaledNs(m_sizes.mayAddNs, std::max(0.0, 1 - m_size));
     }
 
     /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last
@@ -246,13 +342,16 @@ class Rebuild {
         if (transfer == kNoTask)
             throw EditError(fmt::format("rank {}: a collective of a pass has no partners", m_rank));
         const TaskId end = clone(transfer, m_graph.info[transfer]);
+        const Exchange& collective = m_graph.exchanges[exchange];
+        if (m_size != 1 && inPass() && !m_gradients.contains(collective.communicatorId))
+            m_draft.durationNs(end) = sizedNs(m_graph.durationNs[transfer], startUpNs(m_graph, m_analysis, collective));
         Joined& joined = m_joined[{exchange, m_instance}];
         joined.exchange = exchange;
         joined.members.push_back({m_rank, copy, end});
     }
 
     TaskId clone(TaskId task, const TaskInfo& info) {
-        const TaskId copy = m_draft.addTask(info, m_graph.durationNs[task], m_graph.leadNs[task]);
+        const TaskId copy = m_draft.addTask(info, sizedNs(task), m_graph.leadNs[task]);
         for (const Edge& edge : m_graph.edgesOf(task)) {
             if (edge.kind == WaitKind::peer || edge.kind == WaitKind::mark) continue;
             if (edge.kind == WaitKind::blocking && info.kind == TaskKind::host)
@@ -288,7 +387,9 @@ class Rebuild {
         };
         const auto [price, isNew] = m_prices[m_rank].try_emplace(std::move(messages));
         const GroupMessages& known = price->first;
-        if (isNew) price->second = {m_costs.times.aloneNs(known), m_costs.times.besideSumsNs(known)};
+        if (isNew)
+            price->second = {sizedNs(m_costs.times.aloneNs(known), m_alphaNs),
+                             sizedNs(m_costs.times.besideSumsNs(known), m_alphaNs)};
         const auto [aloneNs, besideSumsNs] = price->second;
         const TaskId call = m_draft.addTask(inStep(m_costs.call), m_costs.callNs, m_costs.leadNs);
         const TaskId arrival = m_draft.addTask(inStep(m_costs.arrival), 0, m_costs.gapNs);
@@ -299,8 +400,9 @@ class Rebuild {
         for (uint32_t lane : m_costs.awaited)
             if (lane != kNoLane && lane != m_costs.arrival.lane && m_draft.last(lane) != kNoTask)
                 m_draft.addEdge(arrival, m_draft.last(lane), WaitKind::event, m_costs.eventDelayNs);
-        if (run.receives()) m_awaited = transfer;
+        if (run.receives() && !m_shape.passByPass) m_awaited = transfer;
         for (const PipelineMessage& message : run.messages) {
+            if (!message.send) m_received[{message.activation, message.micro, message.place}] = transfer;
             Message& pair =
                 m_messages[{m_parts.pipelineOf(m_rank), step, message.activation, message.micro, message.place}];
             (message.send ? pair.sender : pair.receiver) = {m_rank, arrival, transfer};
@@ -317,6 +419,10 @@ class Rebuild {
             info.step = key.second.first;
             Exchange exchange = model;
             exchange.step = info.step;
+            const StepPart part = key.second.second.part;
+            if ((part == StepPart::forward || part == StepPart::backward) &&
+                !m_gradients.contains(model.communicatorId))
+                exchange.bytes = scaledNs(exchange.bytes, m_size);
             joinCollective(m_draft, info, exchange, joined.members);
         }
         m_joined = {};  // the graph is made without it: with many micro-batches it takes as much memory
@@ -331,6 +437,7 @@ class Rebuild {
                 throw EditError("a message of the new schedule has one side only");
             Exchange exchange = *model;
             exchange.step = std::get<1>(key);
+            exchange.bytes = scaledNs(exchange.bytes, m_size);
             const std::array<ExchangeMember, 2> members{pair.sender, pair.receiver};
             const uint32_t number = m_draft.addExchange(exchange, members);
             for (const ExchangeMember& member : members)
@@ -342,8 +449,11 @@ class Rebuild {
     }
 
     const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     const PipelineParts& m_parts;
     PipelineShape m_shape;
+    double m_size;                    // of a micro-batch, as a multiple of the recorded ones'
+    Sizes m_sizes;                    // of the rank
     const std::vector<int>& m_steps;  // those that are played
     GraphDraft m_draft;
     int m_rank = 0;
@@ -351,12 +461,13 @@ class Rebuild {
     uint32_t m_computeLane = kNoLane;
     std::vector<uint32_t> m_deviceLanes;
     Instance m_instance;
-    uint32_t m_played = 0;                             // passes so far
-    TaskId m_awaited = kNoTask;                        // received: the next compute waits for it
-    std::vector<std::pair<TaskId, uint32_t>> m_clone;  // by task of the graph: its last copy, and in which pass
-    std::vector<uint32_t> m_exchangeOf;                // by arrival: its collective
-    std::map<TaskId, StepMark> m_marks;                // by call that begins or ends a step
-    bool m_markedByDevice = false;                     // no call does
+    uint32_t m_played = 0;                                    // passes so far
+    TaskId m_awaited = kNoTask;                               // received: the next compute waits for it
+    std::map<std::tuple<bool, int, int>, TaskId> m_received;  // by activation, micro-batch, sender's place: in the step
+    std::vector<std::pair<TaskId, uint32_t>> m_clone;         // by task of the graph: its last copy, and in which pass
+    std::vector<uint32_t> m_exchangeOf;                       // by arrival: its collective
+    std::map<TaskId, StepMark> m_marks;                       // by call that begins or ends a step
+    bool m_markedByDevice = false;                            // no call does
     std::set<int64_t> m_gradients;
     double m_alphaNs;  // start-up of a message
     EditEffect& m_effect;
@@ -372,7 +483,7 @@ class Rebuild {
 }  // namespace
 
 TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape, const std::vector<int>& steps, EditEffect& effect) {
+                          const PipelineShape& shape, double size, const std::vector<int>& steps, EditEffect& effect) {
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
         if (role == facts::CommRole::gradients) gradients.insert(id);
@@ -381,7 +492,7 @@ TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, cons
         if (const auto* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
             exchange.message() && communicator != nullptr)
             alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(*communicator));
-    return Rebuild(graph, parts, shape, steps, std::move(gradients), alphaNs, effect).run();
+    return Rebuild(graph, analysis, parts, shape, size, steps, std::move(gradients), alphaNs, effect).run();
 }
 
 }  // namespace rankscope::edits

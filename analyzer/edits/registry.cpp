@@ -59,9 +59,10 @@ constexpr std::array kFamilies{
                "overlap", parseOverlap},
     EditFamily{"prefetch", "prefetch[:depth=D]", "sharded layers are gathered D layers ahead",
                "prefetch prefetch:depth=2 prefetch:depth=4", parsePrefetch},
-    EditFamily{"micro-batches", "micro-batches:count=M[,virtual=V]",
-               "a pipeline runs M micro-batches of the present size in a step",
-               "micro-batches:count=8 micro-batches:count=16", parseMicroBatches, kPlayedAnew},
+    EditFamily{
+        "micro-batches", "micro-batches:count=M[,batch=kept|grown][,virtual=V]",
+        "a pipeline runs M micro-batches in a step: of the present size (grown), or of the batch as it is (kept)",
+        "micro-batches:count=8 micro-batches:count=16", parseMicroBatches, kPlayedAnew},
     EditFamily{"schedule", "schedule:name=gpipe|1f1b|interleaved[,virtual=V]",
                "a pipeline runs in another order, or with V virtual stages", "schedule:name=1f1b schedule:name=gpipe",
                parseSchedule, kPlayedAnew},

@@ -181,17 +181,6 @@ TaskGraph Resend::finish() && {
 
 namespace {
 
-constexpr int64_t kLongestEmptyNs =
-    5'000;  // a kernel without work takes 2 to 5 us on the device, by its own time stamps
-
-/// What a kernel of this rank takes without work: no more than its shortest one does with some.
-int64_t emptyKernelNs(const TaskGraph& graph, const ComputeLane& compute) {
-    int64_t shortest = kLongestEmptyNs;
-    for (TaskId kernel : compute.kernels)
-        if (graph.durationNs[kernel] > 0) shortest = std::min(shortest, graph.durationNs[kernel]);
-    return shortest;
-}
-
 int32_t nameOf(const TaskGraph& graph, TaskId kernel) {
     const uint32_t key = graph.info[kernel].detail;
     return key < graph.kernelKeys.size() ? graph.kernelKeys[key].nameId : -1;

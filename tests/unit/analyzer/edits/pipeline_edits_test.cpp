@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edits of pipelines: micro-batches, schedules, stages of other layers, on graphs small enough to be played by hand.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "analyzer/edits/pipeline.h"
 #include "tests/unit/analyzer/hand_made_step.h"
@@ -11,9 +14,9 @@ namespace {
 /// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice
 /// that, messages take no time. Optimizer 1 ms. `slower`: by stage, how many times as long its passes take; empty:
 /// once. `steps` of it, one behind the other; step `greeting` begins with a message to the next stage that is none of
-/// the schedule.
+/// the schedule. Backward passes behind the first one of a step add to the gradients, which takes `addMs`.
 replay::GraphDraft pipelineDraft(int steps, const PipelineShape& shape, int layers,
-                                 const std::vector<double>& slower = {}, int greeting = -1) {
+                                 const std::vector<double>& slower = {}, int greeting = -1, double addMs = 0) {
     replay::GraphDraft draft;
     std::map<std::tuple<int, bool, int, int>, std::array<replay::ExchangeMember, 2>> messages;
     const int perChunk = layers / shape.virtualStages;
@@ -36,6 +39,7 @@ replay::GraphDraft pipelineDraft(int steps, const PipelineShape& shape, int laye
                             received = replay::kNoTask;
                         }
                     }
+                    if (!forward && pass.micro > 0 && addMs > 0) rank.kernel(7, addMs);
                 }
                 if (run.messages.empty()) continue;
                 const replay::ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
@@ -128,12 +132,85 @@ TEST(StructuralEdits, FewStepsOfManyMicroBatchesStandForAll) {
 }
 
 /// What `change` makes of the median step of a job of so many steps. ms at equal tokens.
-double changedMs(const replay::TaskGraph& graph, int steps, const PipelineShape& shape, const std::string& change) {
+double changedMs(const replay::TaskGraph& graph, int steps, const PipelineShape& shape, const std::string& change,
+                 Outlook outlook = Outlook::expected) {
     job::Analysis analysis = pipelineAnalysis(shape);
     for (int step = 0; step < steps; ++step) analysis.replay.steps.push_back(step);
     analysis.replay.graph = graph;
     analysis.replay.unchanged = replay::simulate(graph);
-    return facts::median(TrialJob(analysis).with(parseEdits({change}), Outlook::expected).stepsNs) / test::kMs;
+    return facts::median(TrialJob(analysis).with(parseEdits({change}), outlook).stepsNs) / test::kMs;
+}
+
+TEST(StructuralEdits, SmallerMicroBatchesOfTheSameBatchAddTheirGradientsAsOften) {
+    constexpr double kAddMs = 0.2;
+    for (const int before : {2, 3, 4}) {
+        const PipelineShape shape{"1f1b", 2, before, 1};
+        const replay::TaskGraph graph = *pipelineDraft(2, shape, 2, {}, -1, kAddMs).seal();
+        for (const int times : {2, 3}) {
+            // Passes of 3 / times ms; the last stage does all additions, the first one the last of them once more.
+            const double passMs = 3.0 / times;
+            const double expectedMs = (times * before + 1) * passMs + times * before * kAddMs + 1;
+            const std::string change = fmt::format("micro-batches:count={},batch=kept", times * before);
+            for (Outlook outlook : {Outlook::expected, Outlook::cheap})
+                EXPECT_NEAR(changedMs(graph, 2, shape, change, outlook), expectedMs, 0.06) << before << " " << times;
+            // Of two the first stage adds at the end of its last pass: nothing tells that from what follows it.
+            const double dearMs = changedMs(graph, 2, shape, change, Outlook::dear);
+            if (before > 2) {
+                EXPECT_NEAR(dearMs, expectedMs, 0.06);
+            } else {
+                EXPECT_GT(dearMs, expectedMs);
+            }
+        }
+    }
+}
+
+TEST(StructuralEdits, AdditionsThatAreNotToBeSeenAreLeftOpen) {
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    const replay::TaskGraph graph = pipelineSteps(2, two, 2);
+    const std::string change = "micro-batches:count=4,batch=kept";
+    EXPECT_NEAR(changedMs(graph, 2, two, change), 5 * 1.5 + 1, 0.06);
+    // As long as the optimizer at worst, of which half is part of the recorded passes.
+    EXPECT_NEAR(changedMs(graph, 2, two, change, Outlook::dear), 5 * (1.5 + 0.5) + 1, 0.06);
+    EditEffect effect;
+    replay::TaskGraph changed = graph;
+    parseEdit(change)->apply(changed, pipelineAnalysis(two), effect);
+    EXPECT_TRUE(effect.open);
+    EXPECT_DOUBLE_EQ(effect.tokens, 1);
+    EXPECT_TRUE(std::ranges::any_of(effect.assumed, [](const std::string& sentence) {
+        return sentence.find("not to be seen") != std::string::npos;
+    }));
+}
+
+TEST(StructuralEdits, MessagesOfInterleavedStagesMeetHoweverTheyAreGrouped) {
+    for (const int stages : {2, 3, 4})
+        for (const int rounds : {1, 2, 3})
+            for (const int chunks : {2, 3})
+                for (const bool passByPass : {false, true}) {
+                    const PipelineShape shape{"interleaved", stages, stages * rounds, chunks, passByPass};
+                    std::map<std::tuple<bool, int, int>, std::pair<int, int>> sides;  // sent and received
+                    for (int stage = 0; stage < stages; ++stage)
+                        for (const PlannedRun& run : planStage(shape, stage))
+                            for (const PipelineMessage& message : run.messages) {
+                                auto& [sent, received] = sides[{message.activation, message.micro, message.place}];
+                                ++(message.send ? sent : received);
+                                EXPECT_EQ(message.place % stages == stage, message.send);
+                            }
+                    EXPECT_EQ(sides.size(), size_t(2 * stages * rounds * (stages * chunks - 1)));
+                    for (const auto& [message, both] : sides) EXPECT_EQ(both, std::pair(1, 1));
+                }
+}
+
+TEST(StructuralEdits, PassByPassInterleavedStagesWaitForLess) {
+    for (const int microBatches : {4, 8, 12}) {
+        const PipelineShape four{"1f1b", 4, microBatches, 1};
+        const replay::TaskGraph graph = pipelineSteps(3, four, 8);
+        const std::string change = "schedule:name=interleaved,virtual=2";
+        const double together = changedMs(graph, 3, four, change),
+                     apart = changedMs(graph, 3, four, change, Outlook::cheap);
+        // No schedule is shorter than what a stage computes, and one forward and backward pass through the others.
+        EXPECT_GE(apart, 3.0 * microBatches + 1 - 0.06);
+        EXPECT_LE(apart, together + 0.06) << microBatches;
+    }
 }
 
 TEST(StructuralEdits, AStepWithMessagesBesideTheScheduleIsLeftOut) {
