@@ -110,21 +110,10 @@ void pinned(const AdviceContext&, const job::Finding&, Recommendation& r) {
     r.risk = "pinned memory cannot be swapped out: mind the host's memory";
 }
 
-void microBatches(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
+/// More of them of the same batch are judged by the replay (advise_schedule.cpp), or not at all; a larger batch trains
+/// another way, and is what the finding itself proposes.
+void microBatches(const AdviceContext&, const job::Finding&, Recommendation& r) {
     r.area = "micro_batches";
-    const auto now = static_cast<int>(numberOf(finding, "micro_batches").value_or(0));
-    const auto then = static_cast<int>(numberOf(finding, "proposed_micro_batches").value_or(0));
-    if (then <= now || now <= 0) return;
-    r.title = fmt::format("{} micro-batches a step instead of {}: smaller ones, or {} times the batch", then, now,
-                          then / now);
-    r.settings.launcher = {{"micro_batches", std::to_string(then)}};
-    r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(then)}};
-    r.settings.accelerate = {{"gradient_accumulation_steps", std::to_string(then)}};
-    const bool gpipe = context.analysis.layout.schedule == "gpipe";
-    r.risk = fmt::format(
-        "a larger global batch (adjust the learning rate) or smaller micro-batches (less work per kernel); memory: {}",
-        gpipe ? "GPipe keeps the activations of all micro-batches"
-              : "1F1B keeps those of at most as many micro-batches as there are stages");
 }
 
 void buckets(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {

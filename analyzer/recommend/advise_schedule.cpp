@@ -30,12 +30,22 @@ struct Plan {
     double savingNs() const { return step.savingNs.expected; }
 };
 
-std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int virtualStages, int presentVirtual) {
-    std::string change = fmt::format("micro-batches:count={}", microBatches);
-    if (virtualStages != presentVirtual) change += fmt::format(",virtual={}", virtualStages);
-    auto step = context.predictor.edited(change);
+enum class Batch : uint8_t { grown, kept };
+
+std::optional<Plan> tryPlan(const AdviceContext& context, Plan plan) {
+    auto step = context.predictor.edited(plan.change);
     if (!step) return std::nullopt;
-    return Plan{microBatches, virtualStages, std::move(change), std::move(*step)};
+    plan.step = std::move(*step);
+    return plan;
+}
+
+std::optional<Plan> tryMicroBatches(const AdviceContext& context, int count, Batch batch) {
+    const char* kept = batch == Batch::kept ? ",batch=kept" : "";
+    return tryPlan(context, {count, 1, fmt::format("micro-batches:count={}{}", count, kept), {}});
+}
+
+std::optional<Plan> tryVirtualStages(const AdviceContext& context, int microBatches, int count) {
+    return tryPlan(context, {microBatches, count, fmt::format("schedule:name=interleaved,virtual={}", count), {}});
 }
 
 void take(Recommendation& r, const std::string& change, const edits::SideGain& step) {
@@ -72,11 +82,11 @@ Recommendation smallerMicroBatches(const AdviceContext& context, const facts::Pi
     r.notes = {fmt::format("DeepSpeed: gradient_accumulation_steps {} and {} train_micro_batch_size_per_gpu",
                            plan.microBatches, sizeText(parts))};
     take(r, plan.change, plan.step);
-    r.evidence.push_back("a kernel of a smaller micro-batch is taken to be as much shorter");
+    if (plan.step.savingNs.low <= 0) r.certainty = Certainty::tryAndMeasure;
     r.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
     r.risk = "smaller kernels may use the device less well. " + memoryText(pipeline);
     r.verify = "run again with it and compare the steps: the batch is the same (rankscope compare)";
-    r.findings = {diagnose::kBubble.id};
+    if (context.found(diagnose::kBubble)) r.findings = {diagnose::kBubble.id};
     return r;
 }
 
@@ -88,7 +98,8 @@ Recommendation largerBatch(const AdviceContext& context, const facts::Pipeline& 
     r.title =
         fmt::format("a larger batch: {} micro-batches of today's size instead of {}, {} times the samples of a step",
                     plan.microBatches, pipeline.microBatches, r.batch);
-    r.settings.launcher = {{"micro_batches", std::to_string(plan.microBatches)}};
+    r.settings.launcher = {{"micro_batches", std::to_string(plan.microBatches)},
+                           {"global_batch", fmt::format("{} times today's", r.batch)}};
     r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(plan.microBatches)}};
     take(r, plan.change, plan.step);
     r.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
@@ -96,8 +107,23 @@ Recommendation largerBatch(const AdviceContext& context, const facts::Pipeline& 
     r.verify = fmt::format(
         "run again with it, as NEW: `rankscope compare {} NEW --per sample={}` compares the time per sample",
         text::shellWord(context.runName), r.batch);
-    r.findings = {diagnose::kBubble.id};
+    if (context.found(diagnose::kBubble)) r.findings = {diagnose::kBubble.id};
     return r;
+}
+
+/// Of so many micro-batches as `plans` have the fewest that surely gain with the batch as it is; else the fewest that
+/// are worth a trial.
+std::optional<Plan> ofTheSameBatch(const AdviceContext& context, const facts::Pipeline& pipeline,
+                                   const std::vector<Plan>& plans) {
+    std::optional<Plan> trial;
+    for (const Plan& plan : plans) {
+        if (plan.microBatches % pipeline.microBatches != 0) continue;
+        auto kept = tryMicroBatches(context, plan.microBatches, Batch::kept);
+        if (kept && worthIt(context, kept->step)) return kept;
+        if (kept && !trial && kept->savingNs() > RecommendThresholds::kTryShare * context.analysis.stepNs)
+            trial = std::move(kept);
+    }
+    return trial;
 }
 
 void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
@@ -113,12 +139,11 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
             {"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most",
                                           pipeline.microBatches, text::durationText(std::max(0.0, mostNs)))});
     };
-    const auto most = tryPlan(context, *counts.rbegin(), pipeline.virtualStages, pipeline.virtualStages);
+    const auto most = tryMicroBatches(context, *counts.rbegin(), Batch::grown);
     if (most && most->savingNs() <= kCloseEnough * context.analysis.stepNs) return keep(most->savingNs());
     std::vector<Plan> plans;
     for (int count : counts)
-        if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages))
-            plans.push_back(std::move(*plan));
+        if (auto plan = tryMicroBatches(context, count, Batch::grown)) plans.push_back(std::move(*plan));
     if (plans.empty()) return;
     double mostNs = 0;
     std::vector<std::string> shown;
@@ -134,13 +159,14 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
             ? *isProposed
             : *std::ranges::find_if(plans, [&](const Plan& plan) { return plan.savingNs() >= closeNs; });
     if (!worthIt(context, best.step) || mostNs <= kCloseEnough * context.analysis.stepNs) return keep(mostNs);
-    const auto smaller = std::ranges::find_if(plans, [&](const Plan& plan) {
-        return plan.microBatches % pipeline.microBatches == 0 && worthIt(context, plan.step);
-    });
     const std::string sweep = fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "));
-    if (smaller != plans.end()) {
+    if (const auto smaller = ofTheSameBatch(context, pipeline, plans)) {
         advice.recommendations.push_back(smallerMicroBatches(context, pipeline, *smaller));
         advice.recommendations.back().evidence.insert(advice.recommendations.back().evidence.begin(), sweep);
+    } else if (!context.found(diagnose::kBubble)) {
+        advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain nothing for sure, unless the "
+                                                            "batch grows with them",
+                                                            pipeline.microBatches)});
     }
     Recommendation larger = largerBatch(context, pipeline, best);
     larger.evidence.insert(larger.evidence.begin(), sweep);
@@ -156,8 +182,7 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
 void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
     std::vector<Plan> plans;
     for (int factor : {2, 4})
-        if (auto plan =
-                tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages))
+        if (auto plan = tryVirtualStages(context, pipeline.microBatches, factor * pipeline.virtualStages))
             plans.push_back(std::move(*plan));
     const auto best = std::ranges::max_element(plans, {}, &Plan::savingNs);
     if (best == plans.end()) {

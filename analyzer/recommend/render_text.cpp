@@ -231,7 +231,8 @@ std::string renderAdviceText(const Advice& advice, bool colour, size_t columns) 
                ": they set the same things otherwise, or gain nothing beside them. Each by itself; in no file of "
                "settings but a tuner table\n";
     for (const Recommendation& r : advice.alternatives)
-        out += heading(paint, fmt::format("Instead of {}: {}{}", r.alternativeTo,
+        out += heading(paint, fmt::format("{}: {}{}",
+                                          r.alternativeTo > 0 ? fmt::format("Instead of {}", r.alternativeTo) : "Or",
                                           r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
                bodyText(r, advice.stepNs, columns);
     const bool onTop = std::ranges::any_of(advice.recommendations, [](const Recommendation& r) {

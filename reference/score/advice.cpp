@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -19,10 +20,16 @@ std::string wordOf(const AdviceJson& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// A setting's value as an option takes it: a number where it is one.
+/// A setting's value as an option takes it: a number where it is one, or a share of what is set now ("1/2 of today's").
 AdviceJson valueOf(const std::string& text) {
     const AdviceJson parsed = AdviceJson::parse(text, nullptr, false);
-    return parsed.is_number() ? parsed : AdviceJson(text);
+    if (parsed.is_number()) return parsed;
+    const size_t slash = text.find('/'), end = text.find(" of today's");
+    if (slash == std::string::npos || end == std::string::npos || slash > end) return text;
+    const AdviceJson over = AdviceJson::parse(text.substr(0, slash), nullptr, false),
+                     under = AdviceJson::parse(text.substr(slash + 1, end - slash - 1), nullptr, false);
+    const bool isShare = over.is_number_unsigned() && under.is_number_unsigned() && under.get<uint64_t>() > 0;
+    return isShare ? AdviceJson(over.get<double>() / under.get<double>()) : AdviceJson(text);
 }
 
 AdviceJson filledIn(const AdviceJson& pattern, const std::string& value, const std::string& origin) {
@@ -39,9 +46,9 @@ AdviceJson filledIn(const AdviceJson& pattern, const std::string& value, const s
     if (!factor.is_number() || !advised.is_number())
         throw ScenarioFileError(fmt::format(
             "{}: 'follow' has '{}' for the advised '{}': write $, or $*2048 for a number", origin, text, value));
-    if (factor.is_number_integer() && advised.is_number_integer())
-        return advised.get<int64_t>() * factor.get<int64_t>();
-    return advised.get<double>() * factor.get<double>();
+    const double product = advised.get<double>() * factor.get<double>();
+    if (product == std::round(product)) return static_cast<int64_t>(product);
+    return product;
 }
 
 /// One setting made on the scenario. False: there is no way to make it.

@@ -27,10 +27,10 @@ struct Advice {
 };
 
 /// The scenario's `follow` holds, for each setting, what is merged over the scenario (RFC 7386), with "$" in place of
-/// the advised value and "$*2048" of so many times it; variables of the environment are followed everywhere. Followed
-/// is all that is recommended, together, if all of it can be; else the first that can, by itself; where nothing is
-/// recommended the first trial. Throws ScenarioFileError for a file that is no such advice, and for a `follow` that
-/// makes no scenario.
+/// the advised value and "$*2048" of so many times it ("1/2 of today's" counts as half); variables of the environment
+/// are followed everywhere. Followed is all that is recommended, together, if all of it can be; else the first that
+/// can, by itself; where nothing is recommended the first trial. Throws ScenarioFileError for a file that is no such
+/// advice, and for a `follow` that makes no scenario.
 Advice readAdvice(const std::filesystem::path& file, const Scenario& scenario);
 
 }  // namespace rankscope::score

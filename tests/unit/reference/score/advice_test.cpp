@@ -41,11 +41,11 @@ const json kMicroBatches = {{"job", {{"micro_batches", "12"}}}};
 
 class ReadAdvice : public testing::Test {
   protected:
-    Advice read(const json& recommendations, const json& together = nullptr) {
+    Advice read(const json& recommendations, const json& together = nullptr, const std::string& job = kJob) {
         const auto file = std::filesystem::path(testing::TempDir()) /
                           (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".json");
         std::ofstream(file) << json{{"recommendations", recommendations}, {"together", together}};
-        const Advice advice = readAdvice(file, parseScenario(kJob, "job.json"));
+        const Advice advice = readAdvice(file, parseScenario(job, "job.json"));
         std::filesystem::remove(file);
         return advice;
     }
@@ -62,6 +62,21 @@ TEST_F(ReadAdvice, ASettingIsMadeByWhatTheScenarioHasForIt) {
     EXPECT_EQ(frameworkOf(advice)["arguments"], (json{{"--bucket-mb", 25}, {"--micro-batches", 2}}));
     EXPECT_FALSE(advice.scenario.hasFixed);
     EXPECT_FALSE(json::parse(advice.scenario.json).contains("expect"));
+}
+
+TEST_F(ReadAdvice, AShareOfWhatIsSetNowIsMade) {
+    json job = json::parse(kJob);
+    job["follow"]["job.micro_batch_size"] = json{{"framework", {{"arguments", {{"--micro-batch", "$*4"}}}}}};
+    const auto sizeOf = [&](const char* advised) {
+        const json halved = {{"job", {{"micro_batch_size", advised}}}};
+        return frameworkOf(read(json::array({setting("micro_batches", 70, halved)}), nullptr,
+                                job.dump()))["arguments"]["--micro-batch"];
+    };
+    EXPECT_EQ(sizeOf("1/2 of today's"), 2);
+    EXPECT_EQ(sizeOf("1/4 of today's"), 1);
+    EXPECT_EQ(sizeOf("3/8 of today's"), 1.5);
+    for (const char* none : {"1/0 of today's", "-1/2 of today's", "half of today's", "1/2"})
+        EXPECT_THROW(sizeOf(none), ScenarioFileError) << none;
 }
 
 TEST_F(ReadAdvice, WhatOfASettingCountsIsInProportion) {
