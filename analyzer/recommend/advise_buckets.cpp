@@ -91,9 +91,11 @@ std::pair<Tried, std::optional<edits::SideGain>> advised(const AdviceContext& co
     };
     const Tried& best = tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes, surelyGains)];
     auto step = best.savingNs > context.noiseNs ? gainOf(best.mebibytes) : std::nullopt;
-    // An order that overlaps is the finding's to propose where it is not sure to gain.
+    // An order that overlaps is the finding's to propose where it is not sure to gain. A size that may be the present
+    // one does no harm, and is worth a trial where it may gain much.
+    const bool isSure = step && (overlap ? step->surelyGains() : step->savingNs.low > 0);
     const bool worthATrial = !overlap && best.savingNs > RecommendThresholds::kTryShare * context.analysis.stepNs;
-    if (step && !step->surelyGains() && !worthATrial) step.reset();
+    if (!isSure && !worthATrial) step.reset();
     return {best, step};
 }
 
@@ -194,10 +196,11 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
             {"buckets",
              best.savingNs <= 0
                  ? fmt::format("keep the present ones: none of {} sizes is better", tried.size())
-                 : fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no "
-                               "more than chance or the "
-                               "model's error",
-                               tried.size(), best.mebibytes, text::durationText(std::max(0.0, best.savingNs)))});
+                 : fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step{}", tried.size(),
+                               best.mebibytes, text::durationText(best.savingNs),
+                               best.savingNs > context.noiseNs
+                                   ? " as expected, but not for sure: a bucket holds whole tensors, and may be one"
+                                   : ", which is no more than chance or the model's error")});
 }
 
 }  // namespace rankscope::recommend

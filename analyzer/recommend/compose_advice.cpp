@@ -16,9 +16,10 @@
 namespace rankscope::recommend {
 namespace {
 
-/// Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
+/// Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp). A size of buckets that may
+/// be the present one is no change that gains.
 bool isSure(const Recommendation& r, const edits::SideGain& gained) {
-    return r.area == "algorithm" || gained.surelyGains();
+    return r.area == "algorithm" || (r.area == "buckets" ? gained.savingNs.low > 0 : gained.surelyGains());
 }
 
 /// What all advisers say of the job as it is now. Settings that can be played are told by what they gain in it.
