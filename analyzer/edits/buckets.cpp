@@ -132,7 +132,8 @@ class Rebucket {
             if (gathers)
                 buckets.uses.push_back(usesOf(round, round.members[m], buckets.ends));
             else if (!m_overlap)
-                buckets.uses.push_back(usesWithin(round.members[m], buckets.ready[m]));
+                buckets.uses.push_back(usesWithin(m_traffic.waits(number)[m],
+                                                  m_traffic.index().compute(round.members[m].rank), buckets.ready[m]));
         priceBuckets(round, m_traffic.strain(number), buckets);
         m_resend.add(round, buckets);
         for (size_t m = 0; gathers && m < round.members.size(); ++m)
@@ -206,27 +207,14 @@ class Rebucket {
         }
     }
 
-    /// Where backward itself waits for the present buckets, the kernels that wait for the new ones: as many buckets and
-    /// kernels behind each. Empty: it waits for none before all gradients are made.
-    std::vector<int64_t> usesWithin(const RoundMember& member, const std::vector<int64_t>& ready) const {
-        const ComputeLane& compute = m_traffic.index().compute(member.rank);
-        std::vector<double> buckets, kernels;  // by present bucket that is awaited early
-        for (size_t i = 0; i < member.transfers.size(); ++i) {
-            const int64_t use = firstUse(m_graph, compute, {member.transfers[i]}).kernel;
-            if (use < 0 || use > member.ready.back()) continue;
-            const auto next = std::ranges::lower_bound(member.ready, use) - member.ready.begin();
-            const auto last = std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(i), next - 1);
-            buckets.push_back(static_cast<double>(last) - static_cast<double>(i));
-            kernels.push_back(static_cast<double>(use - member.ready[static_cast<size_t>(last)]));
-        }
-        // The last one is awaited behind all gradients, whatever the framework does.
-        if (buckets.empty() || 2 * buckets.size() + 1 < member.transfers.size()) return {};
-        const auto behind = static_cast<size_t>(facts::median(buckets));
-        const auto lag = static_cast<int64_t>(facts::median(kernels));
+    /// Where backward itself waits for the present buckets, the kernels that wait for the new ones.
+    static std::vector<int64_t> usesWithin(const std::optional<BackwardWait>& wait, const ComputeLane& compute,
+                                           const std::vector<int64_t>& ready) {
+        if (!wait) return {};
         const auto end = static_cast<int64_t>(compute.kernels.size()) - 1;
         std::vector<int64_t> uses;
         for (size_t b = 0; b < ready.size(); ++b)
-            uses.push_back(std::min(end, ready[std::min(b + behind, ready.size() - 1)] + std::max<int64_t>(1, lag)));
+            uses.push_back(std::min(end, ready[std::min(b + wait->buckets, ready.size() - 1)] + wait->kernels));
         return uses;
     }
 

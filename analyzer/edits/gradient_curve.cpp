@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/facts/statistics.h"
+
 namespace rankscope::edits {
 namespace {
 
@@ -202,6 +204,28 @@ FirstUse firstUse(const TaskGraph& graph, const ComputeLane& compute, const std:
         if (waits) return {static_cast<int64_t>(i), false};
     }
     return {};
+}
+
+std::optional<BackwardWait> backwardWait(const TaskGraph& graph, const ComputeLane& compute,
+                                         const RoundMember& member) {
+    std::map<TaskId, size_t> open;  // transfers that nothing was seen to wait for
+    for (size_t i = 0; i < member.transfers.size(); ++i) open.emplace(member.transfers[i], i);
+    std::vector<double> buckets, kernels;  // by bucket that is awaited
+    for (int64_t use = std::max<int64_t>(0, member.ready.front()) + 1; use <= member.ready.back(); ++use)
+        for (TaskId task = compute.at(use); task != kNoTask && task != compute.at(use - 1); task = graph.before[task])
+            for (const Edge& edge : graph.edgesOf(task, WaitKind::event)) {
+                const auto awaited = open.find(edge.from);
+                if (awaited == open.end()) continue;
+                const auto next = std::ranges::lower_bound(member.ready, use) - member.ready.begin();
+                const size_t last = std::max(awaited->second, static_cast<size_t>(next) - 1);
+                buckets.push_back(static_cast<double>(last - awaited->second));
+                kernels.push_back(static_cast<double>(use - member.ready[last]));
+                open.erase(awaited);
+            }
+    // The last one is awaited behind all gradients, whatever the framework does.
+    if (buckets.empty() || 2 * buckets.size() + 1 < member.transfers.size()) return std::nullopt;
+    return BackwardWait{static_cast<size_t>(facts::median(std::move(buckets))),
+                        std::max<int64_t>(1, static_cast<int64_t>(facts::median(std::move(kernels))))};
 }
 
 std::vector<int64_t> parameterUses(const ComputeLane& compute, int64_t firstUse, const std::vector<double>& ends,

@@ -51,6 +51,15 @@ struct FirstUse {
 };
 FirstUse firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers);
 
+/// A backward pass that waits for the sums of its own buckets: behind how many buckets more than the one summed, and
+/// how many kernels behind that one's gradients; medians of the buckets that are awaited so.
+struct BackwardWait {
+    size_t buckets = 0;
+    int64_t kernels = 1;
+};
+/// nullopt: most buckets are awaited behind all gradients.
+std::optional<BackwardWait> backwardWait(const TaskGraph& graph, const ComputeLane& compute, const RoundMember& member);
+
 /// By bucket: the kernel of the forward pass, which begins with `firstUse`, that needs its first byte. `ends`:
 /// cumulative sizes of the gathers. Forward goes through the layers backward's other way round, at one speed: a layer
 /// whose gradients are complete behind the share x of the backward pass is needed behind 1 - x of the forward pass.

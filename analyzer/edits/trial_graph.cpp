@@ -90,7 +90,8 @@ GradientTraffic::GradientTraffic(const TaskGraph& graph, const Analysis& analysi
       m_besideCompute(graph, analysis),
       m_prices(graph, analysis, m_besideCompute),
       m_rounds(gradientRounds(graph, analysis, m_index)),
-      m_curves(m_rounds.size()) {
+      m_curves(m_rounds.size()),
+      m_waits(m_rounds.size()) {
     // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the
     // gradients comes first.
     std::stable_partition(m_rounds.begin(), m_rounds.end(),
@@ -105,6 +106,15 @@ const std::vector<std::optional<GradientCurve>>& GradientTraffic::curves(size_t 
         for (const RoundMember& member : m_rounds[round].members)
             curves.push_back(GradientCurve::of(m_graph, m_index.compute(member.rank), m_rounds[round], member));
     return curves;
+}
+
+const std::vector<std::optional<BackwardWait>>& GradientTraffic::waits(size_t round) const {
+    const std::lock_guard lock(m_reading);
+    std::vector<std::optional<BackwardWait>>& waits = m_waits[round];
+    if (waits.empty())
+        for (const RoundMember& member : m_rounds[round].members)
+            waits.push_back(backwardWait(m_graph, m_index.compute(member.rank), member));
+    return waits;
 }
 
 const GradientTraffic& TrialGraph::gradients() const {

@@ -59,6 +59,8 @@ class GradientTraffic {
     const Strain& strain(size_t round) const { return m_strains[round]; }
     /// By member; none where nothing shows where its backward pass begins.
     const std::vector<std::optional<GradientCurve>>& curves(size_t round) const;
+    /// By member; none where backward goes on whatever is summed.
+    const std::vector<std::optional<BackwardWait>>& waits(size_t round) const;
 
   private:
     const TaskGraph& m_graph;
@@ -67,8 +69,9 @@ class GradientTraffic {
     TransferPrices m_prices;
     std::vector<GradientRound> m_rounds;
     std::vector<Strain> m_strains;                                            // by round
-    mutable std::mutex m_reading;                                             // of m_curves
+    mutable std::mutex m_reading;                                             // of m_curves and m_waits
     mutable std::vector<std::vector<std::optional<GradientCurve>>> m_curves;  // by round; empty: not read yet
+    mutable std::vector<std::vector<std::optional<BackwardWait>>> m_waits;    // the same
 };
 
 class TrialGraph {
