@@ -211,10 +211,12 @@ class Rebucket {
     static std::vector<int64_t> usesWithin(const std::optional<BackwardWait>& wait, const ComputeLane& compute,
                                            const std::vector<int64_t>& ready) {
         if (!wait) return {};
-        const auto end = static_cast<int64_t>(compute.kernels.size()) - 1;
+        if (ready.back() + 1 >= static_cast<int64_t>(compute.kernels.size())) return {};  // nothing follows to wait
+        // What follows the last gradients may be what needs the sums.
         std::vector<int64_t> uses;
         for (size_t b = 0; b < ready.size(); ++b)
-            uses.push_back(std::min(end, ready[std::min(b + wait->buckets, ready.size() - 1)] + wait->kernels));
+            uses.push_back(
+                std::min(ready.back() + 1, ready[std::min(b + wait->buckets, ready.size() - 1)] + wait->kernels));
         return uses;
     }
 

@@ -91,7 +91,7 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
     else if (parts.leavesOut())
         assumeForAll(steps, effect);
     if (steps.size() < parts.steps().size() || parts.leavesOut()) effect.played = {steps, nowNs / effect.tokens};
-    effect.tokens *= factor * size;
+    if (!to.keepsBatch) effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;
     effect.pipeline->microBatches = shape.microBatches;

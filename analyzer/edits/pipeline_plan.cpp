@@ -108,17 +108,18 @@ class Planner {
     }
 
     /// Forward passes before the first backward one.
+    int inFlight() const { return (m_shape.stages - m_stage - 1) * 2 + (m_chunks - 1) * m_shape.stages; }
     int interleavedAhead() const {
-        const int inFlight = (m_shape.stages - m_stage - 1) * 2 + (m_chunks - 1) * m_shape.stages;
-        return m_shape.microBatches == m_shape.stages ? m_units : std::min(inFlight, m_units);
+        return m_shape.microBatches == m_shape.stages ? m_units : std::min(inFlight(), m_units);
     }
 
     /// What the stage does in each of the slots that all stages walk through; nothing while others fill or drain.
     std::vector<std::optional<Slot>> slots() const {
-        const int ahead = interleavedAhead();
+        const int ahead = std::min(inFlight(), m_units);
         std::vector<std::optional<Slot>> slots(static_cast<size_t>(m_stage));
         for (int i = 0; i < ahead; ++i) slots.push_back(Slot{true, forwardUnit(i)});
-        slots.resize(slots.size() + static_cast<size_t>(m_shape.stages - 1 - m_stage));
+        // The first backward pass begins when the last stage has done the first one.
+        slots.resize(static_cast<size_t>(m_chunks * m_shape.stages + 2 * (m_shape.stages - 1 - m_stage) - 1));
         for (int i = 0; i < m_units; ++i) {
             const bool steady = i + ahead < m_units;
             slots.push_back(steady ? std::optional(Slot{true, forwardUnit(i + ahead)}) : std::nullopt);

@@ -193,6 +193,11 @@ class Rebuild {
         return sizes;
     }
 
+    /// As many bytes for a micro-batch of any size.
+    bool ofParameters(const Exchange& exchange) const {
+        return growsWithReplicas(m_analysis.layout.role(exchange.communicatorId, exchange.op));
+    }
+
     bool inPass() const {
         const StepPart part = m_instance.second.part;
         return part == StepPart::forward || part == StepPart::backward;
@@ -343,7 +348,7 @@ class Rebuild {
             throw EditError(fmt::format("rank {}: a collective of a pass has no partners", m_rank));
         const TaskId end = clone(transfer, m_graph.info[transfer]);
         const Exchange& collective = m_graph.exchanges[exchange];
-        if (m_size != 1 && inPass() && !m_gradients.contains(collective.communicatorId))
+        if (m_size != 1 && inPass() && !ofParameters(collective))
             m_draft.durationNs(end) = sizedNs(m_graph.durationNs[transfer], startUpNs(m_graph, m_analysis, collective));
         Joined& joined = m_joined[{exchange, m_instance}];
         joined.exchange = exchange;
@@ -420,8 +425,7 @@ class Rebuild {
             Exchange exchange = model;
             exchange.step = info.step;
             const StepPart part = key.second.second.part;
-            if ((part == StepPart::forward || part == StepPart::backward) &&
-                !m_gradients.contains(model.communicatorId))
+            if ((part == StepPart::forward || part == StepPart::backward) && !ofParameters(model))
                 exchange.bytes = scaledNs(exchange.bytes, m_size);
             joinCollective(m_draft, info, exchange, joined.members);
         }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "analyzer/costs/nccl_formulas.h"
@@ -157,19 +158,24 @@ double otherSizeError(const Analysis& analysis, const Exchange& exchange, double
 }
 
 /// What prepares the bytes on the streams of these transfers, such as casts, and puts them back: as much shorter. At
-/// best nothing is left of it, at worst it stays.
-void changeCopies(double factor, const std::set<uint32_t>& lanes, TaskGraph& graph, EditEffect& effect) {
-    if (effect.outlook == Outlook::dear) return;
-    const double left = effect.outlook == Outlook::cheap && factor < 1 ? 0 : factor;
+/// best nothing is left of casts, at worst it stays.
+void changeCopies(double factor, bool isCast, const std::set<uint32_t>& lanes, TaskGraph& graph,
+                  const EditEffect& effect) {
+    const double left = effect.outlook == Outlook::dear              ? std::max(1.0, factor)
+                        : effect.outlook == Outlook::cheap && isCast ? 0
+                                                                     : factor;
     const LaunchIndex index(graph);
+    std::map<int, int64_t> emptyNs;  // by rank
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
         const bool copies = info.kind == TaskKind::kernel || info.kind == TaskKind::copy || info.kind == TaskKind::set;
         if (!copies || !lanes.contains(info.lane)) continue;
         const ComputeLane& compute = index.compute(graph.rankOf(task));
         if (compute.lane == info.lane) continue;
+        const auto [empty, isNew] = emptyNs.try_emplace(graph.rankOf(task), 0);
+        if (isNew) empty->second = emptyKernelNs(graph, compute);
         const int64_t ns = graph.durationNs[task];
-        graph.durationNs[task] = std::max(std::min(ns, emptyKernelNs(graph, compute)), scaledNs(ns, left));
+        graph.durationNs[task] = std::max(std::min(ns, empty->second), scaledNs(ns, left));
     }
 }
 
@@ -204,7 +210,8 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
         found = true;
         lanes.insert(graph.info[part.task].lane);
         const int64_t toCompute = std::llround(besideCompute.lostNs(part.exchange, effect.outlook)),
-                      toOthers = scaledNs(besideNs[part.exchange], kHalfTheLink);
+                      toOthers =
+                          scaledNs(std::clamp<int64_t>(ns - toCompute, 0, besideNs[part.exchange]), kHalfTheLink);
         shared = shared || toOthers > 0;
         const int64_t stays = effect.outlook == Outlook::cheap ? 0 : toOthers;
         const int64_t alone = aloneNs(exchange, std::max<int64_t>(0, ns - toCompute - stays));
@@ -212,7 +219,7 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
     });
     if (found && factor != 1) {
         effect.open = true;
-        changeCopies(factor, lanes, graph, effect);
+        changeCopies(factor, onlyFullPrecision, lanes, graph, effect);
         besideCompute.reprice(graph, effect);
     }
     if (shared)

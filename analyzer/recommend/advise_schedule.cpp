@@ -164,7 +164,7 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
         advice.recommendations.push_back(smallerMicroBatches(context, pipeline, *smaller));
         advice.recommendations.back().evidence.insert(advice.recommendations.back().evidence.begin(), sweep);
     } else if (!context.found(diagnose::kBubble)) {
-        advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain nothing for sure, unless the "
+        advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them are not sure to gain, unless the "
                                                             "batch grows with them",
                                                             pipeline.microBatches)});
     }
