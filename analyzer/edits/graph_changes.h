@@ -29,7 +29,8 @@ void scaleTransfer(TaskGraph& graph, TaskId transfer, double factor);
 /// The graph that was drafted. Throws EditError, which says `circle`, where work would wait for itself.
 TaskGraph sealed(GraphDraft&& draft, const char* circle, std::vector<TaskId>* numbers = nullptr);
 
-/// Of a link that two collectives of one communicator use at a time.
+/// Of a link that two collectives of one communicator use at a time: each keeps as much in flight as the other, so that
+/// they get equal shares of it. Seen on virtual GPUs alone, which share links so; no recording of others has it.
 inline constexpr double kHalfTheLink = 0.5;
 
 /// By exchange: how long its transfer runs beside those of its communicator that `counts` holds for, on other streams,

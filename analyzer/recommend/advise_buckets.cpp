@@ -85,17 +85,16 @@ std::pair<Tried, std::optional<edits::SideGain>> advised(const AdviceContext& co
                                                          bool overlap) {
     const int proposed = proposedMebibytes(context, overlap);
     const auto gainOf = [&](int mebibytes) { return context.predictor.edited(changeTo(mebibytes, overlap)); };
-    const auto surelyGains = [&](int mebibytes) {
-        const auto step = gainOf(mebibytes);
-        return step && step->surelyGains();
+    // A size that may be the present one does no harm, and is worth a trial where it may gain much.
+    const auto isSure = [overlap](const std::optional<edits::SideGain>& step) {
+        return step && (overlap ? step->surelyGains() : step->savingNs.low > 0);
     };
+    const auto surelyGains = [&](int mebibytes) { return isSure(gainOf(mebibytes)); };
     const Tried& best = tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes, surelyGains)];
     auto step = best.savingNs > context.noiseNs ? gainOf(best.mebibytes) : std::nullopt;
-    // An order that overlaps is the finding's to propose where it is not sure to gain. A size that may be the present
-    // one does no harm, and is worth a trial where it may gain much.
-    const bool isSure = step && (overlap ? step->surelyGains() : step->savingNs.low > 0);
+    // An order that overlaps is the finding's to propose where it is not sure to gain.
     const bool worthATrial = !overlap && best.savingNs > RecommendThresholds::kTryShare * context.analysis.stepNs;
-    if (!isSure && !worthATrial) step.reset();
+    if (!isSure(step) && !worthATrial) step.reset();
     return {best, step};
 }
 
@@ -193,14 +192,13 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
         advice.recommendations.push_back(adviceOf(context, tried, best, *step, false));
     else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
         advice.kept.push_back(
-            {"buckets",
-             best.savingNs <= 0
-                 ? fmt::format("keep the present ones: none of {} sizes is better", tried.size())
-                 : fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step{}", tried.size(),
-                               best.mebibytes, text::durationText(best.savingNs),
-                               best.savingNs > context.noiseNs
-                                   ? " as expected, but not for sure: a bucket holds whole tensors, and may be one"
-                                   : ", which is no more than chance or the model's error")});
+            {"buckets", best.savingNs <= 0
+                            ? fmt::format("keep the present ones: none of {} sizes is better", tried.size())
+                            : fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step{}",
+                                          tried.size(), best.mebibytes, text::durationText(best.savingNs),
+                                          best.savingNs > context.noiseNs
+                                              ? " as expected, but not for sure"
+                                              : ", which is no more than chance or the model's error")});
 }
 
 }  // namespace rankscope::recommend
