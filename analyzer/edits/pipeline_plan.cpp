@@ -108,14 +108,13 @@ class Planner {
     }
 
     /// Forward passes before the first backward one.
-    int inFlight() const { return (m_shape.stages - m_stage - 1) * 2 + (m_chunks - 1) * m_shape.stages; }
-    int interleavedAhead() const {
-        return m_shape.microBatches == m_shape.stages ? m_units : std::min(inFlight(), m_units);
+    int inFlight() const {
+        return std::min((m_shape.stages - m_stage - 1) * 2 + (m_chunks - 1) * m_shape.stages, m_units);
     }
 
     /// What the stage does in each of the slots that all stages walk through; nothing while others fill or drain.
     std::vector<std::optional<Slot>> slots() const {
-        const int ahead = std::min(inFlight(), m_units);
+        const int ahead = inFlight();
         std::vector<std::optional<Slot>> slots(static_cast<size_t>(m_stage));
         for (int i = 0; i < ahead; ++i) slots.push_back(Slot{true, forwardUnit(i)});
         // The first backward pass begins when the last stage has done the first one.
@@ -152,7 +151,7 @@ class Planner {
     }
 
     void interleaved() {
-        const int ahead = interleavedAhead();
+        const int ahead = inFlight();
         receiveActivation(forwardUnit(0));
         transfer();
         for (int i = 0; i < ahead; ++i) {

@@ -9,6 +9,7 @@
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
+#include "analyzer/facts/statistics.h"
 
 namespace rankscope::edits {
 namespace {
@@ -20,21 +21,45 @@ bool computes(TaskKind kind) {
 
 }  // namespace
 
-LaunchCosts Resend::typicalOf(const RoundMember& member) const {
+Resend::Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
+    : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph), m_nextOnHost(graph.size(), kNoTask) {
+    for (TaskId task = 0; task < graph.size(); ++task)
+        if (graph.onHost(task) && graph.before[task] != kNoTask) m_nextOnHost[graph.before[task]] = task;
+}
+
+int64_t Resend::behindNs(const std::vector<TaskId>& calls) const {
+    std::vector<double> behind, others;
+    TaskId before = kNoTask;
+    for (TaskId call : calls) {
+        if (before != kNoTask && m_graph.info[call].lane != m_graph.info[before].lane) return 0;
+        for (TaskId task = before == kNoTask ? call : m_nextOnHost[before]; task != kNoTask && task < call;
+             task = m_nextOnHost[task])
+            (m_graph.before[task] == before ? behind : others).push_back(m_graph.leadNs[task]);
+        before = call;
+    }
+    if (behind.empty() || others.empty()) return 0;
+    return std::max<int64_t>(0, std::llround(facts::median(std::move(behind)) - facts::median(std::move(others))));
+}
+
+Resend::CallCosts Resend::typicalOf(const RoundMember& member) const {
     for (TaskId launch : member.launches)
         if (launch == kNoTask || m_index.launched(launch) != 1)
             throw EditError(
                 fmt::format("a collective of rank {} was not launched by a call of its own (CUDA graph?)", member.rank),
                 "its buckets cannot be moved");
-    return launchCosts(m_graph, member.launches, member.arrivals);
+    return {launchCosts(m_graph, member.launches, member.arrivals), behindNs(member.launches)};
 }
 
-void Resend::takeCall(TaskId call, int64_t callNs, int64_t leadNs) {
-    m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - callNs);
-    m_draft.leadNs(call) = static_cast<uint32_t>(std::max<int64_t>(0, m_draft.leadNs(call) - leadNs));
+void Resend::takeLead(TaskId task, int64_t leadNs) {
+    m_draft.leadNs(task) = static_cast<uint32_t>(std::max<int64_t>(0, m_draft.leadNs(task) - leadNs));
 }
 
-void Resend::takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical) {
+void Resend::takeCall(TaskId call, const LaunchCosts& costs) {
+    m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - costs.callNs);
+    takeLead(call, costs.leadNs);
+}
+
+void Resend::takeOut(const GradientRound& round, const std::vector<CallCosts>& typical) {
     const auto take = [&](TaskId task) {
         m_gone[task] = true;
         m_draft.durationNs(task) = 0;
@@ -50,7 +75,9 @@ void Resend::takeOut(const GradientRound& round, const std::vector<LaunchCosts>&
         for (size_t i = 0; i < member.arrivals.size(); ++i) {
             take(member.arrivals[i]);
             take(member.transfers[i]);
-            takeCall(member.launches[i], typical[m].callNs, typical[m].leadNs);
+            takeCall(member.launches[i], typical[m]);
+            if (const TaskId next = m_nextOnHost[member.launches[i]]; next != kNoTask)
+                takeLead(next, typical[m].behindNs);
         }
     }
 }
@@ -75,7 +102,7 @@ void Resend::hold(const ComputeLane& compute, const std::vector<int64_t>& ready,
 }
 
 void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
-    std::vector<LaunchCosts> typical;
+    std::vector<CallCosts> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
     takeOut(round, typical);
     const size_t count = buckets.ends.size();
@@ -93,6 +120,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
                                 : m_draft.before(member.arrivals.front());  // in front of the next bucket
         size_t passed = 0;
         const bool used = m < buckets.uses.size() && !buckets.uses[m].empty();
+        std::vector<Sent> sent;
         for (size_t b = 0; b < count; ++b) {
             const int64_t ready = buckets.ready[m][b];
             const TaskId kernel = compute.at(ready);
@@ -102,7 +130,8 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             const TaskId anchor =
                 moved && kernelCall != kNoTask ? kernelCall : member.launches[std::min(b, member.launches.size() - 1)];
             const auto [last, isNew] = m_lastBehind.try_emplace(anchor, anchor);
-            const TaskId call = m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].leadNs);
+            const TaskId call =
+                m_draft.insertTask(callInfo, last->second, typical[m].callNs + typical[m].behindNs, typical[m].leadNs);
             last->second = call;
             // On the stream behind the old buckets that were ready before, with what had been put between them.
             for (; moved && !aside && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
@@ -116,6 +145,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             if (used)
                 m_draft.addEdge(compute.at(buckets.uses[m][b]), transfer, WaitKind::event, typical[m].eventDelayNs);
             rows[b].push_back({member.rank, arrival, transfer});
+            sent.push_back({anchor, transfer});
         }
         if (buckets.held) {
             std::vector<TaskId> transfers;
@@ -131,9 +161,10 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
         for (size_t i = 0; i < member.transfers.size(); ++i) {
             end += round.bytes[i];
             while (b + 1 < count && buckets.ends[b] < end * (1 - 1e-6)) ++b;
-            m_replaced[member.arrivals[i]] = {rows[b].back().transfer, false, false};
-            m_replaced[member.transfers[i]] = {rows[b].back().transfer, count < member.transfers.size(), used};
+            m_replaced[member.arrivals[i]] = {m_sent.size(), b, false, false};
+            m_replaced[member.transfers[i]] = {m_sent.size(), b, count < member.transfers.size(), used};
         }
+        m_sent.push_back(std::move(sent));
     }
     for (size_t b = 0; b < count; ++b) {
         Exchange exchange = model;
@@ -158,6 +189,17 @@ bool Resend::waitsForRoom(TaskId to, const Edge& edge) const {
     return name.find("StreamWaitEvent") != name.npos || name.find("EventRecord") != name.npos;
 }
 
+TaskId Resend::awaitedNow(TaskId to, const Edge& edge, const Replaced& now) const {
+    const std::vector<Sent>& sent = m_sent[now.round];
+    size_t behind = now.bucket + 1;
+    const bool call = edge.kind == WaitKind::blocking && to < m_graph.size();
+    const auto given = [&](TaskId anchor) {
+        return !call || m_graph.info[to].lane != m_graph.info[anchor].lane || anchor < to;
+    };
+    while (behind > 0 && !given(sent[behind - 1].anchor)) --behind;
+    return behind == 0 ? kNoTask : sent[behind - 1].transfer;
+}
+
 TaskGraph Resend::finish() && {
     std::vector<std::pair<TaskId, Edge>> moved;
     m_gone.resize(m_draft.size(), false);
@@ -172,7 +214,8 @@ TaskGraph Resend::finish() && {
         return true;
     });
     for (const auto& [to, edge] : moved)
-        m_draft.addEdge(to, m_replaced.at(edge.from).by, edge.kind, edge.delayNs, edge.afterStart);
+        if (const TaskId now = awaitedNow(to, edge, m_replaced.at(edge.from)); now != kNoTask)
+            m_draft.addEdge(to, now, edge.kind, edge.delayNs, edge.afterStart);
     for (const Wait& wait : m_added) m_draft.addEdge(wait.to, wait.from, WaitKind::event, wait.delayNs);
     TaskGraph graph = sealed(std::move(m_draft), "with these buckets work would wait for itself");
     for (uint32_t exchange : m_goneExchanges) removeExchange(graph.exchanges[exchange]);
@@ -216,7 +259,7 @@ void Resend::mergeKernels(const std::vector<TaskId>& kernels, size_t first, size
     for (size_t piece = first; piece < last; ++piece) {
         m_draft.durationNs(kernels[piece]) = 0;
         m_draft.leadNs(kernels[piece]) = 0;
-        takeCall(m_index.launchOf(kernels[piece]), costs.callNs, costs.leadNs);
+        takeCall(m_index.launchOf(kernels[piece]), costs);
     }
     m_draft.durationNs(kernels[last]) = std::min(emptyNs, m_graph.durationNs[kernels[last]]) + workNs;
 }

@@ -37,12 +37,12 @@ struct NewBuckets {
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
 class Resend {
   public:
-    Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
-        : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph) {}
+    Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index);
 
     /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for
-    /// an old bucket waits for the new one that has its last byte; but calls held up by a full launch queue, which
-    /// fewer buckets do not fill, go on. Throws EditError when the calls are not known one by one (CUDA graphs).
+    /// an old bucket waits for the new one that has its last byte; a call of the host for what it finds given then, but
+    /// not for a full launch queue, which fewer buckets do not fill. Throws EditError when the calls are not known one
+    /// by one (CUDA graphs).
     void add(const GradientRound& round, const NewBuckets& buckets);
     /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that
     /// travel together are updated together, by one launch of each of these kernels. `ready`: by new bucket, as in
@@ -58,13 +58,23 @@ class Resend {
         TaskId to, from;
         int64_t delayNs;
     };
+    /// A new bucket of a rank.
+    struct Sent {
+        TaskId anchor = kNoTask;  // the host task that its call follows
+        TaskId transfer = kNoTask;
+    };
     struct Replaced {
-        TaskId by = kNoTask;     // a new transfer
-        bool fewer = false;      // the round travels in fewer buckets now
-        bool usesKnown = false;  // the new ones have uses
+        size_t round = 0, bucket = 0;  // in m_sent: what has its last byte
+        bool fewer = false;            // the round travels in fewer buckets now
+        bool usesKnown = false;        // the new ones have uses
+    };
+    struct CallCosts : LaunchCosts {
+        int64_t behindNs = 0;  // in the lead of what the host does next
     };
     uint32_t laneAside(int rank, int64_t communicator);
-    LaunchCosts typicalOf(const RoundMember& member) const;
+    CallCosts typicalOf(const RoundMember& member) const;
+    /// What the host does behind these calls more than between others of the round: it records events.
+    int64_t behindNs(const std::vector<TaskId>& calls) const;
     /// A framework may keep two buffers: what computes behind a bucket waits until the bucket before it was sent. And
     /// its host may wait for the last one before it goes on. DeepSpeed's overlap_comm does both. `transfers`: of the
     /// member's new buckets, which leave behind the kernels `ready`.
@@ -72,14 +82,19 @@ class Resend {
               int64_t delayNs);
     void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     bool waitsForRoom(TaskId to, const Edge& edge) const;
+    /// The transfer that `to` waits for now; kNoTask: none.
+    TaskId awaitedNow(TaskId to, const Edge& edge, const Replaced& now) const;
+    void takeLead(TaskId task, int64_t leadNs);
     /// What the host did beyond such a call stays.
-    void takeCall(TaskId call, int64_t callNs, int64_t leadNs);
-    void takeOut(const GradientRound& round, const std::vector<LaunchCosts>& typical);
+    void takeCall(TaskId call, const LaunchCosts& costs);
+    void takeOut(const GradientRound& round, const std::vector<CallCosts>& typical);
 
     const TaskGraph& m_graph;
     const Analysis& m_analysis;
     const LaunchIndex& m_index;
     GraphDraft m_draft;
+    std::vector<TaskId> m_nextOnHost;                 // by host task
+    std::vector<std::vector<Sent>> m_sent;            // by round and rank: its buckets
     std::vector<bool> m_gone;                         // by task of the graph
     std::unordered_map<TaskId, Replaced> m_replaced;  // old arrivals and transfers
     std::set<TaskId> m_awaitedElsewhere;              // transfers that stay, and which other kernels wait for now

@@ -107,7 +107,7 @@ class InterleavedPlan {
     InterleavedPlan(int stages, int stage, int microBatches, int chunks)
         : m_stages(stages), m_chunks(chunks), m_units(microBatches * chunks), m_plan(stages, stage, chunks) {
         const int inFlight = (stages - stage - 1) * 2 + (chunks - 1) * stages;
-        m_warmUp = microBatches == stages ? m_units : std::min(inFlight, m_units);
+        m_warmUp = std::min(inFlight, m_units);
     }
 
     std::vector<PipelineAction> make() {

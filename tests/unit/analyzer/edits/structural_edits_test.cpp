@@ -200,6 +200,59 @@ TEST(StructuralEdits, WhatElseTheHostWaitsForStays) {
     EXPECT_EQ(waitsOfTheHost(split), 2);
 }
 
+/// An allocation, say, that waits for all that the device was given.
+TEST(StructuralEdits, TheHostWaitsForNoBucketThatItSendsLater) {
+    job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord", "cudaMalloc"};
+    replay::TaskGraph graph = stepWithWait(replay::TaskKind::blockingCall, 4, true);
+    EditEffect effect;
+    // 8 | 48: what it waited for travels with what is made behind it. It waits for the first 8, until 4.4.
+    parseEdit("buckets:mb=400")->apply(graph, analysis, effect);
+    EXPECT_NEAR(test::stepMs(graph), 10.4, 1e-6);
+    EXPECT_EQ(waitsOfTheHost(graph), 2);
+}
+
+/// The host records events behind each bucket: it is there in the lead of what follows.
+TEST(StructuralEdits, WhatTheHostDoesBehindABucketGoesWithIt) {
+    constexpr uint32_t kLeadNs = 5000, kEventsNs = 2000;
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    constexpr std::array<int64_t, 4> kBuckets{8, 8, 8, 32};
+    std::vector<std::vector<replay::ExchangeMember>> buckets(kBuckets.size());
+    for (size_t r = 0; r < 2; ++r) {
+        const auto kernel = [&](uint32_t key, uint32_t leadNs) {
+            const replay::TaskId task = ranks[r].kernel(key, 0.5);
+            draft.leadNs(draft.last(ranks[r].host)) = leadNs;
+            return task;
+        };
+        for (int layer = 0; layer < 4; ++layer) kernel(0, kLeadNs);
+        for (size_t k = 0; k < kBuckets.size(); ++k) {
+            kernel(1, kLeadNs + (k > 0 ? kEventsNs : 0));
+            const replay::TaskId after = kernel(2, kLeadNs);
+            buckets[k].push_back(ranks[r].communicate(1 + 0.05 * static_cast<double>(kBuckets[k]), after));
+        }
+        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
+        draft.leadNs(draft.last(ranks[r].host)) = kLeadNs + kEventsNs;
+        ranks[r].mark(true);
+    }
+    for (size_t b = 0; b < buckets.size(); ++b)
+        test::joinAll(draft, store::Op::allReduce, kBuckets[b] * test::kMebi, buckets[b]);
+    replay::TaskGraph graph = *std::move(draft).seal();
+    const auto hostNs = [](const replay::TaskGraph& of) {
+        int64_t ns = 0;
+        for (replay::TaskId task = 0; task < of.size(); ++task)
+            if (of.onHost(task)) ns += of.leadNs[task] + of.durationNs[task];
+        return ns;
+    };
+    const int64_t before = hostNs(graph);
+    EditEffect effect;
+    // 8 | 48: two buckets fewer, on two ranks.
+    parseEdit("buckets:mb=400")
+        ->apply(graph, test::analysisOf(store::Op::allReduce, facts::CommRole::gradients), effect);
+    EXPECT_EQ(hostNs(graph), before - 2 * 2 * kEventsNs);
+}
+
 TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
     const replay::TaskGraph graph = test::ddpStep(true, {14, 14, 14, 14});
