@@ -126,6 +126,9 @@ class PipelineParts {
     void findSteps();
     void findCalls();
     void keepStepsOfTheSchedule();
+    /// The longest run of steps that keep to the schedule as m_shape groups its messages. `why`: what the first one
+    /// lacks, where it is empty.
+    std::vector<int> stepsOfTheSchedule(std::string& why) const;
     /// Why a rank's step is none of the schedule; empty: it is.
     std::string whyNotOfTheSchedule(int rank, int step) const;
     /// As planStage() has them.

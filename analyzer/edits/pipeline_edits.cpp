@@ -65,13 +65,13 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
                                                             : before.schedule;
     if (to.schedule && !to.virtualStages && shape.schedule != "interleaved") shape.virtualStages = 1;
     if (const std::string why = impossible(shape); !why.empty()) throw EditError(why);
+    if (shape.schedule != "interleaved") shape.passByPass = false;
     if (shape.schedule == "interleaved" && before.schedule != "interleaved") {
         shape.passByPass = effect.outlook == Outlook::cheap;
         effect.open = true;
         effect.assume(
             "messages of interleaved stages leave behind each forward and backward pass together, as in Megatron-LM; "
-            "at "
-            "best behind each pass, as in PyTorch");
+            "at best behind each pass, as in PyTorch");
     }
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
     const auto [steps, nowNs] = [&] {

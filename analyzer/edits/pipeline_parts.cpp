@@ -123,9 +123,8 @@ std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
     return {};
 }
 
-void PipelineParts::keepStepsOfTheSchedule() {
+std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) const {
     std::vector<int> run, longest;
-    std::string why;
     for (int step : m_steps) {
         std::string whyNot;
         for (auto stage = m_stages.begin(); stage != m_stages.end() && whyNot.empty(); ++stage)
@@ -137,8 +136,18 @@ void PipelineParts::keepStepsOfTheSchedule() {
             run.clear();
         if (run.size() > longest.size()) longest = run;
     }
-    if (longest.empty()) throw EditError(why, kOrder);
-    m_steps = std::move(longest);
+    return longest;
+}
+
+void PipelineParts::keepStepsOfTheSchedule() {
+    std::string why;
+    std::vector<int> steps = stepsOfTheSchedule(why);
+    if (steps.empty() && m_shape.schedule == "interleaved") {
+        m_shape.passByPass = true;
+        steps = stepsOfTheSchedule(why);
+    }
+    if (steps.empty()) throw EditError(why, kOrder);
+    m_steps = std::move(steps);
     std::erase_if(m_calls, [&](const auto& calls) {
         return calls.first.second < m_steps.front() || calls.first.second > m_steps.back();
     });
@@ -232,14 +241,14 @@ void PipelineParts::take(int rank, int step) {
             calls.erase(end, calls.end());
         }
         const std::vector<Pass>& work = planned[i].work;
-        if (work.size() == 2) {
+        if (work.size() == 2 && work[0].part != work[1].part) {
             const auto point =
                 calls.begin() + static_cast<std::ptrdiff_t>(splitPoint(calls, work[0].part == StepPart::forward));
             parts.passes[work[0]].assign(calls.begin(), point);
             parts.passes[work[1]].assign(point, calls.end());
         } else if (work.size() == 1) {
             parts.passes[work[0]] = std::move(calls);
-        } else if (work.size() > 2) {
+        } else if (work.size() > 1) {
             throw EditError(fmt::format("rank {}: {} passes in a row without a message", rank, work.size()), kOrder);
         } else if (!calls.empty()) {
             tail.insert(tail.begin(), calls.begin(), calls.end());  // between two messages, and of no pass

@@ -165,16 +165,20 @@ std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank,
 }
 
 /// Two stages send V M activations one way and (V-1) M the other, as many gradients back: M (2V-1) in both directions.
-/// The kernels tell M: what runs per layer and micro-batch runs a multiple of M times.
+/// The kernels tell M: what runs per layer and micro-batch runs a multiple of V M times in a stage. Beside its layers
+/// one of both has what only one of its virtual stages does, embedding or head: M times.
 void splitTwoStages(const std::vector<RankSummary>& ranks, int step, int messages, Pipeline& pipeline) {
-    std::vector<int> counts = frequentCounts(ranks, pipeline.stages[0], step);
-    const std::vector<int> last = frequentCounts(ranks, pipeline.stages[1], step);
-    counts.insert(counts.end(), last.begin(), last.end());
+    const std::vector<int> first = frequentCounts(ranks, pipeline.stages[0], step),
+                           last = frequentCounts(ranks, pipeline.stages[1], step);
+    const auto multiplesOf = [](const std::vector<int>& counts, int of) {
+        return std::ranges::all_of(counts, [of](int count) { return count % of == 0; });
+    };
     pipeline.microBatches = messages;
-    for (int v = 1; !counts.empty() && 2 * v - 1 <= messages && v <= 8; ++v) {
+    for (int v = 1; !first.empty() && !last.empty() && 2 * v - 1 <= messages && v <= 8; ++v) {
         if (messages % (2 * v - 1) != 0) continue;
         const int batches = messages / (2 * v - 1);
-        if (!std::ranges::all_of(counts, [&](int count) { return count % (batches * v) == 0; })) continue;
+        if (!multiplesOf(first, batches) || !multiplesOf(last, batches)) continue;
+        if (!multiplesOf(first, batches * v) && !multiplesOf(last, batches * v)) continue;
         pipeline.microBatches = batches;
         pipeline.virtualStages = v;
         return;

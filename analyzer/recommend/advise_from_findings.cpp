@@ -88,7 +88,7 @@ void channels(const AdviceContext& context, const job::Finding&, Recommendation&
         fmt::format("at most {} channels for NCCL instead of {}, so that it takes fewer SMs from the kernels beside it",
                     now / 2, now);
     r.settings.environment["NCCL_MAX_CTAS"] = std::to_string(now / 2);
-    r.certainty = Certainty::tryAndMeasure;
+    r.mayCureLess = true;
     r.risk =
         "too few channels cannot fill the link: communication that is exposed gets longer, which the gain does not "
         "count";
@@ -98,7 +98,7 @@ void allocator(const AdviceContext&, const job::Finding&, Recommendation& r) {
     r.area = "allocator";
     r.title = "keep memory instead of freeing and allocating it in every step";
     r.settings.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True";
-    r.certainty = Certainty::tryAndMeasure;
+    r.mayCureLess = true;  // a program that empties its cache itself allocates again whatever is set
     r.risk = "none known; the pool keeps what it has";
 }
 
@@ -200,7 +200,11 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
         setting.evidence = finding.evidence.facts;
         setting.evidence.insert(setting.evidence.begin(), finding.cause);
         setPrediction(context, finding, setting);
-        if (!setting.savingKnown) setting.certainty = Certainty::tryAndMeasure;
+        if (setting.mayCureLess)
+            setting.evidence.emplace_back(
+                "how much of the cause this setting takes away is not to be seen: it gains at most what all of it "
+                "takes");
+        if (!setting.savingKnown || setting.mayCureLess) setting.certainty = Certainty::tryAndMeasure;
         setting.verify =
             fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
         more.push_back(std::move(setting));

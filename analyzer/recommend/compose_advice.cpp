@@ -40,6 +40,8 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
         }
         if (!played || !isSure(r, played->gained)) r.certainty = Certainty::tryAndMeasure;
     }
+    for (Recommendation& r : advice.recommendations)
+        if (r.mayCureLess) r.savingNs.low = std::min(r.savingNs.low, 0.0);
     std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.worthNs() <= context.noiseNs; });
     std::ranges::stable_sort(advice.recommendations, std::ranges::greater{}, &Recommendation::worthNs);
     return advice;

@@ -86,6 +86,7 @@ struct Recommendation {
     std::vector<std::string> evidence;
     std::string basis;         // where the prediction comes from
     facts::Estimate savingNs;  // per step, at equal tokens, on top of onTopOf
+    bool mayCureLess = false;  // savingNs is what the finding's repair gains: the setting may do any part of it
     bool savingKnown = true;   // false: savingNs.high alone is, what the cause was seen to take
     double meanStepNs = 0;     // what the saving is a share of where rare steps alone gain; 0: the typical step
     std::vector<int> onTopOf;  // numbers: with these made before it

@@ -272,7 +272,8 @@ TraceFixture playPipeline(const PipelineJob& job) {
                     const auto heavy = job.heavy.find(stage);
                     const double work = (action.forward ? 1 : 2) * job.forwardNs *
                                         (heavy == job.heavy.end() ? 1 : heavy->second) / job.virtualStages;
-                    for (int layer = 0; layer < 2; ++layer) {
+                    const int layers = job.head && place + 1 == job.stages * job.virtualStages ? 3 : 2;
+                    for (int layer = 0; layer < layers; ++layer) {
                         const int64_t duration = durations.compute(rank, work / 2);
                         trace.kernel(rank, now[r] + kGap, duration, action.forward ? "forward" : "backward",
                                      heavy == job.heavy.end() ? 64 : 128);

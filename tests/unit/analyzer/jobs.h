@@ -55,6 +55,7 @@ struct PipelineJob : JobShape {
     int microBatches = 40;
     bool gpipe = false;
     int virtualStages = 1;        // above 1: interleaved 1F1B; micro-batches must be a multiple of the stages
+    bool head = false;            // the last virtual stage has a layer more
     double messageBytes = 16e6;   // of an activation
     std::map<int, double> heavy;  // stage: more work (other grid) by this factor
 };

@@ -275,9 +275,16 @@ TEST(Layout, AnAllToAllWhoseTokensAllGoToOneRankIsNoPipeline) {
 }
 
 TEST(Layout, AnInterleavedRingIsAPipelineWithVirtualStages) {
-    for (const auto& [stages, chunks, batches] :
-         {std::tuple{4, 2, 8}, {4, 3, 16}, {3, 2, 6}, {2, 2, 8}, {2, 4, 4}, {8, 2, 8}}) {
+    for (const auto& [stages, chunks, batches, head] : {std::tuple{4, 2, 8, false},
+                                                        {4, 3, 16, true},
+                                                        {3, 2, 6, false},
+                                                        {2, 2, 8, false},
+                                                        {2, 2, 8, true},
+                                                        {2, 4, 4, false},
+                                                        {2, 4, 4, true},
+                                                        {8, 2, 8, true}}) {
         test::PipelineJob job;
+        job.head = head;
         job.ranks = job.stages = stages;
         job.virtualStages = chunks;
         job.microBatches = batches;

@@ -18,6 +18,7 @@
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/report/analyze.h"
+#include "tests/unit/analyzer/hosted_job.h"
 #include "tests/unit/analyzer/player.h"
 
 namespace rankscope::recommend {
@@ -536,6 +537,25 @@ TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
     EXPECT_NE(text.find("Repair: straggler rank: rank 2"), std::string::npos) << text;
     EXPECT_EQ(text.find("Keep everything as it is"), std::string::npos) << text;
     EXPECT_EQ(nlohmann::json::parse(renderAdviceJson(advice))["recommendations"][0]["kind"], "repair");
+}
+
+TEST(Recommend, ASettingThatMayCureLessThanTheRepairPromisesAtMostThat) {
+    test::HostedJob job;
+    job.ranks = 4;
+    job.releasesPerStep = 10;
+    job.allocatorNs = 400e3;
+    test::TemporaryFolder folder;
+    test::playHosted(job).write(folder.path() / "trace.db");
+    const job::Analysis analysis = job::readAnalysis(folder.path() / "trace.db");
+    const Advice advice = adviseOn(analysis, {}, busyPeriodPredictor(analysis));
+    const auto setting = std::ranges::find(advice.recommendations, "allocator", &Recommendation::area);
+    ASSERT_NE(setting, advice.recommendations.end());
+    EXPECT_EQ(setting->certainty, Certainty::tryAndMeasure);
+    EXPECT_EQ(setting->savingNs.low, 0);
+    EXPECT_GT(setting->savingNs.expected, 3e6);
+    EXPECT_TRUE(std::ranges::any_of(setting->evidence, [](const std::string& fact) {
+        return fact.find("how much of the cause this setting takes away") != std::string::npos;
+    }));
 }
 
 TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {
