@@ -51,9 +51,12 @@ void liftContention(TaskGraph& graph, const Analysis& analysis, EditEffect& effe
 }
 
 constexpr double kUneven = 0.1;  // of a micro-step's kernels: an embedding, a loss or a norm more in one of them
+// Of a micro-step's kernels: one for each gradient, beside one of forward and two of backward. The first one has none.
+constexpr double kAdditions = 0.25;
 
 /// Each `parts`-th of the reductions has the sizes of the one before, and is called behind as many kernels: forward and
-/// backward. Layers of one backward pass that are reduced one by one have no forward pass between them.
+/// backward, and what adds gradients to those of the micro-steps before. Layers of one backward pass that are reduced
+/// one by one have no forward pass between them.
 bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vector<uint32_t>& sequence, size_t parts) {
     const size_t period = sequence.size() / parts;
     for (size_t i = period; i < sequence.size(); ++i)
@@ -64,18 +67,21 @@ bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vect
     auto before = static_cast<double>(
         std::ranges::partition_point(compute.kernels, [&](TaskId kernel) { return graph.info[kernel].step < step; }) -
         compute.kernels.begin());
-    double most = 0, fewest = std::numeric_limits<double>::max();
+    std::vector<double> kernels;  // by micro-step
     for (size_t i = period - 1; i < sequence.size(); i += period) {
         const TaskId call = index.launchOf(graph.membersOf(graph.exchanges[sequence[i]]).front().arrival);
         if (call == kNoTask)
             throw EditError("which kernels a reduction follows is unknown without the calls that launch them",
                             "record the CUDA calls");
         const auto now = static_cast<double>(index.launchedBefore(compute, call));
-        most = std::max(most, now - before);
-        fewest = std::min(fewest, now - before);
+        kernels.push_back(now - before);
         before = now;
     }
-    return most > 0 && most - fewest <= std::max(1.0, kUneven * most);
+    if (kernels.size() < 2) return kernels.size() == 1 && kernels.front() > 0;
+    const auto [fewest, most] = std::minmax_element(kernels.begin() + 1, kernels.end());
+    const double uneven = std::max(1.0, kUneven * *most);
+    return *most > 0 && *most - *fewest <= uneven && kernels.front() <= *fewest + uneven &&
+           kernels.front() >= (1 - kAdditions) * *most - uneven;
 }
 
 /// When transfers that go were under way, by communicator and rank.

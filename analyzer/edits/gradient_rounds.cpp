@@ -46,15 +46,33 @@ bool sameSizes(const std::vector<double>& bytes, size_t period) {
     return std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(period), bytes.end(), bytes.begin());
 }
 
-/// The k repeats are ready one k-th of the step's compute apart: micro-steps.
-bool evenlySpaced(const GradientRound& round, const ComputeLane& compute, int64_t beginNs, size_t period) {
+/// The places behind the buckets that end each of `count` parts of as many bytes; empty: there are none. DDP sends all
+/// gradients of its very first micro-step in one bucket.
+std::vector<size_t> equalParts(const std::vector<double>& bytes, size_t count) {
+    const double total = std::accumulate(bytes.begin(), bytes.end(), 0.0);
+    std::vector<size_t> ends;
+    double sum = 0;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+        sum += bytes[i];
+        if (sum * static_cast<double>(count) == total * static_cast<double>(ends.size() + 1)) ends.push_back(i + 1);
+    }
+    return ends.size() == count ? ends : std::vector<size_t>();
+}
+
+/// The parts are ready one after the other in equal shares of the step's compute: micro-steps.
+bool evenlySpaced(const GradientRound& round, const ComputeLane& compute, int64_t beginNs,
+                  const std::vector<size_t>& ends) {
     const std::vector<int64_t>& ready = round.members.front().ready;
     if (ready.front() < 0) return false;
     const auto progress = [&](size_t i) { return static_cast<double>(compute.doneBy(ready[i]) - beginNs); };
-    const double micro = progress(ready.size() - 1) / static_cast<double>(ready.size() / period);
-    if (micro <= 0 || progress(0) > micro * (1 + kSpacing)) return false;
-    for (size_t i = period; i < ready.size(); i += period)
-        if (std::abs(progress(i) - progress(i - period) - micro) > kSpacing * micro) return false;
+    const double micro = progress(ready.size() - 1) / static_cast<double>(ends.size());
+    double before = progress(ends.front() - 1);
+    if (micro <= 0 || before > micro * (1 + kSpacing)) return false;
+    for (size_t part = 1; part < ends.size(); ++part) {
+        const double now = progress(ends[part] - 1);
+        if (std::abs(now - before - micro) > kSpacing * micro) return false;
+        before = now;
+    }
     return true;
 }
 
@@ -122,14 +140,16 @@ class Reader {
                 member.ready.push_back(m_ready[members[m].arrival]);
             }
         }
-        const size_t rounds = roundsOf(round);
-        for (size_t r = 0; r < rounds; ++r)
-            m_rounds.push_back(part(round, r * exchanges.size() / rounds, exchanges.size() / rounds));
+        size_t begin = 0;
+        for (size_t end : roundEnds(round)) {
+            m_rounds.push_back(part(round, begin, end - begin));
+            begin = end;
+        }
     }
 
     /// A pipeline rank has as many sets of buckets as virtual stages, and every micro-step without no_sync sends them
     /// again.
-    size_t roundsOf(const GradientRound& round) const {
+    std::vector<size_t> roundEnds(const GradientRound& round) const {
         const size_t count = round.bytes.size();
         const int rank = round.members.front().rank;
         const facts::Pipeline* pipeline = m_analysis.layout.pipelineOf(rank);
@@ -139,9 +159,14 @@ class Reader {
         for (size_t i = 0; i < compute.kernels.size() && m_graph.info[compute.kernels[i]].step < round.step; ++i)
             beginNs = compute.doneNs[i];
         for (size_t k = std::min(count, kMostRounds); k >= 2; --k)
-            if (count % k == 0 && sameSizes(round.bytes, count / k) && evenlySpaced(round, compute, beginNs, count / k))
-                return k;
-        return chunks > 1 && count % chunks == 0 && sameSizes(round.bytes, count / chunks) ? chunks : 1;
+            if (std::vector<size_t> ends = equalParts(round.bytes, k);
+                !ends.empty() && evenlySpaced(round, compute, beginNs, ends))
+                return ends;
+        std::vector<size_t> ends;
+        if (chunks > 1 && count % chunks == 0 && sameSizes(round.bytes, count / chunks))
+            for (size_t chunk = 1; chunk < chunks; ++chunk) ends.push_back(chunk * count / chunks);
+        ends.push_back(count);
+        return ends;
     }
 
     const TaskGraph& m_graph;

@@ -127,6 +127,7 @@ class Rebuild {
     struct Source {
         Calls calls;
         bool finishes = true;  // its sums of gradients belong to it
+        uint32_t leadNs = 0;   // of its first call that puts something on the device, at least
     };
 
     /// The last micro-batch's backward pass also sends the gradients: it stays the last.
@@ -143,8 +144,19 @@ class Rebuild {
             const Calls& calls = step.passes.at({part, forward ? c : before.virtualStages - 1 - c, from});
             whole.insert(whole.end(), calls.begin(), calls.end());
         }
-        const std::vector<Calls> pieces = m_parts.cut(whole, m_shape.virtualStages);
-        return {pieces[static_cast<size_t>(forward ? chunk : m_shape.virtualStages - 1 - chunk)], finishes};
+        const int piece = forward ? chunk : m_shape.virtualStages - 1 - chunk;
+        Source result{m_parts.cut(whole, m_shape.virtualStages)[static_cast<size_t>(piece)], finishes};
+        if (piece > 0) beginAs(whole, result);
+        return result;
+    }
+
+    /// What the host does in front of a pass it does in front of each of its pieces: it waits for the messages, and
+    /// calls the model.
+    void beginAs(const Calls& whole, Source& piece) const {
+        const auto first = std::ranges::find_if(whole, [&](TaskId call) { return !m_parts.launchedBy(call).empty(); });
+        if (first == whole.end()) return;
+        piece.calls.insert(piece.calls.begin(), whole.begin(), first);
+        piece.leadNs = m_graph.leadNs[*first];
     }
 
     /// Of those before the last one: the first adds its gradients to no others, and each behind it does.
@@ -302,9 +314,12 @@ class Rebuild {
     void play(const Instance& instance, const Source& source) {
         ++m_played;
         m_instance = instance;
+        uint32_t leadNs = source.leadNs;
         for (TaskId call : source.calls) {
             if (!source.finishes && sendsGradients(call)) continue;
-            playCall(call);
+            const TaskId played = playCall(call);
+            if (m_parts.launchedBy(call).empty()) continue;
+            m_draft.leadNs(played) = std::max(m_draft.leadNs(played), std::exchange(leadNs, 0U));
         }
         if (m_size == 1 || instance.second.part != StepPart::backward || m_sizes.mayAddNs == 0) return;
         m_effect.open = true;
@@ -325,7 +340,7 @@ class Rebuild {
         });
     }
 
-    void playCall(TaskId call) {
+    TaskId playCall(TaskId call) {
         const TaskId played = clone(call, m_graph.info[call]);
         for (TaskId task : m_parts.launchedBy(call)) {
             const TaskId copy = clone(task, m_graph.info[task]);
@@ -336,6 +351,7 @@ class Rebuild {
             if (m_graph.info[task].kind == TaskKind::arrival) playTransfer(task, copy);
         }
         if (const auto mark = m_marks.find(call); mark != m_marks.end()) playMark(mark->second, played);
+        return played;
     }
 
     void playTransfer(TaskId arrival, TaskId copy) {

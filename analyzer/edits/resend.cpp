@@ -14,6 +14,8 @@
 namespace rankscope::edits {
 namespace {
 
+constexpr size_t kFewestCalls = 3;  // whose median is none of a single pause of the host
+
 /// On the stream that computes, or beside it: no communication.
 bool computes(TaskKind kind) {
     return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::set;
@@ -22,9 +24,9 @@ bool computes(TaskKind kind) {
 }  // namespace
 
 Resend::Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
-    : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph), m_nextOnHost(graph.size(), kNoTask) {
+    : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph), m_next(graph.size(), kNoTask) {
     for (TaskId task = 0; task < graph.size(); ++task)
-        if (graph.onHost(task) && graph.before[task] != kNoTask) m_nextOnHost[graph.before[task]] = task;
+        if (graph.before[task] != kNoTask) m_next[graph.before[task]] = task;
 }
 
 int64_t Resend::behindNs(const std::vector<TaskId>& calls) const {
@@ -32,12 +34,12 @@ int64_t Resend::behindNs(const std::vector<TaskId>& calls) const {
     TaskId before = kNoTask;
     for (TaskId call : calls) {
         if (before != kNoTask && m_graph.info[call].lane != m_graph.info[before].lane) return 0;
-        for (TaskId task = before == kNoTask ? call : m_nextOnHost[before]; task != kNoTask && task < call;
-             task = m_nextOnHost[task])
+        for (TaskId task = before == kNoTask ? call : m_next[before]; task != kNoTask && task < call;
+             task = m_next[task])
             (m_graph.before[task] == before ? behind : others).push_back(m_graph.leadNs[task]);
         before = call;
     }
-    if (behind.empty() || others.empty()) return 0;
+    if (behind.size() < kFewestCalls || others.empty()) return 0;
     return std::max<int64_t>(0, std::llround(facts::median(std::move(behind)) - facts::median(std::move(others))));
 }
 
@@ -76,8 +78,7 @@ void Resend::takeOut(const GradientRound& round, const std::vector<CallCosts>& t
             take(member.arrivals[i]);
             take(member.transfers[i]);
             takeCall(member.launches[i], typical[m]);
-            if (const TaskId next = m_nextOnHost[member.launches[i]]; next != kNoTask)
-                takeLead(next, typical[m].behindNs);
+            if (const TaskId next = m_next[member.launches[i]]; next != kNoTask) takeLead(next, typical[m].behindNs);
         }
     }
 }
@@ -116,6 +117,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
         const TaskInfo callInfo = m_graph.info[member.launches.front()];
         const bool aside = buckets.aside && arrivalInfo.lane == compute.lane;
         if (aside) arrivalInfo.lane = transferInfo.lane = laneAside(member.rank, round.communicator);
+        TaskId place = m_graph.before[member.arrivals.front()];
         TaskId onStream = aside ? m_draft.last(arrivalInfo.lane)
                                 : m_draft.before(member.arrivals.front());  // in front of the next bucket
         size_t passed = 0;
@@ -127,15 +129,21 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             // Behind the call of the kernel; where the round is sent when the pass is over, in the place of an old one.
             const bool moved = !round.late() || ready != member.ready.front();
             const TaskId kernelCall = m_index.launchOf(kernel);
-            const TaskId anchor =
+            TaskId anchor =
                 moved && kernelCall != kNoTask ? kernelCall : member.launches[std::min(b, member.launches.size() - 1)];
+            if (moved && !aside) {
+                // On the stream behind the old buckets that were ready before, with what a framework that sends late
+                // had put between them, and what else was given to it.
+                const TaskId former = place;
+                for (; passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
+                    place = member.transfers[passed];
+                place = givenBefore(place, anchor);
+                if (place != former) onStream = place;
+            }
             const auto [last, isNew] = m_lastBehind.try_emplace(anchor, anchor);
             const TaskId call =
                 m_draft.insertTask(callInfo, last->second, typical[m].callNs + typical[m].behindNs, typical[m].leadNs);
             last->second = call;
-            // On the stream behind the old buckets that were ready before, with what had been put between them.
-            for (; moved && !aside && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
-                onStream = member.transfers[passed];
             const TaskId arrival = m_draft.insertTask(arrivalInfo, onStream, 0, typical[m].gapNs);
             const TaskId transfer =
                 m_draft.insertTask(transferInfo, arrival, std::llround(buckets.transferNs[m][b]), 0);
@@ -145,7 +153,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             if (used)
                 m_draft.addEdge(compute.at(buckets.uses[m][b]), transfer, WaitKind::event, typical[m].eventDelayNs);
             rows[b].push_back({member.rank, arrival, transfer});
-            sent.push_back({anchor, transfer});
+            sent.push_back({anchor, kernel, transfer});
         }
         if (buckets.held) {
             std::vector<TaskId> transfers;
@@ -192,12 +200,22 @@ bool Resend::waitsForRoom(TaskId to, const Edge& edge) const {
 TaskId Resend::awaitedNow(TaskId to, const Edge& edge, const Replaced& now) const {
     const std::vector<Sent>& sent = m_sent[now.round];
     size_t behind = now.bucket + 1;
-    const bool call = edge.kind == WaitKind::blocking && to < m_graph.size();
-    const auto given = [&](TaskId anchor) {
-        return !call || m_graph.info[to].lane != m_graph.info[anchor].lane || anchor < to;
+    const auto comesBefore = [&](TaskId task) {
+        return to >= m_graph.size() || m_graph.info[to].lane != m_graph.info[task].lane || task < to;
     };
-    while (behind > 0 && !given(sent[behind - 1].anchor)) --behind;
+    const auto given = [&](const Sent& bucket) { return comesBefore(bucket.anchor) && comesBefore(bucket.kernel); };
+    while (behind > 0 && !given(sent[behind - 1])) --behind;
     return behind == 0 ? kNoTask : sent[behind - 1].transfer;
+}
+
+TaskId Resend::givenBefore(TaskId place, TaskId call) const {
+    for (TaskId next = place == kNoTask ? kNoTask : m_next[place]; next != kNoTask; next = m_next[next]) {
+        const TaskId launch = m_index.launchOf(next);
+        if (launch == kNoTask || m_graph.info[launch].lane != m_graph.info[call].lane) continue;
+        if (launch >= call) break;
+        place = next;
+    }
+    return place;
 }
 
 TaskGraph Resend::finish() && {

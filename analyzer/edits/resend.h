@@ -40,9 +40,9 @@ class Resend {
     Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index);
 
     /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for
-    /// an old bucket waits for the new one that has its last byte; a call of the host for what it finds given then, but
-    /// not for a full launch queue, which fewer buckets do not fill. Throws EditError when the calls are not known one
-    /// by one (CUDA graphs).
+    /// an old bucket waits for the new one that has its last byte, or, where that leaves later, for the last one
+    /// before. Calls of the host that waited for room in the launch queue go on: fewer buckets do not fill it. Throws
+    /// EditError when the calls are not known one by one (CUDA graphs).
     void add(const GradientRound& round, const NewBuckets& buckets);
     /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that
     /// travel together are updated together, by one launch of each of these kernels. `ready`: by new bucket, as in
@@ -61,6 +61,7 @@ class Resend {
     /// A new bucket of a rank.
     struct Sent {
         TaskId anchor = kNoTask;  // the host task that its call follows
+        TaskId kernel = kNoTask;  // that makes its last gradients
         TaskId transfer = kNoTask;
     };
     struct Replaced {
@@ -84,6 +85,8 @@ class Resend {
     bool waitsForRoom(TaskId to, const Edge& edge) const;
     /// The transfer that `to` waits for now; kNoTask: none.
     TaskId awaitedNow(TaskId to, const Edge& edge, const Replaced& now) const;
+    /// The last task of the graph on a stream that was launched before a call, from `place` on.
+    TaskId givenBefore(TaskId place, TaskId call) const;
     void takeLead(TaskId task, int64_t leadNs);
     /// What the host did beyond such a call stays.
     void takeCall(TaskId call, const LaunchCosts& costs);
@@ -93,7 +96,7 @@ class Resend {
     const Analysis& m_analysis;
     const LaunchIndex& m_index;
     GraphDraft m_draft;
-    std::vector<TaskId> m_nextOnHost;                 // by host task
+    std::vector<TaskId> m_next;                       // by task of the graph: on its lane
     std::vector<std::vector<Sent>> m_sent;            // by round and rank: its buckets
     std::vector<bool> m_gone;                         // by task of the graph
     std::unordered_map<TaskId, Replaced> m_replaced;  // old arrivals and transfers

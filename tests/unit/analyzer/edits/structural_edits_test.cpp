@@ -212,7 +212,37 @@ TEST(StructuralEdits, TheHostWaitsForNoBucketThatItSendsLater) {
     EXPECT_EQ(waitsOfTheHost(graph), 2);
 }
 
-/// The host records events behind each bucket: it is there in the lead of what follows.
+/// A copy on the stream that computes, in front of the last kernel of backward, waits for the second bucket.
+TEST(StructuralEdits, NoWorkWaitsForABucketWhoseGradientsAreMadeBehindIt) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    constexpr std::array<int64_t, 4> kBuckets{8, 8, 8, 32};
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> buckets(kBuckets.size());
+    for (size_t r = 0; r < 2; ++r) {
+        ranks[r].kernel(0, 2);
+        for (size_t k = 0; k < kBuckets.size(); ++k) {
+            if (k == 3)
+                draft.addEdge(draft.addTask(ranks[r].ofStep(ranks[r].compute, replay::TaskKind::copy), 0),
+                              buckets[1][r].transfer, replay::WaitKind::event);
+            const replay::TaskId after = ranks[r].kernel(k < 3 ? 1 : 2, 1);
+            buckets[k].push_back(ranks[r].communicate(1 + 0.05 * static_cast<double>(kBuckets[k]), after));
+        }
+        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
+        ranks[r].mark(true);
+    }
+    for (size_t b = 0; b < buckets.size(); ++b)
+        test::joinAll(draft, store::Op::allReduce, kBuckets[b] * test::kMebi, buckets[b]);
+    replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(test::stepMs(graph), 10.8, 1e-6);
+    EditEffect effect;
+    // 8 | 48: it waits for the first 8 alone. The rest leaves behind the last kernel, at 6.
+    parseEdit("buckets:mb=400")->apply(graph, analysis, effect);
+    EXPECT_NEAR(test::stepMs(graph), 10.4, 1e-6);
+}
+
+/// The host records events behind each bucket: they are in the lead of what follows.
 TEST(StructuralEdits, WhatTheHostDoesBehindABucketGoesWithIt) {
     constexpr uint32_t kLeadNs = 5000, kEventsNs = 2000;
     replay::GraphDraft draft;
@@ -251,6 +281,70 @@ TEST(StructuralEdits, WhatTheHostDoesBehindABucketGoesWithIt) {
     parseEdit("buckets:mb=400")
         ->apply(graph, test::analysisOf(store::Op::allReduce, facts::CommRole::gradients), effect);
     EXPECT_EQ(hostNs(graph), before - 2 * 2 * kEventsNs);
+}
+
+/// Micro-steps without no_sync(), each of `forward` kernels that together take 1 ms, and three of backward, 1 ms and
+/// 8 MiB of gradients each, which are sent in its buckets. From the second one on kernels of 0.01 ms add each gradient
+/// to those before, if they are `added`.
+replay::TaskGraph microSteps(int forward, bool added, const std::vector<std::vector<int64_t>>& bucketMebi) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::pair<int64_t, std::vector<replay::ExchangeMember>>> sums;
+    for (const std::vector<int64_t>& buckets : bucketMebi)
+        for (int64_t mebi : buckets) sums.push_back({mebi, {}});
+    for (test::Rank& rank : ranks) {
+        replay::ExchangeMember last;
+        size_t sum = 0;
+        for (size_t micro = 0; micro < bucketMebi.size(); ++micro) {
+            for (int i = 0; i < forward; ++i) rank.kernel(0, 1.0 / forward);
+            const size_t pieces = bucketMebi[micro].size();
+            for (size_t k = 0; k < 3; ++k) {
+                replay::TaskId after = rank.kernel(1, 1);
+                if (added && micro > 0) after = rank.kernel(2, 0.01);
+                if (pieces == 1 && k < 2) continue;
+                const int64_t mebi = sums[sum].first;
+                last = rank.communicate(1 + 0.05 * static_cast<double>(mebi), after);
+                sums[sum++].second.push_back(last);
+            }
+        }
+        rank.kernel(3, 1, last.transfer);
+        rank.mark(true);
+    }
+    for (const auto& [mebi, members] : sums) test::joinAll(draft, store::Op::allReduce, mebi * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+std::vector<int64_t> mebiOf(const replay::TaskGraph& graph) {
+    std::vector<int64_t> mebi;
+    for (const replay::Exchange& exchange : graph.exchanges)
+        if (exchange.members > 0) mebi.push_back(exchange.bytes / test::kMebi);
+    return mebi;
+}
+
+TEST(StructuralEdits, TheFirstMicroStepAddsItsGradientsToNone) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const std::vector<std::vector<int64_t>> buckets(4, {8, 8, 8});
+    const auto reducedOnce = [&](int forward, bool added) {
+        replay::TaskGraph graph = microSteps(forward, added, buckets);
+        EditEffect effect;
+        parseEdit("reduce-once:micro-steps=4")->apply(graph, analysis, effect);
+        return mebiOf(graph);
+    };
+    const std::vector<int64_t> once{8, 8, 8};
+    EXPECT_EQ(reducedOnce(12, false), once);
+    EXPECT_EQ(reducedOnce(12, true), once) << "15 kernels, then 18 each";
+    EXPECT_THROW(reducedOnce(1, true), EditError) << "4 kernels, then 7 each: more than an addition for each gradient";
+}
+
+TEST(StructuralEdits, NoBucketHoldsGradientsOfTwoMicroSteps) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    // As DDP's first micro-step: all in one.
+    replay::TaskGraph graph = microSteps(1, false, {{24}, {8, 8, 8}, {8, 8, 8}, {8, 8, 8}});
+    EditEffect effect;
+    parseEdit("buckets:mb=400")->apply(graph, analysis, effect);
+    for (int64_t mebi : mebiOf(graph)) EXPECT_LE(mebi, 24);
+    EXPECT_EQ(mebiOf(graph).size(), 8U);
 }
 
 TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
