@@ -197,7 +197,7 @@ bool Resend::waitsForRoom(TaskId to, const Edge& edge) const {
     return name.find("StreamWaitEvent") != name.npos || name.find("EventRecord") != name.npos;
 }
 
-TaskId Resend::awaitedNow(TaskId to, const Edge& edge, const Replaced& now) const {
+TaskId Resend::awaitedNow(TaskId to, const Replaced& now) const {
     const std::vector<Sent>& sent = m_sent[now.round];
     size_t behind = now.bucket + 1;
     const auto comesBefore = [&](TaskId task) {
@@ -232,7 +232,7 @@ TaskGraph Resend::finish() && {
         return true;
     });
     for (const auto& [to, edge] : moved)
-        if (const TaskId now = awaitedNow(to, edge, m_replaced.at(edge.from)); now != kNoTask)
+        if (const TaskId now = awaitedNow(to, m_replaced.at(edge.from)); now != kNoTask)
             m_draft.addEdge(to, now, edge.kind, edge.delayNs, edge.afterStart);
     for (const Wait& wait : m_added) m_draft.addEdge(wait.to, wait.from, WaitKind::event, wait.delayNs);
     TaskGraph graph = sealed(std::move(m_draft), "with these buckets work would wait for itself");

@@ -84,7 +84,7 @@ class Resend {
     void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     bool waitsForRoom(TaskId to, const Edge& edge) const;
     /// The transfer that `to` waits for now; kNoTask: none.
-    TaskId awaitedNow(TaskId to, const Edge& edge, const Replaced& now) const;
+    TaskId awaitedNow(TaskId to, const Replaced& now) const;
     /// The last task of the graph on a stream that was launched before a call, from `place` on.
     TaskId givenBefore(TaskId place, TaskId call) const;
     void takeLead(TaskId task, int64_t leadNs);
