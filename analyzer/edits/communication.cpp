@@ -50,9 +50,9 @@ void liftContention(TaskGraph& graph, const Analysis& analysis, EditEffect& effe
     effect.assume("communication takes as long as before with fewer multiprocessors of its own");
 }
 
-constexpr double kUneven = 0.1;  // of a micro-step's kernels: an embedding, a loss or a norm more in one of them
-// Of a micro-step's kernels: one for each gradient, beside one of forward and two of backward. The first one has none.
-constexpr double kAdditions = 0.25;
+constexpr double kUneven = 0.1;      // of a micro-step's kernels: an embedding, a loss or a norm more in one of them
+constexpr double kAdditions = 0.25;  // of a micro-step's kernels, at most: one for each gradient beside one of forward
+                                     // and two of backward; the first micro-step has none (a fifth was seen, of DDP)
 
 /// Each `parts`-th of the reductions has the sizes of the one before, and is called behind as many kernels: forward and
 /// backward, and what adds gradients to those of the micro-steps before. Layers of one backward pass that are reduced

@@ -133,7 +133,7 @@ TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
 
 /// Forward 2 ms and a kernel of backward of 1 ms for each bucket, as in ddpStep. The host waits for the second bucket's
 /// transfer in a call named by the string `name`, in front of the call of the last kernel of backward (`early`) or
-/// behind it.
+/// behind it. A copy waits for it on the stream that computes.
 replay::TaskGraph stepWithWait(replay::TaskKind kind, uint32_t name, bool early,
                                std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
     replay::GraphDraft draft;
@@ -142,8 +142,9 @@ replay::TaskGraph stepWithWait(replay::TaskKind kind, uint32_t name, bool early,
     std::vector<std::vector<replay::ExchangeMember>> buckets(bucketMebi.size());
     for (size_t r = 0; r < 2; ++r) {
         const auto wait = [&] {
-            draft.addEdge(draft.addTask(test::on(ranks[r].host, kind, name), 0), buckets[1][r].transfer,
-                          replay::WaitKind::blocking);
+            const bool copies = kind == replay::TaskKind::copy;
+            draft.addEdge(draft.addTask(test::on(copies ? ranks[r].compute : ranks[r].host, kind, name), 0),
+                          buckets[1][r].transfer, copies ? replay::WaitKind::event : replay::WaitKind::blocking);
         };
         ranks[r].kernel(0, 2);
         for (size_t k = 0; k < bucketMebi.size(); ++k) {
@@ -215,26 +216,7 @@ TEST(StructuralEdits, TheHostWaitsForNoBucketThatItSendsLater) {
 /// A copy on the stream that computes, in front of the last kernel of backward, waits for the second bucket.
 TEST(StructuralEdits, NoWorkWaitsForABucketWhoseGradientsAreMadeBehindIt) {
     const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
-    constexpr std::array<int64_t, 4> kBuckets{8, 8, 8, 32};
-    replay::GraphDraft draft;
-    std::vector<test::Rank> ranks;
-    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
-    std::vector<std::vector<replay::ExchangeMember>> buckets(kBuckets.size());
-    for (size_t r = 0; r < 2; ++r) {
-        ranks[r].kernel(0, 2);
-        for (size_t k = 0; k < kBuckets.size(); ++k) {
-            if (k == 3)
-                draft.addEdge(draft.addTask(ranks[r].ofStep(ranks[r].compute, replay::TaskKind::copy), 0),
-                              buckets[1][r].transfer, replay::WaitKind::event);
-            const replay::TaskId after = ranks[r].kernel(k < 3 ? 1 : 2, 1);
-            buckets[k].push_back(ranks[r].communicate(1 + 0.05 * static_cast<double>(kBuckets[k]), after));
-        }
-        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
-        ranks[r].mark(true);
-    }
-    for (size_t b = 0; b < buckets.size(); ++b)
-        test::joinAll(draft, store::Op::allReduce, kBuckets[b] * test::kMebi, buckets[b]);
-    replay::TaskGraph graph = *std::move(draft).seal();
+    replay::TaskGraph graph = stepWithWait(replay::TaskKind::copy, 0, true);
     EXPECT_NEAR(test::stepMs(graph), 10.8, 1e-6);
     EditEffect effect;
     // 8 | 48: it waits for the first 8 alone. The rest leaves behind the last kernel, at 6.
