@@ -153,7 +153,7 @@ std::optional<Analysis> helpReadAnalysis(const std::filesystem::path& database, 
     std::optional<facts::TraceFacts> facts = helpPhaseOne(database, team, help);
     if (!facts) return std::nullopt;
     return unpackForPlays(
-        *std::move(facts), [&team] { return team.await(); }, team.nameOf(0));
+        *std::move(facts), [&team] { return team.awaitPart(); }, team.nameOf(0));
 }
 
 Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& options) {

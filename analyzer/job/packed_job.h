@@ -18,8 +18,9 @@ void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTa
                   const std::function<void(std::string_view)>& send);
 
 /// An analysis of which every change plays as it does of the one that was packed. `facts`: of the same trace;
-/// `receive` gives the messages of `sender`, in their order.
-Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string()>& receive,
+/// `receive` gives the messages of `sender`, in their order, each
+/// until the next.
+Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string_view()>& receive,
                         const std::string& sender);
 
 }  // namespace rankscope::job

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "collector/store/reader.h"
+#include "collector/team/long_lists.h"
 #include "collector/team/packing.h"
 #include "collector/team/team.h"
 
@@ -95,9 +96,9 @@ std::vector<int> findHelpers(const std::filesystem::path& database, const LoadOp
 }
 
 facts::Instances receiveInstances(team::Team& team) {
-    const std::string message = team.await();
     facts::Instances instances;
-    team::Unpacker(message, team.nameOf(0))(instances.collectives)(instances.members)(instances.pointToPoint);
+    team::receiveLists([&team] { return team.awaitPart(); }, team.nameOf(0), instances.collectives, instances.members,
+                       instances.pointToPoint);
     return instances;
 }
 
@@ -109,8 +110,8 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     const std::vector<int>& taking = result.taking;
     readSmallTables(database, result, {}, options.replayed);
     if (taking.size() > 1)
-        options.team->sendToAll(
-            team::Packer()(result.facts.collectives)(result.facts.members)(result.facts.pointToPoint).take());
+        team::sendLists([&](std::string_view part) { options.team->sendToAll(part); }, result.facts.collectives,
+                        result.facts.members, result.facts.pointToPoint);
     const RankObserver observer = options.observer ? options.observer(result.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
     const unsigned threads =

@@ -16,9 +16,9 @@
 namespace rankscope::report {
 namespace {
 
-/// Between two looks at who has ended: next to nothing of a play, which takes milliseconds at least, and of a
-/// processor.
-constexpr std::chrono::microseconds kNap{500};
+/// Between two looks at who has ended: little of a play, which takes tens of milliseconds where it is worth sharing
+/// out, and next to nothing of a processor.
+constexpr std::chrono::milliseconds kNap{1};
 
 /// Seconds of a processor for each task of the graph in a play of edits::effortOf() 1, until a play has told what it
 /// took (256 ranks, 4 million tasks: 0.16 s).

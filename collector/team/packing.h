@@ -23,6 +23,11 @@
 
 namespace rankscope::team {
 
+[[noreturn]] inline void refuseMessage(const std::string& sender) {
+    throw store::Error(sender, "sent a message that this build of rankscope does not understand",
+                       "start the same installation of rankscope on all nodes");
+}
+
 /// Makes a message.
 class Packer {
   public:
@@ -149,10 +154,7 @@ class Unpacker {
         if (bytes != 0) std::memcpy(to, m_left.data(), bytes);
         m_left.remove_prefix(bytes);
     }
-    [[noreturn]] void refuse() const {
-        throw store::Error(m_sender, "sent a message that this build of rankscope does not understand",
-                           "start the same installation of rankscope on all nodes");
-    }
+    [[noreturn]] void refuse() const { refuseMessage(m_sender); }
 
     std::string_view m_left;
     std::string m_sender;

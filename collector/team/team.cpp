@@ -170,17 +170,23 @@ void Team::put(int process, Kind kind, std::string_view bytes) {
 }
 
 Team::Message Team::get(int process) {
+    Message message;
+    get(process, message);
+    return message;
+}
+
+void Team::get(int process, Message& message) {
     Header header;
     check(m_mpi->receive(process, &header, sizeof header), "receive");
     if (header.bytes > kLongestMessage) throw store::Error(nameOf(process), "sent no message of rankscope's", {});
-    Message message{static_cast<Kind>(header.kind), std::string(header.bytes, '\0')};
+    message.kind = static_cast<Kind>(header.kind);
+    message.bytes.resize(header.bytes);
     char* data = message.bytes.data();
     if (message.kind == Kind::shared)
         check(m_mpi->broadcast(data, header.bytes), "broadcast");
     else if (header.bytes > 0)
         check(m_mpi->receive(process, data, header.bytes), "receive");
     m_received += sizeof header + header.bytes;
-    return message;
 }
 
 void Team::greet(const std::string& version) {
@@ -283,7 +289,18 @@ void Team::send(std::string_view bytes) {
 
 std::string Team::await() {
     Message message = get(0);
-    if (message.kind != Kind::dismissal) return std::move(message.bytes);
+    refuseDismissal(message);
+    return std::move(message.bytes);
+}
+
+std::string_view Team::awaitPart() {
+    get(0, m_part);
+    refuseDismissal(m_part);
+    return m_part.bytes;
+}
+
+void Team::refuseDismissal(const Message& message) {
+    if (message.kind != Kind::dismissal) return;
     uint32_t status = 0;
     std::memcpy(&status, message.bytes.data(), std::min(sizeof status, message.bytes.size()));
     throw Dismissed{static_cast<int>(status)};

@@ -78,6 +78,8 @@ class Team {
     void send(std::string_view bytes);
     /// Throws Dismissed.
     std::string await();
+    /// The same, for messages that come in many parts: the bytes are there until the next call.
+    std::string_view awaitPart();
     /// Tells the first process why there will be no answer, and waits to be dismissed: returns the status to exit with.
     int fail(const std::string& what, const std::string& hint, int status);
     /// Says goodbye to the first process, who has dismissed this one.
@@ -93,6 +95,9 @@ class Team {
     void greet(const std::string& version);
     void put(int process, Kind kind, std::string_view bytes);
     Message get(int process);
+    void get(int process, Message& message);
+    /// Throws Dismissed.
+    static void refuseDismissal(const Message& message);
     void check(int error, const char* what) const;
 
     const rankscope_mpi* m_mpi;
@@ -102,6 +107,7 @@ class Team {
     std::vector<std::string> m_hosts;  // by process; of the others than the first: their own only
     unsigned m_onThisHost = 1;
     uint64_t m_sent = 0, m_received = 0;
+    Message m_part;  // of awaitPart(): its memory is used again
 };
 
 }  // namespace rankscope::team

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <sstream>
 #include <vector>
 
@@ -17,16 +16,11 @@ namespace rankscope::job {
 namespace {
 
 Analysis sent(const Analysis& analysis) {
-    std::deque<std::string> messages;
+    std::vector<std::string> messages;
     packForPlays(analysis, {}, [&](std::string_view message) { messages.emplace_back(message); });
+    size_t number = 0;
     return unpackForPlays(
-        analysis.facts,
-        [&] {
-            std::string message = std::move(messages.front());
-            messages.pop_front();
-            return message;
-        },
-        "process 0");
+        analysis.facts, [&]() -> std::string_view { return messages.at(number++); }, "process 0");
 }
 
 /// Each family as it is tried on a run, and the forms that read most of a rank's summary.
@@ -103,7 +97,7 @@ TEST(PackedJob, WhatIsCutOffIsRefusedByItsSender) {
         less[cut].resize(less[cut].size() / 2);
         size_t number = 0;
         EXPECT_THROW(unpackForPlays(
-                         here.facts, [&] { return less.at(number++); }, "process 0"),
+                         here.facts, [&]() -> std::string_view { return less.at(number++); }, "process 0"),
                      store::Error)
             << cut;
     }
